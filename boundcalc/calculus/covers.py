@@ -1,0 +1,558 @@
+"""T: covers of one linear map. Each lemma's cost is one function, generic over the number system.
+
+Throughout y = reach / eps, the reach being radius times norm budget (bB in docs/theory.md): the cost of
+every lemma is 0 once y <= 1, because then the centre 0 alone is a cover.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from boundcalc.calculus.targets import Target
+from boundcalc.errors import Refusal
+from boundcalc.numbers import Number, NumberSystem
+from boundcalc.sources import EDELMAN2022, SAKAI2026, TRAUGER2024, TRUONG2024, ZHANG2002
+from boundcalc.statement import Statement
+
+Params = Mapping[str, float]
+RHO_MOST = 1.58
+"""T2's coding cost needs log(rho/(rho-1)) >= 1, that is rho <= e/(e-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """A cost that behaves like coefficient * y^2."""
+
+    coefficient: float
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A cost that behaves like dimension * log(1 + factor * y)."""
+
+    dimension: float
+    factor: float
+
+
+Profile = Power | Volume
+
+
+def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
+    """log of the number of integer vectors of length n with l1 norm at most s: the least of three upper bounds.
+
+    (2n+1)^s; binom(2n+s, s) with every factor of the numerator replaced by their mean and s! by Robbins'
+    lower bound; and the generating function (1+z)^n / (1-z)^(n+1) over z^s at its near-optimal z.
+    """
+    if s == 0:
+        return ns.number(0)
+    direct = s * ns.log(2 * n + 1)
+    stirling = s * ns.log((2 * n + (s + 1) / 2) / s) + s - ns.log(2 * ns.pi * s) / 2 - 1 / (12 * s + 1)
+    hypotenuse = ns.sqrt(n * n + s * s)
+    z = s / (n + hypotenuse)
+    rest = (n + n * n / (hypotenuse + s)) / (n + hypotenuse)  # 1 - z without cancellation
+    generating = n * ns.log1p(2 * z / rest) + s * ns.log(1 / z) + ns.log(1 / rest)
+    return ns.minimum(direct, stirling, generating)
+
+
+class CoverLemma(ABC):
+    """A bound on log N for one linear map.
+
+    Attributes:
+        statement: the lemma in words.
+        uniform: whether one cover serves every sample (no points are counted).
+        kinds: the kinds of target it is made for.
+    """
+
+    statement: ClassVar[Statement]
+    uniform: ClassVar[bool]
+    kinds: ClassVar[frozenset[str]]
+
+    @property
+    def name(self) -> str:
+        """The statement's name."""
+        return self.statement.name
+
+    def applies(self, target: Target) -> Refusal | None:
+        """Why the lemma cannot be used on this target, or None."""
+        if target.kind not in self.kinds:
+            return Refusal(self.name, f"a {target.kind}", f"a {' or '.join(sorted(self.kinds))}")
+        return None
+
+    @abstractmethod
+    def norm(self, target: Target) -> Number:
+        """The norm that the lemma's budget limits."""
+
+    def reach(self, target: Target) -> Number:
+        """radius * norm: the scale at which the cost becomes 0."""
+        return target.radius * self.norm(target)
+
+    @abstractmethod
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        """The cost a paper would print, on n points."""
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        """The least cost this library can prove, with the optimiser's parameters."""
+        del params
+        return self.closed(ns, y, target, n)
+
+    def check_params(self, params: Params) -> str | None:
+        """What is wrong with parameters from a certificate, or None."""
+        return None if not params else f"{self.name} takes no parameters, got {sorted(params)}"
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        """Near-optimal parameters; any admissible ones are valid."""
+        del log_y, target, n
+        return {}
+
+    @abstractmethod
+    def profile(self, target: Target, n: int) -> Profile:
+        """How the cost grows with y, for the optimiser."""
+
+
+def _inside(name: str, params: Params, key: str, low: float, high: float) -> str | None:
+    if set(params) != {key}:
+        return f"{name} takes the parameter {key}, got {sorted(params)}"
+    value = params[key]
+    if not isinstance(value, float) or not low < value <= high:
+        return f"{name} needs {low:g} < {key} <= {high:g}, got {value!r}"
+    return None
+
+
+def _steps(ns: NumberSystem, a: Number) -> Number:
+    """ceil(a) - 1, the most steps of a perceptron whose potential is a."""
+    return ns.ceil(a) - 1
+
+
+class Perceptron(CoverLemma):
+    """T1."""
+
+    statement = Statement(
+        "T1",
+        "perceptron cover of a scalar linear function",
+        r"\log N(\varepsilon) \le \log\#\{n\in\mathbb Z^N:|n|_1\le\lceil a\rceil-1\} \le a\log(2N+1),"
+        r"\quad a=(bB/\varepsilon)^2",
+        "{x -> <x, w> : |w|_2 <= B} in any Hilbert space, on N distinct points of norm at most b. For bilinear scores "
+        "x W z^T the vector is W with |W|_F <= B and the radius |x||z|. Empirical.",
+        "Start at v = 0; while some |<w - v, x_i>| > eps, add (eps/b^2) sign(.) x_i to v. Each step lowers |w - v|^2 by "
+        "more than eps^2/b^2, so fewer than a steps happen. v depends on how often each signed point was added, and "
+        "+x_i cancels -x_i: it is an integer vector of length N whose l1 norm is at most ceil(a) - 1.",
+        "published with factor 36 and 1/eps inside the logarithm",
+        ZHANG2002,
+    )
+    uniform = False
+    kinds = frozenset({"score", "map"})
+
+    def applies(self, target: Target) -> Refusal | None:
+        if target.kind == "map" and target.k != 1:
+            return Refusal(self.name, f"a map to R^{target.k}", "a scalar function")
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.fro
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return y**2 * ns.log(2 * n + 1)
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        return lattice(ns, n, _steps(ns, y**2))
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Power(math.log(2 * n + 1))
+
+
+class MatrixPerceptron(CoverLemma):
+    """T2."""
+
+    statement = Statement(
+        "T2",
+        "perceptron cover of a matrix with a (2,1) budget",
+        r"\log N(\varepsilon) \le a\Lambda(k,N),\quad \Lambda(k,N)=\min_{1<\rho\le1.58}"
+        r"\Big[\rho\log(2Nk+1)+\rho^2\log\tfrac{\rho}{\rho-1}\Big],\quad a=(bB/\varepsilon)^2",
+        "{x -> xW : |W|_{2,1} <= B}, k columns, N distinct points of norm at most b, metric max_i |x_i (W - V)|_2. Empirical.",
+        "Column j gets the tolerance eps rho^(-i/2), i the least number with rho^(-i) <= |w_j|/B; the squares sum to at "
+        "most eps^2 and T1 makes fewer than rho a steps in all. The cover element is known from the signed "
+        "steps per (column, point), an integer vector of length Nk, and the level i of each column that made a step: at "
+        "most 2 + log_rho(a) levels, which Kraft's inequality codes in rho^2 a log(rho/(rho-1)) nats in all.",
+        "the constant is suppressed where published",
+        EDELMAN2022,
+    )
+    uniform = False
+    kinds = frozenset({"map", "query", "key"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.two_one_t if target.kind == "key" else target.norms.two_one
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return y**2 * self.constant(ns, target.k, n)
+
+    @staticmethod
+    def constant(ns: NumberSystem, k: Number, n: Number) -> Number:
+        """Lambda(k, N) at rho = min(1.58, 1 + 1/log(2Nk+1)), near its minimum."""
+        size = ns.log(2 * n * k + 1)
+        rho = ns.minimum(ns.number(RHO_MOST), 1 + 1 / size)
+        return rho * size + rho**2 * ns.log(rho / (rho - 1))
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        rho = ns.number(params["rho"])
+        a = y**2
+        steps = _steps(ns, rho * a)
+        kraft = rho**2 * a * ns.log(rho / (rho - 1))
+        levels = ns.ceil(2 + ns.log(a) / ns.log(rho))
+        listed = ns.minimum(ns.number(target.k), steps) * ns.log(levels)
+        return lattice(ns, n * target.k, steps) + ns.minimum(kraft, listed)
+
+    def check_params(self, params: Params) -> str | None:
+        return _inside(self.name, params, "rho", 1.0, RHO_MOST)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        size = math.log(2 * n * target.k + 1)
+        gain = max(1.0, size - 2 * max(log_y, 0.0))  # one more step costs about log(2Nk/a), not log(2Nk)
+        return {"rho": min(RHO_MOST, 1 + 1 / (gain + math.log(gain)))}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        size = math.log(2 * n * target.k + 1)
+        return Power(size + 2 + math.log(size + 1))
+
+
+class Maurey(CoverLemma):
+    """T3."""
+
+    statement = Statement(
+        "T3",
+        "Maurey cover of a matrix with a (1,1) budget",
+        r"\log N(\varepsilon) \le \log\binom{2dk+s}{s}\le s\log(2dk+1),\quad s=\max(1,\lceil (bB/\varepsilon)^2\rceil)",
+        "{x -> xW : |W|_{1,1} <= B}, d x k. Uniform and independent of T.",
+        "W/B is a convex combination of 0 and the signed matrix units; the mean of s independent draws from it "
+        "is within B/sqrt(s) of W in Frobenius norm on average, so some mean is. It is B/s times an integer "
+        "matrix whose entries sum to at most s in absolute value.",
+        "the published bound hides the constant",
+        TRAUGER2024,
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.one_one
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return (y**2 + 1) * ns.log(ns.number(2 * target.size + 1))
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        draws = ns.maximum(ns.number(1), ns.ceil(y**2))
+        return lattice(ns, ns.number(target.size), draws)
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Power(math.log(2 * target.size + 1))
+
+
+class Volumetric(CoverLemma):
+    """T4."""
+
+    statement = Statement(
+        "T4",
+        "volumetric cover of the spectral ball",
+        r"\log N(\varepsilon) \le dk\log(1+2bB/\varepsilon)",
+        "{x -> xW : |W|_op <= B}, d x k. Uniform and independent of T.",
+        "A maximal eps/b-packing of the ball is a cover, and balls of half that radius around it are disjoint in a ball "
+        "of radius B + eps/(2b).",
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return ns.number(target.size) * ns.log1p(2 * y)
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.size, 2.0)
+
+
+def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number, excess: Number) -> Number:
+    """log(1 + (n log(1+2y/t) + R) e^R (1 + y/(1-t))^n): so many random centres miss less than one point of a net.
+
+    R = `excess` >= 0 is the log of how much larger the body is, in volume, than the unit ball of the metric.
+    The outer log(1 + x) is taken as log x + 1/x, which is larger and never overflows.
+    """
+    net = n * ns.log1p(2 * y / t) + excess
+    tail = n * ns.log1p(y / (1 - t)) + excess
+    return ns.log(net) + tail + ns.exp(-tail) / net
+
+
+class RandomCover(Volumetric):
+    """T4r."""
+
+    statement = Statement(
+        "T4r",
+        "random cover of the spectral ball",
+        r"\log N(\varepsilon) \le \log\Big(1+n\log\big(1+\tfrac{2}{tx}\big)\big(1+\tfrac{1}{(1-t)x}\big)^n\Big),"
+        r"\quad x=\varepsilon/(bB),\ n=dk",
+        "{x -> xW : |W|_op <= B}, any 0 < t < 1. Uniform and independent of T; about n log(1+1/x).",
+        "Take a tx-net of the unit ball and M uniform points of the ball of radius 1+(1-t)x. A point of the net is "
+        "farther than (1-t)x from all of them with probability at most (1-p)^M, p = ((1-t)x/(1+(1-t)x))^n; with "
+        "M = floor(log|net|/p)+1 fewer than one point of the net is missed on average, so none for some draw.",
+    )
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        return random_cover(ns, ns.number(target.size), y, ns.number(params["t"]), ns.number(0))
+
+    def check_params(self, params: Params) -> str | None:
+        return _inside(self.name, params, "t", 0.0, 0.75)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        return {"t": min(0.5, 1 / target.size)}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.size, 1.0)
+
+
+class ColumnBody(RandomCover):
+    """T4v."""
+
+    statement = Statement(
+        "T4v",
+        "random cover of the (2,1) ball",
+        r"\log N(\varepsilon) \le n\log\big(1+\tfrac{2bK}{\sqrt k\,\varepsilon}\big)+R,"
+        r"\quad R=k\log(v_d d!)-\log (dk)!-\log v_{dk}+\tfrac n2\log k",
+        "{x -> xW : |W|_{2,1} <= K}, n = dk, v_q the volume of the unit ball of R^q. Uniform and independent of T; better "
+        "than T4 when K < sqrt(k) C_op. The factor 2 goes as in T4r.",
+        "|x(W-V)| <= b|W-V|_F. The F-ball of radius h lies in the (2,1)-ball of radius sqrt(k) h, whose unit ball has "
+        "volume (v_d d!)^k/(dk)!; compare volumes as in T4 or draw centres as in T4r.",
+    )
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.two_one
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        size = ns.number(target.size)
+        return size * ns.log1p(2 * y / ns.sqrt(ns.number(target.k))) + self.excess(ns, target.d, target.k)
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        scaled = y / ns.sqrt(ns.number(target.k))
+        return random_cover(ns, ns.number(target.size), scaled, ns.number(params["t"]), self.excess(ns, target.d, target.k))
+
+    @staticmethod
+    def excess(ns: NumberSystem, d: int, k: int) -> Number:
+        """R: log volume of the (2,1)-ball of radius sqrt(k) over that of the unit F-ball."""
+        key = (ns.name, d, k)
+        if key not in _EXCESS:
+            half = ns.number(d) / 2
+            size = ns.number(d * k)
+            column = half * ns.log(ns.pi) - ns.lgamma(half + 1) + ns.lgamma(ns.number(d + 1))
+            ball = size / 2 * ns.log(ns.pi) - ns.lgamma(size / 2 + 1)
+            _EXCESS[key] = k * column - ns.lgamma(size + 1) - ball + size / 2 * ns.log(ns.number(k))
+        return _EXCESS[key]
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.size, 1 / math.sqrt(target.k))
+
+
+_EXCESS: dict[tuple[str, int, int], Number] = {}
+
+
+class LowRank(CoverLemma):
+    """T5."""
+
+    statement = Statement(
+        "T5",
+        "low-rank cover",
+        r"\log N(\varepsilon) \le r(d+k)\log(1+4bB/\varepsilon)",
+        "{x -> xW : rank W <= r, |W|_op <= B}. Uniform and independent of T.",
+        "W = B P Q with |P|_op, |Q|_op <= 1; cover P at theta eps/(bB) and Q at (1-theta) eps/(bB), both within the unit "
+        "ball, as in T4.",
+        source=TRUONG2024,
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def applies(self, target: Target) -> Refusal | None:
+        if not target.norms.rank * (target.d + target.k) < target.size:
+            need = "a rank below dk/(d+k)"
+            return super().applies(target) or Refusal(self.name, f"rank {target.norms.rank}", need)
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return ns.number(target.norms.rank * (target.d + target.k)) * ns.log1p(4 * y)
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        theta = ns.number(params["theta"])
+        left = ns.number(target.norms.rank * target.d) * ns.log1p(2 * y / theta)
+        return left + ns.number(target.norms.rank * target.k) * ns.log1p(2 * y / (1 - theta))
+
+    def check_params(self, params: Params) -> str | None:
+        return _inside(self.name, params, "theta", 0.0, 0.999)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        return {"theta": min(0.999, target.d / (target.d + target.k))}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.norms.rank * (target.d + target.k), 4.0)
+
+
+class Schatten(CoverLemma):
+    """T6."""
+
+    statement = Statement(
+        "T6",
+        "Schatten-p cover",
+        r"\log N(\varepsilon) \le r(d+k)\log\Big(1+\tfrac{4bB}{(1-t)\varepsilon}\Big),"
+        r"\quad r=\min\big(d,k,\lceil R(b/(t\varepsilon))^p\rceil-1\big)",
+        "{x -> xW : sum sigma_i^p <= R, |W|_op <= B}, 0 < p <= 2, any 0 < t < 1. Uniform and independent of T.",
+        "Drop the singular values of at most t eps/b: fewer than R (b/(t eps))^p remain. Cover what remains by T5 at (1-t) eps.",
+        source=SAKAI2026,
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def applies(self, target: Target) -> Refusal | None:
+        if target.norms.schatten is None:
+            return super().applies(target) or Refusal(self.name, "no Schatten budget", 'a budget "Sp": [p, R]')
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return self.sharp(ns, y, target, n, {"t": 0.5})
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        assert target.norms.schatten is not None  # noqa: S101 - `applies` has said so
+        p, total = target.norms.schatten
+        t = ns.number(params["t"])
+        kept = _steps(ns, ns.number(total) * (y / (t * target.norms.op)) ** ns.number(p))
+        rank = ns.minimum(ns.number(target.norms.rank), kept)
+        return rank * (target.d + target.k) * ns.log1p(4 * y / (1 - t))
+
+    def check_params(self, params: Params) -> str | None:
+        return _inside(self.name, params, "t", 0.0, 0.999)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        return {"t": 0.8}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.norms.rank * (target.d + target.k), 4.0)
+
+
+class Offset(RandomCover):
+    """T8 and T9b."""
+
+    statement = Statement(
+        "T8",
+        "cover of an offset",
+        r"\log N(\varepsilon) \le k\log(1+2|c|_2/\varepsilon)",
+        "{c in R^k : |c|_2 <= B}, added to every row (a bias, T8, or a LayerNorm offset, T9b). Uniform and independent of T.",
+        "One distinct point of radius 1: T4 and T4r for the l2 ball of R^k.",
+    )
+    kinds = frozenset({"vector"})
+
+
+class Gain(CoverLemma):
+    """T9."""
+
+    statement = Statement(
+        "T9",
+        "cover of a diagonal gain",
+        r"\log N(\varepsilon) \le d\log\lceil bG/\varepsilon\rceil",
+        "{x -> x * g : |g - g_0|_inf <= G} on rows of norm at most b. Uniform and independent of T.",
+        "|x * (g - h)|_2 <= b |g - h|_inf; cut every [-G, G] into ceil(bG/eps) intervals of half-width at most eps/b.",
+    )
+    uniform = True
+    kinds = frozenset({"gain"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return ns.number(target.k) * ns.log1p(y)
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        return ns.number(target.k) * ns.log(ns.ceil(y))
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.k, 1.0)
+
+
+class Table(CoverLemma):
+    """T10."""
+
+    statement = Statement(
+        "T10",
+        "cover of a table row by row",
+        r"\log N(\varepsilon) \le V \log N_{\mathrm{row}}(\varepsilon)",
+        "A table of V rows of norm at most B, looked up by index (tokens or positions); rows covered as in T4r. Uniform; "
+        "learned positions have V = T rows, and then nothing is independent of T.",
+        "The metric is the largest l2 distance of a row, so the rows are covered one by one. (T2 applies too: a table is "
+        "linear on one-hot points, b = 1, N = min(mT, V).)",
+    )
+    uniform = True
+    kinds = frozenset({"table"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return ns.number(target.size) * ns.log1p(2 * y)
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        return target.d * random_cover(ns, ns.number(target.k), y, ns.number(params["t"]), ns.number(0))
+
+    def check_params(self, params: Params) -> str | None:
+        return _inside(self.name, params, "t", 0.0, 0.75)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        return {"t": min(0.5, 1 / target.k)}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.size, 1.0)
+
+
+class PublishedPerceptron(CoverLemma):
+    """PUB in place of T1 and T2."""
+
+    statement = Statement(
+        "Tpub",
+        "linear covers with the published constant",
+        r"\log N(\varepsilon) \le 36a\log\big(2\lceil 4bB/\varepsilon+2\rceil N+1\big),\quad a=(bB/\varepsilon)^2",
+        "As T1 (|W|_F) and T2 (|W|_{2,1}, N k points). Empirical. For comparison only: T1 and T2 are never larger.",
+        "As published (base-2 logarithms on both sides, so the base drops out).",
+        "36, and 1/eps inside the logarithm",
+        ZHANG2002,
+    )
+    uniform = False
+    kinds = frozenset({"map", "score", "query", "key"})
+
+    def norm(self, target: Target) -> Number:
+        if target.kind == "key":
+            return target.norms.two_one_t
+        return target.norms.fro if target.kind == "score" or target.k == 1 else target.norms.two_one
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        columns = 1 if target.kind == "score" else target.k
+        return 36 * y**2 * ns.log(2 * (4 * y + 3) * n * columns + 1)
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        columns = 1 if target.kind == "score" else target.k
+        return 36 * y**2 * ns.log(2 * ns.ceil(4 * y + 2) * n * columns + 1)
+
+    def profile(self, target: Target, n: int) -> Profile:
+        columns = 1 if target.kind == "score" else target.k
+        return Power(36 * math.log(20 * n * columns + 1))
+
+
+T1, T2, T3 = Perceptron(), MatrixPerceptron(), Maurey()
+T4, T4R, T4V = Volumetric(), RandomCover(), ColumnBody()
+T5, T6, T8, T9, T10 = LowRank(), Schatten(), Offset(), Gain(), Table()
+TPUB = PublishedPerceptron()
+
+LEMMAS: dict[str, CoverLemma] = {
+    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T5, T6, T8, T9, T10, TPUB)
+}
+"""Every covering lemma by name; registering one enrols it in the law tests."""

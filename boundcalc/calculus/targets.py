@@ -1,0 +1,92 @@
+"""What a covering lemma is applied to: one linear map, on points of a known radius and number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from boundcalc.numbers import Number, NumberSystem
+from boundcalc.setting import Budget
+
+Kind = Literal["map", "score", "query", "key", "vector", "gain", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """How many distinct points m samples can show: per_sample * m, at most `cap`."""
+
+    per_sample: int
+    cap: int | None = None
+
+    def count(self, samples: Any) -> Any:
+        """Points among so many samples (symbols allowed when there is no cap)."""
+        shown = self.per_sample * samples
+        return shown if self.cap is None else min(shown, self.cap)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixNorms:
+    """Every norm of one matrix, the unset ones derived from the set ones (A5)."""
+
+    op: Number
+    fro: Number
+    two_one: Number
+    two_one_t: Number
+    one_one: Number
+    rank: int
+    schatten: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A class {x -> xW} of maps R^d -> R^k on points of norm at most `radius`.
+
+    kind "map": any matrix; "score", "query", "key": the three ways to see a bilinear score (S1, S2), with
+    the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows.
+    """
+
+    kind: Kind
+    d: int
+    k: int
+    radius: Number
+    norms: MatrixNorms
+    points: Points
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.d * self.k
+
+
+def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> MatrixNorms | None:
+    """A5: the least norms that follow from a budget for a d x k matrix; None when nothing follows.
+
+    |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21.
+    """
+    limit = min(x for x in (d, k, rank, budget.rank) if x is not None)
+    given = {
+        name: ns.number(value)
+        for name in ("op", "fro", "two_one", "two_one_t", "one_one")
+        if (value := getattr(budget, name)) is not None
+    }
+    if budget.schatten is not None:
+        p, total = budget.schatten
+        from_spectrum = ns.number(total) ** (ns.number(1) / ns.number(p))
+        given["op"] = ns.minimum(given["op"], from_spectrum) if "op" in given else from_spectrum
+    if not given:
+        return None
+    fronts = [given[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in given]
+    op = ns.minimum(*fronts, *([given["op"]] if "op" in given else []))
+    fro = ns.minimum(*fronts, ns.sqrt(ns.number(limit)) * op)
+    if budget.schatten is not None:
+        p, total = budget.schatten
+        fro = ns.minimum(fro, ns.sqrt(op ** (2 - p) * ns.number(total))) if p < 2 else ns.minimum(fro, ns.sqrt(ns.number(total)))
+    one_one = [given["one_one"]] if "one_one" in given else []
+    two_one = ns.minimum(
+        ns.sqrt(ns.number(k)) * fro, *one_one, *([given["two_one"]] if "two_one" in given else [])
+    )
+    two_one_t = ns.minimum(
+        ns.sqrt(ns.number(d)) * fro, *one_one, *([given["two_one_t"]] if "two_one_t" in given else [])
+    )
+    entries = ns.minimum(ns.sqrt(ns.number(d)) * two_one, ns.sqrt(ns.number(k)) * two_one_t, *one_one)
+    return MatrixNorms(op, fro, two_one, two_one_t, entries, limit, budget.schatten)

@@ -1,0 +1,263 @@
+"""Number systems: one formula, evaluated as a float, as a logarithm, as an interval or as a symbol.
+
+Every formula of the calculus is written once, with ordinary operators and the few functions a number
+system offers, so that the number a sweep computes, the interval the checker trusts and the expression
+a paper prints cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+Number = Any
+"""A float, `LogFloat`, `flint.arb` or sympy expression: whatever its `NumberSystem` works in."""
+
+_EXACT_INTEGER_LOG = 36.0
+"""Above e^36 a float has no fractional part left, so a ceiling changes nothing it can represent."""
+
+
+class NumberSystem(Protocol):
+    """The functions a formula may use beside + - * / ** and integer constants."""
+
+    @property
+    def name(self) -> str:
+        """Which system this is."""
+        ...
+
+    @property
+    def pi(self) -> Number:
+        """The circle constant."""
+        ...
+
+    def number(self, x: float) -> Number:
+        """A constant of this system, exactly the given float or integer."""
+        ...
+
+    def from_log(self, log_x: float) -> Number:
+        """The number whose natural logarithm is given."""
+        ...
+
+    def log(self, x: Number) -> Number:
+        """The natural logarithm."""
+        ...
+
+    def log1p(self, x: Number) -> Number:
+        """log(1 + x), accurate near 0."""
+        ...
+
+    def exp(self, x: Number) -> Number:
+        """The exponential."""
+        ...
+
+    def sqrt(self, x: Number) -> Number:
+        """The square root."""
+        ...
+
+    def ceil(self, x: Number) -> Number:
+        """An integer that is at least x (guarded upward where x carries rounding error)."""
+        ...
+
+    def lgamma(self, x: Number) -> Number:
+        """Logarithm of the gamma function."""
+        ...
+
+    def minimum(self, *xs: Number) -> Number:
+        """The least of the arguments."""
+        ...
+
+    def maximum(self, *xs: Number) -> Number:
+        """The greatest of the arguments."""
+        ...
+
+
+_CEIL_GUARD = 1 + 1e-12
+"""Rounding may have pushed a quotient just below an integer; counting one more is safe, one less is not."""
+
+
+def least(*xs: Number) -> Number:
+    """The least of one or more numbers."""
+    return min(xs)
+
+
+def most(*xs: Number) -> Number:
+    """The greatest of one or more numbers."""
+    return max(xs)
+
+
+class FloatSystem:
+    """Plain floats. Overflow raises `OverflowError`; the caller then uses `LOG`."""
+
+    name = "float"
+    pi = math.pi
+    log = staticmethod(math.log)
+    log1p = staticmethod(math.log1p)
+    exp = staticmethod(math.exp)
+    sqrt = staticmethod(math.sqrt)
+    lgamma = staticmethod(math.lgamma)
+    minimum = staticmethod(least)
+    maximum = staticmethod(most)
+    from_log = staticmethod(math.exp)
+
+    @staticmethod
+    def number(x: float) -> float:
+        return x
+
+    @staticmethod
+    def ceil(x: float) -> float:
+        return math.ceil(x * _CEIL_GUARD)
+
+
+class LogFloat:
+    """A real number kept as (sign, log of its absolute value): range 10^(+-10^300), float precision."""
+
+    __slots__ = ("log", "sign")
+
+    def __init__(self, log: float, sign: int = 1) -> None:
+        self.log = log
+        self.sign = sign if log != -math.inf else 0
+
+    @staticmethod
+    def of(x: float | LogFloat) -> LogFloat:
+        if isinstance(x, LogFloat):
+            return x
+        if x == 0:
+            return LogFloat(-math.inf, 0)
+        return LogFloat(math.log(abs(x)), 1 if x > 0 else -1)
+
+    def __add__(self, other: float | LogFloat) -> LogFloat:
+        b = LogFloat.of(other)
+        if not b.sign:
+            return self
+        if not self.sign:
+            return b
+        big, small = (self, b) if self.log >= b.log else (b, self)
+        ratio = math.exp(small.log - big.log)
+        if big.sign == small.sign:
+            return LogFloat(big.log + math.log1p(ratio), big.sign)
+        return LogFloat(big.log + math.log1p(-ratio), big.sign) if ratio < 1 else LogFloat(-math.inf)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> LogFloat:
+        return LogFloat(self.log, -self.sign)
+
+    def __sub__(self, other: float | LogFloat) -> LogFloat:
+        return self + -LogFloat.of(other)
+
+    def __rsub__(self, other: float | LogFloat) -> LogFloat:
+        return -self + other
+
+    def __mul__(self, other: float | LogFloat) -> LogFloat:
+        b = LogFloat.of(other)
+        if not (self.sign and b.sign):
+            return LogFloat(-math.inf, 0)
+        return LogFloat(self.log + b.log, self.sign * b.sign)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float | LogFloat) -> LogFloat:
+        b = LogFloat.of(other)
+        if not b.sign:
+            raise ZeroDivisionError
+        return LogFloat(self.log - b.log, self.sign * b.sign)
+
+    def __rtruediv__(self, other: float | LogFloat) -> LogFloat:
+        return LogFloat.of(other) / self
+
+    def __pow__(self, power: float) -> LogFloat:
+        if self.sign < 0 and power != int(power):
+            raise ValueError("a negative number has no real fractional power")
+        if not self.sign:
+            return LogFloat.of(0.0**power)
+        return LogFloat(self.log * power, -1 if self.sign < 0 and power % 2 else 1)
+
+    def _key(self) -> tuple[int, float]:
+        return self.sign, self.sign * self.log if self.sign else 0.0
+
+    def __lt__(self, other: float | LogFloat) -> bool:
+        return self._key() < LogFloat.of(other)._key()
+
+    def __le__(self, other: float | LogFloat) -> bool:
+        return self._key() <= LogFloat.of(other)._key()
+
+    def __gt__(self, other: float | LogFloat) -> bool:
+        return self._key() > LogFloat.of(other)._key()
+
+    def __ge__(self, other: float | LogFloat) -> bool:
+        return self._key() >= LogFloat.of(other)._key()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int | float | LogFloat) and self._key() == LogFloat.of(other)._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __float__(self) -> float:
+        return self.sign * math.exp(self.log) if self.sign else 0.0
+
+    def __repr__(self) -> str:
+        return f"LogFloat({self.log!r}, sign={self.sign})"
+
+
+class LogSystem:
+    """`LogFloat`s: floats that neither overflow nor underflow."""
+
+    name = "log"
+    pi = LogFloat(math.log(math.pi))
+    number = staticmethod(LogFloat.of)
+    from_log = staticmethod(LogFloat)
+    minimum = staticmethod(least)
+    maximum = staticmethod(most)
+
+    @staticmethod
+    def log(x: LogFloat | float) -> LogFloat:
+        value = LogFloat.of(x)
+        if value.sign <= 0:
+            raise ValueError("log needs a positive number")
+        return LogFloat.of(value.log)
+
+    @staticmethod
+    def log1p(x: LogFloat | float) -> LogFloat:
+        value = LogFloat.of(x)
+        if value.log < -1.0:
+            return LogFloat.of(math.log1p(float(value))) if value.log > -700 else value
+        return LogFloat.of((1 + value).log)
+
+    @staticmethod
+    def exp(x: LogFloat | float) -> LogFloat:
+        return LogFloat(float(x))
+
+    @staticmethod
+    def sqrt(x: LogFloat | float) -> LogFloat:
+        return LogFloat.of(x) ** 0.5
+
+    @staticmethod
+    def ceil(x: LogFloat | float) -> LogFloat:
+        value = LogFloat.of(x)
+        if value.log > _EXACT_INTEGER_LOG:
+            return value * _CEIL_GUARD
+        return LogFloat.of(math.ceil(float(value) * _CEIL_GUARD))
+
+    @staticmethod
+    def lgamma(x: LogFloat | float) -> LogFloat:
+        return LogFloat.of(math.lgamma(float(x)))
+
+
+FLOAT = FloatSystem()
+LOG = LogSystem()
+
+
+def log_add(a: float, b: float) -> float:
+    """log(e^a + e^b)."""
+    if a < b:
+        a, b = b, a
+    return a if b == -math.inf else a + math.log1p(math.exp(b - a))
+
+
+def log_sum(xs: list[float]) -> float:
+    """log of the sum of e^x."""
+    top = max(xs, default=-math.inf)
+    if top == -math.inf:
+        return top
+    return top + math.log(math.fsum(math.exp(x - top) for x in xs))

@@ -1,0 +1,20 @@
+"""What is to be bounded, as data: an architecture, its norm budgets and a sample. No mathematics here."""
+
+from boundcalc.setting.architecture import Architecture as Architecture
+from boundcalc.setting.layers import Activation as Activation
+from boundcalc.setting.layers import Attention as Attention
+from boundcalc.setting.layers import Ball as Ball
+from boundcalc.setting.layers import Embedding as Embedding
+from boundcalc.setting.layers import GatedFeedForward as GatedFeedForward
+from boundcalc.setting.layers import Layer as Layer
+from boundcalc.setting.layers import LayerNorm as LayerNorm
+from boundcalc.setting.layers import Linear as Linear
+from boundcalc.setting.layers import Normaliser as Normaliser
+from boundcalc.setting.layers import Pool as Pool
+from boundcalc.setting.layers import Residual as Residual
+from boundcalc.setting.norms import Budget as Budget
+from boundcalc.setting.norms import Norms as Norms
+from boundcalc.setting.presets import PRESETS as PRESETS
+from boundcalc.setting.presets import preset as preset
+from boundcalc.setting.sample import Sample as Sample
+from boundcalc.setting.setting import Setting as Setting

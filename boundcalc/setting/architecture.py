@@ -1,0 +1,257 @@
+"""A Transformer, as the few numbers people describe it by, and its expansion into primitive layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from boundcalc.errors import InvalidSetting
+from boundcalc.setting import validate
+from boundcalc.setting.layers import (
+    ACTIVATIONS,
+    Activation,
+    Attention,
+    Ball,
+    Embedding,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Normaliser,
+    Pool,
+    Residual,
+    layer_from_json,
+    layer_to_json,
+)
+
+STYLES = ("edelman", "post", "pre")
+NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A Transformer that reads T rows and returns a score (or K of them).
+
+    Attributes:
+        depth: blocks.
+        seq_len: T, rows per sequence.
+        d: width of a row.
+        heads: attention heads per block.
+        d_head: width of a head; unset, full-rank scores for style "edelman", else d / heads.
+        d_ff: hidden width of the feed-forward part; unset, d for style "edelman", else 4 d.
+        style: "edelman" (Pi(sigma(Pi(attention)) W_1), one matrix after sigma), or a Transformer block with the
+            normalisation after ("post") or before ("pre") each sublayer.
+        kv_heads: distinct key and value heads (grouped queries); unset, as many as heads.
+        normaliser: how scores become weights.
+        normalisation: "ball" (projection onto the unit ball), "layernorm", "rmsnorm" or "none".
+        eps: epsilon of the normalisation.
+        variance_floor: variance of a row the class guarantees before each normalisation.
+        residual: whether sublayers are added to their input (not for style "edelman").
+        bias: whether linear maps and LayerNorms have offsets.
+        gated: gated feed-forward (SwiGLU and kin).
+        rope: rotary positions (scores then use separate W_Q and W_K).
+        causal: causal mask.
+        vocabulary: rows of a trained token table; 0 for vector inputs.
+        d_patch: width of vector inputs mapped to d by a trained matrix; 0 for none.
+        positions: "none", "fixed" or "learned".
+        position_radius: largest norm of a fixed position row.
+        embedding_norm: a normalisation right after the embedding.
+        pooler: a trained d x d map with tanh before the read-out.
+        readout: "cls" (one row) or "mean".
+        classes: 1 for a scalar score, else the number of logits.
+        input_radius: largest l2 norm of an input row (vector inputs).
+        layers: an explicit list of primitive layers, instead of all of the above but seq_len and input_radius.
+    """
+
+    depth: int = 2
+    seq_len: int = 512
+    d: int = 64
+    heads: int = 1
+    d_head: int | None = None
+    d_ff: int | None = None
+    style: str = "edelman"
+    kv_heads: int | None = None
+    activation: str = "relu"
+    normaliser: Normaliser = Normaliser()
+    normalisation: str = "ball"
+    eps: float = 1e-5
+    variance_floor: float = 0.0
+    residual: bool = False
+    bias: bool = False
+    gated: bool = False
+    rope: bool = False
+    causal: bool = False
+    vocabulary: int = 0
+    d_patch: int = 0
+    positions: str = "none"
+    position_radius: float = 0.0
+    embedding_norm: bool = False
+    pooler: bool = False
+    readout: str = "cls"
+    classes: int = 1
+    input_radius: float = 1.0
+    layers: tuple[Layer, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name, symbol in (("depth", "depth"), ("seq_len", "T"), ("d", "d"), ("heads", "heads"), ("classes", "classes")):
+            object.__setattr__(self, name, validate.size(symbol, getattr(self, name)))
+        for name in ("d_head", "d_ff", "kv_heads"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, validate.size(name, getattr(self, name)))
+        for name in ("vocabulary", "d_patch"):
+            object.__setattr__(self, name, validate.size(name, getattr(self, name), least=0))
+        validate.choice("style", self.style, STYLES)
+        validate.choice("activation", self.activation, ACTIVATIONS)
+        validate.choice("normalisation", self.normalisation, NORMALISATIONS)
+        validate.choice("positions", self.positions, ("none", "fixed", "learned"))
+        validate.choice("readout", self.readout, ("cls", "mean"))
+        for name in ("residual", "bias", "gated", "rope", "causal", "embedding_norm", "pooler"):
+            validate.flag(name, getattr(self, name))
+        validate.positive("input radius", self.input_radius)
+        validate.positive("position radius", self.position_radius, zero=True)
+        if self.layers is None:
+            self._check_shape()
+
+    def _check_shape(self) -> None:
+        if self.d_head is None and self.d % self.heads:
+            raise InvalidSetting(
+                f"d = {self.d} is not divisible by heads = {self.heads}: "
+                f"choose a multiple of {self.heads} for d, or give d_head"
+            )
+        if self.kv_heads is not None and self.heads % self.kv_heads:
+            raise InvalidSetting(f"heads must be a multiple of kv_heads, got {self.heads} and {self.kv_heads}")
+        if self.style == "edelman":
+            for name in ("residual", "gated", "rope", "bias"):
+                if getattr(self, name):
+                    raise InvalidSetting(f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)")
+        if self.vocabulary and self.d_patch:
+            raise InvalidSetting("give a vocabulary or d_patch, not both")
+
+    @property
+    def head_width(self) -> int:
+        """d_head, or what it is when unset."""
+        return self.d_head or self.d // self.heads
+
+    @property
+    def stages(self) -> tuple[Layer, ...]:
+        """The primitive layers, input to read-out."""
+        return self.layers if self.layers is not None else self._expanded
+
+    @cached_property
+    def _expanded(self) -> tuple[Layer, ...]:
+        return tuple(self._expand())
+
+    def _expand(self) -> Iterator[Layer]:
+        yield from self._front()
+        block = {"edelman": self._edelman_block, "post": self._post_block, "pre": self._pre_block}[self.style]
+        for index in range(self.depth):
+            yield from block(index)
+        if self.style == "pre":
+            yield from self._norm("norm_final", None)
+        yield Pool("mean" if self.readout == "mean" else "cls")
+        if self.pooler:
+            yield Linear("W_pool", self.d, self.d, bias="b_pool" if self.bias else None)
+            yield Activation("tanh")
+        yield Linear("readout", self.d, self.classes, bias="b_readout" if self.bias else None)
+
+    def _front(self) -> Iterator[Layer]:
+        if self.d_patch:
+            yield Linear("W_patch", self.d_patch, self.d, bias="b_patch" if self.bias else None)
+        if self.vocabulary or self.positions != "none":
+            yield Embedding(self.vocabulary, self.d, self.positions, self.position_radius)  # type: ignore[arg-type]
+        if self.embedding_norm:
+            yield from self._norm("norm_embedding", None)
+
+    def _norm(self, kind: str, block: int | None) -> Iterator[Layer]:
+        if self.normalisation == "ball":
+            yield Ball(1.0)
+        elif self.normalisation != "none":
+            centred = self.normalisation == "layernorm"
+            yield LayerNorm(
+                kind, self.d, self.eps, centred, offset=self.bias and centred, variance_floor=self.variance_floor, block=block
+            )
+
+    def _attention(self, block: int) -> Attention:
+        width = self.head_width
+        edelman = self.style == "edelman"
+        normaliser = self.normaliser
+        if not edelman and normaliser.temperature is None:
+            normaliser = Normaliser(normaliser.name, math.sqrt(width), normaliser.c, normaliser.mu)
+        return Attention(
+            d=self.d,
+            heads=self.heads,
+            d_head=self.d_head if edelman else width,
+            d_value=None if edelman else width,
+            kv_heads=self.kv_heads,
+            qk="split" if self.rope else "joint",
+            combine="sum" if edelman else "concat",
+            normaliser=normaliser,
+            causal=self.causal,
+            qk_bias=self.bias,
+            v_bias=self.bias,
+            block=block,
+        )
+
+    def _edelman_block(self, block: int) -> Iterator[Layer]:
+        yield self._attention(block)
+        yield from self._norm("norm_attention", block)
+        yield Activation(self.activation)
+        yield Linear("W_1", self.d, self.d, block=block)
+        yield from self._norm("norm_ffn", block)
+
+    def _sublayers(self, block: int) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
+        inner = self.heads * self.head_width
+        hidden = self.d_ff or 4 * self.d
+        attention = (
+            self._attention(block),
+            Linear("W_O", inner, self.d, bias="b_O" if self.bias else None, block=block),
+        )
+        if self.gated:
+            return attention, (GatedFeedForward(self.d, hidden, self.activation, block=block),)
+        return attention, (
+            Linear("W_1", self.d, hidden, bias="b_1" if self.bias else None, block=block),
+            Activation(self.activation),
+            Linear("W_2", hidden, self.d, bias="b_2" if self.bias else None, block=block),
+        )
+
+    def _wrap(self, branch: tuple[Layer, ...]) -> Iterator[Layer]:
+        if self.residual:
+            yield Residual(branch)
+        else:
+            yield from branch
+
+    def _post_block(self, block: int) -> Iterator[Layer]:
+        attention, ffn = self._sublayers(block)
+        yield from self._wrap(attention)
+        yield from self._norm("norm_attention", block)
+        yield from self._wrap(ffn)
+        yield from self._norm("norm_ffn", block)
+
+    def _pre_block(self, block: int) -> Iterator[Layer]:
+        attention, ffn = self._sublayers(block)
+        yield from self._wrap((*self._norm("norm_attention", block), *attention))
+        yield from self._wrap((*self._norm("norm_ffn", block), *ffn))
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that differ from their defaults."""
+        out = validate.to_fields(self)
+        if "normaliser" in out:
+            out["normaliser"] = validate.to_fields(self.normaliser)
+        if self.layers is not None:
+            out["layers"] = [layer_to_json(layer) for layer in self.layers]
+        return out
+
+    @classmethod
+    def from_json(cls, data: object) -> Architecture:
+        """An architecture from its JSON object."""
+        raw = dict(validate.known_keys("architecture", data, [f.name for f in fields(cls)]))
+        if "normaliser" in raw:
+            raw["normaliser"] = validate.from_fields("normaliser", Normaliser, raw["normaliser"])
+        if raw.get("layers") is not None:
+            if not isinstance(raw["layers"], list) or not raw["layers"]:
+                raise InvalidSetting("'layers' must be a list of primitive layers that is not empty")
+            raw["layers"] = tuple(layer_from_json(layer) for layer in raw["layers"])
+        return cls(**raw)

@@ -1,0 +1,203 @@
+"""Norm budgets: how large the weights of each kind, block and head may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from boundcalc.errors import InvalidSetting
+from boundcalc.setting import validate
+
+JSON_NAMES = {
+    "op": "op",
+    "F": "fro",
+    "21": "two_one",
+    "21T": "two_one_t",
+    "11": "one_one",
+    "rank": "rank",
+    "Sp": "schatten",
+    "sup": "sup",
+    "row": "row",
+    "distance": "distance",
+}
+"""Names in norms files, beside the field names of `Budget`."""
+
+_ORDER = ("op", "fro", "two_one", "one_one")
+_SYMBOL = {name: symbol for symbol, name in JSON_NAMES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Upper limits on the norms of one matrix (or vector); unset ones follow from the others.
+
+    Attributes:
+        op: spectral norm (l2 norm of a vector).
+        fro: Frobenius norm.
+        two_one: sum over columns (of x -> xW) of the column's l2 norm.
+        two_one_t: the same for the transpose.
+        one_one: sum of absolute entries.
+        rank: rank.
+        schatten: (p, R): the p-th powers of the singular values sum to at most R.
+        sup: largest absolute entry (gains).
+        row: largest l2 norm of a row (tables).
+        distance: the budget of W - M, for a reference M fixed before the data.
+    """
+
+    op: float | None = None
+    fro: float | None = None
+    two_one: float | None = None
+    two_one_t: float | None = None
+    one_one: float | None = None
+    rank: int | None = None
+    schatten: tuple[float, float] | None = None
+    sup: float | None = None
+    row: float | None = None
+    distance: Budget | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row"):
+            if getattr(self, name) is not None:
+                validate.positive(f"norm {_SYMBOL[name]}", getattr(self, name), zero=True)
+        if self.rank is not None:
+            validate.size("rank", self.rank, least=0)
+        if self.schatten is not None:
+            p, total = self.schatten
+            if not 0 < validate.positive("Schatten p", p) <= 2:
+                raise InvalidSetting(f"Schatten p must lie in (0, 2], got {p!r}")
+            validate.positive("Schatten sum", total, zero=True)
+        given = [(name, getattr(self, name)) for name in _ORDER if getattr(self, name) is not None]
+        for (small, low), (large, high) in zip(given, given[1:], strict=False):
+            if high < low:
+                raise InvalidSetting(
+                    f"norms contradict: {_SYMBOL[large]} = {high:g} is below {_SYMBOL[small]} = {low:g}, "
+                    f"but |W|_{_SYMBOL[small]} <= |W|_{_SYMBOL[large]} for every matrix"
+                )
+
+    def to_json(self) -> dict[str, Any]:
+        """The limits that are set."""
+        out: dict[str, Any] = {}
+        for symbol, name in JSON_NAMES.items():
+            value = getattr(self, name)
+            if value is not None:
+                out[symbol] = value.to_json() if isinstance(value, Budget) else value
+        return out
+
+    @classmethod
+    def from_json(cls, where: str, data: object) -> Budget:
+        """The budget of a JSON object such as {"op": 2, "21": 5}."""
+        raw = validate.known_keys(where, data, JSON_NAMES)
+        values: dict[str, Any] = {JSON_NAMES[key]: value for key, value in raw.items()}
+        if "distance" in values:
+            values["distance"] = cls.from_json(f"{where}: distance", values["distance"])
+        if "schatten" in values:
+            pair = values["schatten"]
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise InvalidSetting(f"{where}: Sp is a pair [p, sum of p-th powers], got {pair!r}")
+            values["schatten"] = tuple(pair)
+        try:
+            return cls(**values)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"{where}: {error}") from None
+
+
+_KEY = re.compile(r"(?P<kind>\w+)(\[(?P<block>\d+)(,\s*(?P<head>\d+))?\])?")
+
+
+@dataclass(frozen=True)
+class Norms:
+    """Budgets by kind, block and head, and the knob C for all that is not given.
+
+    Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most particular one
+    counts. `C` sets the spectral and (2,1) norm, the sup norm of gains, the row norm of tables and the l2
+    norm of biases. `measured` budgets were read off trained weights: a bound for them must pay P1.
+    """
+
+    C: float | None = None
+    budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
+    measured: bool = False
+
+    def __post_init__(self) -> None:
+        if self.C is not None:
+            validate.positive("C", self.C)
+        validate.flag("measured", self.measured)
+        for key in self.budgets:
+            if not _KEY.fullmatch(key):
+                raise InvalidSetting(f"a norm's key is like W_V, W_V[3] or W_V[3,0]; got {key!r}")
+
+    @cached_property
+    def _knob(self) -> Budget:
+        return Budget(op=self.C, two_one=self.C, sup=self.C, row=self.C)
+
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        return frozenset(key.partition("[")[0] for key in self.budgets)
+
+    @cached_property
+    def _headed(self) -> frozenset[str]:
+        return frozenset(key.partition("[")[0] for key in self.budgets if "," in key)
+
+    def has(self, kind: str) -> bool:
+        """Whether any budget of this kind is given by itself."""
+        return kind in self._kinds
+
+    def per_head(self, kind: str) -> bool:
+        """Whether any budget of this kind is given for a single head."""
+        return kind in self._headed
+
+    def find(self, kind: str, block: int | None = None, head: int | None = None) -> Budget:
+        """The budget of one matrix."""
+        keys = [kind]
+        if block is not None:
+            keys.insert(0, f"{kind}[{block}]")
+            if head is not None:
+                keys.insert(0, f"{kind}[{block},{head}]")
+        for key in keys:
+            if key in self.budgets:
+                return self.budgets[key]
+        if self.C is None:
+            raise InvalidSetting(
+                f"no norm budget for {keys[0]}: set the knob C (--C 1), or give {kind} in the norms file"
+            )
+        return self._knob
+
+    def scaled(self, factor: float) -> Norms:
+        """Every budget times a factor (ranks kept), the knob too."""
+
+        def scale(budget: Budget) -> Budget:
+            values: dict[str, Any] = {}
+            for name in ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row"):
+                value = getattr(budget, name)
+                values[name] = None if value is None else value * factor
+            if budget.schatten is not None:
+                p, total = budget.schatten
+                values["schatten"] = (p, total * factor**p)
+            if budget.distance is not None:
+                values["distance"] = scale(budget.distance)
+            return replace(budget, **values)
+
+        scaled = {key: scale(budget) for key, budget in self.budgets.items()}
+        return Norms(None if self.C is None else self.C * factor, scaled, self.measured)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of a norms file."""
+        out: dict[str, Any] = {}
+        if self.C is not None:
+            out["C"] = self.C
+        if self.budgets:
+            out["budgets"] = {key: budget.to_json() for key, budget in self.budgets.items()}
+        if self.measured:
+            out["measured"] = True
+        return out
+
+    @classmethod
+    def from_json(cls, data: object) -> Norms:
+        """Norms from the JSON object of a norms file."""
+        raw = validate.known_keys("norms", data, ["C", "budgets", "measured"])
+        budgets = raw.get("budgets", {})
+        if not isinstance(budgets, Mapping):
+            raise InvalidSetting("norms: 'budgets' must be an object like {\"W_V\": {\"op\": 1}}")
+        parsed = {str(key): Budget.from_json(f"norms of {key}", value) for key, value in budgets.items()}
+        return cls(raw.get("C"), parsed, raw.get("measured", False))

@@ -1,0 +1,85 @@
+"""Where statements come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A paper (cited as a whole), or this library."""
+
+    key: str
+    authors: str
+    title: str
+    year: int
+    venue: str
+    eprint: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.venue}, arXiv:{self.eprint}" if self.eprint else self.venue
+        return f"{self.authors} ({self.year}). {self.title}. {where}."
+
+    @property
+    def bibtex(self) -> str:
+        """A BibTeX entry."""
+        authors = self.authors.replace(", ", " and ")
+        eprint = f",\n  eprint = {{{self.eprint}}},\n  archivePrefix = {{arXiv}}" if self.eprint else ""
+        return (
+            f"@misc{{{self.key},\n  author = {{{authors}}},\n  title = {{{{{self.title}}}}},\n"
+            f"  year = {{{self.year}}},\n  howpublished = {{{self.venue}}}{eprint}\n}}"
+        )
+
+
+HERE = Source("boundcalc", "boundcalc authors", "boundcalc", 2026, "explicit version proved in docs/theory.md")
+ZHANG2002 = Source(
+    "zhang2002", "Tong Zhang", "Covering number bounds of certain regularized linear function classes", 2002, "JMLR 2"
+)
+EDELMAN2022 = Source(
+    "edelman2022",
+    "Benjamin L. Edelman, Surbhi Goel, Sham Kakade, Cyril Zhang",
+    "Inductive Biases and Variable Creation in Self-Attention Mechanisms",
+    2022,
+    "ICML",
+    "2110.10090",
+)
+ZHANG2022 = Source(
+    "zhang2022",
+    "Yufeng Zhang, Boyi Liu, Qi Cai, Lingxiao Wang, Zhaoran Wang",
+    "An Analysis of Attention via the Lens of Exchangeability and Latent Variable Models",
+    2022,
+    "preprint",
+    "2212.14852",
+)
+TRAUGER2024 = Source(
+    "trauger2024",
+    "Jacob Trauger, Ambuj Tewari",
+    "Sequence Length Independent Norm-Based Generalization Bounds for Transformers",
+    2024,
+    "AISTATS",
+    "2310.13088",
+)
+TRUONG2024 = Source(
+    "truong2024", "Lan V. Truong", "On Rank-Dependent Generalisation Error Bounds for Transformers", 2024, "preprint", "2410.11500"
+)
+SAKAI2026 = Source(
+    "sakai2026", "Mana Sakai, Masaaki Imaizumi", "Spectrum-adaptive generalization bounds for Transformers", 2026, "preprint"
+)
+BARTLETT2017 = Source(
+    "bartlett2017",
+    "Peter L. Bartlett, Dylan J. Foster, Matus Telgarsky",
+    "Spectrally-normalized margin bounds for neural networks",
+    2017,
+    "NeurIPS",
+    "1706.08498",
+)
+KOLTCHINSKII2002 = Source(
+    "koltchinskii2002",
+    "Vladimir Koltchinskii, Dmitry Panchenko",
+    "Empirical margin distributions and bounding the generalization error of combined classifiers",
+    2002,
+    "Annals of Statistics 30",
+)
+LANGFORD2005 = Source(
+    "langford2005", "John Langford", "Tutorial on practical prediction theory for classification", 2005, "JMLR 6"
+)
