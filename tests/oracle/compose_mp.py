@@ -85,9 +85,7 @@ def a1_minimum(coefficients: Sequence[Real], factors: Sequence[Real], eps: Real 
     return total**3 / num(eps) ** 2
 
 
-def a1_allocation(
-    coefficients: Sequence[Real], factors: Sequence[Real], eps: Real = 1
-) -> list[Real]:
+def a1_allocation(coefficients: Sequence[Real], factors: Sequence[Real], eps: Real = 1) -> list[Real]:
     """A1: the minimising eps_j, proportional to (A_j/k_j)^(1/3)."""
     third = MP.mpf(1) / 3
     raw = [(num(a) / num(k)) ** third for a, k in zip(coefficients, factors, strict=True)]
@@ -197,9 +195,7 @@ def a4_block_sum(net: DeepNet, rows: Real) -> Real:
     third = MP.mpf(1) / 3
     m, c, cols = num(net.n_train), num(net.op), num(net.cols)
     lam = t2_lam(net.width, m * num(rows))
-    lam_s = min(
-        (num(net.frob_qk) / cols) ** 2 * MP.log(2 * m * num(rows) * num(net.seq_len) + 1), lam
-    )
+    lam_s = min((num(net.frob_qk) / cols) ** 2 * MP.log(2 * m * num(rows) * num(net.seq_len) + 1), lam)
     inner = lam_s**third * c ** (4 * third) + lam**third * c ** (2 * third)
     return cols ** (2 * third) * (net.heads * num(net.lip_act) ** (2 * third) * inner + lam**third)
 
@@ -209,11 +205,7 @@ def a4_closed(net: DeepNet) -> Real:
     third = MP.mpf(1) / 3
     q = a4_block_lipschitz(net) ** (2 * third)
     series = num(net.depth - 1) if q == 1 else (q**net.depth - q) / (q - 1)
-    total = (
-        MP.log(2 * num(net.n_train) + 1) ** third
-        + a4_block_sum(net, 1)
-        + a4_block_sum(net, net.seq_len) * series
-    )
+    total = MP.log(2 * num(net.n_train) + 1) ** third + a4_block_sum(net, 1) + a4_block_sum(net, net.seq_len) * series
     return num(net.readout) ** 2 * total**3
 
 
@@ -223,9 +215,7 @@ def a4_closed(net: DeepNet) -> Real:
 NORM_NAMES = ("op", "F", "21", "11", "rank")
 
 
-def a5_closure(
-    given: Mapping[str, Real], d: int, k: int, *, interpolate: bool = True
-) -> dict[str, Real]:
+def a5_closure(given: Mapping[str, Real], d: int, k: int, *, interpolate: bool = True) -> dict[str, Real]:
     """A5: the least upper bounds on op, F, 21, 11 (and rank) that follow from ``given``.
 
     Only the listed inequalities, iterated to a fixed point. ``interpolate`` adds

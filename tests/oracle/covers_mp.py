@@ -302,6 +302,54 @@ def t3_lattice(b: Real, budget: Real, eps: Real, d: int, k: int) -> Mpf:
     return log_lattice(d * k, t3_draws(b, budget, eps))
 
 
+def t3_half_units(b: Real, budget: Real, eps: Real) -> int:
+    """Improved T3: s = max(1, ceil(a/2)) units are enough."""
+    return max(1, math.ceil(ratio(b, budget, eps) / 2))
+
+
+def t3_half(b: Real, budget: Real, eps: Real, d: int, k: int) -> Mpf:
+    """Improved T3: log D(dk, s) with s = ceil(a/2).
+
+    Round y = sW/budget (|y|_1 <= s) towards zero, fractional parts f. Either keep that, squared
+    error sum f^2, or round a random set up, i with chance f_i, its size never above ceil(sum f):
+    expected error sum f(1-f). The smaller is at most (sum f)/2 <= s/2, and |n|_1 <= s either way.
+    """
+    if trivial(b, budget, eps):
+        return MP.mpf(0)
+    return log_lattice(d * k, t3_half_units(b, budget, eps))
+
+
+def t3_weight(n: int) -> Fraction:
+    """The weight psi(n) of an entry n in t3_sparse: 0, 2, then n + 2/3."""
+    return Fraction(0) if n == 0 else Fraction(2) if n == 1 else n + Fraction(2, 3)
+
+
+def t3_sparse_budget(b: Real, budget: Real, eps: Real) -> Fraction:
+    """Improved T3: the integer vectors of t3_sparse have total weight at most a/2 + 2."""
+    return ratio(b, budget, eps) / 2 + 2
+
+
+def t3_sparse(b: Real, budget: Real, eps: Real, d: int, k: int) -> Mpf:
+    """Improved T3, about (a/4) log(dk/a): integer vectors of total weight psi at most a/2 + 2.
+
+    L = a/2, y = LW/budget; an integer n with |y-n|^2 <= L/2 is needed. For one entry y let E be the
+    piecewise linear interpolation of (y-u)^2 at integers u, and u(y) least with E <= y/2. Then
+    psi, interpolated, is at most y at u(y): u = y/2 for 1/2 <= y <= 2; for 1 <= u <= 2 it reads
+    (2/3)(y-1/2) <= 2y-3; for u >= 2, (y-u)^2 >= y/2 - 1/4 >= 3/4 > (2/3)^2. So some fractional
+    rounding has weight at most L; a vertex of that linear programme has one fractional entry, which
+    is rounded up. Count: exp(lam (L+2)) (1 + 2 sum_n exp(-lam psi(n)))^(dk), any lam > 0.
+    """
+    if trivial(b, budget, eps):
+        return MP.mpf(0)
+    total = num(t3_sparse_budget(b, budget, eps))
+
+    def value(lam: Mpf) -> Mpf:
+        tail = MP.exp(-8 * lam / 3) / (1 - MP.exp(-lam))
+        return lam * total + d * k * MP.log1p(2 * MP.exp(-2 * lam) + 2 * tail)
+
+    return _minimise(value, MP.mpf("0.01"), MP.log(d * k + 2) + 3)[1]
+
+
 # ---------------------------------------------------------------- T4
 
 
@@ -415,9 +463,7 @@ def t4o_random(b: Real, budget: Real, eps: Real, d: int, k: int, norm: str, t: R
 # ---------------------------------------------------------------- T5, T6
 
 
-def t5(
-    b: Real, budget: Real, eps: Real, d: int, k: int, rank: int, theta: Real = Fraction(1, 2)
-) -> Mpf:
+def t5(b: Real, budget: Real, eps: Real, d: int, k: int, rank: int, theta: Real = Fraction(1, 2)) -> Mpf:
     """T5: rd log(1+2bB/(th eps)) + rk log(1+2bB/((1-th) eps)), r <- min(r, d, k)."""
     if trivial(b, budget, eps):
         return MP.mpf(0)
@@ -478,9 +524,7 @@ def t6(b: Real, budget: Real, schatten: Real, eps: Real, p: Real, t: Real, d: in
     return r * (d + k) * MP.log(1 + 4 * num(b) * num(budget) / ((1 - num(t)) * num(eps)))
 
 
-def t6_soft(
-    b: Real, budget: Real, schatten: Real, eps: Real, p: Real, t: Real, d: int, k: int
-) -> Mpf:
+def t6_soft(b: Real, budget: Real, schatten: Real, eps: Real, p: Real, t: Real, d: int, k: int) -> Mpf:
     """Improved T6: shrink every singular value by t eps/b (same rank, same error), then T5.
 
     The shrunk matrix has operator norm at most B - t eps/b, so bB becomes bB - t eps.

@@ -24,9 +24,7 @@ def l1_constant() -> Mpf:
     return MP.mpf(1)
 
 
-def l2_normaliser(
-    name: str, tau: Real = 1, b: Real | None = None, c_w: Real | None = None
-) -> tuple[Mpf, Mpf]:
+def l2_normaliser(name: str, tau: Real = 1, b: Real | None = None, c_w: Real | None = None) -> tuple[Mpf, Mpf]:
     """L2: (c, mu) of softmax, softmax_plus_one, sigmoid (over T), linear (over T)."""
     if name in ("softmax", "softmax_plus_one"):
         return 1 / num(tau), MP.mpf(1)
@@ -136,18 +134,14 @@ def l7_lipschitz_sharp(b: Real, c_w: Real, c_v: Real, tau: Real = 1) -> Mpf:
     return num(c_v) * (kap + MP.sqrt(1 + kap**2))
 
 
-def l7_lipschitz_query_bias(
-    b: Real, c_w: Real, c_w_augmented: Real, c_v: Real, tau: Real = 1
-) -> Mpf:
+def l7_lipschitz_query_bias(b: Real, c_w: Real, c_w_augmented: Real, c_v: Real, tau: Real = 1) -> Mpf:
     """T8/L7: C_V (b^2 C_W + sqrt(1 + (b b' C_W')^2)), b' = sqrt(b^2+1), norms divided by tau."""
     b_aug = MP.sqrt(num(b) ** 2 + 1)
     z = num(b) * b_aug * num(c_w_augmented) / num(tau)
     return num(c_v) * (num(b) ** 2 * num(c_w) / num(tau) + MP.sqrt(1 + z**2))
 
 
-def l7_score_sensitivity(
-    b: Real, c_v: Real, eps_s: Real, c: Real | Mpf = 1, mu: Real | Mpf = 1
-) -> Mpf:
+def l7_score_sensitivity(b: Real, c_v: Real, eps_s: Real, c: Real | Mpf = 1, mu: Real | Mpf = 1) -> Mpf:
     """L7: error from a uniform score error, b C_V min(c eps_s, 2 mu)."""
     return num(b) * num(c_v) * min(num(c) * num(eps_s), 2 * num(mu))
 
@@ -185,9 +179,7 @@ def l9_lipschitz(b: Real, c1: Real, c3: Real, c2: Real, slope: Real | Mpf) -> Mp
     return num(b) * num(c1) * num(c3) * num(c2) * (1 + num(slope))
 
 
-def l9_sensitivities(
-    b: Real, c1: Real, c3: Real, c2: Real, slope: Real | Mpf
-) -> tuple[Mpf, Mpf, Mpf]:
+def l9_sensitivities(b: Real, c1: Real, c3: Real, c2: Real, slope: Real | Mpf) -> tuple[Mpf, Mpf, Mpf]:
     """L9: amplification of the errors of xW1, xW3 and of the last map."""
     return num(slope) * num(b) * num(c3) * num(c2), num(b) * num(c1) * num(c2), MP.mpf(1)
 
@@ -195,9 +187,7 @@ def l9_sensitivities(
 # ---------------------------------------------------------------- S1-S4
 
 
-def s1_arguments(
-    b: Real, frobenius: Real, samples: int, queries: int, seq_len: int
-) -> tuple[Mpf, Mpf, int]:
+def s1_arguments(b: Real, frobenius: Real, samples: int, queries: int, seq_len: int) -> tuple[Mpf, Mpf, int]:
     """S1: (radius b^2, budget |W|_F, N = m n_q T) for T1."""
     return num(b) ** 2, num(frobenius), samples * queries * seq_len
 

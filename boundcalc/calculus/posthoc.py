@@ -1,0 +1,164 @@
+"""P1: budgets read off trained weights, rounded up to grids fixed in advance and paid for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from boundcalc.calculus.gap import union_cost
+from boundcalc.errors import CertificateError, InvalidSetting
+from boundcalc.numbers import Number, NumberSystem
+from boundcalc.setting import Budget, Norms, Setting
+
+if TYPE_CHECKING:
+    from boundcalc.certificate import Certificate
+
+GRID_BASE = 2.0**-4
+GRID_RATIO = 2.0**0.125
+"""The grid fixed in advance: 1/16, 1/16 * 2^(1/8), ...; smaller budgets are rounded up to 1/16."""
+
+SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
+"""The Schatten powers one may choose among after training."""
+
+_GRIDDED = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
+
+
+def grid_value(steps: int) -> float:
+    """The grid is these floats, exactly."""
+    return GRID_BASE * GRID_RATIO**steps
+
+
+def grid_steps(value: float) -> int:
+    """The least k with value <= grid_value(k)."""
+    steps = max(0, math.ceil(math.log(value / GRID_BASE) / math.log(GRID_RATIO)) - 1) if value > 0 else 0
+    while grid_value(steps) < value:
+        steps += 1
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One budget that was rounded: where it is, and how many steps up its grid."""
+
+    key: str
+    field: str
+    steps: int
+
+
+def round_up(norms: Norms, *, tie: bool = True) -> Norms:
+    """Every budget on its grid. Tied, a kind has one budget for all blocks and heads: the largest."""
+    budgets: dict[str, Budget] = {}
+    for key, budget in norms.budgets.items():
+        name = key.partition("[")[0] if tie else key
+        budgets[name] = _largest(budgets[name], budget) if name in budgets else budget
+    rounded = {key: _rounded(budget) for key, budget in budgets.items()}
+    knob = None if norms.C is None else grid_value(grid_steps(norms.C))
+    return Norms(knob, rounded)
+
+
+def _rounded(budget: Budget) -> Budget:
+    values: dict[str, Any] = {
+        name: grid_value(grid_steps(value)) for name in _GRIDDED if (value := getattr(budget, name)) is not None
+    }
+    if budget.schatten is not None:
+        p, total = budget.schatten
+        if p not in SCHATTEN_POWERS:
+            raise InvalidSetting(f"a Schatten power chosen after training must be one of 0.1, 0.2, ..., 2; got {p}")
+        values["schatten"] = (p, grid_value(grid_steps(total)))
+    if budget.distance is not None:
+        values["distance"] = _rounded(budget.distance)
+    return replace(budget, **values)
+
+
+def _largest(a: Budget, b: Budget) -> Budget:
+    values: dict[str, Any] = {}
+    for name in (*_GRIDDED, "rank"):
+        x, y = getattr(a, name), getattr(b, name)
+        values[name] = None if x is None or y is None else max(x, y)
+    if a.schatten is not None and b.schatten is not None and a.schatten[0] == b.schatten[0]:
+        values["schatten"] = max(a.schatten, b.schatten)
+    else:
+        values["schatten"] = None
+    values["distance"] = None if a.distance is None or b.distance is None else _largest(a.distance, b.distance)
+    return Budget(**values)
+
+
+def _items(norms: Norms) -> Iterator[_Item]:
+    if norms.C is not None:
+        yield _Item("", "C", _steps_of(norms.C, "C"))
+    for key, budget in norms.budgets.items():
+        yield from _budget_items(key, budget)
+
+
+def _budget_items(key: str, budget: Budget) -> Iterator[_Item]:
+    for name in _GRIDDED:
+        value = getattr(budget, name)
+        if value is not None:
+            yield _Item(key, name, _steps_of(value, f"{key}.{name}"))
+    if budget.rank is not None:
+        yield _Item(key, "rank", budget.rank)
+    if budget.schatten is not None:
+        yield _Item(key, "schatten", _steps_of(budget.schatten[1], f"{key}.schatten"))
+    if budget.distance is not None:
+        yield from _budget_items(f"{key}.distance", budget.distance)
+
+
+def _steps_of(value: float, where: str) -> int:
+    steps = grid_steps(value)
+    if grid_value(steps) != value:
+        raise CertificateError(f"{where} = {value!r} is not on the grid that was fixed in advance")
+    return steps
+
+
+def _powers(norms: Norms) -> int:
+    return sum(budget.schatten is not None for budget in norms.budgets.values())
+
+
+def norms_cost(ns: NumberSystem, norms: Norms) -> Number:
+    """What budgets on their grids add to log(1/delta)."""
+    steps = [item.steps for item in _items(norms)]
+    cost = union_cost(ns, steps, [False] * len(steps))
+    return cost + _powers(norms) * ns.log(ns.number(len(SCHATTEN_POWERS)))
+
+
+def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
+    """A setting whose measured budgets were rounded up, and the record of what was measured."""
+    if not setting.norms.measured:
+        return setting, None
+    return replace(setting, norms=round_up(setting.norms)), setting.norms.to_json()
+
+
+def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
+    """What a certificate must add to log(1/delta); refuses budgets below what was measured or off their grid."""
+    norms = certificate.setting.norms
+    if certificate.measured is None:
+        if norms.measured:
+            raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
+        return ns.number(0)
+    measured = Norms.from_json(certificate.measured)
+    for key, budget in measured.budgets.items():
+        name = key if key in norms.budgets else key.partition("[")[0]
+        if name not in norms.budgets:
+            raise CertificateError(f"the measured budget of {key} is not among the certificate's")
+        _check_above(key, norms.budgets[name], budget)
+    if norms.C is not None and (measured.C is None or measured.C > norms.C):
+        raise CertificateError(f"the knob C = {norms.C} is below the measured {measured.C}")
+    return norms_cost(ns, norms)
+
+
+def _check_above(key: str, rounded: Budget, measured: Budget) -> None:
+    """Every limit that the bound uses was measured, and is at least what was measured."""
+    for name in (*_GRIDDED, "rank"):
+        limit, value = getattr(rounded, name), getattr(measured, name)
+        if limit is not None and (value is None or value > limit):
+            raise CertificateError(f"{key}.{name} = {limit} is below the measured {value}")
+    if rounded.schatten is not None and (
+        measured.schatten is None or measured.schatten[0] != rounded.schatten[0] or measured.schatten[1] > rounded.schatten[1]
+    ):
+        raise CertificateError(f"{key}: the Schatten budget is below the measured {measured.schatten}")
+    if rounded.distance is not None:
+        if measured.distance is None:
+            raise CertificateError(f"{key}: no distance from a reference was measured")
+        _check_above(f"{key}.distance", rounded.distance, measured.distance)

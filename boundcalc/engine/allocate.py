@@ -1,0 +1,344 @@
+"""A2: how to split an error among pieces, and which lemma covers which piece. Not trusted: the checker decides.
+
+For every multiplier the Lagrangian is minimised piece by piece; the minimisers trace the lower convex hull of
+(error, log count), so each is the best allocation for the error it happens to spend. One pass over multipliers
+therefore serves every scale of a chain. Where one given error must be met (margin bounds), the nearest point of
+the hull is improved by re-solving with pieces dropped or taken up again (the costs are not convex).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from boundcalc.calculus.compose import Lowered, Piece
+from boundcalc.calculus.covers import LEMMAS, CoverLemma, Power
+from boundcalc.calculus.targets import Target
+from boundcalc.certificate import ZERO, Choice, Cover
+from boundcalc.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
+
+_FLOAT_RANGE = 300.0
+"""Above y = e^300 squares leave the range of floats and costs are computed in logs."""
+_SNAP = 60.0
+"""Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
+
+
+def slack(items: Sequence[Item]) -> float:
+    """Relative room left in every error budget for the rounding of logs (it grows with the number of products)."""
+    return 1e-9 * (1 + len(items) / 50)
+
+
+
+@dataclass(slots=True)
+class Option:
+    """One lemma on one target of one member: log of its reach (on the loss) and the shape of its cost."""
+
+    lemma: CoverLemma
+    index: int
+    target: Target
+    n: int
+    log_reach: float
+    power: bool
+    log_a: float
+    """log coefficient (power) or log dimension (volume)."""
+    log_c: float
+    """log factor inside the logarithm (volume)."""
+
+    def minimiser(self, log_weight: float, log_lambda: float) -> float:
+        """log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
+        if self.power:
+            return (math.log(2) + log_weight + self.log_a + 2 * self.log_reach - log_lambda) / 3
+        ratio = log_weight + self.log_a - log_lambda  # log(w n / lambda)
+        q = math.log(4) + ratio - self.log_c - self.log_reach
+        root = 0.5 * q if q > 60 else 0.5 * math.log1p(math.exp(q)) if q > -700 else 0.0
+        return math.log(2) + ratio - math.log1p(math.exp(root)) if root < 700 else math.log(2) + ratio - root
+
+    def snapped(self, log_share: float) -> float:
+        """The smallest share of the same whole number of steps (power costs only)."""
+        log_steps = 2 * (self.log_reach - log_share)
+        if not self.power or log_steps > 4.1 or log_steps <= 0:
+            return log_share
+        steps = math.exp(log_steps)
+        if steps > _SNAP:
+            return log_share
+        return self.log_reach - 0.5 * math.log(math.ceil(steps) * (1 - 4e-12))
+
+    def log_cost(self, log_share: float) -> tuple[float, Choice]:
+        """log of the cost at a share, and the choice to record."""
+        log_y = self.log_reach - log_share
+        if log_y <= 0:
+            return -math.inf, ZERO
+        params = self.lemma.params(log_y, self.target, self.n)
+        if log_y < _FLOAT_RANGE:
+            try:
+                cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, self.n, params)
+                log_cost = math.log(cost) if cost > 0 else -math.inf
+                return log_cost, Choice(self.lemma.name, self.index, params)
+            except OverflowError:
+                pass
+        cost = LogFloat.of(self.lemma.sharp(LOG, LogFloat(log_y), self.target, LogFloat.of(self.n), params))
+        return (cost.log if cost.sign > 0 else -math.inf), Choice(self.lemma.name, self.index, params)
+
+
+@dataclass(slots=True)
+class Item:
+    """A piece with its options: per member, what may cover it."""
+
+    key: str
+    log_gain: float
+    log_zero: float
+    """log of the share at which the piece needs no cover at all."""
+    members: list[tuple[float, list[Option]]]
+    """(log multiplicity, options)."""
+    total: float = 0.0
+    """log of the number of maps."""
+
+
+@dataclass(slots=True)
+class Point:
+    """An allocation: log of the error spent, log of the log count, and what each piece got."""
+
+    log_scale: float
+    log_count: float
+    shares: list[float]
+    choices: list[tuple[Choice, ...]]
+    options: list[Option | None] = field(default_factory=list[Option | None])
+
+
+def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
+    """The options of every piece under some rule about lemmas, on so many samples."""
+    return [_item(piece, samples, allowed) for piece in lowered.pieces]
+
+
+def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> Item:
+    log_gain = piece.gain.log
+    members: list[tuple[float, list[Option]]] = []
+    zero = -math.inf
+    count = 0
+    for member in piece.members:
+        options: list[Option] = []
+        for index, target in enumerate(member.targets):
+            for lemma in LEMMAS.values():
+                if allowed(lemma) and target.kind in lemma.kinds and lemma.applies(target) is None:
+                    options.append(_option(lemma, index, target, samples, log_gain))
+        members.append((math.log(member.multiplicity), options))
+        count += member.multiplicity
+        zero = max(zero, min(target.radius.log + target.norms.op.log for target in member.targets) + log_gain)
+    if piece.cap is not None:
+        zero = min(zero, piece.cap.log)
+    return Item(piece.key, log_gain, zero, members, math.log(count))
+
+
+def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gain: float) -> Option:
+    n = target.points.count(samples)
+    profile = lemma.profile(target, n)
+    log_reach = lemma.reach(target).log + log_gain
+    if isinstance(profile, Power):
+        return Option(lemma, index, target, n, log_reach, True, math.log(profile.coefficient), 0.0)
+    return Option(lemma, index, target, n, log_reach, False, math.log(profile.dimension), math.log(profile.factor))
+
+
+def uncoverable(items: Sequence[Item]) -> str | None:
+    """The first piece that no allowed lemma covers."""
+    for item in items:
+        if any(not options for _, options in item.members):
+            return item.key
+    return None
+
+
+def _cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Option | None]:
+    """Least log cost of a piece at a share, member by member."""
+    if log_share >= item.log_zero:
+        return -math.inf, (ZERO,) * len(item.members), None
+    costs: list[float] = []
+    chosen: list[Choice] = []
+    first: Option | None = None
+    for log_multiplicity, options in item.members:
+        best, best_choice, best_option = math.inf, ZERO, None
+        for option in options:
+            cost, choice = option.log_cost(log_share)
+            if cost < best:
+                best, best_choice, best_option = cost, choice, option
+        costs.append(best + log_multiplicity)
+        chosen.append(best_choice)
+        first = first or best_option
+    return log_sum(costs), tuple(chosen), first
+
+
+def _best_share(item: Item, log_lambda: float, *, zero: bool = True) -> tuple[float, float, tuple[Choice, ...], Option | None]:
+    """(log share, log cost, choices, option) minimising cost + lambda * share."""
+    best = (item.log_zero, -math.inf, (ZERO,) * len(item.members), None)
+    value = log_lambda + item.log_zero if zero else math.inf
+    single = len(item.members) == 1
+    log_multiplicity, options = max(item.members, key=lambda member: max((o.log_reach for o in member[1]), default=-math.inf))
+    for option in options:
+        share = option.snapped(option.minimiser(item.total, log_lambda))
+        if share >= item.log_zero:
+            continue
+        if single:
+            cost, choice = option.log_cost(share)
+            cost += log_multiplicity
+            found = (share, cost, (choice,), option)
+        else:
+            cost = option.log_cost(share)[0] + item.total
+            found = (share, cost, (), option)
+        if cost == -math.inf:
+            continue
+        candidate = log_add(cost, log_lambda + share)
+        if candidate < value:
+            value, best = candidate, found
+    if not single and best[3] is not None:
+        cost, choices, first = _cost_at(item, best[0])
+        return best[0], cost, choices, first or best[3]
+    return best
+
+
+def allocate(items: Sequence[Item], log_lambda: float) -> Point:
+    """The Lagrangian minimiser: a vertex of the hull of (error, log count)."""
+    found = [_best_share(item, log_lambda) for item in items]
+    return _point(found)
+
+
+def _point(found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
+    return Point(
+        log_sum([f[0] for f in found]),
+        log_sum([f[1] for f in found]),
+        [f[0] for f in found],
+        [f[2] for f in found],
+        [f[3] for f in found],
+    )
+
+
+def _multiplier_for(items: Sequence[Item], log_scale: float) -> tuple[Point, float]:
+    """A hull vertex that spends at most e^log_scale, close to it, and its multiplier."""
+    low, high = -math.inf, math.inf
+    log_lambda = 2.0 - log_scale
+    best: tuple[Point, float] | None = None
+    for _ in range(60):
+        point = allocate(items, log_lambda)
+        excess = point.log_scale - log_scale
+        if excess <= 0:
+            high = log_lambda
+            best = (point, log_lambda)
+            if excess > -0.02:
+                break
+        else:
+            low = log_lambda
+        if math.isfinite(low) and math.isfinite(high):
+            if high - low < 0.02:
+                break
+            log_lambda = (low + high) / 2
+        else:
+            log_lambda += 2.2 * excess + (0.5 if excess > 0 else -0.5)
+    if best is None:
+        point = allocate(items, log_lambda + 10)
+        best = (point, log_lambda + 10)
+    return best
+
+
+SPACING = 0.25
+"""Ratio of neighbouring scales of a chain, in logs."""
+MOST_POINTS = 60
+
+
+def trade_off(items: Sequence[Item], log_start: float, log_m: float) -> list[Point]:
+    """Hull vertices from the scale e^log_start down to where counting alone costs more than the scale gains."""
+    point, log_lambda = _multiplier_for(items, log_start)
+    points = [point]
+    step = 3 * SPACING
+    while len(points) < MOST_POINTS and points[-1].log_count < log_m - math.log(2):
+        previous = points[-1]
+        log_lambda += step
+        point = allocate(items, log_lambda)
+        fallen = previous.log_scale - point.log_scale
+        if fallen > 0:
+            step *= min(2.0, max(0.5, SPACING / fallen))
+        else:
+            step *= 2
+            if step > 50:
+                break
+            continue
+        points.append(point)
+    return points
+
+
+def allocate_exactly(items: Sequence[Item], log_scale: float, *, rounds: int = 3, tries: int = 12) -> Point:
+    """A cheap cover at one given error: the nearest hull vertex, improved by dropping and taking up pieces."""
+    budget = log_scale - 3 * slack(items)
+    start, log_lambda = _multiplier_for(items, budget)
+    best = _fill(items, start.options, budget, start)
+    for _ in range(rounds):
+        order = _promising(items, best, log_lambda)[:tries]
+        improved = False
+        for index in order:
+            flipped = list(best.options)
+            if flipped[index] is None:
+                flipped[index] = _best_share(items[index], log_lambda, zero=False)[3]
+                if flipped[index] is None:
+                    continue
+            else:
+                flipped[index] = None
+            candidate = _fill(items, flipped, budget, None)
+            if candidate is not None and candidate.log_count < best.log_count - 1e-9:
+                best, improved = candidate, True
+        if not improved:
+            break
+    return best
+
+
+def _promising(items: Sequence[Item], point: Point, log_lambda: float) -> list[int]:
+    """Pieces in the order of how little their Lagrangian changes when dropped (or taken up)."""
+
+    def regret(index: int) -> float:
+        item = items[index]
+        if point.options[index] is None:
+            share, cost, _, option = _best_share(item, log_lambda, zero=False)
+            return math.inf if option is None else abs(log_add(cost, log_lambda + share) - log_lambda - item.log_zero)
+        cost = _cost_at(item, point.shares[index])[0]
+        return abs(log_add(cost, log_lambda + point.shares[index]) - log_lambda - item.log_zero)
+
+    return sorted(range(len(items)), key=regret)
+
+
+def _fill(items: Sequence[Item], options: Sequence[Option | None], budget: float, fallback: Point | None) -> Point | None:
+    """Spend the whole budget on given options: one multiplier for all that are covered, by bisection."""
+    fixed = [item.log_zero for item, option in zip(items, options, strict=True) if option is None]
+    covered = [(item, option) for item, option in zip(items, options, strict=True) if option is not None]
+    spent = log_sum(fixed)
+    if spent >= budget:
+        return fallback
+    left = budget + math.log1p(-math.exp(spent - budget)) if spent > -math.inf else budget
+    if not covered:
+        return _point([(item.log_zero, -math.inf, (ZERO,) * len(item.members), None) for item in items])
+
+    def used(log_lambda: float) -> float:
+        return log_sum([min(item.log_zero, option.minimiser(item.total, log_lambda)) for item, option in covered])
+
+    low = high = 2.0 - left
+    while used(high) > left:
+        high += 4 + high - low
+    while used(low) < left and low > high - 1e6:
+        low -= 4 + high - low
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if used(middle) > left else (low, middle)
+    found: list[tuple[float, float, tuple[Choice, ...], Option | None]] = []
+    for item, option in zip(items, options, strict=True):
+        if option is None:
+            found.append((item.log_zero, -math.inf, (ZERO,) * len(item.members), None))
+        else:
+            share = option.snapped(min(item.log_zero, option.minimiser(item.total, high)))
+            cost, choices, chosen = _cost_at(item, share)
+            found.append((share, cost, choices, chosen))
+    return _point(found)
+
+
+def covers_of(items: Sequence[Item], point: Point) -> dict[str, Cover]:
+    """A point of the trade-off as it stands in a certificate."""
+    room = slack(items)
+    covers: dict[str, Cover] = {}
+    for item, share, choices in zip(items, point.shares, point.choices, strict=True):
+        dropped = all(choice is ZERO for choice in choices)
+        covers[item.key] = Cover(share - item.log_gain + (room if dropped else 0.0), choices)
+    return covers

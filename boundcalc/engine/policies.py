@@ -1,0 +1,47 @@
+"""Policies: which lemmas and which theorems of G a search may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boundcalc.calculus.covers import CoverLemma
+
+_VECTORS = frozenset({"T8", "T9", "T10"})
+"""Offsets, gains and tables have only these covers: every policy has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule for the search.
+
+    Attributes:
+        name: on the command line and in results.
+        title: a few words.
+        lemmas: names of the covering lemmas it may use (offsets, gains and tables aside).
+        form: "search" over all theorems of G, or one of the closed forms "closed", "published".
+    """
+
+    name: str
+    title: str
+    lemmas: frozenset[str]
+    form: str = "search"
+
+    def allows(self, lemma: CoverLemma) -> bool:
+        """Whether the search may use a lemma."""
+        return lemma.name in self.lemmas or lemma.name in _VECTORS
+
+
+_UNIFORM = frozenset({"T3", "T4", "T4r", "T4v", "T5", "T6"})
+
+POLICIES: dict[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}),
+        Policy("closed", "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)", frozenset({"T1", "T2"}), "closed"),
+        Policy("edelman", "log T covers T1 and T2 alone, explicit constants", frozenset({"T1", "T2"})),
+        Policy("trauger", "covers independent of T: Maurey and volumetric", frozenset({"T3", "T4", "T4r", "T4v"})),
+        Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
+        Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),
+    )
+}
+"""Every policy by name, in the order of the table."""

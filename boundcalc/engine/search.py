@@ -1,0 +1,275 @@
+"""The search for the least bound a policy allows: certificates, to be checked. Nothing here is trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from boundcalc.calculus import gap
+from boundcalc.calculus.compose import Lowered, lower
+from boundcalc.calculus.covers import TPUB, CoverLemma
+from boundcalc.certificate import STRATEGIES, Certificate, Choice, Cover, Level, Quantity
+from boundcalc.engine.allocate import Item, Option, Point, allocate_exactly, build_items, covers_of, slack, trade_off, uncoverable
+from boundcalc.engine.chain import best_chain
+from boundcalc.engine.policies import Policy
+from boundcalc.errors import Refusal, Unsupported
+from boundcalc.numbers import FLOAT, LOG, LogFloat, log_sum
+from boundcalc.setting import Setting
+
+GHOSTS = (1, 2, 4, 8, 16, 32)
+"""Ghost samples per sample that G4 and G5 are tried with (a choice that does not look at the sample)."""
+HALF = math.log(0.5) - 1e-12
+"""Half the margin, on the loss: a float just below log(1/2)."""
+_MU_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A certificate and the value the search thinks it has (log)."""
+
+    certificate: Certificate
+    log_value: float
+
+
+class Search:
+    """Searches one setting under one policy, for the gap and for the risk."""
+
+    def __init__(self, setting: Setting, policy: Policy, *, log_union: float = 0.0) -> None:
+        self.setting = setting
+        self.policy = policy
+        self.m = setting.sample.n_train
+        self.log_inverse_delta = log_union - math.log(setting.sample.delta)
+
+    @cached_property
+    def lowered(self) -> Lowered:
+        """The pieces, in logs."""
+        return lower(self.setting, LOG, published=self.policy.form == "published")
+
+    def items(self, samples: int, *, uniform: bool) -> list[Item]:
+        """Options of every piece; raises `Unsupported` naming the piece that has none."""
+
+        def allowed(lemma: CoverLemma) -> bool:
+            return self.policy.allows(lemma) and (lemma.uniform or not uniform)
+
+        items = build_items(self.lowered, samples, allowed)
+        missing = uncoverable(items)
+        if missing is not None:
+            lemmas = ", ".join(sorted(self.policy.lemmas))
+            raise Unsupported(
+                Refusal(f"policy {self.policy.name!r}", f"a piece {missing} that none of {lemmas} covers", "a cover of every piece")
+            )
+        return items
+
+    @cached_property
+    def has_uniform(self) -> bool:
+        """Whether every piece has a uniform cover under this policy."""
+        allowed: Callable[[CoverLemma], bool] = lambda lemma: self.policy.allows(lemma) and lemma.uniform  # noqa: E731
+        return uncoverable(build_items(self.lowered, self.m, allowed)) is None
+
+    @cached_property
+    def has_empirical(self) -> bool:
+        """Whether some allowed lemma counts points (else every cover is uniform)."""
+        return any(name in self.policy.lemmas for name in ("T1", "T2", "Tpub"))
+
+    # -- gap
+
+    def gaps(self) -> Iterator[Found]:
+        """Candidate certificates for the gap."""
+        if self.policy.form != "search":
+            yield self._closed_form()
+            return
+        if self.has_empirical:
+            items, points = self._empirical
+            yield from self._chain("chain", items, points, weight=1.0)
+        if self.has_uniform:
+            items, points = self._uniform
+            yield from self._chain("uniform-chain", items, points, weight=0.5)
+            yield from self._single(items, points)
+
+    @cached_property
+    def log_start(self) -> float:
+        """log e_0, the radius of the loss around its centre."""
+        return min(math.log(0.5), self.lowered.radius.log)
+
+    @cached_property
+    def _empirical(self) -> tuple[list[Item], list[Point]]:
+        items = self.items(self.m, uniform=False)
+        return items, trade_off(items, self.log_start, math.log(self.m))
+
+    @cached_property
+    def _uniform(self) -> tuple[list[Item], list[Point]]:
+        items = self.items(self.m, uniform=True)
+        return items, trade_off(items, self.log_start, math.log(self.m))
+
+    def _chain(self, strategy: str, items: Sequence[Item], points: Sequence[Point], weight: float) -> Iterator[Found]:
+        """G1+G2: 2 (e_J + weight * sum of links) + deviation; weight 1/2 without symmetrisation."""
+        room = slack(items)
+        log_m = math.log(self.m)
+        scales = [math.exp(min(point.log_scale + room, self.log_start)) for point in points]
+        counts = [math.exp(point.log_count - log_m) if point.log_count - log_m < 200 else math.inf for point in points]
+        value, chain = best_chain(math.exp(self.log_start), scales, counts, weight * math.sqrt(2))
+        total = 2 * value + gap.deviation(FLOAT, self.log_inverse_delta, self.m)
+        levels = tuple(
+            Level(min(points[i].log_scale + room, self.log_start), link, covers_of(items, points[i])) for i, link in chain
+        )
+        yield Found(self._certificate(strategy, levels), math.log(total))
+
+    def _single(self, items: Sequence[Item], points: Sequence[Point]) -> Iterator[Found]:
+        room = slack(items)
+        best: tuple[float, Point] | None = None
+        for point in points:
+            if point.log_count > 600:
+                continue
+            count = math.exp(point.log_count)
+            value = gap.gap_uniform_single(FLOAT, math.exp(point.log_scale + room), count, self.log_inverse_delta, self.m)
+            if best is None or value < best[0]:
+                best = value, point
+        if best is not None:
+            value, point = best
+            level = Level(point.log_scale + room, "clip", covers_of(items, point))
+            yield Found(self._certificate("uniform-single", (level,)), math.log(value))
+
+    def _closed_form(self) -> Found:
+        """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""
+        items = self.items(self.m, uniform=False)
+        published = self.policy.form == "published"
+        log_scale = 0.0
+        for _ in range(30 if published else 1):
+            level, log_capacity = self._split(items, log_scale)
+            log_k = 0.5 * (log_capacity - math.log(self.m))
+            if not published or log_scale <= log_k + math.log(3):
+                break
+            log_scale = min(log_k + math.log(3), log_scale) - 1e-6
+        capacity, m = LogFloat(log_capacity), LogFloat.of(self.m)
+        inverse = LogFloat.of(self.log_inverse_delta)
+        if published:
+            value = gap.gap_published(LOG, gap.complexity_published(LOG, capacity, m), inverse, m)
+        else:
+            value = gap.gap_from_complexity(LOG, gap.complexity_closed(LOG, capacity, m), inverse, m)
+        return Found(self._certificate(self.policy.form, (level,)), value.log)
+
+    def _split(self, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:
+        """A1 at one scale: shares in proportion to the cube roots of coefficient * reach^2."""
+        published = self.policy.form == "published"
+        weights: list[float] = []
+        chosen: list[tuple[Choice, ...]] = []
+        for item in items:
+            costs: list[float] = []
+            choices: list[Choice] = []
+            for log_multiplicity, options in item.members:
+                at_one = [_log_coefficient(option, log_scale, published) + 2 * option.log_reach for option in options]
+                best = min(range(len(options)), key=at_one.__getitem__)
+                costs.append(at_one[best] + log_multiplicity)
+                choices.append(Choice(options[best].lemma.name, options[best].index))
+            weights.append(log_sum(costs) / 3)
+            chosen.append(tuple(choices))
+        total = log_sum(weights)
+        room = slack(items)
+        shares = [log_scale + weight - total - room for weight in weights]
+        covers = {
+            item.key: Cover(share - item.log_gain, choices) for item, share, choices in zip(items, shares, chosen, strict=True)
+        }
+        if not published:
+            return Level(log_scale, "clip", covers), 3 * total
+        costs = [
+            log_sum([log_multiplicity + _log_published(options, choice, share) for (log_multiplicity, options), choice in zip(item.members, choices, strict=True)])
+            for item, share, choices in zip(items, shares, chosen, strict=True)
+        ]
+        return Level(log_scale, "clip", covers), log_sum(costs) + 2 * log_scale
+
+    # -- risk
+
+    def risks(self) -> Iterator[Found]:
+        """Candidate certificates for the risk at the assumed margin training error."""
+        if self.policy.form != "search" or self.setting.sample.lipschitz is not None:
+            return
+        q = self.setting.sample.train_error
+        half = HALF
+        if self.has_uniform:
+            items = self.items(self.m, uniform=True)
+            point = allocate_exactly(items, half)
+            value, mu = self._least_mu(lambda mu: gap.risk_uniform(FLOAT, q, _count(point), self.log_inverse_delta, self.m, mu))
+            yield Found(self._margin("uniform-margin", items, point, 1, mu), _log(value))
+        if self.has_empirical:
+            yield from self._ghosts(q, half)
+
+    def _ghosts(self, q: float, half: float) -> Iterator[Found]:
+        items = self.items(2 * self.m, uniform=False)
+        point = allocate_exactly(items, half)
+        for alpha in GHOSTS:
+            count = _recount(items, point, alpha, self.m)
+            if q == 0:
+                value = gap.risk_realizable(FLOAT, count, self.log_inverse_delta, self.m, alpha) if count < 1e300 else math.inf
+                yield Found(self._margin("ghost-realizable", items, point, alpha, None), _log(value))
+            else:
+                value, mu = self._least_mu(
+                    lambda mu, count=count, alpha=alpha: gap.risk_ghost(FLOAT, q, count, self.log_inverse_delta, self.m, alpha, mu)
+                )
+                yield Found(self._margin("ghost", items, point, alpha, mu), _log(value))
+
+    def _least_mu(self, value: Callable[[float | None], float]) -> tuple[float, float | None]:
+        """The best parameter of the kl inverse by golden section in its log (any is valid)."""
+        if self.setting.sample.train_error == 0:
+            return value(None), None
+        low, high = -8.0, 8.0
+        ratio = (math.sqrt(5) - 1) / 2
+        for _ in range(_MU_STEPS):
+            a, b = high - ratio * (high - low), low + ratio * (high - low)
+            low, high = (low, b) if value(math.exp(a)) < value(math.exp(b)) else (a, high)
+        mu = math.exp((low + high) / 2)
+        return value(mu), mu
+
+    def _margin(self, strategy: str, items: Sequence[Item], point: Point, alpha: int, mu: float | None) -> Certificate:
+        level = Level(HALF, "clip", covers_of(items, point))
+        return replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
+
+    def _certificate(self, strategy: str, levels: tuple[Level, ...]) -> Certificate:
+        return Certificate(self.setting, self.policy.name, strategy, levels)
+
+
+def _count(point: Point) -> float:
+    return math.exp(min(point.log_count, 600.0))
+
+
+def _log(value: float) -> float:
+    return math.log(value) if 0 < value < math.inf else math.inf
+
+
+def _recount(items: Sequence[Item], point: Point, alpha: int, m: int) -> float:
+    """The log count of the same covers on (1 + alpha) m samples."""
+    total = 0.0
+    for item, share, choices in zip(items, point.shares, point.choices, strict=True):
+        for (log_multiplicity, options), choice in zip(item.members, choices, strict=True):
+            for option in options:
+                if option.lemma.name == choice.lemma and option.index == choice.target:
+                    n = option.target.points.count((1 + alpha) * m)
+                    log_y = option.log_reach - share
+                    if 0 < log_y < 300:
+                        cost = option.lemma.sharp(FLOAT, math.exp(log_y), option.target, n, choice.params)
+                        total += math.exp(log_multiplicity) * cost
+                    elif log_y >= 300:
+                        return math.inf
+    return total
+
+
+def quantity_of(found: Found) -> Quantity:
+    """What a found certificate bounds."""
+    return STRATEGIES[found.certificate.strategy]
+
+
+def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:
+    """log of the cost at y = 1 (for the published cover: at the y of about this scale)."""
+    y = LogFloat(max(0.0, option.log_reach - log_scale + 2.0)) if published and option.lemma is TPUB else LogFloat(0.0)
+    return option.lemma.closed(LOG, y, option.target, LogFloat.of(option.n)).log - 2 * y.log
+
+
+def _log_published(options: Sequence[Option], choice: Choice, log_share: float) -> float:
+    """log cost of a chosen option under PUB (majorised by y^2 where it is not a power)."""
+    option = next(o for o in options if o.lemma.name == choice.lemma and o.index == choice.target)
+    y = LogFloat(option.log_reach - log_share)
+    n = LogFloat.of(option.n)
+    if option.lemma is TPUB:
+        return option.lemma.sharp(LOG, y, option.target, n, {}).log if y.log > 0 else -math.inf
+    return option.lemma.closed(LOG, LogFloat(0.0), option.target, n).log + 2 * y.log
