@@ -17,6 +17,7 @@ FORMAT = "boundcalc-certificate/1"
 Quantity = Literal["gap", "risk"]
 STRATEGIES: Mapping[str, Quantity] = {
     "chain": "gap",
+    "ghost-chain": "gap",
     "uniform-chain": "gap",
     "uniform-single": "gap",
     "closed": "gap",
@@ -25,7 +26,8 @@ STRATEGIES: Mapping[str, Quantity] = {
     "ghost-realizable": "risk",
     "ghost": "risk",
 }
-"""Strategies and what they bound: G1+G2, its two uniform forms, the two closed forms (A4+G1, PUB), G3, G4, G5."""
+"""Strategies and what they bound: G1+G2 (symmetrised, by ghosts, for uniform covers), one uniform cover, the two closed
+forms (A4+G1, PUB), G3, G4, G5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,9 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One scale: its log on the loss, its link to the coarser level, and a cover of every piece."""
+    """One scale: its log on the loss, and a cover of every piece."""
 
     log_scale: float
-    link: Literal["tree", "clip"]
     covers: Mapping[str, Cover]
 
 
@@ -68,7 +69,7 @@ class Certificate:
         strategy: which theorem of G.
         levels: scales, coarse to fine.
         log_value: log of the value claimed, not capped at 1.
-        alpha: ghost samples per sample (G4, G5).
+        alpha: ghost samples per sample (G2, G4, G5).
         mu: parameter of the kl inverse; None for its limit.
         measured: the budgets read off trained weights, when the setting's are those rounded up by P1.
     """
@@ -171,7 +172,6 @@ def _finite(value: object, name: str) -> float:
 def _level_to_json(level: Level) -> dict[str, Any]:
     return {
         "log_scale": level.log_scale,
-        "link": level.link,
         "covers": {
             key: {"log_eps": cover.log_eps, "choices": [_choice_to_json(choice) for choice in cover.choices]}
             for key, cover in level.covers.items()
@@ -187,11 +187,8 @@ def _choice_to_json(choice: Choice) -> dict[str, Any]:
 
 
 def _level_from_json(data: Mapping[str, Any]) -> Level:
-    link = data["link"]
-    if link not in ("tree", "clip"):
-        raise CertificateError(f"a link is 'tree' or 'clip', got {link!r}")
     covers = {str(key): _cover_from_json(cover) for key, cover in data["covers"].items()}
-    return Level(_finite(data["log_scale"], "log_scale"), link, covers)
+    return Level(_finite(data["log_scale"], "log_scale"), covers)
 
 
 def _cover_from_json(data: Mapping[str, Any]) -> Cover:

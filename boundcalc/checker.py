@@ -67,6 +67,8 @@ class _Check:
         self.samples = setting.sample.n_train
         if certificate.strategy.startswith("ghost"):
             self.samples *= 1 + certificate.alpha
+        elif certificate.strategy == "closed":
+            self.samples *= 1 + gap.CLOSED_GHOSTS
 
     def run(self) -> Checked:
         if not self.certificate.levels and self.certificate.quantity == "risk":
@@ -91,22 +93,20 @@ class _Check:
                 raise CertificateError("the scales of a chain must fall, starting below e_0 = min(1/2, L R)")
         return chain
 
-    def _links(self, scales: Sequence[arb], counts: Sequence[arb]) -> tuple[list[arb], list[tuple[arb, arb]]]:
+    def _chained(self, scales: Sequence[arb], counts: Sequence[arb], factor: arb) -> tuple[arb, list[arb]]:
         chain = self._scales(scales)
-        return chain, gap.chain_links(chain, counts, [level.link for level in self.certificate.levels])
-
-    def _weigh(self, links: Sequence[tuple[arb, arb]]) -> list[arb]:
-        return [length * count.sqrt() for length, count in links]
+        links = gap.chain_sum(INTERVAL, chain, counts, self.m)
+        value = gap.gap_chain(INTERVAL, chain[-1], links, factor, self.log_inverse_delta, self.m)
+        return value, [coarser * count.sqrt() for coarser, count in zip(chain, counts, strict=False)]
 
     def _chain(self, scales: Sequence[arb], counts: Sequence[arb]) -> tuple[arb, list[arb]]:
-        chain, links = self._links(scales, counts)
-        complexity = chain[-1] + gap.chain_sum(INTERVAL, links, self.m)
-        return gap.gap_from_complexity(INTERVAL, complexity, self.log_inverse_delta, self.m), self._weigh(links)
+        return self._chained(scales, counts, gap.chain_factor(INTERVAL, None, uniform=False))
+
+    def _ghost_chain(self, scales: Sequence[arb], counts: Sequence[arb]) -> tuple[arb, list[arb]]:
+        return self._chained(scales, counts, gap.chain_factor(INTERVAL, self.certificate.alpha, uniform=False))
 
     def _uniform_chain(self, scales: Sequence[arb], counts: Sequence[arb]) -> tuple[arb, list[arb]]:
-        chain, links = self._links(scales, counts)
-        value = gap.gap_uniform_chain(INTERVAL, chain[-1], links, self.log_inverse_delta, self.m)
-        return value, self._weigh(links)
+        return self._chained(scales, counts, gap.chain_factor(INTERVAL, None, uniform=True))
 
     def _one(self, counts: Sequence[arb]) -> arb:
         if len(counts) != 1:
@@ -121,15 +121,13 @@ class _Check:
         return self._one(counts) * scales[0] ** 2
 
     def _closed(self, scales: Sequence[arb], counts: Sequence[arb]) -> tuple[arb, list[arb]]:
-        complexity = gap.complexity_closed(INTERVAL, self._capacity(scales, counts), self.m)
-        return gap.gap_from_complexity(INTERVAL, complexity, self.log_inverse_delta, self.m), [arb(1)]
+        return gap.gap_closed(INTERVAL, self._capacity(scales, counts), self.log_inverse_delta, self.m), [arb(1)]
 
     def _published(self, scales: Sequence[arb], counts: Sequence[arb]) -> tuple[arb, list[arb]]:
         capacity = self._capacity(scales, counts)
         if not certainly_le(scales[0], 3 * (capacity / self.m).sqrt()):
             raise CertificateError("the published cover must be counted where Dudley's integral starts, or below")
-        complexity = gap.complexity_published(INTERVAL, capacity, self.m)
-        return gap.gap_published(INTERVAL, complexity, self.log_inverse_delta, self.m), [arb(1)]
+        return gap.gap_published(INTERVAL, capacity, self.log_inverse_delta, self.m), [arb(1)]
 
     def _margin_scale(self, scales: Sequence[arb], counts: Sequence[arb]) -> arb:
         if self.certificate.setting.sample.lipschitz is not None:

@@ -6,36 +6,21 @@ The loss lies in [0, 1]. Scales e are on the loss: N_j = N(F, e_j / L_l).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from boundcalc.numbers import Number, NumberSystem
 
-Link = Literal["tree", "clip"]
 
+def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
+    """G1: sum over levels of e_(j-1) sqrt(2 log N_j / m); scales[0] is e_0, counts belong to scales[1:].
 
-def chain_links(scales: Sequence[Number], counts: Sequence[Number], links: Sequence[Link]) -> list[tuple[Number, Number]]:
-    """G1: (link length, log count) of every level; scales[0] is e_0, counts[j] and links[j] belong to level j+1.
-
-    A tree link joins a level to its parents: e_j + e_(j-1), counting N_j alone. A clip link joins it to a box of
-    radius e_(j-1) around the whole path: the counts multiply, back to the last tree link. From the root both are the same.
+    Counts must not fall from one level to the next; a finer cover is also a coarser one, so the least of the finer counts
+    is taken.
     """
-    lengths: list[tuple[Number, Number]] = []
-    path: Number = 0
-    for level, (count, link) in enumerate(zip(counts, links, strict=True)):
-        if link == "tree" and level > 0:
-            path = count
-            lengths.append((scales[level] + scales[level + 1], path))
-        else:
-            path = path + count
-            lengths.append((scales[level], path))
-    return lengths
-
-
-def chain_sum(ns: NumberSystem, links: Sequence[tuple[Number, Number]], m: Number) -> Number:
-    """Massart on every level: sum of link * sqrt(2 log count / m)."""
     total = ns.number(0)
-    for length, count in links:
-        total = total + length * ns.sqrt(2 * count / m)
+    least: Number | None = None
+    for coarser, count in reversed(list(zip(scales, counts, strict=False))):
+        least = count if least is None else ns.minimum(least, count)
+        total = total + coarser * ns.sqrt(2 * least / m)
     return total
 
 
@@ -44,16 +29,18 @@ def deviation(ns: NumberSystem, log_inverse_delta: Number, m: Number) -> Number:
     return ns.sqrt(log_inverse_delta / (2 * m))
 
 
-def gap_from_complexity(ns: NumberSystem, complexity: Number, log_inverse_delta: Number, m: Number) -> Number:
-    """G2: 2 R_m + sqrt(log(1/delta)/(2m))."""
-    return 2 * complexity + deviation(ns, log_inverse_delta, m)
+def chain_factor(ns: NumberSystem, ghosts: int | None, *, uniform: bool) -> Number:
+    """What multiplies the links of G2: 1 for uniform covers, 2 by symmetrisation, 1 + 1/alpha by alpha ghost samples each."""
+    if uniform:
+        return ns.number(1)
+    return ns.number(2) if ghosts is None else 1 + 1 / ns.number(ghosts)
 
 
-def gap_uniform_chain(
-    ns: NumberSystem, last: Number, links: Sequence[tuple[Number, Number]], log_inverse_delta: Number, m: Number
+def gap_chain(
+    ns: NumberSystem, last: Number, links: Number, factor: Number, log_inverse_delta: Number, m: Number
 ) -> Number:
-    """G2 for uniform covers, without symmetrisation: 2 e_J + sum of links + deviation."""
-    return 2 * last + chain_sum(ns, links, m) + deviation(ns, log_inverse_delta, m)
+    """G2: 2 e_J + factor * (sum of links) + sqrt(log(1/delta)/(2m))."""
+    return 2 * last + factor * links + deviation(ns, log_inverse_delta, m)
 
 
 def gap_uniform_single(ns: NumberSystem, scale: Number, count: Number, log_inverse_delta: Number, m: Number) -> Number:
@@ -61,17 +48,22 @@ def gap_uniform_single(ns: NumberSystem, scale: Number, count: Number, log_inver
     return 2 * scale + deviation(ns, count + log_inverse_delta, m)
 
 
-CLOSED_FACTOR = 4.094
-CLOSED_OFFSET = 2.132
+CLOSED_OFFSET = 1.124
+"""min over J >= 1 of 1 + J e^(t/J - 1) - t, or e^t - t where that is less, is at most this for all t >= 0."""
+CLOSED_GHOSTS = 16
+"""Ghost samples per sample of the closed form: links count once and a sixteenth instead of twice, points 17-fold."""
 
 
-def complexity_closed(ns: NumberSystem, capacity: Number, m: Number) -> Number:
-    """G1 in one line, for log N(e) <= capacity/e^2: k (2.132 + max(0, log(1/(2k)))), k = 4.094 sqrt(capacity/m).
+def gap_closed(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
+    """A4 + G1 + G2 in one line, for log N(e) <= capacity/e^2 on 17 m samples.
 
-    For k >= 1/2 this is above 1/2, which bounds every R_m of a [0, 1] loss, so the line holds for all k.
+    2 k (1.124 + max(0, log(1/(2k)))) + deviation, k = (17/32) e sqrt(2 capacity/m). With t = log(1/(2k)) and scales
+    e^(-tj/J)/2 the chain is k (1 + J e^(t/J-1)); for k >= 1/2 the line is above 1, the range of the loss.
     """
-    k = ns.number(CLOSED_FACTOR) * ns.sqrt(capacity / m)
-    return k * (ns.number(CLOSED_OFFSET) + ns.maximum(ns.number(0), ns.log(1 / (2 * k))))
+    factor = chain_factor(ns, CLOSED_GHOSTS, uniform=False) / 2
+    k = factor * ns.exp(ns.number(1)) * ns.sqrt(2 * capacity / m)
+    bend = ns.number(CLOSED_OFFSET) + ns.maximum(ns.number(0), ns.log(1 / (2 * k)))
+    return 2 * k * bend + deviation(ns, log_inverse_delta, m)
 
 
 def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Number:
@@ -83,9 +75,10 @@ def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Numbe
     return 12 * k * (1 + ns.maximum(ns.number(0), ns.log(1 / (6 * k))))
 
 
-def gap_published(ns: NumberSystem, complexity: Number, log_inverse_delta: Number, m: Number) -> Number:
+def gap_published(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
     """PUB: 2 R_m + 3 sqrt(log(2/delta)/(2m))."""
-    return 2 * complexity + 3 * deviation(ns, log_inverse_delta + ns.log(ns.number(2)), m)
+    confidence = 3 * deviation(ns, log_inverse_delta + ns.log(ns.number(2)), m)
+    return 2 * complexity_published(ns, capacity, m) + confidence
 
 
 def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None) -> Number:
@@ -105,9 +98,16 @@ def risk_uniform(ns: NumberSystem, q: Number, count: Number, log_inverse_delta: 
 
 
 def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, m: Number, alpha: int) -> Number:
-    """G4: ceil(log(2N/delta)/log(1+1/alpha))/(alpha m), N on (1+alpha)m samples, margin training error 0."""
-    errors = (count + ns.log(ns.number(2)) + log_inverse_delta) / ns.log1p(1 / ns.number(alpha))
-    return ns.ceil(errors) / (alpha * m)
+    """G4: (errors)/(alpha m), N on (1+alpha)m samples, margin training error 0; with c = log(2N/delta)/m, errors is
+    the less of ceil(c m/log(1+1/alpha)) and ceil((1+alpha) m (1 - e^(-c))).
+
+    No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among the ghosts
+    exceeds delta/2; that chance is at most (alpha/(1+alpha))^k and at most (1 - k/((1+alpha)m))^m.
+    """
+    c = count + ns.log(ns.number(2)) + log_inverse_delta
+    by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))
+    by_sample = ns.ceil((1 + alpha) * m * (1 - ns.exp(-c / m)))
+    return ns.minimum(by_error, by_sample) / (alpha * m)
 
 
 def risk_ghost(

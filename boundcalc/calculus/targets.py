@@ -61,7 +61,8 @@ class Target:
 def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> MatrixNorms | None:
     """A5: the least norms that follow from a budget for a d x k matrix; None when nothing follows.
 
-    |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21.
+    |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21,
+    |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21.
     """
     limit = min(x for x in (d, k, rank, budget.rank) if x is not None)
     given = {
@@ -82,6 +83,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
         p, total = budget.schatten
         fro = ns.minimum(fro, ns.sqrt(op ** (2 - p) * ns.number(total))) if p < 2 else ns.minimum(fro, ns.sqrt(ns.number(total)))
     one_one = [given["one_one"]] if "one_one" in given else []
+    fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t") if name in given))
     two_one = ns.minimum(
         ns.sqrt(ns.number(k)) * fro, *one_one, *([given["two_one"]] if "two_one" in given else [])
     )

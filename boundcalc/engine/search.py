@@ -13,7 +13,7 @@ from boundcalc.calculus.covers import TPUB, CoverLemma
 from boundcalc.certificate import STRATEGIES, Certificate, Choice, Cover, Level, Quantity
 from boundcalc.engine.allocate import Item, Option, Point, allocate_exactly, build_items, covers_of, slack, trade_off, uncoverable
 from boundcalc.engine.chain import best_chain
-from boundcalc.engine.policies import Policy
+from boundcalc.theorems.policies import Policy
 from boundcalc.errors import Refusal, Unsupported
 from boundcalc.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.setting import Setting
@@ -82,10 +82,13 @@ class Search:
             return
         if self.has_empirical:
             items, points = self._empirical
-            yield from self._chain("chain", items, points, weight=1.0)
+            yield self._chain("chain", items, points, factor=2.0)
+            for alpha in GHOSTS[1:]:
+                recounted = [replace(point, log_count=_recount(items, point, (1 + alpha) * self.m).log) for point in points]
+                yield self._chain("ghost-chain", items, recounted, factor=1 + 1 / alpha, alpha=alpha)
         if self.has_uniform:
             items, points = self._uniform
-            yield from self._chain("uniform-chain", items, points, weight=0.5)
+            yield self._chain("uniform-chain", items, points, factor=1.0)
             yield from self._single(items, points)
 
     @cached_property
@@ -103,18 +106,18 @@ class Search:
         items = self.items(self.m, uniform=True)
         return items, trade_off(items, self.log_start, math.log(self.m))
 
-    def _chain(self, strategy: str, items: Sequence[Item], points: Sequence[Point], weight: float) -> Iterator[Found]:
-        """G1+G2: 2 (e_J + weight * sum of links) + deviation; weight 1/2 without symmetrisation."""
+    def _chain(self, strategy: str, items: Sequence[Item], points: Sequence[Point], factor: float, alpha: int = 1) -> Found:
+        """G1+G2: 2 e_J + factor * (sum of links) + deviation."""
         room = slack(items)
         log_m = math.log(self.m)
         scales = [math.exp(min(point.log_scale + room, self.log_start)) for point in points]
         counts = [math.exp(point.log_count - log_m) if point.log_count - log_m < 200 else math.inf for point in points]
-        value, chain = best_chain(math.exp(self.log_start), scales, counts, weight * math.sqrt(2))
+        value, chain = best_chain(math.exp(self.log_start), scales, counts, factor / 2 * math.sqrt(2))
         total = 2 * value + gap.deviation(FLOAT, self.log_inverse_delta, self.m)
         levels = tuple(
-            Level(min(points[i].log_scale + room, self.log_start), link, covers_of(items, points[i])) for i, link in chain
+            Level(min(points[i].log_scale + room, self.log_start), covers_of(items, points[i])) for i in chain
         )
-        yield Found(self._certificate(strategy, levels), math.log(total))
+        return Found(replace(self._certificate(strategy, levels), alpha=alpha), math.log(total))
 
     def _single(self, items: Sequence[Item], points: Sequence[Point]) -> Iterator[Found]:
         room = slack(items)
@@ -128,13 +131,13 @@ class Search:
                 best = value, point
         if best is not None:
             value, point = best
-            level = Level(point.log_scale + room, "clip", covers_of(items, point))
+            level = Level(point.log_scale + room, covers_of(items, point))
             yield Found(self._certificate("uniform-single", (level,)), math.log(value))
 
     def _closed_form(self) -> Found:
         """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""
-        items = self.items(self.m, uniform=False)
         published = self.policy.form == "published"
+        items = self.items(self.m if published else (1 + gap.CLOSED_GHOSTS) * self.m, uniform=False)
         log_scale = 0.0
         for _ in range(30 if published else 1):
             level, log_capacity = self._split(items, log_scale)
@@ -144,10 +147,8 @@ class Search:
             log_scale = min(log_k + math.log(3), log_scale) - 1e-6
         capacity, m = LogFloat(log_capacity), LogFloat.of(self.m)
         inverse = LogFloat.of(self.log_inverse_delta)
-        if published:
-            value = gap.gap_published(LOG, gap.complexity_published(LOG, capacity, m), inverse, m)
-        else:
-            value = gap.gap_from_complexity(LOG, gap.complexity_closed(LOG, capacity, m), inverse, m)
+        form = gap.gap_published if published else gap.gap_closed
+        value = form(LOG, capacity, inverse, m)
         return Found(self._certificate(self.policy.form, (level,)), value.log)
 
     def _split(self, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:
@@ -172,12 +173,12 @@ class Search:
             item.key: Cover(share - item.log_gain, choices) for item, share, choices in zip(items, shares, chosen, strict=True)
         }
         if not published:
-            return Level(log_scale, "clip", covers), 3 * total
+            return Level(log_scale, covers), 3 * total
         costs = [
             log_sum([log_multiplicity + _log_published(options, choice, share) for (log_multiplicity, options), choice in zip(item.members, choices, strict=True)])
             for item, share, choices in zip(items, shares, chosen, strict=True)
         ]
-        return Level(log_scale, "clip", covers), log_sum(costs) + 2 * log_scale
+        return Level(log_scale, covers), log_sum(costs) + 2 * log_scale
 
     # -- risk
 
@@ -199,13 +200,15 @@ class Search:
         items = self.items(2 * self.m, uniform=False)
         point = allocate_exactly(items, half)
         for alpha in GHOSTS:
-            count = _recount(items, point, alpha, self.m)
+            count = _recount(items, point, (1 + alpha) * self.m)
             if q == 0:
-                value = gap.risk_realizable(FLOAT, count, self.log_inverse_delta, self.m, alpha) if count < 1e300 else math.inf
-                yield Found(self._margin("ghost-realizable", items, point, alpha, None), _log(value))
+                inverse, m = LogFloat.of(self.log_inverse_delta), LogFloat.of(self.m)
+                risk = gap.risk_realizable(LOG, count, inverse, m, alpha)
+                yield Found(self._margin("ghost-realizable", items, point, alpha, None), risk.log)
             else:
+                log_count = math.exp(min(count.log, 600.0))
                 value, mu = self._least_mu(
-                    lambda mu, count=count, alpha=alpha: gap.risk_ghost(FLOAT, q, count, self.log_inverse_delta, self.m, alpha, mu)
+                    lambda mu, alpha=alpha: gap.risk_ghost(FLOAT, q, log_count, self.log_inverse_delta, self.m, alpha, mu)
                 )
                 yield Found(self._margin("ghost", items, point, alpha, mu), _log(value))
 
@@ -222,7 +225,7 @@ class Search:
         return value(mu), mu
 
     def _margin(self, strategy: str, items: Sequence[Item], point: Point, alpha: int, mu: float | None) -> Certificate:
-        level = Level(HALF, "clip", covers_of(items, point))
+        level = Level(HALF, covers_of(items, point))
         return replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
 
     def _certificate(self, strategy: str, levels: tuple[Level, ...]) -> Certificate:
@@ -237,20 +240,16 @@ def _log(value: float) -> float:
     return math.log(value) if 0 < value < math.inf else math.inf
 
 
-def _recount(items: Sequence[Item], point: Point, alpha: int, m: int) -> float:
-    """The log count of the same covers on (1 + alpha) m samples."""
-    total = 0.0
+def _recount(items: Sequence[Item], point: Point, samples: int) -> LogFloat:
+    """The log count of the same covers on another number of samples."""
+    total = LogFloat.of(0)
     for item, share, choices in zip(items, point.shares, point.choices, strict=True):
         for (log_multiplicity, options), choice in zip(item.members, choices, strict=True):
-            for option in options:
-                if option.lemma.name == choice.lemma and option.index == choice.target:
-                    n = option.target.points.count((1 + alpha) * m)
-                    log_y = option.log_reach - share
-                    if 0 < log_y < 300:
-                        cost = option.lemma.sharp(FLOAT, math.exp(log_y), option.target, n, choice.params)
-                        total += math.exp(log_multiplicity) * cost
-                    elif log_y >= 300:
-                        return math.inf
+            option = next((o for o in options if o.lemma.name == choice.lemma and o.index == choice.target), None)
+            if option is not None and option.log_reach > share:
+                n = LogFloat.of(option.target.points.count(samples))
+                cost = option.lemma.sharp(LOG, LogFloat(option.log_reach - share), option.target, n, choice.params)
+                total = total + LogFloat(log_multiplicity) * cost
     return total
 
 

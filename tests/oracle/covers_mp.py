@@ -562,3 +562,8 @@ def t9b(half_width: Real, eps: Real, d: int) -> Mpf:
 def t10_points(samples: int, seq_len: int, vocabulary: int) -> int:
     """T10: distinct one-hot points, min(mT, vocabulary); then T1-T6 with b = 1."""
     return min(samples * seq_len, vocabulary)
+
+
+def t10_rows(row_norm: Real, eps: Real, vocabulary: int, d: int) -> Mpf:
+    """Improved T10: one-hot inputs see rows only, V d log(1 + 2r/eps) with r the largest row norm."""
+    return vocabulary * t4(1, row_norm, eps, 1, d)

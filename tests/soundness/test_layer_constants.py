@@ -496,8 +496,7 @@ def gated_ratios(seed: int) -> list[float]:
         u1, v1 = into_ball(u + e1, b * c1), into_ball(v + e3, b * c3)
         size = first * rows(u1 - u) + second * rows(v1 - v)
         change = rows((gate(u1) * v1 - gate(u) * v) @ w2)
-        print(case,change,size) if change>size*(1+1e-6) else None
-        ratios.append(change / max(size, 1e-9))
+        ratios.append(change / max(size, 1e-9))  # below that, rounding only
         assert rows(gate(u1) * v1) <= b**2 * c1 * c3 * (1 + 1e-12)  # no third projection needed
     return ratios
 

@@ -163,6 +163,8 @@ def uniform_cases(eps: float) -> list[TinyCase]:
     }
     values = np.eye(2) @ matrices(2, 1, l2, 161)
     cases.append(TinyCase(values, eps, {key: float(v) for key, v in table.items()}))
+    values = np.eye(2) @ matrices(2, 1, linf, 161)
+    cases.append(TinyCase(values, eps, {"T10 rows": float(covers.t10_rows(1, eps, 2, 1))}))
     return cases
 
 
