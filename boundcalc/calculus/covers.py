@@ -14,13 +14,15 @@ from typing import ClassVar
 
 from boundcalc.calculus.targets import Target
 from boundcalc.errors import Refusal
-from boundcalc.numbers import Number, NumberSystem
+from boundcalc.numbers import FLOAT, Number, NumberSystem
 from boundcalc.sources import EDELMAN2022, SAKAI2026, TRAUGER2024, TRUONG2024, ZHANG2002
 from boundcalc.statement import Statement
 
 Params = Mapping[str, float]
-RHO_MOST = 1.58
-"""T2's coding cost needs log(rho/(rho-1)) >= 1, that is rho <= e/(e-1)."""
+
+
+_WHOLE_STEPS = 4.6
+"""Below e^4.6 = 100 steps it matters that they are whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +44,22 @@ Profile = Power | Volume
 
 
 def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
-    """log of the number of integer vectors of length n with l1 norm at most s: the least of three upper bounds.
+    """log of the number D(n, s) of integer vectors of length n with l1 norm at most s: the least of three upper bounds.
 
-    (2n+1)^s; binom(2n+s, s) with every factor of the numerator replaced by their mean and s! by Robbins'
-    lower bound; and the generating function (1+z)^n / (1-z)^(n+1) over z^s at its near-optimal z.
+    (2n+1)^s; ((2n+1)^2 + (s-1)(2s-1)/3)^(s/2) / s!, because s! D(n, s) = M q_(s-1) + (s-1)^2 q_(s-2) with M = 2n+1 has
+    imaginary roots only, whose squares have this mean (s! by Robbins' lower bound); and the generating function
+    ((1+z)/(1-z))^n z^(-s) at its best z, which is n asinh(s/n) + s asinh(n/s).
     """
     if s == 0:
         return ns.number(0)
-    direct = s * ns.log(2 * n + 1)
-    stirling = s * ns.log((2 * n + (s + 1) / 2) / s) + s - ns.log(2 * ns.pi * s) / 2 - 1 / (12 * s + 1)
+    wide = 2 * n + 1
+    direct = s * ns.log(wide)
+    mean = s / 2 * ns.log(wide**2 + (s - 1) * (2 * s - 1) / 3)
+    roots = mean - s * ns.log(s) + s - ns.log(2 * ns.pi * s) / 2 - 1 / (12 * s + 1)
     hypotenuse = ns.sqrt(n * n + s * s)
-    z = s / (n + hypotenuse)
-    rest = (n + n * n / (hypotenuse + s)) / (n + hypotenuse)  # 1 - z without cancellation
-    generating = n * ns.log1p(2 * z / rest) + s * ns.log(1 / z) + ns.log(1 / rest)
-    return ns.minimum(direct, stirling, generating)
+    up = s / n * (1 + s / (n + hypotenuse))  # sqrt(1+(s/n)^2) - 1 + s/n, without cancellation
+    generating = n * ns.log1p(up) + s * ns.log((n + hypotenuse) / s)
+    return ns.minimum(direct, roots, generating)
 
 
 class CoverLemma(ABC):
@@ -170,13 +174,15 @@ class MatrixPerceptron(CoverLemma):
     statement = Statement(
         "T2",
         "perceptron cover of a matrix with a (2,1) budget",
-        r"\log N(\varepsilon) \le a\Lambda(k,N),\quad \Lambda(k,N)=\min_{1<\rho\le1.58}"
-        r"\Big[\rho\log(2Nk+1)+\rho^2\log\tfrac{\rho}{\rho-1}\Big],\quad a=(bB/\varepsilon)^2",
+        r"\log N(\varepsilon) \le a\,\Lambda(k,N),\quad \Lambda(k,N)=\min_{\rho>1}"
+        r"\rho\log\frac{(2Nk+1)\rho^2}{\rho-1},\quad a=(bB/\varepsilon)^2",
         "{x -> xW : |W|_{2,1} <= B}, k columns, N distinct points of norm at most b, metric max_i |x_i (W - V)|_2. Empirical.",
-        "Column j gets the tolerance eps rho^(-i/2), i the least number with rho^(-i) <= |w_j|/B; the squares sum to at "
-        "most eps^2 and T1 makes fewer than rho a steps in all. The cover element is known from the signed "
-        "steps per (column, point), an integer vector of length Nk, and the level i of each column that made a step: at "
-        "most 2 + log_rho(a) levels, which Kraft's inequality codes in rho^2 a log(rho/(rho-1)) nats in all.",
+        "Column j gets the tolerance eps rho^(-i_j/2), i_j the least number with rho^(-i_j) <= |w_j|/B; the squares sum to at "
+        "most eps^2 and T1 makes fewer than rho a steps in all. The cover element is known from the net number of steps per "
+        "(column, point), an integer vector of length Nk, and the levels of the q <= min(k, steps) columns with any. A level is "
+        "below 2 + log_rho(a); coded with weights (1-1/rho) rho^(i - i_max) the q levels cost at most "
+        "q log(rho/(rho-1)) + sum_j log(rho^2 a rho^(-i_j)) <= q [log(rho/(rho-1)) + log(rho^2 a/q)] nats by concavity, "
+        "which grows with q up to rho a.",
         "the constant is suppressed where published",
         EDELMAN2022,
     )
@@ -191,31 +197,37 @@ class MatrixPerceptron(CoverLemma):
 
     @staticmethod
     def constant(ns: NumberSystem, k: Number, n: Number) -> Number:
-        """Lambda(k, N) at rho = min(1.58, 1 + 1/log(2Nk+1)), near its minimum."""
-        size = ns.log(2 * n * k + 1)
-        rho = ns.minimum(ns.number(RHO_MOST), 1 + 1 / size)
-        return rho * size + rho**2 * ns.log(rho / (rho - 1))
+        """Lambda(k, N) at rho = 1 + 1/log(2Nk+1), near its minimum."""
+        wide = 2 * n * k + 1
+        rho = 1 + 1 / ns.log(wide)
+        return rho * ns.log(wide * rho**2 / (rho - 1))
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
         rho = ns.number(params["rho"])
         a = y**2
         steps = _steps(ns, rho * a)
-        kraft = rho**2 * a * ns.log(rho / (rho - 1))
-        levels = ns.ceil(2 + ns.log(a) / ns.log(rho))
-        listed = ns.minimum(ns.number(target.k), steps) * ns.log(levels)
-        return lattice(ns, n * target.k, steps) + ns.minimum(kraft, listed)
+        if steps == 0:
+            return ns.number(0)
+        active = ns.minimum(ns.number(target.k), steps)
+        coded = ns.log(rho / (rho - 1)) + ns.log(rho**2 * a / active)
+        listed = ns.log(ns.ceil(2 + ns.log(a) / ns.log(rho)))
+        return lattice(ns, n * target.k, steps) + active * ns.minimum(coded, listed)
 
     def check_params(self, params: Params) -> str | None:
-        return _inside(self.name, params, "rho", 1.0, RHO_MOST)
+        return _inside(self.name, params, "rho", 1.0, 10.0)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
-        size = math.log(2 * n * target.k + 1)
-        gain = max(1.0, size - 2 * max(log_y, 0.0))  # one more step costs about log(2Nk/a), not log(2Nk)
-        return {"rho": min(RHO_MOST, 1 + 1 / (gain + math.log(gain)))}
+        log_a = 2 * max(log_y, 0.0)
+        step = max(1.0, math.log(2 * n * target.k + 1) - log_a + 1)  # what one more step costs
+        crowded = step * math.exp(min(log_a - math.log(target.k), 60.0))  # more steps than columns: levels are paid once
+        rho = 1 + 1 / max(step + math.log(1 + step), crowded)
+        if log_a < _WHOLE_STEPS:
+            rho = math.ceil(rho * math.exp(log_a)) * (1 - 4e-12) / math.exp(log_a)  # steps are whole: use the last one up
+        return {"rho": rho}
 
     def profile(self, target: Target, n: int) -> Profile:
         size = math.log(2 * n * target.k + 1)
-        return Power(size + 2 + math.log(size + 1))
+        return Power(size + 1 + math.log(size + 1))
 
 
 class Maurey(CoverLemma):
@@ -223,13 +235,17 @@ class Maurey(CoverLemma):
 
     statement = Statement(
         "T3",
-        "Maurey cover of a matrix with a (1,1) budget",
-        r"\log N(\varepsilon) \le \log\binom{2dk+s}{s}\le s\log(2dk+1),\quad s=\max(1,\lceil (bB/\varepsilon)^2\rceil)",
-        "{x -> xW : |W|_{1,1} <= B}, d x k. Uniform and independent of T.",
-        "W/B is a convex combination of 0 and the signed matrix units; the mean of s independent draws from it "
-        "is within B/sqrt(s) of W in Frobenius norm on average, so some mean is. It is B/s times an integer "
-        "matrix whose entries sum to at most s in absolute value.",
-        "the published bound hides the constant",
+        "rounding cover of a matrix with a (1,1) budget",
+        r"\log N(\varepsilon) \le \log D\big(dk,\max(1,\lceil a/2\rceil)\big)\quad\text{and}\quad \log N(\varepsilon) \le "
+        r"\lambda(\tfrac a2+2)+dk\log\Big(1+2e^{-2\lambda}+\frac{2e^{-8\lambda/3}}{1-e^{-\lambda}}\Big),\quad a=(bB/\varepsilon)^2",
+        "{x -> xW : |W|_{1,1} <= B}, d x k, any lambda > 0; D(n, s) counts integer vectors with l1 norm at most s. Uniform and "
+        "independent of T.",
+        "Let y = sW/B, |y|_1 <= s, with fractional parts f. Rounding every entry towards zero costs sum f^2, systematic random "
+        "rounding costs sum f(1-f) on average, and either has l1 norm at most s; the less is at most s/2, so (B/s) times an integer "
+        "matrix is within B/sqrt(2s) in Frobenius norm. Second form: at s = a/2 round so that entries 1 have weight 2 and "
+        "entries n >= 2 weight n + 2/3; a fractional rounding of total weight at most s and cost at most s/2 exists entry by entry "
+        "and a vertex of that linear programme has one fractional entry, rounded up. Count by exp(lambda(weight)).",
+        "Maurey's argument with ceil(a) draws gives twice the first and about four times the second",
         TRAUGER2024,
     )
     uniform = True
@@ -239,14 +255,26 @@ class Maurey(CoverLemma):
         return target.norms.one_one
 
     def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
-        return (y**2 + 1) * ns.log(ns.number(2 * target.size + 1))
+        return (y**2 / 2 + 1) * ns.log(ns.number(2 * target.size + 1))
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        draws = ns.maximum(ns.number(1), ns.ceil(y**2))
-        return lattice(ns, ns.number(target.size), draws)
+        half = y**2 / 2
+        size = ns.number(target.size)
+        lam = ns.number(params["lam"])
+        once = ns.exp(-lam)
+        more = 2 * once**2 + 2 * ns.exp(-8 * lam / 3) / (1 - once)
+        sparse = lam * (half + 2) + size * ns.log1p(more)
+        return ns.minimum(sparse, lattice(ns, size, ns.maximum(ns.number(1), ns.ceil(half))))
+
+    def check_params(self, params: Params) -> str | None:
+        return _inside(self.name, params, "lam", 0.0, 200.0)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        weight = math.exp(min(2 * log_y, 80.0)) / 2 + 2
+        return {"lam": max(0.05, 0.5 * math.log(1 + 4 * target.size / weight))}
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Power(math.log(2 * target.size + 1))
+        return Power(0.3 * math.log(2 * target.size + 1))
 
 
 class Volumetric(CoverLemma):
@@ -316,43 +344,79 @@ class ColumnBody(RandomCover):
 
     statement = Statement(
         "T4v",
-        "random cover of the (2,1) ball",
-        r"\log N(\varepsilon) \le n\log\big(1+\tfrac{2bK}{\sqrt k\,\varepsilon}\big)+R,"
-        r"\quad R=k\log(v_d d!)-\log (dk)!-\log v_{dk}+\tfrac n2\log k",
-        "{x -> xW : |W|_{2,1} <= K}, n = dk, v_q the volume of the unit ball of R^q. Uniform and independent of T; better "
-        "than T4 when K < sqrt(k) C_op. The factor 2 goes as in T4r.",
-        "|x(W-V)| <= b|W-V|_F. The F-ball of radius h lies in the (2,1)-ball of radius sqrt(k) h, whose unit ball has "
-        "volume (v_d d!)^k/(dk)!; compare volumes as in T4 or draw centres as in T4r.",
+        "random cover of the (2,1) ball in spectral norm",
+        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bK}{\lambda\varepsilon}\Big)+R,\quad \lambda=\sqrt{k\min(d,k)},"
+        r"\quad R=n\log\lambda+\log\mathrm{vol}\,B_{2,1}-\log\mathrm{vol}\,B_{\mathrm{op}}",
+        "{x -> xW : |W|_{2,1} <= K}, n = dk. Uniform and independent of T; better than T4 when K < lambda C_op e^(-R/n). The factor "
+        "2 goes as in T4r.",
+        "|x(W-V)| <= b|W-V|_op. The spectral ball of radius h lies in the (2,1)-ball of radius lambda h; vol B_{2,1} = "
+        "(v_d d!)^k/(dk)! with v_d the volume of the unit ball of R^d, and vol B_op = pi^(n/2) prod_{i<=k} "
+        "Gamma((i+1)/2)/Gamma((d+i+1)/2). Compare volumes as in T4, or draw centres as in T4r.",
     )
+    _norm = "21"
 
     def norm(self, target: Target) -> Number:
         return target.norms.two_one
 
     def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
-        size = ns.number(target.size)
-        return size * ns.log1p(2 * y / ns.sqrt(ns.number(target.k))) + self.excess(ns, target.d, target.k)
+        scale, excess = _body(ns, self._norm, target.d, target.k)
+        return ns.number(target.size) * ns.log1p(2 * y / scale) + excess
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        scaled = y / ns.sqrt(ns.number(target.k))
-        return random_cover(ns, ns.number(target.size), scaled, ns.number(params["t"]), self.excess(ns, target.d, target.k))
-
-    @staticmethod
-    def excess(ns: NumberSystem, d: int, k: int) -> Number:
-        """R: log volume of the (2,1)-ball of radius sqrt(k) over that of the unit F-ball."""
-        key = (ns.name, d, k)
-        if key not in _EXCESS:
-            half = ns.number(d) / 2
-            size = ns.number(d * k)
-            column = half * ns.log(ns.pi) - ns.lgamma(half + 1) + ns.lgamma(ns.number(d + 1))
-            ball = size / 2 * ns.log(ns.pi) - ns.lgamma(size / 2 + 1)
-            _EXCESS[key] = k * column - ns.lgamma(size + 1) - ball + size / 2 * ns.log(ns.number(k))
-        return _EXCESS[key]
+        scale, excess = _body(ns, self._norm, target.d, target.k)
+        return random_cover(ns, ns.number(target.size), y / scale, ns.number(params["t"]), excess)
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 1 / math.sqrt(target.k))
+        return Volume(target.size, 1 / float(_body(FLOAT, self._norm, target.d, target.k)[0]))
 
 
-_EXCESS: dict[tuple[str, int, int], Number] = {}
+class FrobeniusBody(ColumnBody):
+    """T4f."""
+
+    statement = Statement(
+        "T4f",
+        "random cover of the Frobenius ball in spectral norm",
+        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bB}{\sqrt q\,\varepsilon}\Big)+R,\quad q=\min(d,k),"
+        r"\quad R=\tfrac n2\log q+\log v_n-\log\mathrm{vol}\,B_{\mathrm{op}}",
+        "{x -> xW : |W|_F <= B}, n = dk. Uniform and independent of T; better than T4 when B < sqrt(q) C_op e^(-R/n).",
+        "As T4v, with |W|_F <= sqrt(q) |W|_op.",
+    )
+    _norm = "F"
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.fro
+
+
+def log_ball(ns: NumberSystem, n: Number) -> Number:
+    """log volume of the unit ball of R^n."""
+    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
+
+
+def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
+    """log volume of the unit spectral ball of R^(d x k)."""
+    low, high = min(d, k), max(d, k)
+    total = ns.number(low * high) / 2 * ns.log(ns.pi)
+    for i in range(1, low + 1):
+        total = total + ns.lgamma(ns.number(i + 1) / 2) - ns.lgamma(ns.number(high + i + 1) / 2)
+    return total
+
+
+def _body(ns: NumberSystem, norm: str, d: int, k: int) -> tuple[Number, Number]:
+    """(lambda, R): |W|_norm <= lambda |W|_op, and log vol(lambda B_norm) - log vol(B_op)."""
+    key = (ns.name, norm, d, k)
+    if key not in _BODIES:
+        size = ns.number(d * k)
+        if norm == "F":
+            log_scale = ns.log(ns.number(min(d, k))) / 2
+            volume = log_ball(ns, size)
+        else:
+            log_scale = ns.log(ns.number(k * min(d, k))) / 2
+            volume = k * (log_ball(ns, ns.number(d)) + ns.lgamma(ns.number(d + 1))) - ns.lgamma(size + 1)
+        _BODIES[key] = ns.exp(log_scale), size * log_scale + volume - log_spectral_ball(ns, d, k)
+    return _BODIES[key]
+
+
+_BODIES: dict[tuple[str, str, int, int], tuple[Number, Number]] = {}
 
 
 class LowRank(CoverLemma):
@@ -361,10 +425,10 @@ class LowRank(CoverLemma):
     statement = Statement(
         "T5",
         "low-rank cover",
-        r"\log N(\varepsilon) \le r(d+k)\log(1+4bB/\varepsilon)",
+        r"\log N(\varepsilon) \le r(d+k)\log(1+4bB/\varepsilon),\quad\text{with random centres about } r(d+k)\log(1+2bB/\varepsilon)",
         "{x -> xW : rank W <= r, |W|_op <= B}. Uniform and independent of T.",
-        "W = B P Q with |P|_op, |Q|_op <= 1; cover P at theta eps/(bB) and Q at (1-theta) eps/(bB), both within the unit "
-        "ball, as in T4.",
+        "W = B P Q with |P|_op, |Q|_op <= 1. Cover P at x_1 and Q at x_2. Centres within the unit ball (T4): the error is at most "
+        "x_1 + x_2. Random centres (T4r): |P'|_op <= 1 + (1-t) x_1, the error is at most x_1 + (1 + (1-t) x_1) x_2.",
         source=TRUONG2024,
     )
     uniform = True
@@ -383,9 +447,18 @@ class LowRank(CoverLemma):
         return ns.number(target.norms.rank * (target.d + target.k)) * ns.log1p(4 * y)
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        theta = ns.number(params["theta"])
-        left = ns.number(target.norms.rank * target.d) * ns.log1p(2 * y / theta)
-        return left + ns.number(target.norms.rank * target.k) * ns.log1p(2 * y / (1 - theta))
+        return self.factors(ns, y, ns.number(target.norms.rank), target, params["theta"])
+
+    @staticmethod
+    def factors(ns: NumberSystem, y: Number, rank: Number, target: Target, theta: float) -> Number:
+        """The cover of W/B = PQ at 1/y: P at theta/y, Q at what is left, both by random centres with t = 1/(2rd), 1/(2rk)."""
+        if rank == 0:
+            return ns.number(0)
+        left, right = rank * target.d, rank * target.k
+        t, u = 1 / (2 * left), 1 / (2 * right)
+        first = y / ns.number(theta)
+        second = (y + (1 - t) * ns.number(theta)) / (1 - ns.number(theta))
+        return random_cover(ns, left, first, t, ns.number(0)) + random_cover(ns, right, second, u, ns.number(0))
 
     def check_params(self, params: Params) -> str | None:
         return _inside(self.name, params, "theta", 0.0, 0.999)
@@ -394,7 +467,7 @@ class LowRank(CoverLemma):
         return {"theta": min(0.999, target.d / (target.d + target.k))}
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.norms.rank * (target.d + target.k), 4.0)
+        return Volume(target.norms.rank * (target.d + target.k), 2.0)
 
 
 class Schatten(CoverLemma):
@@ -403,10 +476,11 @@ class Schatten(CoverLemma):
     statement = Statement(
         "T6",
         "Schatten-p cover",
-        r"\log N(\varepsilon) \le r(d+k)\log\Big(1+\tfrac{4bB}{(1-t)\varepsilon}\Big),"
+        r"\log N(\varepsilon) \le r(d+k)\log\Big(1+\frac{4(bB-t\varepsilon)}{(1-t)\varepsilon}\Big),"
         r"\quad r=\min\big(d,k,\lceil R(b/(t\varepsilon))^p\rceil-1\big)",
         "{x -> xW : sum sigma_i^p <= R, |W|_op <= B}, 0 < p <= 2, any 0 < t < 1. Uniform and independent of T.",
-        "Drop the singular values of at most t eps/b: fewer than R (b/(t eps))^p remain. Cover what remains by T5 at (1-t) eps.",
+        "Lower every singular value by t eps/b, to no less than 0: an error of at most t eps, norm at most B - t eps/b, and fewer than "
+        "R (b/(t eps))^p remain. Cover what remains by T5 at (1-t) eps.",
         source=SAKAI2026,
     )
     uniform = True
@@ -421,15 +495,22 @@ class Schatten(CoverLemma):
         return target.norms.op
 
     def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
-        return self.sharp(ns, y, target, n, {"t": 0.5})
+        half = ns.number(1) / 2
+        return self._rank(ns, y, target, half) * (target.d + target.k) * ns.log1p(4 * (2 * y - 1))
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        assert target.norms.schatten is not None  # noqa: S101 - `applies` has said so
-        p, total = target.norms.schatten
         t = ns.number(params["t"])
-        kept = _steps(ns, ns.number(total) * (y / (t * target.norms.op)) ** ns.number(p))
-        rank = ns.minimum(ns.number(target.norms.rank), kept)
-        return rank * (target.d + target.k) * ns.log1p(4 * y / (1 - t))
+        rest = (y - t) / (1 - t)
+        return T5.factors(ns, rest, self._rank(ns, y, target, t), target, target.d / (target.d + target.k))
+
+    @staticmethod
+    def _rank(ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:
+        schatten = target.norms.schatten
+        if schatten is None:
+            raise TypeError("T6 was asked for a target without a Schatten budget")
+        power, relative = schatten  # the budget over op^p, so that b/eps = y/op drops out
+        kept = _steps(ns, relative * (y / t) ** power)
+        return ns.minimum(ns.number(target.norms.rank), kept)
 
     def check_params(self, params: Params) -> str | None:
         return _inside(self.name, params, "t", 0.0, 0.999)
@@ -438,7 +519,7 @@ class Schatten(CoverLemma):
         return {"t": 0.8}
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.norms.rank * (target.d + target.k), 4.0)
+        return Volume(target.norms.rank * (target.d + target.k), 2.0)
 
 
 class Offset(RandomCover):
@@ -548,11 +629,11 @@ class PublishedPerceptron(CoverLemma):
 
 
 T1, T2, T3 = Perceptron(), MatrixPerceptron(), Maurey()
-T4, T4R, T4V = Volumetric(), RandomCover(), ColumnBody()
+T4, T4R, T4V, T4F = Volumetric(), RandomCover(), ColumnBody(), FrobeniusBody()
 T5, T6, T8, T9, T10 = LowRank(), Schatten(), Offset(), Gain(), Table()
 TPUB = PublishedPerceptron()
 
 LEMMAS: dict[str, CoverLemma] = {
-    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T5, T6, T8, T9, T10, TPUB)
+    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, TPUB)
 }
 """Every covering lemma by name; registering one enrols it in the law tests."""

@@ -146,12 +146,7 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
     d, eps = ns.number(layer.d), ns.number(layer.eps)
     floor = ns.number(layer.variance_floor)
     reach = at.radius * ns.sqrt(d / (at.radius**2 + d * eps)) if layer.eps else ns.sqrt(d)
-    stretches: list[Number] = []
-    if layer.eps:
-        stretches.append(1 / ns.sqrt(eps))
-    if layer.variance_floor:
-        stretches.append(2 / ns.sqrt(floor + eps))
-    stretch = ns.minimum(*stretches)
+    stretch = 1 / ns.sqrt(floor + eps)
     slots: list[Slot] = []
     radius = reach
     if layer.gain:

@@ -34,7 +34,8 @@ class MatrixNorms:
     two_one_t: Number
     one_one: Number
     rank: int
-    schatten: tuple[float, float] | None = None
+    schatten: tuple[Number, Number] | None = None
+    """(p, R / op^p) of a Schatten budget R."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     fro = ns.minimum(*fronts, ns.sqrt(ns.number(limit)) * op)
     if budget.schatten is not None:
         p, total = budget.schatten
-        fro = ns.minimum(fro, ns.sqrt(op ** (2 - p) * ns.number(total))) if p < 2 else ns.minimum(fro, ns.sqrt(ns.number(total)))
+        fro = ns.minimum(fro, ns.sqrt(op ** ns.number(2 - p) * ns.number(total)))
     one_one = [given["one_one"]] if "one_one" in given else []
     fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t") if name in given))
     two_one = ns.minimum(
@@ -90,5 +91,9 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     two_one_t = ns.minimum(
         ns.sqrt(ns.number(d)) * fro, *one_one, *([given["two_one_t"]] if "two_one_t" in given else [])
     )
+    spectrum = None
+    if budget.schatten is not None and budget.schatten[1] > 0:
+        power = ns.number(budget.schatten[0])
+        spectrum = (power, ns.number(budget.schatten[1]) / op**power)
     entries = ns.minimum(ns.sqrt(ns.number(d)) * two_one, ns.sqrt(ns.number(k)) * two_one_t, *one_one)
-    return MatrixNorms(op, fro, two_one, two_one_t, entries, limit, budget.schatten)
+    return MatrixNorms(op, fro, two_one, two_one_t, entries, limit, spectrum)

@@ -31,7 +31,7 @@ class Policy:
         return lemma.name in self.lemmas or lemma.name in _VECTORS
 
 
-_UNIFORM = frozenset({"T3", "T4", "T4r", "T4v", "T5", "T6"})
+_UNIFORM = frozenset({"T3", "T4", "T4r", "T4v", "T4f", "T5", "T6"})
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
@@ -39,7 +39,7 @@ POLICIES: dict[str, Policy] = {
         Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}),
         Policy("closed", "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)", frozenset({"T1", "T2"}), "closed"),
         Policy("edelman", "log T covers T1 and T2 alone, explicit constants", frozenset({"T1", "T2"})),
-        Policy("trauger", "covers independent of T: Maurey and volumetric", frozenset({"T3", "T4", "T4r", "T4v"})),
+        Policy("trauger", "covers independent of T: Maurey and volumetric", frozenset({"T3", "T4", "T4r", "T4v", "T4f"})),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),
     )
