@@ -45,6 +45,10 @@ class IntervalSystem:
         return arb(x).exp()
 
     @staticmethod
+    def expm1(x: arb | float) -> arb:
+        return arb(x).expm1()
+
+    @staticmethod
     def sqrt(x: arb | float) -> arb:
         return arb(x).sqrt()
 

@@ -50,6 +50,10 @@ class NumberSystem(Protocol):
         """The exponential."""
         ...
 
+    def expm1(self, x: Number) -> Number:
+        """exp(x) - 1, accurate near 0."""
+        ...
+
     def sqrt(self, x: Number) -> Number:
         """The square root."""
         ...
@@ -93,6 +97,7 @@ class FloatSystem:
     log = staticmethod(math.log)
     log1p = staticmethod(math.log1p)
     exp = staticmethod(math.exp)
+    expm1 = staticmethod(math.expm1)
     sqrt = staticmethod(math.sqrt)
     lgamma = staticmethod(math.lgamma)
     minimum = staticmethod(least)
@@ -194,7 +199,10 @@ class LogFloat:
         return hash(self._key())
 
     def __float__(self) -> float:
-        return self.sign * math.exp(self.log) if self.sign else 0.0
+        """The float nearest in size: infinite, or 0, beyond the range of floats."""
+        if not self.sign:
+            return 0.0
+        return self.sign * (math.exp(self.log) if self.log < 709.0 else math.inf)
 
     def __repr__(self) -> str:
         return f"LogFloat({self.log!r}, sign={self.sign})"
@@ -220,13 +228,20 @@ class LogSystem:
     @staticmethod
     def log1p(x: LogFloat | float) -> LogFloat:
         value = LogFloat.of(x)
-        if value.log < -1.0:
+        if value.log < -1.0 or value.sign < 0:
             return LogFloat.of(math.log1p(float(value))) if value.log > -700 else value
         return LogFloat.of((1 + value).log)
 
     @staticmethod
     def exp(x: LogFloat | float) -> LogFloat:
         return LogFloat(float(x))
+
+    @staticmethod
+    def expm1(x: LogFloat | float) -> LogFloat:
+        value = LogFloat.of(x)
+        if value.log < 1.0:
+            return LogFloat.of(math.expm1(float(value))) if value.log > -700 else value
+        return LogFloat(float(value)) - 1 if value.sign > 0 else LogSystem.exp(value) - 1
 
     @staticmethod
     def sqrt(x: LogFloat | float) -> LogFloat:

@@ -57,8 +57,8 @@ def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
     mean = s / 2 * ns.log(wide**2 + (s - 1) * (2 * s - 1) / 3)
     roots = mean - s * ns.log(s) + s - ns.log(2 * ns.pi * s) / 2 - 1 / (12 * s + 1)
     hypotenuse = ns.sqrt(n * n + s * s)
-    up = s / n * (1 + s / (n + hypotenuse))  # sqrt(1+(s/n)^2) - 1 + s/n, without cancellation
-    generating = n * ns.log1p(up) + s * ns.log((n + hypotenuse) / s)
+    up = s / n * (1 + s / (n + hypotenuse))  # s/n + sqrt(1+(s/n)^2) - 1, and likewise below, without cancellation
+    generating = n * ns.log1p(up) + s * ns.log1p((n + n * n / (hypotenuse + s)) / s)
     return ns.minimum(direct, roots, generating)
 
 
@@ -219,7 +219,7 @@ class MatrixPerceptron(CoverLemma):
     def params(self, log_y: float, target: Target, n: int) -> Params:
         log_a = 2 * max(log_y, 0.0)
         step = max(1.0, math.log(2 * n * target.k + 1) - log_a + 1)  # what one more step costs
-        crowded = step * math.exp(min(log_a - math.log(target.k), 60.0))  # more steps than columns: levels are paid once
+        crowded = step * math.exp(min(log_a - math.log(target.k), 18.0))  # more steps than columns: levels are paid once
         rho = 1 + 1 / max(step + math.log(1 + step), crowded)
         if log_a < _WHOLE_STEPS:
             rho = math.ceil(rho * math.exp(log_a)) * (1 - 4e-12) / math.exp(log_a)  # steps are whole: use the last one up

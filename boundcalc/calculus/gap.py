@@ -88,8 +88,8 @@ def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None)
     which is exact at q = 0: 1 - e^(-c).
     """
     if mu is None:
-        return 1 - ns.exp(-c)
-    return (1 - ns.exp(-mu * q - c)) / (1 - ns.exp(-mu))
+        return -ns.expm1(-c)
+    return ns.expm1(-mu * q - c) / ns.expm1(-mu)
 
 
 def risk_uniform(ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, mu: Number | None) -> Number:
@@ -106,7 +106,7 @@ def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, 
     """
     c = count + ns.log(ns.number(2)) + log_inverse_delta
     by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))
-    by_sample = ns.ceil((1 + alpha) * m * (1 - ns.exp(-c / m)))
+    by_sample = ns.ceil((1 + alpha) * m * -ns.expm1(-c / m))
     return ns.minimum(by_error, by_sample) / (alpha * m)
 
 
@@ -120,8 +120,8 @@ def risk_ghost(
     c = (count + ns.log(ns.number(2)) + log_inverse_delta) / m
     most = 1 + ns.number(alpha)
     if mu is None:
-        return (most * (1 - ns.exp(-c)) + 1 / m) / alpha
-    stationary = (ns.log(most * mu / (1 - ns.exp(-mu))) - c) / mu
+        return (most * -ns.expm1(-c) + 1 / m) / alpha
+    stationary = (ns.log(most * mu / -ns.expm1(-mu)) - c) / mu
     worst = ns.maximum(ns.number(0), ns.minimum(q, stationary))
     return (most * binary_kl_inverse(ns, worst, c, mu) - worst + 1 / m) / alpha
 

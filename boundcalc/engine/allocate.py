@@ -263,8 +263,12 @@ def trade_off(items: Sequence[Item], log_start: float, log_m: float) -> list[Poi
     return points
 
 
-def allocate_exactly(items: Sequence[Item], log_scale: float, *, rounds: int = 3, tries: int = 12) -> Point:
-    """A cheap cover at one given error: the nearest hull vertex, improved by dropping and taking up pieces."""
+def allocate_exactly(items: Sequence[Item], log_scale: float, *, rounds: int = 3) -> Point:
+    """A cheap cover at one given error: the nearest hull vertex, improved by dropping and taking up pieces.
+
+    Many pieces leave little to gain from any one of them, so the fewer are tried.
+    """
+    tries = min(12, 600 // len(items))
     budget = log_scale - 3 * slack(items)
     start, log_lambda = _multiplier_for(items, budget)
     best = _fill(items, start.options, budget, start)

@@ -19,6 +19,8 @@ from boundcalc.theorems import POLICIES, Policy
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
+VACUOUS_MARGIN = 1e-6
+"""Bounds within a millionth of 1 say nothing either."""
 _CANDIDATES = 2
 """How many of the search's best certificates are checked: their order is the search's word only."""
 
@@ -96,8 +98,8 @@ class BoundValue:
 
     @property
     def vacuous(self) -> bool:
-        """Whether both bounds are at least 1, as every [0, 1] loss is anyway."""
-        return self.gap >= 1 and self.risk >= 1
+        """Whether both bounds are 1 (to six digits), as every [0, 1] loss is anyway."""
+        return min(self._gap.log_value, self.log_risk) > -VACUOUS_MARGIN
 
     @property
     def strategy(self) -> str:
@@ -195,7 +197,7 @@ def _parts(policy: Policy) -> Sequence[Policy]:
     """A policy's searches: `best` also takes what the narrower ones find, which its own search may miss."""
     if policy.name != "best":
         return (policy,)
-    return [part for part in POLICIES.values() if part.form != "published"]
+    return [policy, *(part for part in POLICIES.values() if part.form != "published" and part is not policy)]
 
 
 def _search(
@@ -238,9 +240,6 @@ def _value(name: str, kind: Kind, setting: Setting, found: tuple[list[Found], li
     value = BoundValue(name, kind, setting, by_gap, by_risk)
     plain = BoundValue(name, kind, setting, by_gap, None)
     return plain if by_risk is not None and plain.log_risk < value.log_risk else value
-
-
-_CACHE: dict[int, Proved] = {}
 
 
 def _prove(found: Sequence[Found]) -> Proved:

@@ -83,7 +83,8 @@ class Search:
         if self.has_empirical:
             items, points = self._empirical
             yield self._chain("chain", items, points, factor=2.0)
-            for alpha in GHOSTS[1:]:
+            hopeful = points[0].log_count < math.log(self.m)
+            for alpha in GHOSTS[1:] if hopeful else ():
                 recounted = [replace(point, log_count=_recount(items, point, (1 + alpha) * self.m).log) for point in points]
                 yield self._chain("ghost-chain", items, recounted, factor=1 + 1 / alpha, alpha=alpha)
         if self.has_uniform:
