@@ -135,7 +135,9 @@ class Certificate:
         if strategy not in STRATEGIES:
             raise CertificateError(f"unknown strategy {strategy!r}; known: {', '.join(STRATEGIES)}")
         if raw["quantity"] != STRATEGIES[strategy]:
-            raise CertificateError(f"strategy {strategy!r} bounds the {STRATEGIES[strategy]}, not the {raw['quantity']!r}")
+            raise CertificateError(
+                f"strategy {strategy!r} bounds the {STRATEGIES[strategy]}, not the {raw['quantity']!r}"
+            )
         alpha, mu = raw.get("alpha", 1), raw.get("mu")
         if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= 10**6:
             raise CertificateError(f"alpha must be a whole number from 1 to 10^6, got {alpha!r}")

@@ -234,7 +234,9 @@ class _Check:
         if refusal is not None:
             raise CertificateError(f"{name}: {refusal}")
         if self.uniform and not lemma.uniform:
-            raise CertificateError(f"{name}: {lemma.name} is empirical, but {self.certificate.strategy!r} needs uniform covers")
+            raise CertificateError(
+                f"{name}: {lemma.name} is empirical, but {self.certificate.strategy!r} needs uniform covers"
+            )
         y = lemma.reach(target) / eps
         n = arb(target.points.count(self.samples))
         if self.for_all_scales and lemma is not TPUB:

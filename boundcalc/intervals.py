@@ -102,4 +102,3 @@ def upper_float(x: arb) -> float:
 def lower_float(x: arb) -> float:
     """A float that is at most every value in the enclosure."""
     return -upper_float(-x)
-

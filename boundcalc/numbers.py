@@ -271,7 +271,7 @@ def log_add(a: float, b: float) -> float:
 
 
 def log_sum(xs: list[float]) -> float:
-    """log of the sum of e^x."""
+    """Log of the sum of e^x."""
     top = max(xs, default=-math.inf)
     if top == -math.inf:
         return top

@@ -60,10 +60,19 @@ TRAUGER2024 = Source(
     "2310.13088",
 )
 TRUONG2024 = Source(
-    "truong2024", "Lan V. Truong", "On Rank-Dependent Generalisation Error Bounds for Transformers", 2024, "preprint", "2410.11500"
+    "truong2024",
+    "Lan V. Truong",
+    "On Rank-Dependent Generalisation Error Bounds for Transformers",
+    2024,
+    "preprint",
+    "2410.11500",
 )
 SAKAI2026 = Source(
-    "sakai2026", "Mana Sakai, Masaaki Imaizumi", "Spectrum-adaptive generalization bounds for Transformers", 2026, "preprint"
+    "sakai2026",
+    "Mana Sakai, Masaaki Imaizumi",
+    "Spectrum-adaptive generalization bounds for Transformers",
+    2026,
+    "preprint",
 )
 BARTLETT2017 = Source(
     "bartlett2017",

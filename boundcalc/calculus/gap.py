@@ -92,7 +92,9 @@ def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None)
     return ns.expm1(-mu * q - c) / ns.expm1(-mu)
 
 
-def risk_uniform(ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, mu: Number | None) -> Number:
+def risk_uniform(
+    ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, mu: Number | None
+) -> Number:
     """G3: klinv(train error, (log N + log(1/delta))/m)."""
     return binary_kl_inverse(ns, q, (count + log_inverse_delta) / m, mu)
 
@@ -126,7 +128,9 @@ def risk_ghost(
     return (most * binary_kl_inverse(ns, worst, c, mu) - worst + 1 / m) / alpha
 
 
-def occam_risk(ns: NumberSystem, q: Number, bits: Number, log_inverse_delta: Number, m: Number, mu: Number | None) -> Number:
+def occam_risk(
+    ns: NumberSystem, q: Number, bits: Number, log_inverse_delta: Number, m: Number, mu: Number | None
+) -> Number:
     """G7: klinv(train, (bits log 2 + log(1/delta))/m)."""
     return binary_kl_inverse(ns, q, (bits * ns.log(ns.number(2)) + log_inverse_delta) / m, mu)
 

@@ -110,7 +110,9 @@ def facts(layer: Layer, at: Context) -> Facts:
 def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:
     """Target of an offset (T8) or of a gain (T9)."""
     norms = MatrixNorms(norm, norm, norm, norm, norm, 1)
-    return Target("gain" if kind == "gain" else "vector", 1, size, ns.number(1) if radius is None else radius, norms, Points(0, 1))
+    return Target(
+        "gain" if kind == "gain" else "vector", 1, size, ns.number(1) if radius is None else radius, norms, Points(0, 1)
+    )
 
 
 def _offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Context) -> Slot:
@@ -215,7 +217,8 @@ def _attention(layer: Attention, at: Context) -> Facts:
         sensitivity = gather([head.score_error * part[1] for head, part in zip(heads, parts, strict=True)])
         shared = layer.qk == "split" and kind != "W_Q" and kind != "b_Q"
         members = tuple(
-            Member(_shared(head.count, layer, shared), _as_tuple(part[2])) for head, part in zip(heads, parts, strict=True)
+            Member(_shared(head.count, layer, shared), _as_tuple(part[2]))
+            for head, part in zip(heads, parts, strict=True)
         )
         slots.append(Slot(kind, sensitivity, members, cap=wrong))
     ones = gather([ns.number(1) for _ in heads])
@@ -224,7 +227,8 @@ def _attention(layer: Attention, at: Context) -> Facts:
     if layer.v_bias:
         masses = gather([head.mass for head in heads])
         offsets = tuple(
-            Member(_shared(head.count, layer, shared=True), (vector_target(ns, "vector", layer.out, head.offset),)) for head in heads
+            Member(_shared(head.count, layer, shared=True), (vector_target(ns, "vector", layer.out, head.offset),))
+            for head in heads
         )
         slots.append(Slot("b_V", masses, offsets))
     radius = gather([head.mass * head.value_radius for head in heads])
@@ -256,7 +260,9 @@ def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     if not named:
         return [(None, layer.heads)]
     if layer.groups != layer.heads:
-        raise Unsupported(Refusal("grouped queries", f"budgets per head for {named[0]}", "the same budgets for every head"))
+        raise Unsupported(
+            Refusal("grouped queries", f"budgets per head for {named[0]}", "the same budgets for every head")
+        )
 
     def signature(head: int) -> str:
         return repr([norms.find(kind, layer.block, head) for kind in named])
@@ -352,7 +358,11 @@ def _gated(layer: GatedFeedForward, at: Context) -> Facts:
     ns, b = at.ns, at.radius
     w1, w2, w3 = (
         at.weights.matrix(kind, layer.block, None, *shape)
-        for kind, shape in (("W_1", (layer.d, layer.d_ff)), ("W_2", (layer.d_ff, layer.d)), ("W_3", (layer.d, layer.d_ff)))
+        for kind, shape in (
+            ("W_1", (layer.d, layer.d_ff)),
+            ("W_2", (layer.d_ff, layer.d)),
+            ("W_3", (layer.d, layer.d_ff)),
+        )
     )
     stretch = ns.number(ACTIVATION_LIPSCHITZ[layer.activation])
     c1, c2, c3 = w1.whole.op, w2.whole.op, w3.whole.op

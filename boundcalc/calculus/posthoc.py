@@ -155,7 +155,9 @@ def _check_above(key: str, rounded: Budget, measured: Budget) -> None:
         if limit is not None and (value is None or value > limit):
             raise CertificateError(f"{key}.{name} = {limit} is below the measured {value}")
     if rounded.schatten is not None and (
-        measured.schatten is None or measured.schatten[0] != rounded.schatten[0] or measured.schatten[1] > rounded.schatten[1]
+        measured.schatten is None
+        or measured.schatten[0] != rounded.schatten[0]
+        or measured.schatten[1] > rounded.schatten[1]
     ):
         raise CertificateError(f"{key}: the Schatten budget is below the measured {measured.schatten}")
     if rounded.distance is not None:

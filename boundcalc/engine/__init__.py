@@ -1,0 +1,1 @@
+"""The search for the tightest certificate, and everything that asks for one."""

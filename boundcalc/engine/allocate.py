@@ -29,7 +29,6 @@ def slack(items: Sequence[Item]) -> float:
     return 1e-9 * (1 + len(items) / 50)
 
 
-
 @dataclass(slots=True)
 class Option:
     """One lemma on one target of one member: log of its reach (on the loss) and the shape of its cost."""
@@ -46,7 +45,7 @@ class Option:
     """log factor inside the logarithm (volume)."""
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
-        """log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
+        """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
         if self.power:
             return (math.log(2) + log_weight + self.log_a + 2 * self.log_reach - log_lambda) / 3
         ratio = log_weight + self.log_a - log_lambda  # log(w n / lambda)
@@ -65,7 +64,7 @@ class Option:
         return self.log_reach - 0.5 * math.log(math.ceil(steps) * (1 - 4e-12))
 
     def log_cost(self, log_share: float) -> tuple[float, Choice]:
-        """log of the cost at a share, and the choice to record."""
+        """Log of the cost at a share, and the choice to record."""
         log_y = self.log_reach - log_share
         if log_y <= 0:
             return -math.inf, ZERO
@@ -166,12 +165,16 @@ def _cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], O
     return log_sum(costs), tuple(chosen), first
 
 
-def _best_share(item: Item, log_lambda: float, *, zero: bool = True) -> tuple[float, float, tuple[Choice, ...], Option | None]:
+def _best_share(
+    item: Item, log_lambda: float, *, zero: bool = True
+) -> tuple[float, float, tuple[Choice, ...], Option | None]:
     """(log share, log cost, choices, option) minimising cost + lambda * share."""
     best = (item.log_zero, -math.inf, (ZERO,) * len(item.members), None)
     value = log_lambda + item.log_zero if zero else math.inf
     single = len(item.members) == 1
-    log_multiplicity, options = max(item.members, key=lambda member: max((o.log_reach for o in member[1]), default=-math.inf))
+    log_multiplicity, options = max(
+        item.members, key=lambda member: max((o.log_reach for o in member[1]), default=-math.inf)
+    )
     for option in options:
         share = option.snapped(option.minimiser(item.total, log_lambda))
         if share >= item.log_zero:
@@ -305,7 +308,9 @@ def _promising(items: Sequence[Item], point: Point, log_lambda: float) -> list[i
     return sorted(range(len(items)), key=regret)
 
 
-def _fill(items: Sequence[Item], options: Sequence[Option | None], budget: float, fallback: Point | None) -> Point | None:
+def _fill(
+    items: Sequence[Item], options: Sequence[Option | None], budget: float, fallback: Point | None
+) -> Point | None:
     """Spend the whole budget on given options: one multiplier for all that are covered, by bisection."""
     fixed = [item.log_zero for item, option in zip(items, options, strict=True) if option is None]
     covered = [(item, option) for item, option in zip(items, options, strict=True) if option is not None]

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 
 
-def best_chain(start: float, scales: Sequence[float], counts: Sequence[float], weight: float) -> tuple[float, list[int]]:
+def best_chain(
+    start: float, scales: Sequence[float], counts: Sequence[float], weight: float
+) -> tuple[float, list[int]]:
     """Least e_J + weight * sum of e_(j-1) sqrt(count_j) over falling subsequences, and their indices.
 
     scales fall from below `start` = e_0, counts are log counts over m and rise (inf where out of range). The empty chain

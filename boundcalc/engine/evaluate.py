@@ -94,7 +94,11 @@ class BoundValue:
         if proof.certificate.quantity == "risk":
             return proof.log_value
         q = self.setting.sample.train_error
-        return math.nextafter(max(proof.log_value, 0.0) + math.log(math.exp(min(0.0, proof.log_value)) + q * math.exp(-max(proof.log_value, 0.0))), math.inf)
+        return math.nextafter(
+            max(proof.log_value, 0.0)
+            + math.log(math.exp(min(0.0, proof.log_value)) + q * math.exp(-max(proof.log_value, 0.0))),
+            math.inf,
+        )
 
     @property
     def vacuous(self) -> bool:

@@ -11,12 +11,22 @@ from boundcalc.calculus import gap
 from boundcalc.calculus.compose import Lowered, lower
 from boundcalc.calculus.covers import TPUB, CoverLemma
 from boundcalc.certificate import STRATEGIES, Certificate, Choice, Cover, Level, Quantity
-from boundcalc.engine.allocate import Item, Option, Point, allocate_exactly, build_items, covers_of, slack, trade_off, uncoverable
+from boundcalc.engine.allocate import (
+    Item,
+    Option,
+    Point,
+    allocate_exactly,
+    build_items,
+    covers_of,
+    slack,
+    trade_off,
+    uncoverable,
+)
 from boundcalc.engine.chain import best_chain
-from boundcalc.theorems.policies import Policy
 from boundcalc.errors import Refusal, Unsupported
 from boundcalc.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.setting import Setting
+from boundcalc.theorems.policies import Policy
 
 GHOSTS = (1, 2, 4, 8, 16, 32)
 """Ghost samples per sample that G4 and G5 are tried with (a choice that does not look at the sample)."""
@@ -58,7 +68,11 @@ class Search:
         if missing is not None:
             lemmas = ", ".join(sorted(self.policy.lemmas))
             raise Unsupported(
-                Refusal(f"policy {self.policy.name!r}", f"a piece {missing} that none of {lemmas} covers", "a cover of every piece")
+                Refusal(
+                    f"policy {self.policy.name!r}",
+                    f"a piece {missing} that none of {lemmas} covers",
+                    "a cover of every piece",
+                )
             )
         return items
 
@@ -85,7 +99,9 @@ class Search:
             yield self._chain("chain", items, points, factor=2.0)
             hopeful = points[0].log_count < math.log(self.m)
             for alpha in GHOSTS[1:] if hopeful else ():
-                recounted = [replace(point, log_count=_recount(items, point, (1 + alpha) * self.m).log) for point in points]
+                recounted = [
+                    replace(point, log_count=_recount(items, point, (1 + alpha) * self.m).log) for point in points
+                ]
                 yield self._chain("ghost-chain", items, recounted, factor=1 + 1 / alpha, alpha=alpha)
         if self.has_uniform:
             items, points = self._uniform
@@ -94,7 +110,7 @@ class Search:
 
     @cached_property
     def log_start(self) -> float:
-        """log e_0, the radius of the loss around its centre."""
+        """Log e_0, the radius of the loss around its centre."""
         return min(math.log(0.5), self.lowered.radius.log)
 
     @cached_property
@@ -107,7 +123,9 @@ class Search:
         items = self.items(self.m, uniform=True)
         return items, trade_off(items, self.log_start, math.log(self.m))
 
-    def _chain(self, strategy: str, items: Sequence[Item], points: Sequence[Point], factor: float, alpha: int = 1) -> Found:
+    def _chain(
+        self, strategy: str, items: Sequence[Item], points: Sequence[Point], factor: float, alpha: int = 1
+    ) -> Found:
         """G1+G2: 2 e_J + factor * (sum of links) + deviation."""
         room = slack(items)
         log_m = math.log(self.m)
@@ -127,7 +145,9 @@ class Search:
             if point.log_count > 600:
                 continue
             count = math.exp(point.log_count)
-            value = gap.gap_uniform_single(FLOAT, math.exp(point.log_scale + room), count, self.log_inverse_delta, self.m)
+            value = gap.gap_uniform_single(
+                FLOAT, math.exp(point.log_scale + room), count, self.log_inverse_delta, self.m
+            )
             if best is None or value < best[0]:
                 best = value, point
         if best is not None:
@@ -171,12 +191,18 @@ class Search:
         room = slack(items)
         shares = [log_scale + weight - total - room for weight in weights]
         covers = {
-            item.key: Cover(share - item.log_gain, choices) for item, share, choices in zip(items, shares, chosen, strict=True)
+            item.key: Cover(share - item.log_gain, choices)
+            for item, share, choices in zip(items, shares, chosen, strict=True)
         }
         if not published:
             return Level(log_scale, covers), 3 * total
         costs = [
-            log_sum([log_multiplicity + _log_published(options, choice, share) for (log_multiplicity, options), choice in zip(item.members, choices, strict=True)])
+            log_sum(
+                [
+                    log_multiplicity + _log_published(options, choice, share)
+                    for (log_multiplicity, options), choice in zip(item.members, choices, strict=True)
+                ]
+            )
             for item, share, choices in zip(items, shares, chosen, strict=True)
         ]
         return Level(log_scale, covers), log_sum(costs) + 2 * log_scale
@@ -192,7 +218,9 @@ class Search:
         if self.has_uniform:
             items = self.items(self.m, uniform=True)
             point = allocate_exactly(items, half)
-            value, mu = self._least_mu(lambda mu: gap.risk_uniform(FLOAT, q, _count(point), self.log_inverse_delta, self.m, mu))
+            value, mu = self._least_mu(
+                lambda mu: gap.risk_uniform(FLOAT, q, _count(point), self.log_inverse_delta, self.m, mu)
+            )
             yield Found(self._margin("uniform-margin", items, point, 1, mu), _log(value))
         if self.has_empirical:
             yield from self._ghosts(q, half)
@@ -209,7 +237,9 @@ class Search:
             else:
                 log_count = math.exp(min(count.log, 600.0))
                 value, mu = self._least_mu(
-                    lambda mu, alpha=alpha: gap.risk_ghost(FLOAT, q, log_count, self.log_inverse_delta, self.m, alpha, mu)
+                    lambda mu, alpha=alpha: gap.risk_ghost(
+                        FLOAT, q, log_count, self.log_inverse_delta, self.m, alpha, mu
+                    )
                 )
                 yield Found(self._margin("ghost", items, point, alpha, mu), _log(value))
 
@@ -260,13 +290,13 @@ def quantity_of(found: Found) -> Quantity:
 
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:
-    """log of the cost at y = 1 (for the published cover: at the y of about this scale)."""
+    """Log of the cost at y = 1 (for the published cover: at the y of about this scale)."""
     y = LogFloat(max(0.0, option.log_reach - log_scale + 2.0)) if published and option.lemma is TPUB else LogFloat(0.0)
     return option.lemma.closed(LOG, y, option.target, LogFloat.of(option.n)).log - 2 * y.log
 
 
 def _log_published(options: Sequence[Option], choice: Choice, log_share: float) -> float:
-    """log cost of a chosen option under PUB (majorised by y^2 where it is not a power)."""
+    """Log cost of a chosen option under PUB (majorised by y^2 where it is not a power)."""
     option = next(o for o in options if o.lemma.name == choice.lemma and o.index == choice.target)
     y = LogFloat(option.log_reach - log_share)
     n = LogFloat.of(option.n)

@@ -96,7 +96,13 @@ class Architecture:
     layers: tuple[Layer, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name, symbol in (("depth", "depth"), ("seq_len", "T"), ("d", "d"), ("heads", "heads"), ("classes", "classes")):
+        for name, symbol in (
+            ("depth", "depth"),
+            ("seq_len", "T"),
+            ("d", "d"),
+            ("heads", "heads"),
+            ("classes", "classes"),
+        ):
             object.__setattr__(self, name, validate.size(symbol, getattr(self, name)))
         for name in ("d_head", "d_ff", "kv_heads"):
             if getattr(self, name) is not None:
@@ -171,7 +177,13 @@ class Architecture:
         elif self.normalisation != "none":
             centred = self.normalisation == "layernorm"
             yield LayerNorm(
-                kind, self.d, self.eps, centred, offset=self.bias and centred, variance_floor=self.variance_floor, block=block
+                kind,
+                self.d,
+                self.eps,
+                centred,
+                offset=self.bias and centred,
+                variance_floor=self.variance_floor,
+                block=block,
             )
 
     def _attention(self, block: int) -> Attention:

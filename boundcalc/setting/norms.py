@@ -198,6 +198,6 @@ class Norms:
         raw = validate.known_keys("norms", data, ["C", "budgets", "measured"])
         budgets = raw.get("budgets", {})
         if not isinstance(budgets, Mapping):
-            raise InvalidSetting("norms: 'budgets' must be an object like {\"W_V\": {\"op\": 1}}")
+            raise InvalidSetting('norms: \'budgets\' must be an object like {"W_V": {"op": 1}}')
         parsed = {str(key): Budget.from_json(f"norms of {key}", value) for key, value in budgets.items()}
         return cls(raw.get("C"), parsed, raw.get("measured", False))

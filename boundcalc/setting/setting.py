@@ -27,13 +27,17 @@ class Setting:
     sample: Sample = Sample()
 
     @classmethod
-    def of(cls, preset: str = "edelman2022", *, C: float | None = None, norms: Norms | None = None, **values: Any) -> Setting:
+    def of(
+        cls, preset: str = "edelman2022", *, C: float | None = None, norms: Norms | None = None, **values: Any
+    ) -> Setting:
         """A setting from a preset's name and any fields of `Architecture` and `Sample`, by name.
 
         The knob C is 1 unless norms are given.
         """
         validate.choice("preset", preset, PRESETS)
-        return cls(Architecture(**PRESETS[preset])).but(C=1.0 if C is None and norms is None else C, norms=norms, **values)
+        return cls(Architecture(**PRESETS[preset])).but(
+            C=1.0 if C is None and norms is None else C, norms=norms, **values
+        )
 
     def but(self, *, C: float | None = None, norms: Norms | None = None, **values: Any) -> Setting:
         """The same setting with some fields of its parts changed."""

@@ -37,9 +37,16 @@ POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
         Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}),
-        Policy("closed", "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)", frozenset({"T1", "T2"}), "closed"),
+        Policy(
+            "closed",
+            "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)",
+            frozenset({"T1", "T2"}),
+            "closed",
+        ),
         Policy("edelman", "log T covers T1 and T2 alone, explicit constants", frozenset({"T1", "T2"})),
-        Policy("trauger", "covers independent of T: Maurey and volumetric", frozenset({"T3", "T4", "T4r", "T4v", "T4f"})),
+        Policy(
+            "trauger", "covers independent of T: Maurey and volumetric", frozenset({"T3", "T4", "T4r", "T4v", "T4f"})
+        ),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),
     )
