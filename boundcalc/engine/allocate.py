@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from boundcalc.calculus.compose import Lowered, Piece
-from boundcalc.calculus.covers import LEMMAS, CoverLemma, Power
+from boundcalc.calculus.covers import LEMMAS, CoverLemma, Params, Power
 from boundcalc.calculus.targets import Target
 from boundcalc.certificate import ZERO, Choice, Cover
 from boundcalc.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
@@ -63,12 +63,17 @@ class Option:
             return log_share
         return self.log_reach - 0.5 * math.log(math.ceil(steps) * (1 - 4e-12))
 
-    def log_cost(self, log_share: float) -> tuple[float, Choice]:
+    def at_samples(self, samples: int) -> Option:
+        """The same option on another number of samples."""
+        return replace(self, n=self.target.points.count(samples))
+
+    def log_cost(self, log_share: float, params: Params | None = None) -> tuple[float, Choice]:
         """Log of the cost at a share, and the choice to record."""
         log_y = self.log_reach - log_share
         if log_y <= 0:
             return -math.inf, ZERO
-        params = self.lemma.params(log_y, self.target, self.n)
+        if params is None:
+            params = self.lemma.params(log_y, self.target, self.n)
         if log_y < _FLOAT_RANGE:
             try:
                 cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, self.n, params)
@@ -101,6 +106,7 @@ class Point:
     log_scale: float
     log_count: float
     shares: list[float]
+    costs: list[float]
     choices: list[tuple[Choice, ...]]
     options: list[Option | None] = field(default_factory=list[Option | None])
 
@@ -208,6 +214,7 @@ def _point(found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None
         log_sum([f[0] for f in found]),
         log_sum([f[1] for f in found]),
         [f[0] for f in found],
+        [f[1] for f in found],
         [f[2] for f in found],
         [f[3] for f in found],
     )
@@ -341,6 +348,20 @@ def _fill(
             cost, choices, chosen = _cost_at(item, share)
             found.append((share, cost, choices, chosen))
     return _point(found)
+
+
+def recount(items: Sequence[Item], point: Point, samples: int) -> float:
+    """Log of the log count of the same covers on another number of samples (only empirical covers change)."""
+    costs: list[float] = []
+    for item, share, cost, choices in zip(items, point.shares, point.costs, point.choices, strict=True):
+        if all(choice is ZERO or LEMMAS[choice.lemma].uniform for choice in choices):
+            costs.append(cost)
+            continue
+        for (log_multiplicity, options), choice in zip(item.members, choices, strict=True):
+            option = next((o for o in options if o.lemma.name == choice.lemma and o.index == choice.target), None)
+            if option is not None:
+                costs.append(log_multiplicity + option.at_samples(samples).log_cost(share, choice.params)[0])
+    return log_sum(costs)
 
 
 def covers_of(items: Sequence[Item], point: Point) -> dict[str, Cover]:

@@ -11,8 +11,8 @@ def best_chain(
 ) -> tuple[float, list[int]]:
     """Least e_J + weight * sum of e_(j-1) sqrt(count_j) over falling subsequences, and their indices.
 
-    scales fall from below `start` = e_0, counts are log counts over m and rise (inf where out of range). The empty chain
-    costs e_0.
+    scales fall from below `start` = e_0, counts are log counts over m and rise (inf where out of range). The empty
+    chain costs e_0.
     """
     costs: list[float] = []
     backs: list[int] = []

@@ -10,7 +10,7 @@ from functools import cached_property
 from boundcalc.calculus import gap
 from boundcalc.calculus.compose import Lowered, lower
 from boundcalc.calculus.covers import TPUB, CoverLemma
-from boundcalc.certificate import STRATEGIES, Certificate, Choice, Cover, Level, Quantity
+from boundcalc.certificate import Certificate, Choice, Cover, Level
 from boundcalc.engine.allocate import (
     Item,
     Option,
@@ -18,6 +18,7 @@ from boundcalc.engine.allocate import (
     allocate_exactly,
     build_items,
     covers_of,
+    recount,
     slack,
     trade_off,
     uncoverable,
@@ -99,9 +100,7 @@ class Search:
             yield self._chain("chain", items, points, factor=2.0)
             hopeful = points[0].log_count < math.log(self.m)
             for alpha in GHOSTS[1:] if hopeful else ():
-                recounted = [
-                    replace(point, log_count=_recount(items, point, (1 + alpha) * self.m).log) for point in points
-                ]
+                recounted = [replace(point, log_count=recount(items, point, (1 + alpha) * self.m)) for point in points]
                 yield self._chain("ghost-chain", items, recounted, factor=1 + 1 / alpha, alpha=alpha)
         if self.has_uniform:
             items, points = self._uniform
@@ -229,18 +228,18 @@ class Search:
         items = self.items(2 * self.m, uniform=False)
         point = allocate_exactly(items, half)
         for alpha in GHOSTS:
-            count = _recount(items, point, (1 + alpha) * self.m)
+            log_count = recount(items, point, (1 + alpha) * self.m)
             if q == 0:
                 inverse, m = LogFloat.of(self.log_inverse_delta), LogFloat.of(self.m)
-                risk = gap.risk_realizable(LOG, count, inverse, m, alpha)
+                risk = gap.risk_realizable(LOG, LogFloat(log_count), inverse, m, alpha)
                 yield Found(self._margin("ghost-realizable", items, point, alpha, None), risk.log)
             else:
-                log_count = math.exp(min(count.log, 600.0))
-                value, mu = self._least_mu(
-                    lambda mu, alpha=alpha: gap.risk_ghost(
-                        FLOAT, q, log_count, self.log_inverse_delta, self.m, alpha, mu
-                    )
-                )
+                count = math.exp(min(log_count, 600.0))
+
+                def risk_at(mu: float | None, count: float = count, alpha: int = alpha) -> float:
+                    return gap.risk_ghost(FLOAT, q, count, self.log_inverse_delta, self.m, alpha, mu)
+
+                value, mu = self._least_mu(risk_at)
                 yield Found(self._margin("ghost", items, point, alpha, mu), _log(value))
 
     def _least_mu(self, value: Callable[[float | None], float]) -> tuple[float, float | None]:
@@ -269,24 +268,6 @@ def _count(point: Point) -> float:
 
 def _log(value: float) -> float:
     return math.log(value) if 0 < value < math.inf else math.inf
-
-
-def _recount(items: Sequence[Item], point: Point, samples: int) -> LogFloat:
-    """The log count of the same covers on another number of samples."""
-    total = LogFloat.of(0)
-    for item, share, choices in zip(items, point.shares, point.choices, strict=True):
-        for (log_multiplicity, options), choice in zip(item.members, choices, strict=True):
-            option = next((o for o in options if o.lemma.name == choice.lemma and o.index == choice.target), None)
-            if option is not None and option.log_reach > share:
-                n = LogFloat.of(option.target.points.count(samples))
-                cost = option.lemma.sharp(LOG, LogFloat(option.log_reach - share), option.target, n, choice.params)
-                total = total + LogFloat(log_multiplicity) * cost
-    return total
-
-
-def quantity_of(found: Found) -> Quantity:
-    """What a found certificate bounds."""
-    return STRATEGIES[found.certificate.strategy]
 
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:

@@ -1,6 +1,7 @@
 """T: covers of one linear map, one object per lemma; `LEMMAS` is the registry."""
 
 from boundcalc.calculus.covers.base import CoverLemma as CoverLemma
+from boundcalc.calculus.covers.base import Params as Params
 from boundcalc.calculus.covers.base import Power as Power
 from boundcalc.calculus.covers.base import Volume as Volume
 from boundcalc.calculus.covers.base import lattice as lattice
