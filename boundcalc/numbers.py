@@ -30,39 +30,39 @@ class NumberSystem(Protocol):
         """The circle constant."""
         ...
 
-    def number(self, x: float) -> Number:
+    def number(self, x: float, /) -> Number:
         """A constant of this system, exactly the given float or integer."""
         ...
 
-    def from_log(self, log_x: float) -> Number:
+    def from_log(self, log_x: float, /) -> Number:
         """The number whose natural logarithm is given."""
         ...
 
-    def log(self, x: Number) -> Number:
+    def log(self, x: Number, /) -> Number:
         """The natural logarithm."""
         ...
 
-    def log1p(self, x: Number) -> Number:
+    def log1p(self, x: Number, /) -> Number:
         """log(1 + x), accurate near 0."""
         ...
 
-    def exp(self, x: Number) -> Number:
+    def exp(self, x: Number, /) -> Number:
         """The exponential."""
         ...
 
-    def expm1(self, x: Number) -> Number:
+    def expm1(self, x: Number, /) -> Number:
         """exp(x) - 1, accurate near 0."""
         ...
 
-    def sqrt(self, x: Number) -> Number:
+    def sqrt(self, x: Number, /) -> Number:
         """The square root."""
         ...
 
-    def ceil(self, x: Number) -> Number:
+    def ceil(self, x: Number, /) -> Number:
         """An integer that is at least x (guarded upward where x carries rounding error)."""
         ...
 
-    def lgamma(self, x: Number) -> Number:
+    def lgamma(self, x: Number, /) -> Number:
         """Logarithm of the gamma function."""
         ...
 

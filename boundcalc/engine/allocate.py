@@ -152,6 +152,11 @@ def uncoverable(items: Sequence[Item]) -> str | None:
     return None
 
 
+def lemmas_of(items: Sequence[Item]) -> frozenset[str]:
+    """The lemmas that are options anywhere: equal sets give equal allocations."""
+    return frozenset(option.lemma.name for item in items for _, options in item.members for option in options)
+
+
 def _cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Option | None]:
     """Least log cost of a piece at a share, member by member."""
     if log_share >= item.log_zero:
@@ -250,27 +255,38 @@ def _multiplier_for(items: Sequence[Item], log_scale: float) -> tuple[Point, flo
 SPACING = 0.25
 """Ratio of neighbouring scales of a chain, in logs."""
 MOST_POINTS = 60
+_LONGEST_STEP = 50.0
+"""A multiplier e^50 times as large that changes nothing will not change anything."""
 
 
-def trade_off(items: Sequence[Item], log_start: float, log_m: float) -> list[Point]:
-    """Hull vertices from the scale e^log_start down to where counting alone costs more than the scale gains."""
-    point, log_lambda = _multiplier_for(items, log_start)
-    points = [point]
-    step = 3 * SPACING
-    while len(points) < MOST_POINTS and points[-1].log_count < log_m - math.log(2):
-        previous = points[-1]
-        log_lambda += step
-        point = allocate(items, log_lambda)
-        fallen = previous.log_scale - point.log_scale
+class TradeOff:
+    """Hull vertices from the scale e^log_start downwards, found as they are asked for."""
+
+    def __init__(self, items: Sequence[Item], log_start: float) -> None:
+        self.items = items
+        first, self._log_lambda = _multiplier_for(items, log_start)
+        self._points = [first]
+        self._step = 3 * SPACING
+        self._exhausted = False
+
+    def until(self, log_m: float) -> list[Point]:
+        """Vertices down to where counting alone costs more than the scale gains with so many samples (log)."""
+        most = log_m - math.log(2)
+        while self._points[-1].log_count < most and len(self._points) < MOST_POINTS and not self._exhausted:
+            self._extend()
+        end = next((i for i, point in enumerate(self._points) if point.log_count >= most), len(self._points))
+        return self._points[: end + 1]
+
+    def _extend(self) -> None:
+        self._log_lambda += self._step
+        point = allocate(self.items, self._log_lambda)
+        fallen = self._points[-1].log_scale - point.log_scale
         if fallen > 0:
-            step *= min(2.0, max(0.5, SPACING / fallen))
+            self._step *= min(2.0, max(0.5, SPACING / fallen))
+            self._points.append(point)
         else:
-            step *= 2
-            if step > 50:
-                break
-            continue
-        points.append(point)
-    return points
+            self._step *= 2
+            self._exhausted = self._step > _LONGEST_STEP
 
 
 def allocate_exactly(items: Sequence[Item], log_scale: float, *, rounds: int = 3) -> Point:
@@ -281,7 +297,7 @@ def allocate_exactly(items: Sequence[Item], log_scale: float, *, rounds: int = 3
     tries = min(12, 600 // len(items))
     budget = log_scale - 3 * slack(items)
     start, log_lambda = _multiplier_for(items, budget)
-    best = _fill(items, start.options, budget, start)
+    best = _fill(items, start.options, budget) or start
     for _ in range(rounds):
         order = _promising(items, best, log_lambda)[:tries]
         improved = False
@@ -293,7 +309,7 @@ def allocate_exactly(items: Sequence[Item], log_scale: float, *, rounds: int = 3
                     continue
             else:
                 flipped[index] = None
-            candidate = _fill(items, flipped, budget, None)
+            candidate = _fill(items, flipped, budget)
             if candidate is not None and candidate.log_count < best.log_count - 1e-9:
                 best, improved = candidate, True
         if not improved:
@@ -315,15 +331,13 @@ def _promising(items: Sequence[Item], point: Point, log_lambda: float) -> list[i
     return sorted(range(len(items)), key=regret)
 
 
-def _fill(
-    items: Sequence[Item], options: Sequence[Option | None], budget: float, fallback: Point | None
-) -> Point | None:
-    """Spend the whole budget on given options: one multiplier for all that are covered, by bisection."""
+def _fill(items: Sequence[Item], options: Sequence[Option | None], budget: float) -> Point | None:
+    """Spend the whole budget on given options, with one multiplier for all that are covered; None if it is too small."""
     fixed = [item.log_zero for item, option in zip(items, options, strict=True) if option is None]
     covered = [(item, option) for item, option in zip(items, options, strict=True) if option is not None]
     spent = log_sum(fixed)
     if spent >= budget:
-        return fallback
+        return None
     left = budget + math.log1p(-math.exp(spent - budget)) if spent > -math.inf else budget
     if not covered:
         return _point([(item.log_zero, -math.inf, (ZERO,) * len(item.members), None) for item in items])

@@ -8,21 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from boundcalc.calculus.posthoc import norms_cost, pay
-from boundcalc.certificate import Certificate
-from boundcalc.checker import Checked, check
-from boundcalc.engine.search import Found, Search
+from boundcalc.certificate import Certificate, Quantity
+from boundcalc.checker import check
+from boundcalc.engine.search import Found, Search, Shared
 from boundcalc.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.numbers import FLOAT
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.theorems import POLICIES, Policy
+from boundcalc.theorems import POLICIES
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
 VACUOUS_MARGIN = 1e-6
 """Bounds within a millionth of 1 say nothing either."""
-_CANDIDATES = 2
-"""How many of the search's best certificates are checked: their order is the search's word only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,85 +181,89 @@ def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
     return value
 
 
-def compare(setting: Setting, bounds: Iterable[str] | None = None) -> list[BoundValue]:
-    """The bounds of several policies (all, unless named), each checked; refusals are values too."""
+def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk | None = None) -> list[BoundValue]:
+    """The bounds of several policies (all, unless named), each checked; refusals are values too.
+
+    A desk made for the setting lets later questions about it (`solve`) reuse what is found here.
+    """
     names = list(POLICIES) if bounds is None else [choice("bound", name, POLICIES) for name in bounds]
-    paid, measured = pay(setting)
-    log_union = 0.0 if measured is None else norms_cost(FLOAT, paid.norms)
-    kind: Kind = "bound" if measured is None else "a_posteriori"
-    found: dict[str, tuple[list[Found], list[Found]] | Refusal] = {}
-    for name in names:
-        for part in _parts(POLICIES[name]):
-            if part.name not in found:
-                found[part.name] = _search(paid, part, log_union, measured)
-    return [_value(name, kind, setting, _gather(POLICIES[name], found)) for name in names]
+    desk = desk or Desk(setting)
+    return [desk.value(name) for name in names]
 
 
-def _parts(policy: Policy) -> Sequence[Policy]:
-    """A policy's searches: `best` also takes what the narrower ones find, which its own search may miss."""
-    if policy.name != "best":
-        return (policy,)
-    return [policy, *(part for part in POLICIES.values() if part.form != "published" and part is not policy)]
+class Desk:
+    """One setting's searches and proofs, each made once however many policies share it."""
 
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.paid, self.measured = pay(setting)
+        self.log_union = 0.0 if self.measured is None else norms_cost(FLOAT, self.paid.norms)
+        self.kind: Kind = "bound" if self.measured is None else "a_posteriori"
+        self._shared: Shared = {}
+        self._searches: dict[str, Search] = {}
+        self._found: dict[tuple[str, Quantity], list[Found] | Refusal] = {}
+        self._proved: dict[int, tuple[Certificate, Proved]] = {}
 
-def _search(
-    setting: Setting, policy: Policy, log_union: float, measured: Mapping[str, Any] | None
-) -> tuple[list[Found], list[Found]] | Refusal:
-    search = Search(setting, policy, log_union=log_union)
-    try:
-        gaps, risks = list(search.gaps()), list(search.risks())
-    except Unsupported as error:
-        return error.refusal
-    return _record(gaps, measured), _record(risks, measured)
+    def search(self, name: str) -> Search:
+        """The search of a policy."""
+        if name not in self._searches:
+            self._searches[name] = Search(
+                self.paid, POLICIES[name], log_union=self.log_union, measured=self.measured, shared=self._shared
+            )
+        return self._searches[name]
 
+    def value(self, name: str) -> BoundValue:
+        """A policy's checked gap and risk."""
+        gaps = self._gather(name, "gap")
+        if isinstance(gaps, Refusal):
+            return BoundValue(name, self.kind, self.setting, None, None, gaps)
+        risks = self._gather(name, "risk")
+        return self._settle(name, self.setting, gaps, [] if isinstance(risks, Refusal) else risks)
 
-def _record(found: Iterable[Found], measured: Mapping[str, Any] | None) -> list[Found]:
-    if measured is None:
-        return list(found)
-    return [replace(f, certificate=replace(f.certificate, measured=measured)) for f in found]
+    def value_of(self, name: str, search: Search, setting: Setting) -> BoundValue:
+        """The checked gap and risk of one search alone."""
+        return self._settle(name, setting, list(search.gaps()), list(search.risks()))
 
+    def _settle(self, name: str, setting: Setting, gaps: Sequence[Found], risks: Sequence[Found]) -> BoundValue:
+        by_gap = self.prove(gaps)
+        plain = BoundValue(name, self.kind, setting, by_gap, None)
+        if not risks:
+            return plain
+        value = BoundValue(name, self.kind, setting, by_gap, self.prove(risks))
+        return plain if plain.log_risk < value.log_risk else value
 
-def _gather(
-    policy: Policy, found: Mapping[str, tuple[list[Found], list[Found]] | Refusal]
-) -> tuple[list[Found], list[Found]] | Refusal:
-    own = found[policy.name]
-    if isinstance(own, Refusal):
-        return own
-    gaps, risks = list(own[0]), list(own[1])
-    for part in _parts(policy)[1:]:
-        other = found[part.name]
-        if not isinstance(other, Refusal):
-            gaps += other[0]
-            risks += other[1]
-    return gaps, risks
+    def _gather(self, name: str, quantity: Quantity) -> list[Found] | Refusal:
+        """A policy's own certificates; `best` also takes the narrower ones', which its own search may miss."""
+        own = self._find(name, quantity)
+        if isinstance(own, Refusal) or name != "best":
+            return own
+        others = [self._find(part.name, quantity) for part in POLICIES.values() if part.form != "published"]
+        return [found for part in others if not isinstance(part, Refusal) for found in part]
 
+    def _find(self, name: str, quantity: Quantity) -> list[Found] | Refusal:
+        key = (name, quantity)
+        if key not in self._found:
+            search = self.search(name)
+            try:
+                self._found[key] = list(search.gaps() if quantity == "gap" else search.risks())
+            except Unsupported as error:
+                self._found[key] = error.refusal
+        return self._found[key]
 
-def _value(name: str, kind: Kind, setting: Setting, found: tuple[list[Found], list[Found]] | Refusal) -> BoundValue:
-    if isinstance(found, Refusal):
-        return BoundValue(name, kind, setting, None, None, found)
-    by_gap = _prove(found[0])
-    by_risk = _prove(found[1]) if found[1] else None
-    value = BoundValue(name, kind, setting, by_gap, by_risk)
-    plain = BoundValue(name, kind, setting, by_gap, None)
-    return plain if by_risk is not None and plain.log_risk < value.log_risk else value
-
-
-def _prove(found: Sequence[Found]) -> Proved:
-    """The least value that the checker confirms among the search's best."""
-    ordered = sorted(found, key=lambda f: f.log_value)
-    proved: list[Proved] = []
-    failure: CertificateError | None = None
-    for candidate in ordered:
-        try:
-            proved.append(_checked(candidate.certificate, check(candidate.certificate)))
-        except CertificateError as error:
-            failure = error
-        if len(proved) == _CANDIDATES:
-            break
-    if not proved:
+    def prove(self, found: Sequence[Found]) -> Proved:
+        """The least value the search claims that the checker confirms."""
+        failure: CertificateError | None = None
+        for candidate in sorted(found, key=lambda f: f.log_value):
+            try:
+                return self._check(candidate.certificate)
+            except CertificateError as error:
+                failure = error
         raise failure or InvalidSetting("no bound was found")
-    return min(proved, key=lambda p: p.log_value)
 
-
-def _checked(certificate: Certificate, checked: Checked) -> Proved:
-    return Proved(replace(certificate, log_value=checked.log_value), checked.log_value, checked.shares)
+    def _check(self, certificate: Certificate) -> Proved:
+        key = id(certificate)  # kept alive beside its proof, so the id stays its own
+        if key not in self._proved:
+            checked = check(certificate)
+            proved = Proved(replace(certificate, log_value=checked.log_value), checked.log_value, checked.shares)
+            self._proved[key] = certificate, proved
+        return self._proved[key][1]

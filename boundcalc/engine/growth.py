@@ -15,7 +15,6 @@ from boundcalc.checker import check
 from boundcalc.engine.evaluate import Proved
 from boundcalc.errors import BoundcalcError
 
-_FIELD = {"T": "seq_len", "m": "n_train"}
 _STEP = 1.02
 """Far above the checker's rounding, small enough that the choices still fit."""
 _LOG_LIKE = 0.97
@@ -65,5 +64,6 @@ def _elasticity(certificate: Certificate, variable: str, x: int, log_value: floa
 
 
 def _value_at(certificate: Certificate, variable: str, x: int) -> float:
-    changed = certificate.setting.but(**{_FIELD[variable]: x})
+    setting = certificate.setting
+    changed = setting.but(seq_len=x) if variable == "T" else setting.but(n_train=x)
     return check(replace(certificate, setting=changed)).log_value

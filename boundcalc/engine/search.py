@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from boundcalc.calculus import gap
 from boundcalc.calculus.compose import Lowered, lower
@@ -15,12 +16,13 @@ from boundcalc.engine.allocate import (
     Item,
     Option,
     Point,
+    TradeOff,
     allocate_exactly,
     build_items,
     covers_of,
+    lemmas_of,
     recount,
     slack,
-    trade_off,
     uncoverable,
 )
 from boundcalc.engine.chain import best_chain
@@ -44,19 +46,52 @@ class Found:
     log_value: float
 
 
+Shared = dict[tuple[object, ...], Any]
+"""What searches of one setting under different policies have in common, by what it depends on."""
+
+
 class Search:
     """Searches one setting under one policy, for the gap and for the risk."""
 
-    def __init__(self, setting: Setting, policy: Policy, *, log_union: float = 0.0) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        policy: Policy,
+        *,
+        log_union: float = 0.0,
+        measured: Mapping[str, Any] | None = None,
+        shared: Shared | None = None,
+        beside: Search | None = None,
+    ) -> None:
+        """A search that adds `log_union` to log(1/delta) and shares its allocations with others of the same setting."""
         self.setting = setting
         self.policy = policy
+        self.measured = measured
+        self._shared: Shared = {} if shared is None else shared
         self.m = setting.sample.n_train
+        self.log_union = log_union
         self.log_inverse_delta = log_union - math.log(setting.sample.delta)
+        self._beside = beside
+
+    def with_samples(self, m: int) -> Search:
+        """The same search for another number of samples, reusing the allocations found so far."""
+        changed = replace(self.setting, sample=replace(self.setting.sample, n_train=m))
+        beside = self._beside or self
+        return Search(changed, self.policy, log_union=self.log_union, measured=self.measured, beside=beside)
 
     @cached_property
     def lowered(self) -> Lowered:
         """The pieces, in logs."""
-        return lower(self.setting, LOG, published=self.policy.form == "published")
+        if self._beside is not None:
+            return self._beside.lowered
+        published = self.policy.form == "published"
+        return self._once(("lowered", published), lambda: lower(self.setting, LOG, published=published))
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        """Something other searches of this setting may have made already."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
 
     def items(self, samples: int, *, uniform: bool) -> list[Item]:
         """Options of every piece; raises `Unsupported` naming the piece that has none."""
@@ -80,7 +115,10 @@ class Search:
     @cached_property
     def has_uniform(self) -> bool:
         """Whether every piece has a uniform cover under this policy."""
-        allowed: Callable[[CoverLemma], bool] = lambda lemma: self.policy.allows(lemma) and lemma.uniform  # noqa: E731
+
+        def allowed(lemma: CoverLemma) -> bool:
+            return self.policy.allows(lemma) and lemma.uniform
+
         return uncoverable(build_items(self.lowered, self.m, allowed)) is None
 
     @cached_property
@@ -96,16 +134,27 @@ class Search:
             yield self._closed_form()
             return
         if self.has_empirical:
-            items, points = self._empirical
+            items, points = self._points(uniform=False)
             yield self._chain("chain", items, points, factor=2.0)
             hopeful = points[0].log_count < math.log(self.m)
             for alpha in GHOSTS[1:] if hopeful else ():
                 recounted = [replace(point, log_count=recount(items, point, (1 + alpha) * self.m)) for point in points]
                 yield self._chain("ghost-chain", items, recounted, factor=1 + 1 / alpha, alpha=alpha)
         if self.has_uniform:
-            items, points = self._uniform
+            items, points = self._points(uniform=True)
             yield self._chain("uniform-chain", items, points, factor=1.0)
             yield from self._single(items, points)
+
+    def _points(self, *, uniform: bool) -> tuple[Sequence[Item], list[Point]]:
+        """Allocations to chain through; uniform ones are the same for every number of samples."""
+        if self._beside is None:
+            curve = self._uniform if uniform else self._empirical
+            return curve.items, curve.until(math.log(self.m))
+        curve = self._beside._uniform if uniform else self._beside._empirical
+        points = curve.until(math.log(self.m))
+        if uniform:
+            return curve.items, points
+        return curve.items, [replace(point, log_count=recount(curve.items, point, self.m)) for point in points]
 
     @cached_property
     def log_start(self) -> float:
@@ -113,14 +162,16 @@ class Search:
         return min(math.log(0.5), self.lowered.radius.log)
 
     @cached_property
-    def _empirical(self) -> tuple[list[Item], list[Point]]:
-        items = self.items(self.m, uniform=False)
-        return items, trade_off(items, self.log_start, math.log(self.m))
+    def _empirical(self) -> TradeOff:
+        return self._trade_off(uniform=False)
 
     @cached_property
-    def _uniform(self) -> tuple[list[Item], list[Point]]:
-        items = self.items(self.m, uniform=True)
-        return items, trade_off(items, self.log_start, math.log(self.m))
+    def _uniform(self) -> TradeOff:
+        return self._trade_off(uniform=True)
+
+    def _trade_off(self, *, uniform: bool) -> TradeOff:
+        items = self.items(self.m, uniform=uniform)
+        return self._once(("curve", uniform, lemmas_of(items)), lambda: TradeOff(items, self.log_start))
 
     def _chain(
         self, strategy: str, items: Sequence[Item], points: Sequence[Point], factor: float, alpha: int = 1
@@ -213,20 +264,33 @@ class Search:
         if self.policy.form != "search" or self.setting.sample.lipschitz is not None:
             return
         q = self.setting.sample.train_error
-        half = HALF
         if self.has_uniform:
-            items = self.items(self.m, uniform=True)
-            point = allocate_exactly(items, half)
+            items, point = self._uniform_half
             value, mu = self._least_mu(
                 lambda mu: gap.risk_uniform(FLOAT, q, _count(point), self.log_inverse_delta, self.m, mu)
             )
             yield Found(self._margin("uniform-margin", items, point, 1, mu), _log(value))
         if self.has_empirical:
-            yield from self._ghosts(q, half)
+            yield from self._ghosts(q)
 
-    def _ghosts(self, q: float, half: float) -> Iterator[Found]:
+    @cached_property
+    def _uniform_half(self) -> tuple[Sequence[Item], Point]:
+        """The cheapest uniform cover at half the margin: the same for every number of samples."""
+        if self._beside is not None:
+            return self._beside._uniform_half
+        items = self.items(self.m, uniform=True)
+        return self._once(("half", True, lemmas_of(items)), lambda: (items, allocate_exactly(items, HALF)))
+
+    @cached_property
+    def _ghost_half(self) -> tuple[Sequence[Item], Point]:
+        """A cheap cover at half the margin, counted on two samples each."""
+        if self._beside is not None:
+            return self._beside._ghost_half
         items = self.items(2 * self.m, uniform=False)
-        point = allocate_exactly(items, half)
+        return self._once(("half", False, lemmas_of(items)), lambda: (items, allocate_exactly(items, HALF)))
+
+    def _ghosts(self, q: float) -> Iterator[Found]:
+        items, point = self._ghost_half
         for alpha in GHOSTS:
             log_count = recount(items, point, (1 + alpha) * self.m)
             if q == 0:
@@ -259,7 +323,7 @@ class Search:
         return replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
 
     def _certificate(self, strategy: str, levels: tuple[Level, ...]) -> Certificate:
-        return Certificate(self.setting, self.policy.name, strategy, levels)
+        return Certificate(self.setting, self.policy.name, strategy, levels, measured=self.measured)
 
 
 def _count(point: Point) -> float:

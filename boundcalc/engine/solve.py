@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from boundcalc.engine.evaluate import BoundValue, evaluate
+from boundcalc.engine.evaluate import BoundValue, Desk, evaluate
 from boundcalc.errors import InvalidSetting, NoSolution
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
+from boundcalc.theorems import POLICIES
 
 Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
 Quantity = Literal["gap", "risk"]
@@ -31,19 +32,19 @@ AXES: dict[str, _Axis] = {
     "m": _Axis("n_train", 1, 1e18, True, True),
     "T": _Axis("seq_len", 1, 1e18, True, False),
     "C": _Axis("C", 1e-9, 1e9, False, False),
-    "depth": _Axis("depth", 1, 4096, True, False),
+    "depth": _Axis("depth", 1, 2048, True, False),
     "gamma": _Axis("margin", 1e-12, 1e12, False, True),
     "delta": _Axis("delta", 1e-300, 1 - 1e-12, False, True),
 }
 """What can be solved for: the least m, gamma or delta, the greatest T, C or depth."""
 
-_TOLERANCE = {True: 0.0, False: 1e-4}
-_SIGNIFICANT = 4
+_WIDENINGS = 60
+_NARROWINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The extreme value of a variable at which a bound still meets its target, with that bound.
+    """The extreme value of a variable at which a bound still meets its target, and the bound there.
 
     `at_end`: every value in the range searched meets the target.
     """
@@ -68,104 +69,152 @@ def solve(
     *,
     bound: str = "best",
     quantity: Quantity = "gap",
-    digits: int = _SIGNIFICANT,
+    digits: int = 4,
+    desk: Desk | None = None,
 ) -> Solution:
     """The smallest m, gamma or delta (the largest T, C or depth) whose checked bound is at most the target.
 
-    Whole numbers above 10^digits are found to that many digits, rounded to the safe side: the returned bound is checked
-    at the returned value. Raises `NoSolution` when even the end of the range is not enough.
+    Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
+    `NoSolution` when even the end of the range is not enough.
     """
     axis = AXES[choice("variable", variable, AXES)]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
 
-    def at(x: float) -> BoundValue:
-        return evaluate(_change(setting, variable, axis, x), bound)
-
-    def excess(value: BoundValue) -> float:
-        """Positive where the bound misses the target."""
-        return (value.log10 if quantity == "gap" else value.log_risk / math.log(10)) - math.log10(target)
-
-    easy, hard = (axis.high, axis.low) if axis.more_helps else (axis.low, axis.high)
-    easiest = at(easy)
-    if excess(easiest) > 0:
-        reached = easiest.gap if quantity == "gap" else easiest.risk
+    trial = (
+        _Samples(setting, bound, quantity, desk) if variable == "m" else _Settings(setting, variable, bound, quantity)
+    )
+    log_target = math.log(target)
+    search = _Bracket(axis, lambda x: trial.quick(x) - log_target, digits)
+    x = search.run(_start(setting, variable))
+    if x is None:
+        value = trial.checked(search.easy)
+        reached = value.gap if quantity == "gap" else value.risk
         raise NoSolution(
-            f"no {variable} gives a {quantity} of at most {target:g}: even at {variable} = {easy:g} the bound is {reached:.4g}"
+            f"no {variable} gives a {quantity} of at most {target:g}: "
+            f"even {variable} = {search.easy:g} gives {reached:.4g} (bound {bound!r})"
         )
-    start = min(max(_start(setting, variable), axis.low), axis.high)
-    return _search(Solution(variable, target, quantity, easy, easiest), at, excess, axis, start, hard, digits)
+    for _ in range(_NARROWINGS):
+        value = trial.checked(x)
+        if _log_of(value, quantity) <= log_target:
+            return Solution(variable, target, quantity, x, value, at_end=x == search.hard)
+        x = search.safer(x)
+    raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 
 
-def _search(
-    found: Solution,
-    at: Callable[[float], BoundValue],
-    excess: Callable[[BoundValue], float],
-    axis: _Axis,
-    start: float,
-    hard: float,
-    digits: int,
-) -> Solution:
-    """Widens a bracket from the setting's own value, then narrows it by regula falsi in logs."""
-    sign = 1.0 if axis.more_helps else -1.0
-    x, good, bad = start, (found.value, found.bound, -math.inf), (hard, math.inf)
-    step = 1.0
-    for _ in range(80):
-        value = at(x)
-        miss = excess(value)
-        if miss <= 0:
-            good = (x, value, miss)
-            if x == hard:
-                return Solution(found.variable, found.target, found.quantity, x, value, at_end=True)
-        else:
-            bad = (x, miss)
-        if _settled(good[0], bad[0], axis, digits):
-            break
-        x = _next(good, bad, axis, sign, step, x, miss, hard, digits)
-        step *= 1.6
-    return Solution(found.variable, found.target, found.quantity, good[0], good[1])
+def _log_of(value: BoundValue, quantity: Quantity) -> float:
+    return value.log10 * math.log(10) if quantity == "gap" else value.log_risk
 
 
-def _settled(good: float, bad: float, axis: _Axis, digits: int) -> bool:
-    if axis.whole and abs(good - bad) <= max(1.0, 10.0 ** (math.floor(math.log10(good)) - digits + 1) * 1.0000001):
-        return True
-    return abs(math.log(good / bad)) < (1e-12 if axis.whole else 10.0**-digits)
+class _Settings:
+    """Tries a variable by evaluating the changed setting in full."""
+
+    def __init__(self, setting: Setting, variable: str, bound: str, quantity: Quantity) -> None:
+        self.setting, self.variable, self.bound = setting, variable, bound
+        self.quantity: Quantity = quantity
+
+    def quick(self, x: float) -> float:
+        """Log of the checked value."""
+        return _log_of(self.checked(x), self.quantity)
+
+    def checked(self, x: float) -> BoundValue:
+        """The checked bound."""
+        return evaluate(_change(self.setting, self.variable, AXES[self.variable], x), self.bound)
 
 
-def _next(
-    good: tuple[float, BoundValue, float],
-    bad: tuple[float, float],
-    axis: _Axis,
-    sign: float,
-    step: float,
-    x: float,
-    miss: float,
-    hard: float,
-    digits: int,
-) -> float:
-    """The next value to try: outward while one side is open, else between, leaning where the bound says."""
-    if math.isinf(bad[1]) or math.isinf(good[2]):
-        outward = math.log(x) + sign * (0.1 + step * abs(miss) * 2.3) * (1 if miss > 0 else -1)
-        new = math.exp(min(max(outward, math.log(axis.low)), math.log(axis.high)))
-        if miss <= 0 and (new - hard) * sign <= 0:
-            new = hard
-    else:
-        share = bad[1] / (bad[1] - good[2]) if good[2] < 0 else 0.5
-        share = min(0.98, max(0.02, share + (0.004 if share < 0.996 else 0.0)))
-        new = math.exp(math.log(bad[0]) + share * math.log(good[0] / bad[0]))
-    if axis.whole:
-        unit = 10.0 ** max(0, math.floor(math.log10(max(new, 1.0))) - digits + 1)
-        new = round(new / unit) * unit
-        inner = sorted((good[0], bad[0]))
-        if not math.isinf(bad[1]) and not math.isinf(good[2]):
-            new = (
-                min(max(new, inner[0] + unit), inner[1] - unit)
-                if inner[1] - inner[0] > 2 * unit
-                else round(sum(inner) / 2)
-            )
-        new = float(max(axis.low, new))
-    return new
+class _Samples:
+    """Tries numbers of samples with the allocations of one: only the chain is found anew, only the last is checked."""
+
+    def __init__(self, setting: Setting, bound: str, quantity: Quantity, desk: Desk | None) -> None:
+        self.setting, self.quantity = setting, quantity
+        self.name = choice("bound", bound, POLICIES)
+        self.desk = desk or Desk(setting)
+        self.base = self.desk.search(self.name)
+
+    def quick(self, x: float) -> float:
+        """Log of the value the search expects."""
+        here = self.base.with_samples(round(x))
+        least = min(found.log_value for found in here.gaps())
+        if self.quantity == "gap":
+            return least
+        plain = math.log(math.exp(min(least, 0.0)) + self.setting.sample.train_error)
+        return min([plain, *(found.log_value for found in here.risks())])
+
+    def checked(self, x: float) -> BoundValue:
+        """The checked bound."""
+        here = self.base.with_samples(round(x))
+        return self.desk.value_of(self.name, here, self.setting.but(n_train=round(x)))
+
+
+class _Bracket:
+    """Finds where a monotone function of log x changes sign: widen, then narrow (Illinois)."""
+
+    def __init__(self, axis: _Axis, miss: Callable[[float], float], digits: int) -> None:
+        self.axis = axis
+        self.miss = miss
+        self.digits = digits
+        self.easy, self.hard = (axis.high, axis.low) if axis.more_helps else (axis.low, axis.high)
+
+    def run(self, start: float) -> float | None:
+        """The value nearest the hard end that does not miss, rounded to the safe side; None where all miss."""
+        x = self._rounded(min(max(start, self.axis.low), self.axis.high))
+        miss = self.miss(x)
+        outward = self.easy if miss > 0 else self.hard
+        step = math.copysign(1.0, outward - x)
+        for _ in range(_WIDENINGS):
+            if x == outward:
+                return None if miss > 0 else x
+            length = 0.3 + 2.2 * min(abs(miss), 40.0)
+            new = self._rounded(self._clamped(math.log(x) + step * length))
+            if new == x:
+                new = outward
+            found = self.miss(new)
+            if (found > 0) != (miss > 0):
+                good, bad = ((new, found), (x, miss)) if found <= 0 else ((x, miss), (new, found))
+                return self._narrow(good, bad)
+            x, miss = new, found
+        return None if miss > 0 else x
+
+    def _narrow(self, good: tuple[float, float], bad: tuple[float, float]) -> float:
+        (x, low), (y, high) = good, bad
+        for _ in range(_NARROWINGS):
+            if self._settled(x, y):
+                break
+            share = high / (high - low) if low < 0 else 0.5
+            middle = math.exp(math.log(y) + min(0.95, max(0.05, share)) * math.log(x / y))
+            middle = self._rounded(middle)
+            if middle in (x, y):
+                middle = self._rounded(math.sqrt(x * y))
+                if middle in (x, y):
+                    break
+            miss = self.miss(middle)
+            if miss <= 0:
+                x, low, high = middle, miss, high / 2
+            else:
+                y, high, low = middle, miss, low / 2
+        return x
+
+    def _settled(self, x: float, y: float) -> bool:
+        return abs(x - y) <= self._unit(x) * 1.01
+
+    def _unit(self, x: float) -> float:
+        """The last digit asked for (at least 1 for whole numbers)."""
+        unit = 10.0 ** (math.floor(math.log10(x)) - self.digits + 1)
+        return max(1.0, unit) if self.axis.whole else unit
+
+    def _rounded(self, x: float) -> float:
+        unit = self._unit(x)
+        return min(max(float(f"{round(x / unit) * unit:.15g}"), self.axis.low), self.axis.high)
+
+    def safer(self, x: float) -> float:
+        """One last digit towards the easy end."""
+        return self._rounded(x + math.copysign(self._unit(x), self.easy - x))
+
+    def _clamped(self, log_x: float) -> float:
+        if log_x >= math.log(self.axis.high):
+            return self.axis.high
+        return self.axis.low if log_x <= math.log(self.axis.low) else math.exp(log_x)
 
 
 def _start(setting: Setting, variable: str) -> float:
@@ -184,4 +233,7 @@ def _change(setting: Setting, variable: str, axis: _Axis, x: float) -> Setting:
         raise InvalidSetting("C can be solved for only where it is the one norm: the norms file gives others")
     if variable == "depth" and setting.architecture.layers is not None:
         raise InvalidSetting("depth cannot be solved for where the layers are listed one by one")
-    return setting.but(**{axis.field: round(x) if axis.whole else x})  # type: ignore[arg-type]
+    if variable == "C":
+        return setting.but(C=x)
+    values: dict[str, Any] = {axis.field: round(x) if axis.whole else x}
+    return setting.but(**values)
