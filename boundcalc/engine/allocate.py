@@ -22,6 +22,8 @@ _FLOAT_RANGE = 300.0
 """Above y = e^300 squares leave the range of floats and costs are computed in logs."""
 _SNAP = 60.0
 """Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
+_TRIED = 3
+"""Options whose true cost is computed, the best few by their shape."""
 
 
 def slack(items: Sequence[Item]) -> float:
@@ -43,6 +45,8 @@ class Option:
     """log coefficient (power) or log dimension (volume)."""
     log_c: float
     """log factor inside the logarithm (volume)."""
+    offset: float = 0.0
+    """Added to a volume's cost."""
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
         """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
@@ -52,6 +56,15 @@ class Option:
         q = math.log(4) + ratio - self.log_c - self.log_reach
         root = 0.5 * q if q > 60 else 0.5 * math.log1p(math.exp(q)) if q > -700 else 0.0
         return math.log(2) + ratio - math.log1p(math.exp(root)) if root < 700 else math.log(2) + ratio - root
+
+    def estimate(self, log_share: float) -> float:
+        """The cost's shape at a share: cheap, and near enough to rank options by (log)."""
+        log_y = self.log_reach - log_share
+        if self.power:
+            return self.log_a + 2 * log_y
+        inside = self.log_c + log_y
+        growth = inside if inside > 40 else math.log1p(math.exp(inside))
+        return self.log_a + math.log(growth + self.offset * math.exp(-self.log_a))
 
     def snapped(self, log_share: float) -> float:
         """The smallest share of the same whole number of steps (power costs only)."""
@@ -141,7 +154,7 @@ def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gai
     log_reach = lemma.reach(target).log + log_gain
     if isinstance(profile, Power):
         return Option(lemma, index, target, n, log_reach, True, math.log(profile.coefficient), 0.0)
-    return Option(lemma, index, target, n, log_reach, False, math.log(profile.dimension), math.log(profile.factor))
+    return Option(lemma, index, target, n, log_reach, False, math.log(profile.dimension), math.log(profile.factor), profile.offset)
 
 
 def uncoverable(items: Sequence[Item]) -> str | None:
@@ -186,8 +199,14 @@ def _best_share(
     log_multiplicity, options = max(
         item.members, key=lambda member: max((o.log_reach for o in member[1]), default=-math.inf)
     )
+    ranked: list[tuple[float, float, Option]] = []
     for option in options:
-        share = option.snapped(option.minimiser(item.total, log_lambda))
+        share = option.minimiser(item.total, log_lambda)
+        if share < item.log_zero:
+            ranked.append((log_add(item.total + option.estimate(share), log_lambda + share), share, option))
+    ranked.sort(key=lambda entry: entry[0])
+    for _, rough, option in ranked[:_TRIED]:
+        share = option.snapped(rough)
         if share >= item.log_zero:
             continue
         if single:

@@ -28,10 +28,11 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A cost that behaves like dimension * log(1 + factor * y)."""
+    """A cost that behaves like dimension * log(1 + factor * y) + offset."""
 
     dimension: float
     factor: float
+    offset: float = 0.0
 
 
 Profile = Power | Volume

@@ -148,7 +148,8 @@ class ColumnBody(RandomCover):
         return random_cover(ns, ns.number(target.size), y / scale, ns.number(params["t"]), excess)
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 1 / float(_body(FLOAT, self._norm, target.d, target.k)[0]))
+        scale, excess = _body(FLOAT, self._norm, target.d, target.k)
+        return Volume(target.size, 1 / float(scale), float(excess))
 
 
 class FrobeniusBody(ColumnBody):
