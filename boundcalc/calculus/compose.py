@@ -55,7 +55,7 @@ def rows_before(layer: Layer, rows: int, seq_len: int) -> int:
         inner = rows
         for stage in reversed(layer.branch):
             inner = rows_before(stage, inner, seq_len)
-        return max(rows, inner)
+        return inner if inner >= rows else rows  # a symbolic T is known to be at least 1
     return rows
 
 

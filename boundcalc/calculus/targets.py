@@ -59,13 +59,19 @@ class Target:
         return self.d * self.k
 
 
+def fewest(sizes: list[int]) -> int:
+    """The least of some sizes; symbolic ones are at least 1, so 0 or 1 is the least whatever they are."""
+    numbers = [size for size in sizes if isinstance(size, int)]
+    return min(numbers) if numbers and min(numbers) <= 1 else min(sizes)
+
+
 def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> MatrixNorms | None:
     """A5: the least norms that follow from a budget for a d x k matrix; None when nothing follows.
 
     |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21,
     |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21.
     """
-    limit = min(x for x in (d, k, rank, budget.rank) if x is not None)
+    limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None])
     given = {
         name: ns.number(value)
         for name in ("op", "fro", "two_one", "two_one_t", "one_one")

@@ -122,7 +122,8 @@ class Architecture:
             self._check_shape()
 
     def _check_shape(self) -> None:
-        if self.d_head is None and self.d % self.heads:
+        rest = self.d % self.heads
+        if self.d_head is None and isinstance(rest, int) and rest:  # of symbols it is not known
             raise InvalidSetting(
                 f"d = {self.d} is not divisible by heads = {self.heads}: "
                 f"choose a multiple of {self.heads} for d, or give d_head"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -69,8 +70,8 @@ class Budget:
                 raise InvalidSetting(f"Schatten p must lie in (0, 2], got {p!r}")
             validate.positive("Schatten sum", total, zero=True)
         given = [(name, getattr(self, name)) for name in _ORDER if getattr(self, name) is not None]
-        for (small, low), (large, high) in zip(given, given[1:], strict=False):
-            if high < low:
+        for (small, low), (large, high) in itertools.pairwise(given):
+            if (high < low) is True:  # of symbols it may not be known
                 raise InvalidSetting(
                     f"norms contradict: {_SYMBOL[large]} = {high:g} is below {_SYMBOL[small]} = {low:g}, "
                     f"but |W|_{_SYMBOL[small]} <= |W|_{_SYMBOL[large]} for every matrix"

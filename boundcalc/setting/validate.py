@@ -16,8 +16,23 @@ MOST = 10**18
 """Sizes above this are a slip of the keyboard, not a Transformer."""
 
 
-def size(name: str, value: object, *, least: int = 1) -> int:
+def symbolic(name: str, value: Any, *assumptions: str) -> bool:
+    """Whether a value is a sympy expression with symbols in it; such a value is judged by what it is assumed to be."""
+    if not getattr(value, "free_symbols", None):
+        return False
+    for assumption in assumptions:
+        if not getattr(value, f"is_{assumption}"):
+            raise InvalidSetting(
+                f"{name} = {value} must be {' and '.join(assumptions)}: use the symbols of boundcalc.symbols, "
+                f"or declare sympy.Symbol(..., {', '.join(f'{word}=True' for word in assumptions)})"
+            )
+    return True
+
+
+def size(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number of at least `least`; floats that are whole (1e6) are taken as such."""
+    if symbolic(name, value, "integer", "positive"):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidSetting(f"{name} must be a whole number, got {value!r}")
     if isinstance(value, float) and not (math.isfinite(value) and value == int(value)):
@@ -27,8 +42,10 @@ def size(name: str, value: object, *, least: int = 1) -> int:
     return int(value)
 
 
-def positive(name: str, value: object, *, zero: bool = False) -> float:
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above 0 (or at least 0)."""
+    if symbolic(name, value, "nonnegative" if zero else "positive"):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidSetting(f"{name} must be a number, got {value!r}")
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
@@ -37,8 +54,10 @@ def positive(name: str, value: object, *, zero: bool = False) -> float:
     return float(value)
 
 
-def fraction(name: str, value: object, *, ends: bool) -> float:
+def fraction(name: str, value: Any, *, ends: bool) -> float:
     """A number in (0, 1), or in [0, 1] with `ends`."""
+    if symbolic(name, value, "nonnegative" if ends else "positive"):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise InvalidSetting(f"{name} must be a number, got {value!r}")
     if not (0 <= value <= 1 if ends else 0 < value < 1):
