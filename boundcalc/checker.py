@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from flint import arb
 
 from boundcalc.calculus import gap
 from boundcalc.calculus.compose import loss_lipschitz
 from boundcalc.calculus.covers import LEMMAS, TPUB
-from boundcalc.calculus.layers import Context, Member, Slot, facts
+from boundcalc.calculus.layers import PUBLISHED, Context, Member, Slot, facts
 from boundcalc.calculus.posthoc import posthoc_cost
 from boundcalc.calculus.targets import Target
 from boundcalc.calculus.weights import Weights
@@ -57,7 +58,7 @@ class _Check:
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
         setting = certificate.setting
-        self.published = certificate.strategy == "published"
+        self.published = PUBLISHED if certificate.strategy == "published" else frozenset[str]()
         self.weights = Weights(INTERVAL, setting.norms)
         self.m = arb(setting.sample.n_train)
         self.log_inverse_delta = -arb(setting.sample.delta).log() + posthoc_cost(INTERVAL, certificate)
@@ -88,7 +89,7 @@ class _Check:
         reach = self.lipschitz * self._walk(None)[0]
         first = INTERVAL.minimum(arb(1) / 2, reach)
         chain = [arb(first.upper()), *scales]
-        for coarse, fine in zip(chain, chain[1:], strict=False):
+        for coarse, fine in pairwise(chain):
             if not certainly_le(fine, coarse):
                 raise CertificateError("the scales of a chain must fall, starting below e_0 = min(1/2, L R)")
         return chain

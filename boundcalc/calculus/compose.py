@@ -77,7 +77,7 @@ class _Stage:
     branch: list[_Stage]
 
 
-def lower(setting: Setting, ns: NumberSystem, *, published: bool = False) -> Lowered:
+def lower(setting: Setting, ns: NumberSystem, *, published: frozenset[str] = frozenset()) -> Lowered:
     """The pieces of a setting: radii forward, amplification backward."""
     architecture = setting.architecture
     weights = Weights(ns, setting.norms)

@@ -13,13 +13,13 @@ from boundcalc.numbers import Number, NumberSystem
 def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
     """G1: sum over levels of e_(j-1) sqrt(2 log N_j / m); scales[0] is e_0, counts belong to scales[1:].
 
-    Counts must not fall from one level to the next; a finer cover is also a coarser one, so the least of the finer counts
-    is taken.
+    Counts must not fall from one level to the next; a finer cover is also a coarser one, so the least of the finer
+    counts is taken.
     """
     total = ns.number(0)
-    least: Number | None = None
+    least = counts[-1] if counts else total
     for coarser, count in reversed(list(zip(scales, counts, strict=False))):
-        least = count if least is None else ns.minimum(least, count)
+        least = ns.minimum(least, count)
         total = total + coarser * ns.sqrt(2 * least / m)
     return total
 
@@ -30,7 +30,7 @@ def deviation(ns: NumberSystem, log_inverse_delta: Number, m: Number) -> Number:
 
 
 def chain_factor(ns: NumberSystem, ghosts: int | None, *, uniform: bool) -> Number:
-    """What multiplies the links of G2: 1 for uniform covers, 2 by symmetrisation, 1 + 1/alpha by alpha ghost samples each."""
+    """What multiplies the links of G2: 1 for uniform covers, 2 by symmetrisation, 1 + 1/alpha by alpha ghosts each."""
     if uniform:
         return ns.number(1)
     return ns.number(2) if ghosts is None else 1 + 1 / ns.number(ghosts)
@@ -67,7 +67,7 @@ def gap_closed(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m:
 
 
 def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Number:
-    """PUB: Dudley's 4a + (12/sqrt m) int_a^(1/2) sqrt(log N) at its best a = 3k, for log N(e) <= capacity/e^2 on [a, 1/2].
+    """PUB: Dudley's 4a + (12/sqrt m) int_a^(1/2) sqrt(log N) where log N(e) <= capacity/e^2, at the best a = 3k.
 
     12 k (1 + max(0, log(1/(6k)))), k = sqrt(capacity/m); for k >= 1/6 it is at least 2 and the integral is empty.
     """
@@ -100,9 +100,9 @@ def risk_uniform(
 
 
 def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, m: Number, alpha: int) -> Number:
-    """G4: (errors)/(alpha m), N on (1+alpha)m samples, margin training error 0; with c = log(2N/delta)/m, errors is
-    the less of ceil(c m/log(1+1/alpha)) and ceil((1+alpha) m (1 - e^(-c))).
+    """G4: errors/(alpha m), for margin training error 0 and N counted on (1+alpha)m samples.
 
+    errors is the less of ceil(c m/log(1+1/alpha)) and ceil((1+alpha) m (1 - e^(-c))), with c = log(2N/delta)/m.
     No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among the ghosts
     exceeds delta/2; that chance is at most (alpha/(1+alpha))^k and at most (1 - k/((1+alpha)m))^m.
     """

@@ -75,6 +75,10 @@ class Facts:
     uses: tuple[str, ...] = ()
 
 
+PUBLISHED = frozenset({"L1", "L7"})
+"""The statements of L whose published constants differ from ours."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Where a layer stands.
@@ -84,14 +88,14 @@ class Context:
         radius: largest l2 norm of an input row.
         rows: rows of its output that are used, per sample.
         seq_len: T.
-        published: take the published constants of L1 and L7 instead of the sharp ones (PUB).
+        published: statements ("L1", "L7") whose published constants are taken instead of the sharp ones (PUB).
     """
 
     weights: Weights
     radius: Number
     rows: int
     seq_len: int
-    published: bool = False
+    published: frozenset[str] = frozenset()
 
     @property
     def ns(self) -> NumberSystem:
@@ -171,12 +175,13 @@ def normaliser_constants(
     ns = at.ns
     one = ns.number(1)
     if normaliser.name in ("softmax", "softmax1"):
-        return (ns.number(2) if at.published else one) / temperature, one
+        return (ns.number(2) if "L1" in at.published else one) / temperature, one
     if normaliser.name == "sigmoid":
         return one / (4 * temperature), one
     if normaliser.name == "linear":
         return one / temperature, score_radius / temperature
-    assert normaliser.c is not None and normaliser.mu is not None  # noqa: S101 - validated by Normaliser
+    if normaliser.c is None or normaliser.mu is None:
+        raise TypeError("a custom normaliser without (c, mu) should not have passed validation")
     return ns.number(normaliser.c) / temperature, ns.number(normaliser.mu)
 
 
@@ -299,7 +304,7 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     c_v, c_w = value.whole.op, score.whole.op
     offset, offset_covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
     inside = b * c_v if conserved else b * c_v + offset  # what a shift of the weights moves
-    if at.published:
+    if "L7" in at.published:
         lipschitz = c_v * (mass + 4 * reach * c_w / tau)
     elif conserved or (layer.normaliser.name == "softmax1" and not layer.qk_bias and not layer.v_bias):
         direct = b**2 * c_w / tau

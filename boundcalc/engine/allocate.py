@@ -154,7 +154,8 @@ def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gai
     log_reach = lemma.reach(target).log + log_gain
     if isinstance(profile, Power):
         return Option(lemma, index, target, n, log_reach, True, math.log(profile.coefficient), 0.0)
-    return Option(lemma, index, target, n, log_reach, False, math.log(profile.dimension), math.log(profile.factor), profile.offset)
+    log_n, log_c = math.log(profile.dimension), math.log(profile.factor)
+    return Option(lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset)
 
 
 def uncoverable(items: Sequence[Item]) -> str | None:
@@ -351,7 +352,7 @@ def _promising(items: Sequence[Item], point: Point, log_lambda: float) -> list[i
 
 
 def _fill(items: Sequence[Item], options: Sequence[Option | None], budget: float) -> Point | None:
-    """Spend the whole budget on given options, with one multiplier for all that are covered; None if it is too small."""
+    """Spend a whole budget on given options, with one multiplier for all covered; None if it is too small."""
     fixed = [item.log_zero for item, option in zip(items, options, strict=True) if option is None]
     covered = [(item, option) for item, option in zip(items, options, strict=True) if option is not None]
     spent = log_sum(fixed)

@@ -11,6 +11,7 @@ from typing import Any
 from boundcalc.calculus import gap
 from boundcalc.calculus.compose import Lowered, lower
 from boundcalc.calculus.covers import TPUB, CoverLemma
+from boundcalc.calculus.layers import PUBLISHED
 from boundcalc.certificate import Certificate, Choice, Cover, Level
 from boundcalc.engine.allocate import (
     Item,
@@ -35,6 +36,7 @@ GHOSTS = (1, 2, 4, 8, 16, 32)
 """Ghost samples per sample that G4 and G5 are tried with (a choice that does not look at the sample)."""
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
+_FIXED_POINT_STEPS = 30
 _MU_STEPS = 40
 
 
@@ -84,7 +86,7 @@ class Search:
         """The pieces, in logs."""
         if self._beside is not None:
             return self._beside.lowered
-        published = self.policy.form == "published"
+        published = PUBLISHED if self.policy.form == "published" else frozenset[str]()
         return self._once(("lowered", published), lambda: lower(self.setting, LOG, published=published))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
@@ -209,13 +211,13 @@ class Search:
         """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""
         published = self.policy.form == "published"
         items = self.items(self.m if published else (1 + gap.CLOSED_GHOSTS) * self.m, uniform=False)
-        log_scale = 0.0
-        for _ in range(30 if published else 1):
-            level, log_capacity = self._split(items, log_scale)
-            log_k = 0.5 * (log_capacity - math.log(self.m))
-            if not published or log_scale <= log_k + math.log(3):
-                break
-            log_scale = min(log_k + math.log(3), log_scale) - 1e-6
+        level, log_capacity = self._split(items, 0.0)
+        if published:
+            for _ in range(_FIXED_POINT_STEPS):
+                start = 0.5 * (log_capacity - math.log(self.m)) + math.log(3)  # where Dudley's integral starts
+                if level.log_scale <= start:
+                    break
+                level, log_capacity = self._split(items, start - 1e-6)
         capacity, m = LogFloat(log_capacity), LogFloat.of(self.m)
         inverse = LogFloat.of(self.log_inverse_delta)
         form = gap.gap_published if published else gap.gap_closed

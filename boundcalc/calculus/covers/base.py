@@ -113,6 +113,7 @@ class CoverLemma(ABC):
 
 
 def inside(name: str, params: Params, key: str, low: float, high: float) -> str | None:
+    """What is wrong with parameters that should be one number in (low, high]."""
     if set(params) != {key}:
         return f"{name} takes the parameter {key}, got {sorted(params)}"
     value = params[key]

@@ -28,15 +28,18 @@ class Maurey(CoverLemma):
     statement = Statement(
         "T3",
         "rounding cover of a matrix with a (1,1) budget",
-        r"\log N(\varepsilon) \le \log D\big(dk,\max(1,\lceil a/2\rceil)\big)\quad\text{and}\quad \log N(\varepsilon) \le "
-        r"\lambda(\tfrac a2+2)+dk\log\Big(1+2e^{-2\lambda}+\frac{2e^{-8\lambda/3}}{1-e^{-\lambda}}\Big),\quad a=(bB/\varepsilon)^2",
-        "{x -> xW : |W|_{1,1} <= B}, d x k, any lambda > 0; D(n, s) counts integer vectors with l1 norm at most s. Uniform and "
-        "independent of T.",
-        "Let y = sW/B, |y|_1 <= s, with fractional parts f. Rounding every entry towards zero costs sum f^2, systematic random "
-        "rounding costs sum f(1-f) on average, and either has l1 norm at most s; the less is at most s/2, so (B/s) times an integer "
-        "matrix is within B/sqrt(2s) in Frobenius norm. Second form: at s = a/2 round so that entries 1 have weight 2 and "
-        "entries n >= 2 weight n + 2/3; a fractional rounding of total weight at most s and cost at most s/2 exists entry by entry "
-        "and a vertex of that linear programme has one fractional entry, rounded up. Count by exp(lambda(weight)).",
+        r"\log N(\varepsilon) \le \log D\big(dk,\max(1,\lceil a/2\rceil)\big)\quad\text{and}\quad \log "
+        r"N(\varepsilon) \le \lambda(\tfrac "
+        r"a2+2)+dk\log\Big(1+2e^{-2\lambda}+\frac{2e^{-8\lambda/3}}{1-e^{-\lambda}}\Big),\quad "
+        r"a=(bB/\varepsilon)^2",
+        "{x -> xW : |W|_{1,1} <= B}, d x k, any lambda > 0; D(n, s) counts integer vectors with l1 norm at "
+        "most s. Uniform and independent of T.",
+        "Let y = sW/B, |y|_1 <= s, with fractional parts f. Rounding every entry towards zero costs sum f^2, "
+        "systematic random rounding costs sum f(1-f) on average, and either has l1 norm at most s; the less "
+        "is at most s/2, so (B/s) times an integer matrix is within B/sqrt(2s) in Frobenius norm. Second "
+        "form: at s = a/2 round so that entries 1 have weight 2 and entries n >= 2 weight n + 2/3; a "
+        "fractional rounding of total weight at most s and cost at most s/2 exists entry by entry and a "
+        "vertex of that linear programme has one fractional entry, rounded up. Count by exp(lambda(weight)).",
         "Maurey's argument with ceil(a) draws gives twice the first and about four times the second",
         TRAUGER2024,
     )
@@ -77,8 +80,8 @@ class Volumetric(CoverLemma):
         "volumetric cover of the spectral ball",
         r"\log N(\varepsilon) \le dk\log(1+2bB/\varepsilon)",
         "{x -> xW : |W|_op <= B}, d x k. Uniform and independent of T.",
-        "A maximal eps/b-packing of the ball is a cover, and balls of half that radius around it are disjoint in a ball "
-        "of radius B + eps/(2b).",
+        "A maximal eps/b-packing of the ball is a cover, and balls of half that radius around it are disjoint"
+        " in a ball of radius B + eps/(2b).",
     )
     uniform = True
     kinds = frozenset({"map", "query"})
@@ -99,12 +102,14 @@ class RandomCover(Volumetric):
     statement = Statement(
         "T4r",
         "random cover of the spectral ball",
-        r"\log N(\varepsilon) \le \log\Big(1+n\log\big(1+\tfrac{2}{tx}\big)\big(1+\tfrac{1}{(1-t)x}\big)^n\Big),"
-        r"\quad x=\varepsilon/(bB),\ n=dk",
+        r"\log N(\varepsilon) \le "
+        r"\log\Big(1+n\log\big(1+\tfrac{2}{tx}\big)\big(1+\tfrac{1}{(1-t)x}\big)^n\Big),\quad "
+        r"x=\varepsilon/(bB),\ n=dk",
         "{x -> xW : |W|_op <= B}, any 0 < t < 1. Uniform and independent of T; about n log(1+1/x).",
-        "Take a tx-net of the unit ball and M uniform points of the ball of radius 1+(1-t)x. A point of the net is "
-        "farther than (1-t)x from all of them with probability at most (1-p)^M, p = ((1-t)x/(1+(1-t)x))^n; with "
-        "M = floor(log|net|/p)+1 fewer than one point of the net is missed on average, so none for some draw.",
+        "Take a tx-net of the unit ball and M uniform points of the ball of radius 1+(1-t)x. A point of the "
+        "net is farther than (1-t)x from all of them with probability at most (1-p)^M, p = "
+        "((1-t)x/(1+(1-t)x))^n; with M = floor(log|net|/p)+1 fewer than one point of the net is missed on "
+        "average, so none for some draw.",
     )
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
@@ -126,13 +131,14 @@ class ColumnBody(RandomCover):
     statement = Statement(
         "T4v",
         "random cover of the (2,1) ball in spectral norm",
-        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bK}{\lambda\varepsilon}\Big)+R,\quad \lambda=\sqrt{k\min(d,k)},"
-        r"\quad R=n\log\lambda+\log\mathrm{vol}\,B_{2,1}-\log\mathrm{vol}\,B_{\mathrm{op}}",
-        "{x -> xW : |W|_{2,1} <= K}, n = dk. Uniform and independent of T; better than T4 when K < lambda C_op e^(-R/n). The factor "
-        "2 goes as in T4r.",
-        "|x(W-V)| <= b|W-V|_op. The spectral ball of radius h lies in the (2,1)-ball of radius lambda h; vol B_{2,1} = "
-        "(v_d d!)^k/(dk)! with v_d the volume of the unit ball of R^d, and vol B_op = pi^(n/2) prod_{i<=k} "
-        "Gamma((i+1)/2)/Gamma((d+i+1)/2). Compare volumes as in T4, or draw centres as in T4r.",
+        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bK}{\lambda\varepsilon}\Big)+R,\quad "
+        r"\lambda=\sqrt{k\min(d,k)},\quad "
+        r"R=n\log\lambda+\log\mathrm{vol}\,B_{2,1}-\log\mathrm{vol}\,B_{\mathrm{op}}",
+        "{x -> xW : |W|_{2,1} <= K}, n = dk. Uniform and independent of T; better than T4 when K < lambda "
+        "C_op e^(-R/n). The factor 2 goes as in T4r.",
+        "|x(W-V)| <= b|W-V|_op. The spectral ball of radius h lies in the (2,1)-ball of radius lambda h; vol "
+        "B_{2,1} = (v_d d!)^k/(dk)! with v_d the volume of the unit ball of R^d, and vol B_op = pi^(n/2) "
+        "prod_{i<=k} Gamma((i+1)/2)/Gamma((d+i+1)/2). Compare volumes as in T4, or draw centres as in T4r.",
     )
     _norm = "21"
 
@@ -158,8 +164,8 @@ class FrobeniusBody(ColumnBody):
     statement = Statement(
         "T4f",
         "random cover of the Frobenius ball in spectral norm",
-        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bB}{\sqrt q\,\varepsilon}\Big)+R,\quad q=\min(d,k),"
-        r"\quad R=\tfrac n2\log q+\log v_n-\log\mathrm{vol}\,B_{\mathrm{op}}",
+        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bB}{\sqrt q\,\varepsilon}\Big)+R,\quad q=\min(d,k),\quad "
+        r"R=\tfrac n2\log q+\log v_n-\log\mathrm{vol}\,B_{\mathrm{op}}",
         "{x -> xW : |W|_F <= B}, n = dk. Uniform and independent of T; better than T4 when B < sqrt(q) C_op e^(-R/n).",
         "As T4v, with |W|_F <= sqrt(q) |W|_op.",
     )
@@ -207,10 +213,12 @@ class LowRank(CoverLemma):
     statement = Statement(
         "T5",
         "low-rank cover",
-        r"\log N(\varepsilon) \le r(d+k)\log(1+4bB/\varepsilon),\quad\text{with random centres about } r(d+k)\log(1+2bB/\varepsilon)",
+        r"\log N(\varepsilon) \le r(d+k)\log(1+4bB/\varepsilon),\quad\text{with random centres about } "
+        r"r(d+k)\log(1+2bB/\varepsilon)",
         "{x -> xW : rank W <= r, |W|_op <= B}. Uniform and independent of T.",
-        "W = B P Q with |P|_op, |Q|_op <= 1. Cover P at x_1 and Q at x_2. Centres within the unit ball (T4): the error is at most "
-        "x_1 + x_2. Random centres (T4r): |P'|_op <= 1 + (1-t) x_1, the error is at most x_1 + (1 + (1-t) x_1) x_2.",
+        "W = B P Q with |P|_op, |Q|_op <= 1. Cover P at x_1 and Q at x_2. Centres within the unit ball (T4): "
+        "the error is at most x_1 + x_2. Random centres (T4r): |P'|_op <= 1 + (1-t) x_1, the error is at most"
+        " x_1 + (1 + (1-t) x_1) x_2.",
         source=TRUONG2024,
     )
     uniform = True
@@ -233,7 +241,7 @@ class LowRank(CoverLemma):
 
     @staticmethod
     def factors(ns: NumberSystem, y: Number, rank: Number, target: Target, theta: float) -> Number:
-        """The cover of W/B = PQ at 1/y: P at theta/y, Q at what is left, both by random centres with t = 1/(2rd), 1/(2rk)."""
+        """The cover of W/B = PQ at 1/y: P at theta/y, Q at what is left; random centres with t = 1/(2rd), 1/(2rk)."""
         if rank == 0:
             return ns.number(0)
         left, right = rank * target.d, rank * target.k
@@ -258,11 +266,11 @@ class Schatten(CoverLemma):
     statement = Statement(
         "T6",
         "Schatten-p cover",
-        r"\log N(\varepsilon) \le r(d+k)\log\Big(1+\frac{4(bB-t\varepsilon)}{(1-t)\varepsilon}\Big),"
-        r"\quad r=\min\big(d,k,\lceil R(b/(t\varepsilon))^p\rceil-1\big)",
+        r"\log N(\varepsilon) \le r(d+k)\log\Big(1+\frac{4(bB-t\varepsilon)}{(1-t)\varepsilon}\Big),\quad "
+        r"r=\min\big(d,k,\lceil R(b/(t\varepsilon))^p\rceil-1\big)",
         "{x -> xW : sum sigma_i^p <= R, |W|_op <= B}, 0 < p <= 2, any 0 < t < 1. Uniform and independent of T.",
-        "Lower every singular value by t eps/b, to no less than 0: an error of at most t eps, norm at most B - t eps/b, and fewer than "
-        "R (b/(t eps))^p remain. Cover what remains by T5 at (1-t) eps.",
+        "Lower every singular value by t eps/b, to no less than 0: an error of at most t eps, norm at most B "
+        "- t eps/b, and fewer than R (b/(t eps))^p remain. Cover what remains by T5 at (1-t) eps.",
         source=SAKAI2026,
     )
     uniform = True

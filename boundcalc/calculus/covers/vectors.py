@@ -16,7 +16,8 @@ class Offset(RandomCover):
         "T8",
         "cover of an offset",
         r"\log N(\varepsilon) \le k\log(1+2|c|_2/\varepsilon)",
-        "{c in R^k : |c|_2 <= B}, added to every row (a bias, T8, or a LayerNorm offset, T9b). Uniform and independent of T.",
+        "{c in R^k : |c|_2 <= B}, added to every row (a bias, T8, or a LayerNorm offset, T9b). Uniform and "
+        "independent of T.",
         "One distinct point of radius 1: T4 and T4r for the l2 ball of R^k.",
     )
     kinds = frozenset({"vector"})
@@ -55,10 +56,10 @@ class Table(CoverLemma):
         "T10",
         "cover of a table row by row",
         r"\log N(\varepsilon) \le V \log N_{\mathrm{row}}(\varepsilon)",
-        "A table of V rows of norm at most B, looked up by index (tokens or positions); rows covered as in T4r. Uniform; "
-        "learned positions have V = T rows, and then nothing is independent of T.",
-        "The metric is the largest l2 distance of a row, so the rows are covered one by one. (T2 applies too: a table is "
-        "linear on one-hot points, b = 1, N = min(mT, V).)",
+        "A table of V rows of norm at most B, looked up by index (tokens or positions); rows covered as in "
+        "T4r. Uniform; learned positions have V = T rows, and then nothing is independent of T.",
+        "The metric is the largest l2 distance of a row, so the rows are covered one by one. (T2 applies too:"
+        " a table is linear on one-hot points, b = 1, N = min(mT, V).)",
     )
     uniform = True
     kinds = frozenset({"table"})
