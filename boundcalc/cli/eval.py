@@ -1,0 +1,96 @@
+"""`boundcalc eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.cli.lazy import FAILURE
+from boundcalc.cli.setting import FILE, setting_options, take_setting
+from boundcalc.errors import InvalidSetting
+
+FORMATS = ("table", "json", "csv", "markdown", "latex")
+
+
+def complete_bound(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Names of bounds, for the shell."""
+    from boundcalc.theorems import POLICIES
+
+    return [name for name in POLICIES if name.startswith(incomplete)]
+
+
+@click.command(
+    name="eval",
+    short_help="Bounds of the generalization gap and of the risk for a setting.",
+    epilog="""\b
+Examples:
+  boundcalc eval --depth 2 --T 512
+  boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
+  boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
+  boundcalc eval --depth 1 --explain
+  boundcalc eval --certificate gap.json && boundcalc verify gap.json
+  boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
+\b
+Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),
+name=first:last:logN (N values, evenly in logs), name=first:last:linN (N values, evenly) or
+name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
+)
+@setting_options
+@click.option("--bound", "bounds", multiple=True, shell_complete=complete_bound, help="Only this bound (repeatable).")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format.")
+@click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound printed.")
+@click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
+@click.option("--explain", is_flag=True, help="Show the proof of each bound, with its numbers.")
+@click.option("--solve/--no-solve", default=None, help="Look for the smallest m (table format: yes, unless slow).")
+@click.option("--sweep", "axes", multiple=True, metavar="AXIS", help="Vary one value (repeatable: a grid).")
+@click.pass_context
+def command(
+    context: click.Context,
+    bounds: tuple[str, ...],
+    form: str,
+    certificate: Path | None,
+    certificate_risk: Path | None,
+    explain: bool,
+    solve: bool | None,
+    axes: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Bounds of the generalization gap and of the risk for a setting, every value checked.
+
+    Values that are not given come from the preset, or are assumed and marked with * in the output.
+    """
+    question = take_setting(options)
+    if axes:
+        for name, given in (("--certificate", certificate), ("--certificate-risk", certificate_risk), ("--explain", explain)):
+            if given:
+                raise InvalidSetting(f"{name} is about one setting: leave out --sweep, or {name}")
+        from boundcalc.cli.sweeping import run
+
+        run(question, axes, bounds, form)
+        return
+    from boundcalc.cli.report import ask
+
+    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False)
+    _write_certificates(report.best, certificate, certificate_risk)
+    from boundcalc.cli.formats import show
+
+    show(report, form)
+    if explain:
+        from boundcalc.cli.tree import show_proofs
+
+        show_proofs(report)
+    if report.best is None:
+        context.exit(FAILURE)
+
+
+def _write_certificates(best: Any, certificate: Path | None, certificate_risk: Path | None) -> None:
+    if certificate is None and certificate_risk is None:
+        return
+    if best is None:
+        raise click.ClickException("no bound was found, so there is no certificate to write")
+    if certificate is not None:
+        best.certificate.save(certificate)
+    if certificate_risk is not None:
+        best.risk_certificate.save(certificate_risk)

@@ -1,0 +1,151 @@
+"""The formats of `boundcalc eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boundcalc.cli.report import HEADINGS, Report, Row, cells, described, notes
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+RESULT_COLUMNS = (
+    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "strategy", "risk_strategy"),
+    *("dominant", "dominant_share", "growth_T", "growth_m", "refusal"),
+)
+"""Columns of CSV, and of the columns of a sweep."""
+
+
+def show(report: Report, form: str) -> None:
+    """Print a report."""
+    writer = {"table": _table, "json": _json, "csv": _csv, "markdown": _markdown, "latex": _latex}[form]
+    writer(report)
+
+
+def console(**options: Any) -> Console:
+    """A console that prints words as they are; as wide as needed where there is no terminal."""
+    from rich.console import Console
+
+    found = Console(markup=False, highlight=False, emoji=False, soft_wrap=False, **options)
+    if not found.is_terminal:
+        found.width = 200
+    return found
+
+
+def _table(report: Report) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    for line in setting_lines(report):
+        out.print(Text(line), soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    for heading in HEADINGS:
+        table.add_column(heading, no_wrap=heading in ("bound", "gap <=", "risk <="), overflow="fold")
+    refused: list[str] = []
+    best = report.best
+    for row in report.rows:
+        texts = cells(row)
+        if row.value.refusal is not None:
+            table.add_row(texts[0], texts[1], "-", "-", style="dim")
+            refused.append(f"{texts[0]} refused: {texts[2]}")
+        else:
+            table.add_row(*texts, style="bold" if row.value is best else "dim" if texts[4] == "yes" else None)
+    out.print(table)
+    for line in [*refused, *notes(report)]:
+        out.print(Text(line))
+
+
+def setting_lines(report: Report) -> list[str]:
+    """The setting, with a star at what was assumed."""
+    found = described(report.question)
+    names = [name for name, _, _ in found]
+    sample = names.index("m")
+    norms = next(i for i, name in enumerate(names) if name in ("C", "norm budgets"))
+    parts = {"Setting": found[:norms], "Norms": found[norms:sample], "Sample": found[sample:]}
+    lines = [
+        f"{title:8} {', '.join(f'{name} {value}' + '*' * assumed for name, value, assumed in part)}"
+        for title, part in parts.items()
+    ]
+    if any(assumed for _, _, assumed in found):
+        lines.append("         * assumed: give it to change it")
+    return [*lines, ""]
+
+
+def _json(report: Report) -> None:
+    import json
+
+    click.echo(json.dumps(report.to_json(), indent=1))
+
+
+def flat(row: Row) -> dict[str, Any]:
+    """A result under `RESULT_COLUMNS`."""
+    found = row.to_json()
+    dominant, growth = found.pop("dominant") or {}, found.pop("growth")
+    found["dominant"], found["dominant_share"] = dominant.get("piece"), dominant.get("share")
+    for variable in ("T", "m"):
+        found[f"growth_{variable}"] = (growth[variable] or {}).get("text")
+    return {name: found.get(name) for name in RESULT_COLUMNS}
+
+
+def _csv(report: Report) -> None:
+    write_csv(RESULT_COLUMNS, (flat(row) for row in report.rows))
+
+
+def write_csv(columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:
+    """CSV on stdout; floats in full."""
+    import csv
+    import sys
+
+    writer = csv.DictWriter(sys.stdout, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _padded(row: Row) -> list[str]:
+    texts = list(cells(row))
+    if row.value.refusal is not None:
+        texts = [texts[0], texts[1], *[""] * (len(HEADINGS) - 3), texts[2]]
+    return texts
+
+
+def _markdown(report: Report) -> None:
+    def line(texts: Iterable[str]) -> str:
+        return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+    click.echo("\n".join(f"{text}  " for text in setting_lines(report)[:-1]).replace("*", "\\*") + "\n")
+    click.echo(line(HEADINGS))
+    click.echo("|" + " --- |" * len(HEADINGS))
+    for row in report.rows:
+        click.echo(line(_padded(row)))
+    click.echo("\n" + "\n\n".join(notes(report)))
+
+
+def _latex(report: Report) -> None:
+    body = [" & ".join(_latex_cell(text) for text in _padded(row)) + r" \\" for row in report.rows]
+    head = " & ".join(_latex_cell(text) for text in HEADINGS) + r" \\"
+    comments = [f"% {line}" for line in [*setting_lines(report)[:-1], *notes(report)]]
+    lines = [*comments, r"\begin{tabular}{" + "l" * len(HEADINGS) + "}", r"\toprule", head, r"\midrule"]
+    click.echo("\n".join([*lines, *body, r"\bottomrule", r"\end{tabular}", "% needs \\usepackage{booktabs}"]))
+
+
+_LATEX = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "\\": r"\textbackslash{}"}
+
+
+def _latex_cell(text: str) -> str:
+    import re
+
+    if text.endswith("<="):
+        return text[:-2] + r"$\le$"
+    number = re.fullmatch(r"(\d+\.\d+)e([+-]\d+)", text)
+    if number is not None:
+        return rf"${number[1]}\cdot 10^{{{int(number[2])}}}$"
+    power = re.fullmatch(r"(\(log T\)|[A-Za-z]+|10)\^(-?[\d.]+)", text)
+    if power is not None:
+        return rf"${power[1].replace('log ', chr(92) + 'log ')}^{{{power[2]}}}$"
+    escaped = "".join(_LATEX.get(char, char) for char in text)
+    return escaped.replace("~", r"$\sim$").replace("<", "$<$").replace("^", r"\^{}")

@@ -1,0 +1,170 @@
+"""A group that imports a command when it is run, and tells every error in one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from boundcalc.errors import BoundcalcError, InvalidSetting, Unsupported
+
+USAGE, FAILURE, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
+
+EXTRAS = {
+    "joblib": "train",
+    "torch": "train",
+    "matplotlib": "plot",
+    "safetensors": "weights",
+}
+"""Optional libraries, and the extra of this package that installs each."""
+
+
+class LazyGroup(click.Group):
+    """Subcommands come from a table name -> ("module:attribute", one line of help)."""
+
+    def __init__(self, *args: Any, commands_by_name: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.table = commands_by_name
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.table, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return super().get_command(ctx, cmd_name)
+        module, _, attribute = self.table[cmd_name][0].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            raise click.UsageError(near(f"no command {args[0]!r}", args[0], self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+
+    def main(self, args: Sequence[str] | None = None, *positional: Any, **options: Any) -> Any:
+        """Run, and turn what goes wrong into one line on stderr and an exit code."""
+        words = list(sys.argv[1:] if args is None else args)
+        debug = "--debug" in words
+        words = [word for word in words if word != "--debug"]
+        if not options.pop("standalone_mode", True):
+            return super().main(words, *positional, standalone_mode=False, **options)
+        try:
+            code = super().main(words, *positional, standalone_mode=False, **options)
+            sys.stdout.flush()
+        except BaseException as error:
+            if debug and isinstance(error, Exception):
+                raise
+            _fail(error)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def near(problem: str, got: str, known: Sequence[str]) -> str:
+    """A problem with an unknown name, and the known name it may have been meant for."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(got, known, n=1) or get_close_matches(got.lower(), [k.lower() for k in known], n=1)
+    match = next((k for k in known if found and k.lower() == found[0].lower()), None)
+    return f"{problem}; did you mean {match!r}?" if match else f"{problem}; known: {', '.join(known)}"
+
+
+def _fail(error: BaseException) -> NoReturn:
+    """The line and the exit code of an error."""
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, BrokenPipeError):
+        _silence()
+        sys.exit(BROKEN_PIPE)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        sys.exit(INTERRUPTED)
+    if isinstance(error, click.UsageError):
+        _usage(error)
+    if isinstance(error, click.ClickException):
+        _say(error.format_message())
+        sys.exit(error.exit_code)
+    if isinstance(error, BoundcalcError):
+        _say(_with_example(str(error)) if isinstance(error, InvalidSetting) else str(error))
+        sys.exit(USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE)
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRAS:
+        library = (error.name or "").partition(".")[0]
+        _say(f"this needs {library}, which is not installed: pip install 'boundcalc[{EXTRAS[library]}]'")
+        sys.exit(FAILURE)
+    if isinstance(error, OSError):
+        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        sys.exit(FAILURE)
+    if isinstance(error, MemoryError):
+        _say("out of memory: ask for less at once")
+        sys.exit(FAILURE)
+    if isinstance(error, Exception):
+        _say(f"internal error: {type(error).__name__}: {error}; --debug shows where, please report it")
+        sys.exit(FAILURE)
+    raise error
+
+
+def _usage(error: click.UsageError) -> NoReturn:
+    command = error.ctx.command_path if error.ctx is not None else "boundcalc"
+    if type(error).__name__ == "NoArgsIsHelpError":
+        click.echo(error.format_message(), err=True)
+    else:
+        text = error.format_message().rstrip(".")
+        sys.stderr.write(f"{command}: {_one_line(text)} (see {command} --help)\n")
+    sys.exit(USAGE)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"boundcalc: {_one_line(text)}\n")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+_EXAMPLES = {
+    "m": "--m 1e6",
+    "T": "--T 512",
+    "C": "--C 1",
+    "d": "--d 64",
+    "depth": "--depth 2",
+    "heads": "--heads 4",
+    "classes": "--classes 10",
+    "d_head": "--d-head 64",
+    "d_ff": "--d-ff 256",
+    "kv_heads": "--kv-heads 2",
+    "vocabulary": "--vocabulary 32000",
+    "d_patch": "--d-patch 768",
+    "delta": "--delta 0.05",
+    "gamma": "--gamma 1",
+    "train error": "--train-error 0.01",
+    "loss Lipschitz constant": "--lipschitz 1",
+    "temperature": "--temperature 8",
+    "normaliser c": "--normaliser-c 1",
+    "normaliser mu": "--normaliser-mu 1",
+    "normaliser 'custom'": "--normaliser-c 1 --normaliser-mu 1",
+    "input radius": "--input-radius 1",
+    "position radius": "--position-radius 1",
+    "target": "--target 0.1",
+}
+"""What to type for a value that was refused, by how its message begins."""
+
+
+def _with_example(message: str) -> str:
+    for name in sorted(_EXAMPLES, key=len, reverse=True):
+        if message.startswith((f"{name} must", f"{name} needs")):
+            return f"{message}; for instance {_EXAMPLES[name]}"
+    return message
+
+
+def _silence() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain either."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        sys.stdout = None  # type: ignore[assignment]

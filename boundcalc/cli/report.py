@@ -1,0 +1,238 @@
+"""What `boundcalc eval` has to say, before it is put into a format."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from boundcalc.cli.setting import Question, full_json
+from boundcalc.cli.values import short, upper
+from boundcalc.engine.evaluate import BoundValue, Desk, compare
+from boundcalc.engine.growth import Growth, growth
+from boundcalc.errors import NoSolution
+from boundcalc.setting import Setting
+
+TARGET = 0.1
+_PATIENCE = 2.0
+"""Seconds of evaluation above which the smallest m is only looked for when asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One bound and how it grows."""
+
+    value: BoundValue
+    growth: dict[str, Growth | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """The result object of the schema."""
+        found = {
+            variable: None if g is None else {"text": str(g), "exponent": g.exponent, "log_exponent": g.log_exponent}
+            for variable, g in self.growth.items()
+        }
+        return {**self.value.to_json(), "growth": found}
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The smallest m for one quantity, or why there is none."""
+
+    quantity: str
+    bound: str
+    m: int | None
+    why_not: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the schema."""
+        return {"target": TARGET, "bound": self.bound, "m": self.m, "reason": self.why_not or None}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer to one question."""
+
+    question: Question
+    rows: tuple[Row, ...]
+    needed: tuple[Needed, ...] = ()
+
+    @property
+    def best(self) -> BoundValue | None:
+        """The least gap bound among the rows that are proved."""
+        proved = [row.value for row in self.rows if row.value.refusal is None and row.value.kind != "proxy"]
+        return min(proved, key=lambda value: value.log10, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of the schema."""
+        out: dict[str, Any] = {
+            "setting": full_json(self.question.setting),
+            "assumed": [name for name, _, assumed in described(self.question) if assumed],
+            "results": [row.to_json() for row in self.rows],
+        }
+        if self.needed:
+            out["smallest_m"] = {needed.quantity: needed.to_json() for needed in self.needed}
+        return out
+
+
+def ask(question: Question, bounds: Sequence[str], *, solve: bool | None) -> Report:
+    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m."""
+    started = time.monotonic()
+    desk = Desk(question.setting)
+    rows = tuple(Row(value, _growths(value)) for value in compare(question.setting, bounds or None, desk=desk))
+    report = Report(question, rows)
+    best = report.best
+    if best is None or solve is False:
+        return report
+    if solve is None and time.monotonic() - started > _PATIENCE:
+        why = "not looked for, as one evaluation takes long: --solve does"
+        return replace(report, needed=tuple(Needed(quantity, best.name, None, why) for quantity in ("gap", "risk")))
+    return replace(report, needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk")))
+
+
+def _growths(value: BoundValue) -> dict[str, Growth | None]:
+    if value.refusal is not None or value.by_gap is None:
+        return {"T": None, "m": None}
+    return {"T": growth(value.by_gap, "T"), "m": growth(value.by_gap, "m")}
+
+
+def _need(setting: Setting, bound: str, quantity: Any, desk: Desk) -> Needed:
+    from boundcalc.engine.solve import solve
+
+    try:
+        return Needed(quantity, bound, round(solve(setting, "m", TARGET, bound=bound, quantity=quantity, desk=desk).value))
+    except NoSolution as error:
+        return Needed(quantity, bound, None, str(error))
+
+
+# -- words and numbers
+
+_SYMBOLS = {
+    "seq_len": "T",
+    "n_train": "m",
+    "margin": "gamma",
+    "train_error": "train error",
+    "input_radius": "input radius",
+    "position_radius": "position radius",
+    "variance_floor": "variance floor",
+    "embedding_norm": "embedding norm",
+    "readout": "read-out",
+    "lipschitz": "loss Lipschitz constant",
+}
+_ALWAYS = ("depth", "seq_len", "d", "heads", "activation", "normaliser", "normalisation", "readout", "input_radius")
+_WHEN_SET = ("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "gated", "rope", "causal", "vocabulary")
+_WHEN_SET_TOO = ("d_patch", "positions", "position_radius", "embedding_norm", "pooler", "variance_floor", "classes")
+_SAMPLE = ("n_train", "delta", "margin", "train_error", "lipschitz")
+
+Described = tuple[str, str, bool]
+"""(name, value, whether it was assumed)."""
+
+
+def described(question: Question) -> list[Described]:
+    """Every value that matters, with whether it was assumed."""
+    setting = question.setting
+    architecture = setting.architecture
+    out: list[Described] = []
+    if architecture.layers is not None:
+        out.append(("layers", f"{len(architecture.layers)} listed", False))
+        names: tuple[str, ...] = ("seq_len", "input_radius", "classes")
+    else:
+        out.append(("style", architecture.style, question.assumed("style") and question.assumed("preset")))
+        names = (*_ALWAYS, *(name for name in (*_WHEN_SET, *_WHEN_SET_TOO) if _is_set(question, name)))
+        if architecture.normalisation in ("layernorm", "rmsnorm"):
+            names = (*names, "eps")
+    for name in names:
+        out.append((_SYMBOLS.get(name, name), _value(_field(setting, name)), question.assumed(name)))
+    if setting.norms.C is not None:
+        out.append(("C", short(setting.norms.C), question.assumed("C")))
+    if setting.norms.budgets:
+        count = len(setting.norms.budgets)
+        measured = ", measured" if setting.norms.measured else ""
+        out.append(("norm budgets", f"{count} given{measured}", False))
+    for name in _SAMPLE:
+        value = getattr(setting.sample, name)
+        if value is not None:
+            out.append((_SYMBOLS.get(name, name), _value(value), question.assumed(name)))
+    return out
+
+
+def _field(setting: Setting, name: str) -> Any:
+    if name == "normaliser":
+        normaliser = setting.architecture.normaliser
+        custom = f" (c = {normaliser.c:g}, mu = {normaliser.mu:g})" if normaliser.name == "custom" else ""
+        return normaliser.name + custom
+    if name == "temperature":
+        return setting.architecture.normaliser.temperature
+    return getattr(setting.architecture, name)
+
+
+def _is_set(question: Question, name: str) -> bool:
+    value = _field(question.setting, name)
+    plain = (None, False, 0, "none") if name != "classes" else (1,)
+    return value not in plain or not question.assumed(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return short(value) if isinstance(value, int | float) else str(value)
+
+
+def amount(value: BoundValue, log10: float) -> str:
+    """A bound as it is shown: capped at 1, with the uncapped value beside it; proxies with '~'."""
+    text = upper(log10) if log10 < -1e-9 else f"1 ({upper(log10)})" if log10 > 1e-9 else "1"
+    return f"~{text}" if value.kind == "proxy" else text
+
+
+def vacuity(value: BoundValue) -> str:
+    """Which of the two says nothing: "no", "gap", "risk" or "yes" for both."""
+    edge = math.log10(1 - 1e-6)
+    gap, risk = value.log10 > edge, value.log_risk / math.log(10) > edge
+    return "yes" if gap and risk else "gap" if gap else "risk" if risk else "no"
+
+
+HEADINGS = ("bound", "kind", "gap <=", "risk <=", "vacuous", "strategy", "with T", "with m", "dominated by")
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row's text under `HEADINGS`; a refused bound has its name, its kind and the reason."""
+    value = row.value
+    if value.refusal is not None:
+        return value.name, "refused", str(value.refusal)
+    dominant = value.dominant
+    return (
+        value.name,
+        value.kind.replace("_", " "),
+        amount(value, value.log10),
+        amount(value, value.log_risk / math.log(10)),
+        vacuity(value),
+        value.strategy,
+        _growth(row.growth["T"]),
+        _growth(row.growth["m"]),
+        "" if dominant is None else f"{dominant[0]} {dominant[1]:.0%}",
+    )
+
+
+def _growth(found: Growth | None) -> str:
+    return "?" if found is None else str(found)
+
+
+def notes(report: Report) -> list[str]:
+    """What must be said below the table."""
+    sample = report.question.setting.sample
+    assumed = " (assumed)" if report.question.assumed("train_error") else ""
+    lines = [
+        f"The gap bound holds for every training error; the risk bound at train error {sample.train_error:g}{assumed}. "
+        "Gap and risk are different quantities: do not compare the columns."
+    ]
+    if any(row.value.kind == "proxy" for row in report.rows):
+        lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
+    return lines + [_need_line(needed, sample.train_error, assumed) for needed in report.needed]
+
+
+def _need_line(needed: Needed, train_error: float, assumed: str) -> str:
+    at = f" (train error {train_error:g}{assumed.replace('(', '').replace(')', '')})" if needed.quantity == "risk" else ""
+    if needed.m is None:
+        return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not}."
+    return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {short(needed.m)}, by {needed.bound!r}."

@@ -1,0 +1,200 @@
+"""The options that describe a setting, and the setting they make, with what was assumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.errors import InvalidSetting
+from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
+from boundcalc.setting.architecture import NORMALISATIONS, STYLES
+from boundcalc.setting.layers import ACTIVATIONS, NORMALISERS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: the field it sets, how it is typed, its type and help."""
+
+    field: str
+    names: str
+    type: Any
+    help: str
+
+
+def _one_of(words: tuple[str, ...]) -> str:
+    return ", ".join(words)
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("depth", "--depth", WHOLE, "Blocks."),
+    Option("seq_len", "--T", WHOLE, "Rows (tokens) per sequence."),
+    Option("n_train", "--m", WHOLE, "Training sequences."),
+    Option("C", "--C", NUMBER, "Knob for every norm budget that is not given by itself."),
+    Option("d", "--d", WHOLE, "Width of a row."),
+    Option("heads", "--heads", WHOLE, "Attention heads per block."),
+    Option("d_head", "--d-head", WHOLE, "Width of a head."),
+    Option("d_ff", "--d-ff", WHOLE, "Hidden width of the feed-forward part."),
+    Option("kv_heads", "--kv-heads", WHOLE, "Distinct key and value heads (grouped queries)."),
+    Option("style", "--style", str, f"Where the normalisation sits: {_one_of(STYLES)}."),
+    Option("activation", "--activation", str, f"One of {_one_of(ACTIVATIONS)}."),
+    Option("normaliser", "--normaliser", str, f"Scores to weights: {_one_of(NORMALISERS)}."),
+    Option("temperature", "--temperature", NUMBER, "Scores are divided by it."),
+    Option("normaliser_c", "--normaliser-c", NUMBER, "l_inf -> l_1 constant of a custom normaliser."),
+    Option("normaliser_mu", "--normaliser-mu", NUMBER, "Largest l_1 mass of a custom normaliser."),
+    Option("normalisation", "--normalisation", str, f"One of {_one_of(NORMALISATIONS)}."),
+    Option("eps", "--eps", NUMBER, "Epsilon of the normalisation."),
+    Option("variance_floor", "--variance-floor", NUMBER, "Variance of a row guaranteed before each normalisation."),
+    Option("residual", "--residual/--no-residual", None, "Add sublayers to their input."),
+    Option("bias", "--bias/--no-bias", None, "Offsets in linear maps and LayerNorms."),
+    Option("gated", "--gated/--no-gated", None, "Gated feed-forward (SwiGLU and kin)."),
+    Option("rope", "--rope/--no-rope", None, "Rotary positions (separate W_Q and W_K)."),
+    Option("causal", "--causal/--no-causal", None, "Causal mask."),
+    Option("vocabulary", "--vocabulary", WHOLE, "Rows of a trained token table; 0 for vector inputs."),
+    Option("d_patch", "--d-patch", WHOLE, "Width of vector inputs mapped to d by a trained matrix; 0 for none."),
+    Option("positions", "--positions", str, "One of none, fixed, learned."),
+    Option("position_radius", "--position-radius", NUMBER, "Largest norm of a fixed position row."),
+    Option("embedding_norm", "--embedding-norm/--no-embedding-norm", None, "Normalise after the embedding."),
+    Option("pooler", "--pooler/--no-pooler", None, "A trained d x d map with tanh before the read-out."),
+    Option("readout", "--readout", str, "What is read: cls (one row) or mean."),
+    Option("classes", "--classes", WHOLE, "1 for a scalar score, else the number of logits."),
+    Option("input_radius", "--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
+    Option("margin", "--gamma", NUMBER, "Margin of the ramp loss."),
+    Option("delta", "--delta", NUMBER, "Failure probability."),
+    Option("train_error", "--train-error", NUMBER, "Share of training margins at most gamma, for risk bounds."),
+    Option("lipschitz", "--lipschitz", NUMBER, "Lipschitz constant of another [0, 1] loss, instead of the ramp."),
+)
+
+_SAMPLE = {f.name for f in fields(Sample)}
+_NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
+_WITH_LAYERS = {"seq_len", "input_radius", "classes", "n_train", "C", *_SAMPLE}
+"""What may still be changed when a setting lists its layers one by one."""
+
+
+def defaults() -> dict[str, Any]:
+    """What each field is when nothing says otherwise."""
+    found = {f.name: f.default for part in (Architecture, Sample) for f in fields(part)}
+    return found | {"C": 1.0, "normaliser": "softmax", "temperature": None, "normaliser_c": None, "normaliser_mu": None}
+
+
+def _shown_default(option: Option, known: Mapping[str, Any]) -> str | None:
+    value = known[option.field]
+    return None if value is None or isinstance(value, bool) else f"{value:g}" if value is not str(value) else value
+
+
+def setting_options(command: Command) -> Command:
+    """All options that describe a setting."""
+    known = defaults()
+    options = [
+        click.option("--preset", help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.", show_default="edelman2022"),
+        click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
+        click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
+    ]
+    for option in OPTIONS:
+        options.append(
+            click.option(
+                option.names,
+                option.field,
+                type=option.type,
+                default=None,
+                help=option.help,
+                show_default=_shown_default(option, known) or False,
+            )
+        )
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A setting, and where its values are from: "given", "preset", "file", or else assumed."""
+
+    setting: Setting
+    origin: Mapping[str, str]
+
+    def assumed(self, field: str) -> bool:
+        """Whether nobody asked for this value."""
+        return field not in self.origin
+
+
+def take_setting(options: dict[str, Any]) -> Question:
+    """Removes the setting's options from a command's and makes the setting."""
+    given = {option.field: options.pop(option.field) for option in OPTIONS}
+    given = {name: value for name, value in given.items() if value is not None}
+    preset, setting_file, norms_file = (options.pop(name) for name in ("preset", "setting_file", "norms_file"))
+    if preset is not None and setting_file is not None:
+        raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
+    origin: dict[str, str] = {}
+    if setting_file is not None:
+        raw = read_json(setting_file, "setting")
+        start = Setting.from_json(raw)
+        origin |= _named_in(raw)
+    else:
+        start = Setting.of(preset or "edelman2022")
+        origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"} if preset else {}
+    if norms_file is not None:
+        norms = Norms.from_json(read_json(norms_file, "norms"))
+        start = replace(start, norms=norms)
+        origin |= {"C": "file", "norms": "file"}
+    if start.architecture.layers is not None:
+        useless = [name for name in given if name not in _WITH_LAYERS]
+        if useless:
+            raise InvalidSetting(
+                f"the setting lists its layers one by one, so {_typed(useless[0])} would change nothing: change the layers"
+            )
+    origin |= dict.fromkeys(given, "given")
+    return Question(start.but(**_with_normaliser(start, given)), origin)
+
+
+def _with_normaliser(start: Setting, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given fields, those of the normaliser gathered into one."""
+    changes = {_NORMALISER[name]: value for name, value in given.items() if name in _NORMALISER}
+    rest = {name: value for name, value in given.items() if name not in _NORMALISER}
+    if not changes:
+        return rest
+    if changes.get("name", "custom") != "custom":
+        changes = {"c": None, "mu": None} | changes
+    return rest | {"normaliser": replace(start.architecture.normaliser, **changes)}
+
+
+def _typed(field: str) -> str:
+    return next(option.names for option in OPTIONS if option.field == field)
+
+
+def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
+    named = [*raw.get("architecture", {}), *raw.get("sample", {})]
+    named += [f"normaliser_{key}" for key in raw.get("architecture", {}).get("normaliser", {})]
+    if "norms" in raw:
+        named += ["norms", "C"]
+    return dict.fromkeys(named, "file")
+
+
+def read_json(path: Path, what: str) -> Any:
+    """The JSON of a file; a file that cannot be read is a failure, text that is no JSON wrong usage."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise InvalidSetting(f"{path} is no text: --{what} needs a JSON file") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidSetting(f"{path} is not JSON: {error}; --{what} needs a JSON file") from None
+
+
+def full_json(setting: Setting) -> dict[str, Any]:
+    """The setting with every default spelt out; `Setting.from_json` reads it back."""
+    sparse = setting.to_json()
+    architecture = {f.name: getattr(setting.architecture, f.name) for f in fields(Architecture)} | sparse["architecture"]
+    normaliser = setting.architecture.normaliser
+    architecture["normaliser"] = {f.name: getattr(normaliser, f.name) for f in fields(normaliser)}
+    if architecture["layers"] is None:
+        del architecture["layers"]
+    sample = {f.name: getattr(setting.sample, f.name) for f in fields(Sample)}
+    return {"architecture": architecture, "norms": sparse["norms"], "sample": sample}

@@ -1,0 +1,69 @@
+"""`boundcalc solve`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+from boundcalc.cli.eval import complete_bound
+from boundcalc.cli.setting import full_json, setting_options, take_setting
+from boundcalc.cli.values import NUMBER, short, upper
+
+VARIABLES = ("m", "T", "C", "depth", "gamma", "delta")
+
+
+@click.command(
+    name="solve",
+    short_help="How large m, T, C, depth, gamma or delta must or may be.",
+    epilog="""\b
+Examples:
+  boundcalc solve --for m --target 0.1 --depth 2 --T 512
+  boundcalc solve --for T --target 0.2 --m 1e8 --bound edelman
+  boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
+\b
+Exit code 1 when no value in the range searched is enough.""",
+)
+@setting_options
+@click.option("--for", "variable", type=click.Choice(VARIABLES), required=True, help="What to solve for.")
+@click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
+@click.option("--bound", default="best", show_default=True, shell_complete=complete_bound, help="Which bound.")
+@click.option("--quantity", type=click.Choice(("gap", "risk")), default="gap", show_default=True, help="Bound of what.")
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(variable: str, target: float, bound: str, quantity: str, form: str, **options: Any) -> None:
+    """The smallest m, gamma or delta, or the largest T, C or depth, at which a bound is at most a target.
+
+    The value is rounded to the safe side, and the bound is checked there.
+    """
+    from boundcalc.engine.solve import solve
+
+    question = take_setting(options)
+    found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
+    value = found.bound
+    log10 = value.log10 if quantity == "gap" else value.log_risk / math.log(10)
+    if form == "json":
+        import json
+
+        out = {
+            "for": variable,
+            "target": target,
+            "quantity": quantity,
+            "direction": found.direction,
+            "value": found.value,
+            "at_end": found.at_end,
+            "setting": full_json(value.setting),
+            "result": value.to_json(),
+        }
+        click.echo(json.dumps(out, indent=1))
+        return
+    at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
+    if quantity == "risk" and question.assumed("train_error"):
+        at += " (assumed)"
+    strategy = value.strategy if quantity == "gap" else value.risk_strategy
+    click.echo(
+        f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {short(found.value)}\n"
+        f"there {bound!r} gives {upper(log10)} by {strategy}"
+    )
+    if found.at_end:
+        click.echo(f"every {variable} searched meets the target: this is the end of the range")
