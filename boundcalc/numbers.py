@@ -170,7 +170,8 @@ class LogFloat:
     def __rtruediv__(self, other: float | LogFloat) -> LogFloat:
         return LogFloat.of(other) / self
 
-    def __pow__(self, power: float) -> LogFloat:
+    def __pow__(self, exponent: float | LogFloat) -> LogFloat:
+        power = float(exponent)
         if self.sign < 0 and power != int(power):
             raise ValueError("a negative number has no real fractional power")
         if not self.sign:

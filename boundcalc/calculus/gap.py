@@ -54,16 +54,20 @@ CLOSED_GHOSTS = 16
 """Ghost samples per sample of the closed form: links count once and a sixteenth instead of twice, points 17-fold."""
 
 
-def gap_closed(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
-    """A4 + G1 + G2 in one line, for log N(e) <= capacity/e^2 on 17 m samples.
+def chain_closed(ns: NumberSystem, capacity: Number, factor: Number, m: Number) -> Number:
+    """G1 in one line, for log N(e) <= capacity/e^2: 2 e_J + factor * (sum of links) <= 2k (1.124 + max(0, log(1/(2k)))).
 
-    2 k (1.124 + max(0, log(1/(2k)))) + deviation, k = (17/32) e sqrt(2 capacity/m). With t = log(1/(2k)) and scales
-    e^(-tj/J)/2 the chain is k (1 + J e^(t/J-1)); for k >= 1/2 the line is above 1, the range of the loss.
+    k = (factor/2) e sqrt(2 capacity/m). With t = log(1/(2k)) and scales e^(-tj/J)/2 the left side is at most
+    2k (1 + J e^(t/J-1)); for k >= 1/2 the right side is above 1, the range of the loss.
     """
-    factor = chain_factor(ns, CLOSED_GHOSTS, uniform=False) / 2
-    k = factor * ns.exp(ns.number(1)) * ns.sqrt(2 * capacity / m)
-    bend = ns.number(CLOSED_OFFSET) + ns.maximum(ns.number(0), ns.log(1 / (2 * k)))
-    return 2 * k * bend + deviation(ns, log_inverse_delta, m)
+    k = factor / 2 * ns.exp(ns.number(1)) * ns.sqrt(2 * capacity / m)
+    return 2 * k * (ns.number(CLOSED_OFFSET) + ns.maximum(ns.number(0), ns.log(1 / (2 * k))))
+
+
+def gap_closed(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
+    """A4 + G1 + G2 in one line, for log N(e) <= capacity/e^2 on 17 m samples."""
+    factor = chain_factor(ns, CLOSED_GHOSTS, uniform=False)
+    return chain_closed(ns, capacity, factor, m) + deviation(ns, log_inverse_delta, m)
 
 
 def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Number:

@@ -1,0 +1,90 @@
+"""Where the distance between the published constants and the tightest bound comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from boundcalc.calculus import gap
+from boundcalc.calculus.capacity import capacity
+from boundcalc.calculus.compose import lower
+from boundcalc.calculus.covers import T1, T2, T8, T9, T10, CoverLemma
+from boundcalc.engine.evaluate import BoundValue, Desk
+from boundcalc.numbers import LOG, LogFloat
+from boundcalc.setting import Setting
+
+_OURS = (T1, T2, T8, T9, T10)
+_LN10 = math.log(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Uncapped gaps (log10) under the published constants and under the best search.
+
+    Attributes:
+        setting: what was compared.
+        published: G1+G2 with the constants of the literature, in closed form.
+        same: the best certificate for the gap by G1+G2.
+        anything: the least of that and of the risk at training error 0, which bounds the gap there.
+    """
+
+    setting: Setting
+    published: float
+    same: float
+    anything: float
+
+    @property
+    def factor_same(self) -> float:
+        """log10 of published over best, same strategy."""
+        return self.published - self.same
+
+    @property
+    def factor_any(self) -> float:
+        """log10 of published over best, any strategy."""
+        return self.published - self.anything
+
+
+def compare_with_published(setting: Setting) -> Comparison:
+    """The published constants against the tightest checked bound, for one setting at training error 0."""
+    setting = setting.but(train_error=0.0)
+    desk = Desk(setting)
+    best, published = desk.value("best"), desk.value("published")
+    return Comparison(setting, published.log10, best.log10, min(best.log10, best.log_risk / _LN10))
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step from the published constants to the best bound: what changed, and log10 of the gap after it."""
+
+    name: str
+    statement: str
+    log10: float
+
+
+def ladder(setting: Setting) -> Iterator[Rung]:
+    """From the published constants to the best bound, one ingredient at a time; closed forms up to the search."""
+    sample = setting.sample
+    m, confidence = LogFloat.of(sample.n_train), LogFloat.of(-math.log(sample.delta))
+    deviation = 3 * gap.deviation(LOG, confidence + LOG.log(2), m)
+
+    def capacity_of(published: frozenset[str], lemmas: tuple[CoverLemma, ...], samples: int) -> LogFloat:
+        return capacity(LOG, lower(setting, LOG, published=published), LogFloat.of(samples), lemmas)
+
+    def dudley(value: LogFloat) -> float:
+        return (2 * gap.complexity_published(LOG, value, m) + deviation).log / _LN10
+
+    desk = Desk(setting.but(train_error=0.0))
+    yield Rung("published constants", "PUB", desk.value("published").log10)
+    both = frozenset({"L1", "L7"})
+    yield Rung("perceptron covers with explicit constants", "T1, T2", dudley(capacity_of(both, _OURS, sample.n_train)))
+    yield Rung("softmax is 1-Lipschitz, not 2", "L1", dudley(capacity_of(both - {"L1"}, _OURS, sample.n_train)))
+    ours = capacity_of(frozenset(), _OURS, sample.n_train)
+    yield Rung("Lipschitz factor of a head", "L7", dudley(ours))
+    chained = gap.chain_closed(LOG, ours, LOG.number(2), m) + deviation
+    yield Rung("entropy chaining instead of Dudley's integral", "G1", chained.log / _LN10)
+    many = capacity_of(frozenset(), _OURS, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
+    yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
+    best: BoundValue = desk.value("best")
+    yield Rung("every lemma, numeric allocation and scales", "A2, T3-T6", best.log10)
+    yield Rung("any strategy, at training error 0", "G3, G4", min(best.log10, best.log_risk / _LN10))
