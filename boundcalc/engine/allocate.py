@@ -2,8 +2,7 @@
 
 For every multiplier the Lagrangian is minimised piece by piece; the minimisers trace the lower convex hull of
 (error, log count), so each is the best allocation for the error it happens to spend. One pass over multipliers
-therefore serves every scale of a chain. Where one given error must be met (margin bounds), the nearest point of
-the hull is improved by re-solving with pieces dropped or taken up again (the costs are not convex).
+therefore serves every scale of a chain. `engine.exact` meets one given error, between vertices.
 """
 
 from __future__ import annotations
@@ -22,6 +21,8 @@ _FLOAT_RANGE = 300.0
 """Above y = e^300 squares leave the range of floats and costs are computed in logs."""
 _SNAP = 60.0
 """Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
+_BISECTIONS, _CLOSE = 60, 0.02
+"""A vertex that spends within 2% of an error is near enough to start from."""
 _TRIED = 3
 """Options whose true cost is computed, the best few by their shape."""
 
@@ -171,7 +172,7 @@ def lemmas_of(items: Sequence[Item]) -> frozenset[str]:
     return frozenset(option.lemma.name for item in items for _, options in item.members for option in options)
 
 
-def _cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Option | None]:
+def cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Option | None]:
     """Least log cost of a piece at a share, member by member."""
     if log_share >= item.log_zero:
         return -math.inf, (ZERO,) * len(item.members), None
@@ -223,7 +224,7 @@ def _best_share(
         if candidate < value:
             value, best = candidate, found
     if not single and best[3] is not None:
-        cost, choices, first = _cost_at(item, best[0])
+        cost, choices, first = cost_at(item, best[0])
         return best[0], cost, choices, first or best[3]
     return best
 
@@ -231,10 +232,11 @@ def _best_share(
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     """The Lagrangian minimiser: a vertex of the hull of (error, log count)."""
     found = [_best_share(item, log_lambda) for item in items]
-    return _point(found)
+    return point_of(found)
 
 
-def _point(found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
+def point_of(found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
+    """An allocation from (log share, log cost, choices, option) of every piece."""
     return Point(
         log_sum([f[0] for f in found]),
         log_sum([f[1] for f in found]),
@@ -245,31 +247,41 @@ def _point(found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None
     )
 
 
-def _multiplier_for(items: Sequence[Item], log_scale: float) -> tuple[Point, float]:
-    """A hull vertex that spends at most e^log_scale, close to it, and its multiplier."""
+@dataclass(slots=True)
+class Bracket:
+    """Two neighbouring vertices of the hull: one that spends at most a given error, and the next, which spends more."""
+
+    inside: Point
+    outside: Point | None
+    log_lambda: float
+    """log of the multiplier of `inside`."""
+
+
+def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
+    """The hull around an error of e^log_scale, by bisection in the log of the multiplier."""
     low, high = -math.inf, math.inf
     log_lambda = 2.0 - log_scale
-    best: tuple[Point, float] | None = None
-    for _ in range(60):
+    inside: Point | None = None
+    outside: Point | None = None
+    for _ in range(_BISECTIONS):
         point = allocate(items, log_lambda)
         excess = point.log_scale - log_scale
         if excess <= 0:
-            high = log_lambda
-            best = (point, log_lambda)
-            if excess > -0.02:
+            high, inside = log_lambda, point
+            if excess > -_CLOSE:
                 break
         else:
-            low = log_lambda
-        if math.isfinite(low) and math.isfinite(high):
-            if high - low < 0.02:
-                break
-            log_lambda = (low + high) / 2
-        else:
+            low, outside = log_lambda, point
+        if math.isinf(low) or math.isinf(high):
             log_lambda += 2.2 * excess + (0.5 if excess > 0 else -0.5)
-    if best is None:
-        point = allocate(items, log_lambda + 10)
-        best = (point, log_lambda + 10)
-    return best
+        elif high - low < _CLOSE:
+            break
+        else:
+            log_lambda = (low + high) / 2
+    if inside is None:
+        high = log_lambda + 10
+        inside = allocate(items, high)
+    return Bracket(inside, outside, high)
 
 
 SPACING = 0.25
@@ -284,7 +296,8 @@ class TradeOff:
 
     def __init__(self, items: Sequence[Item], log_start: float) -> None:
         self.items = items
-        first, self._log_lambda = _multiplier_for(items, log_start)
+        found = bracket(items, log_start)
+        first, self._log_lambda = found.inside, found.log_lambda
         self._points = [first]
         self._step = 3 * SPACING
         self._exhausted = False
@@ -307,81 +320,6 @@ class TradeOff:
         else:
             self._step *= 2
             self._exhausted = self._step > _LONGEST_STEP
-
-
-def allocate_exactly(items: Sequence[Item], log_scale: float, *, rounds: int = 3) -> Point:
-    """A cheap cover at one given error: the nearest hull vertex, improved by dropping and taking up pieces.
-
-    Many pieces leave little to gain from any one of them, so the fewer are tried.
-    """
-    tries = min(12, 600 // len(items))
-    budget = log_scale - 3 * slack(items)
-    start, log_lambda = _multiplier_for(items, budget)
-    best = _fill(items, start.options, budget) or start
-    for _ in range(rounds):
-        order = _promising(items, best, log_lambda)[:tries]
-        improved = False
-        for index in order:
-            flipped = list(best.options)
-            if flipped[index] is None:
-                flipped[index] = _best_share(items[index], log_lambda, zero=False)[3]
-                if flipped[index] is None:
-                    continue
-            else:
-                flipped[index] = None
-            candidate = _fill(items, flipped, budget)
-            if candidate is not None and candidate.log_count < best.log_count - 1e-9:
-                best, improved = candidate, True
-        if not improved:
-            break
-    return best
-
-
-def _promising(items: Sequence[Item], point: Point, log_lambda: float) -> list[int]:
-    """Pieces in the order of how little their Lagrangian changes when dropped (or taken up)."""
-
-    def regret(index: int) -> float:
-        item = items[index]
-        if point.options[index] is None:
-            share, cost, _, option = _best_share(item, log_lambda, zero=False)
-            return math.inf if option is None else abs(log_add(cost, log_lambda + share) - log_lambda - item.log_zero)
-        cost = _cost_at(item, point.shares[index])[0]
-        return abs(log_add(cost, log_lambda + point.shares[index]) - log_lambda - item.log_zero)
-
-    return sorted(range(len(items)), key=regret)
-
-
-def _fill(items: Sequence[Item], options: Sequence[Option | None], budget: float) -> Point | None:
-    """Spend a whole budget on given options, with one multiplier for all covered; None if it is too small."""
-    fixed = [item.log_zero for item, option in zip(items, options, strict=True) if option is None]
-    covered = [(item, option) for item, option in zip(items, options, strict=True) if option is not None]
-    spent = log_sum(fixed)
-    if spent >= budget:
-        return None
-    left = budget + math.log1p(-math.exp(spent - budget)) if spent > -math.inf else budget
-    if not covered:
-        return _point([(item.log_zero, -math.inf, (ZERO,) * len(item.members), None) for item in items])
-
-    def used(log_lambda: float) -> float:
-        return log_sum([min(item.log_zero, option.minimiser(item.total, log_lambda)) for item, option in covered])
-
-    low = high = 2.0 - left
-    while used(high) > left:
-        high += 4 + high - low
-    while used(low) < left and low > high - 1e6:
-        low -= 4 + high - low
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if used(middle) > left else (low, middle)
-    found: list[tuple[float, float, tuple[Choice, ...], Option | None]] = []
-    for item, option in zip(items, options, strict=True):
-        if option is None:
-            found.append((item.log_zero, -math.inf, (ZERO,) * len(item.members), None))
-        else:
-            share = option.snapped(min(item.log_zero, option.minimiser(item.total, high)))
-            cost, choices, chosen = _cost_at(item, share)
-            found.append((share, cost, choices, chosen))
-    return _point(found)
 
 
 def recount(items: Sequence[Item], point: Point, samples: int) -> float:

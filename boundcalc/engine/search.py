@@ -18,7 +18,6 @@ from boundcalc.engine.allocate import (
     Option,
     Point,
     TradeOff,
-    allocate_exactly,
     build_items,
     covers_of,
     lemmas_of,
@@ -27,6 +26,7 @@ from boundcalc.engine.allocate import (
     uncoverable,
 )
 from boundcalc.engine.chain import best_chain
+from boundcalc.engine.exact import allocate_exactly
 from boundcalc.errors import Refusal, Unsupported
 from boundcalc.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.setting import Setting

@@ -1,0 +1,132 @@
+"""The cheapest cover at one given error, as margin bounds need it. Not trusted.
+
+Costs are not convex (a piece whose share reaches its reach costs nothing, and lemmas cross), so the vertices of the
+hull leave a gap between them: start from the two that enclose the error and change one piece's lemma at a time, spending
+the whole error again each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from boundcalc.certificate import ZERO
+from boundcalc.engine.allocate import Item, Option, Point, bracket, cost_at, point_of, slack
+from boundcalc.numbers import log_add, log_sum
+
+_ROUNDS = 6
+_MOVES = 16
+"""Changes tried per round, the most promising first; with many pieces fewer, as each then matters less."""
+_SECANTS = 8
+
+Assignment = Sequence[Option | None]
+"""A lemma per piece; None where the piece is left out."""
+
+
+def allocate_exactly(items: Sequence[Item], log_scale: float) -> Point:
+    """A cheap cover at the error e^log_scale."""
+    budget = log_scale - 3 * slack(items)
+    hull = bracket(items, budget)
+    starts = [hull.inside.options] + ([hull.outside.options] if hull.outside is not None else [])
+    filled = [(found, options) for options in starts if (found := _spend(items, options, budget)) is not None]
+    if not filled:
+        return hull.inside
+    (count, shares), options = min(filled, key=lambda entry: entry[0][0])
+    for _ in range(_ROUNDS):
+        improved = False
+        for index, option in _moves(items, options, shares, hull.log_lambda):
+            changed = [*options[:index], option, *options[index + 1 :]]
+            found = _spend(items, changed, budget)
+            if found is not None and found[0] < count - 1e-9:
+                (count, shares), options, improved = found, changed, True
+        if not improved:
+            break
+    return min(_settle(items, options, shares), hull.inside, key=lambda point: point.log_count)
+
+
+def _moves(
+    items: Sequence[Item], options: Assignment, shares: Sequence[float], log_lambda: float
+) -> list[tuple[int, Option | None]]:
+    """Changes of one piece's lemma, by how little they raise the Lagrangian."""
+
+    def value(item: Item, option: Option | None, share: float) -> float:
+        cost = -math.inf if option is None else option.log_cost(share)[0] + item.total
+        return log_add(cost, log_lambda + share)
+
+    def alternatives() -> Iterator[tuple[float, int, Option | None]]:
+        for index, (item, option, share) in enumerate(zip(items, options, shares, strict=True)):
+            now = value(item, option, share)
+            if option is not None:
+                yield log_lambda + item.log_zero - now, index, None
+            for other in _heaviest(item):
+                wanted = other.minimiser(item.total, log_lambda)
+                if other is not option and wanted < item.log_zero:
+                    yield value(item, other, wanted) - now, index, other
+
+    ranked = sorted(alternatives(), key=lambda entry: entry[0])
+    return [(index, option) for _, index, option in ranked[: max(2, min(_MOVES, 600 // len(items)))]]
+
+
+def _heaviest(item: Item) -> list[Option]:
+    """The options of the member that reaches farthest, which stand for all."""
+    return max((options for _, options in item.members), key=lambda options: max(o.log_reach for o in options))
+
+
+def _spend(items: Sequence[Item], options: Assignment, budget: float) -> tuple[float, list[float]] | None:
+    """(log count, shares) when an assignment spends a whole error with one multiplier; None where it cannot."""
+    dropped = log_sum([item.log_zero for item, option in zip(items, options, strict=True) if option is None])
+    if dropped >= budget:
+        return None
+    left = budget + math.log1p(-math.exp(dropped - budget))
+    covered = [(item, option) for item, option in zip(items, options, strict=True) if option is not None]
+    shares = iter(_balanced(covered, left))
+    all_shares = [
+        item.log_zero if option is None else min(item.log_zero, next(shares))
+        for item, option in zip(items, options, strict=True)
+    ]
+    costs = [
+        _cost(item, option, share)
+        for item, option, share in zip(items, options, all_shares, strict=True)
+        if option is not None
+    ]
+    return log_sum(costs), all_shares
+
+
+def _cost(item: Item, option: Option, share: float) -> float:
+    if len(item.members) == 1:
+        return option.log_cost(share)[0] + item.total
+    return cost_at(item, share)[0]
+
+
+def _balanced(covered: Sequence[tuple[Item, Option]], left: float) -> list[float]:
+    """Shares with equal slopes that sum to e^left: a few secant steps in the log multiplier, then scaled to fit."""
+    if not covered:
+        return []
+    log_lambda, slope = 2.0 - left, -0.5
+    before: tuple[float, float] | None = None
+    shares: list[float] = []
+    excess = 0.0
+    for _ in range(_SECANTS):
+        shares = [option.minimiser(item.total, log_lambda) for item, option in covered]
+        excess = log_sum(shares) - left
+        if abs(excess) < 1e-7:
+            break
+        if before is not None and log_lambda != before[0]:
+            slope = min(-0.2, max(-1.0, (excess - before[1]) / (log_lambda - before[0])))
+        before = (log_lambda, excess)
+        log_lambda -= excess / slope
+    return [share - excess for share in shares]
+
+
+def _settle(items: Sequence[Item], options: Assignment, shares: Sequence[float]) -> Point:
+    """The point of an assignment: each piece by its cheapest lemma at its share, on whole steps."""
+    found = []
+    for item, option, share in zip(items, options, shares, strict=True):
+        if option is None:
+            found.append((item.log_zero, -math.inf, (ZERO,) * len(item.members), None))
+        else:
+            snapped = option.snapped(share)
+            cost, choices, chosen = cost_at(item, snapped)
+            plain = cost_at(item, share)
+            found.append((snapped, cost, choices, chosen) if cost <= plain[0] else (share, *plain))
+    return point_of(found)
