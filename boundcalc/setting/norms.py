@@ -104,7 +104,7 @@ class Budget:
             raise InvalidSetting(f"{where}: {error}") from None
 
 
-_KEY = re.compile(r"(?P<kind>\w+)(\[(?P<block>\d+)(,\s*(?P<head>\d+))?\])?")
+_KEY = re.compile(r"(?P<kind>\w+(\.\w+)?)(\[(?P<block>\d+)(,\s*(?P<head>\d+))?\])?")
 
 
 @dataclass(frozen=True)
