@@ -105,8 +105,8 @@ class FloatSystem:
     from_log = staticmethod(math.exp)
 
     @staticmethod
-    def number(x: float) -> float:
-        return x
+    def number(x: float | LogFloat) -> float:
+        return float(x) if isinstance(x, LogFloat) else x
 
     @staticmethod
     def ceil(x: float) -> float:

@@ -65,39 +65,41 @@ def fewest(sizes: list[int]) -> int:
     return min(numbers) if numbers and min(numbers) <= 1 else min(sizes)
 
 
+LEAST_BUDGET = 1e-300
+"""Stands for a budget of 0: whatever holds for larger weights holds for none, and logarithms stay finite."""
+
+
 def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> MatrixNorms | None:
     """A5: the least norms that follow from a budget for a d x k matrix; None when nothing follows.
 
     |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21,
     |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21.
     """
-    limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None])
+    limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
     given = {
-        name: ns.number(value)
+        name: ns.number(value or LEAST_BUDGET)
         for name in ("op", "fro", "two_one", "two_one_t", "one_one")
         if (value := getattr(budget, name)) is not None
     }
+    power = total = None
     if budget.schatten is not None:
-        p, total = budget.schatten
-        from_spectrum = ns.number(total) ** (ns.number(1) / ns.number(p))
+        power, total = ns.number(budget.schatten[0]), ns.number(budget.schatten[1] or LEAST_BUDGET)
+        from_spectrum = total ** (1 / power)
         given["op"] = ns.minimum(given["op"], from_spectrum) if "op" in given else from_spectrum
     if not given:
         return None
     fronts = [given[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in given]
     op = ns.minimum(*fronts, *([given["op"]] if "op" in given else []))
     fro = ns.minimum(*fronts, ns.sqrt(ns.number(limit)) * op)
-    if budget.schatten is not None:
-        p, total = budget.schatten
-        fro = ns.minimum(fro, ns.sqrt(op ** ns.number(2 - p) * ns.number(total)))
+    spectrum = None
+    if power is not None:
+        fro = ns.minimum(fro, ns.sqrt(op ** (2 - power) * total))
+        spectrum = (power, total / op**power)
     one_one = [given["one_one"]] if "one_one" in given else []
     fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t") if name in given))
     two_one = ns.minimum(ns.sqrt(ns.number(k)) * fro, *one_one, *([given["two_one"]] if "two_one" in given else []))
     two_one_t = ns.minimum(
         ns.sqrt(ns.number(d)) * fro, *one_one, *([given["two_one_t"]] if "two_one_t" in given else [])
     )
-    spectrum = None
-    if budget.schatten is not None and budget.schatten[1] > 0:
-        power = ns.number(budget.schatten[0])
-        spectrum = (power, ns.number(budget.schatten[1]) / op**power)
     entries = ns.minimum(ns.sqrt(ns.number(d)) * two_one, ns.sqrt(ns.number(k)) * two_one_t, *one_one)
     return MatrixNorms(op, fro, two_one, two_one_t, entries, limit, spectrum)

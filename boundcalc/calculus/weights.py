@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from boundcalc.calculus.targets import MatrixNorms, matrix_norms
+from boundcalc.calculus.targets import LEAST_BUDGET, MatrixNorms, matrix_norms
 from boundcalc.errors import InvalidSetting
 from boundcalc.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms
@@ -82,5 +82,5 @@ class Weights:
             given = [value for name in names if (value := getattr(part, name)) is not None]
             if not given:
                 raise InvalidSetting(f'the norm budget of {kind} needs "{ask}"')
-            sizes.append(self.ns.number(min(given)))
+            sizes.append(self.ns.number(min(given) or LEAST_BUDGET))
         return sizes[0], sizes[1]

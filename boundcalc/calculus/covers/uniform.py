@@ -299,7 +299,7 @@ class Schatten(CoverLemma):
         if schatten is None:
             raise TypeError("T6 was asked for a target without a Schatten budget")
         power, relative = schatten  # the budget over op^p, so that b/eps = y/op drops out
-        kept = steps(ns, relative * (y / t) ** power)
+        kept = steps(ns, ns.number(relative) * (y / t) ** ns.number(power))
         return ns.minimum(ns.number(target.norms.rank), kept)
 
     def check_params(self, params: Params) -> str | None:
