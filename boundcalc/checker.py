@@ -241,8 +241,10 @@ class _Check:
         y = lemma.reach(target) / eps
         n = arb(target.points.count(self.samples))
         if self.for_all_scales and lemma is not TPUB:
+            if not lemma.quadratic:
+                raise CertificateError(f"{name}: {lemma.name} at one scale says nothing about the others")
             return y**2 * lemma.closed(INTERVAL, arb(1), target, n)  # at least the cost, at this scale and all others
-        if certainly_le(y, arb(1)):
+        if certainly_le(y, arb(1)) and not self.for_all_scales:
             return arb(0)
         problem = lemma.check_params(choice.params)
         if problem is not None:

@@ -348,5 +348,5 @@ def _log_published(options: Sequence[Option], choice: Choice, log_share: float) 
     y = LogFloat(option.log_reach - log_share)
     n = LogFloat.of(option.n)
     if option.lemma is TPUB:
-        return option.lemma.sharp(LOG, y, option.target, n, {}).log if y.log > 0 else -math.inf
+        return option.lemma.sharp(LOG, y, option.target, n, {}).log
     return option.lemma.closed(LOG, LogFloat(0.0), option.target, n).log + 2 * y.log

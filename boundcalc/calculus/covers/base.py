@@ -64,11 +64,13 @@ class CoverLemma(ABC):
         statement: the lemma in words.
         uniform: whether one cover serves every sample (no points are counted).
         kinds: the kinds of target it is made for.
+        quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.
     """
 
     statement: ClassVar[Statement]
     uniform: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
+    quadratic: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

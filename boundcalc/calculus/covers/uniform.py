@@ -274,6 +274,7 @@ class Schatten(CoverLemma):
         source=SAKAI2026,
     )
     uniform = True
+    quadratic = False  # the rank kept grows with y, and with it the logarithm's factor
     kinds = frozenset({"map", "query"})
 
     def applies(self, target: Target) -> Refusal | None:
