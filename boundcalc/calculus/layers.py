@@ -297,7 +297,9 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     conserved = layer.normaliser.name == "softmax"
     augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
     key_radius = b if conserved else augmented  # a key bias drops out only where weights sum to 1
-    score = at.weights.scores(layer.block, head, layer.d, layer.d_head, bias=layer.qk_bias)
+    score = at.weights.scores(
+        layer.block, head, layer.d, layer.d_head, bias=layer.qk_bias, key_bias=layer.qk_bias and not conserved
+    )
     reach = augmented * key_radius
     c, mass = normaliser_constants(layer.normaliser, tau, reach * score.whole.op, at)
     value, value_target = _value(layer, at, head, mass)
@@ -305,7 +307,8 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     offset, offset_covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
     inside = b * c_v if conserved else b * c_v + offset  # what a shift of the weights moves
     if "L7" in at.published:
-        lipschitz = c_v * (mass + 4 * reach * c_w / tau)
+        spread = 2 * c if layer.normaliser.name == "custom" else 4 / tau
+        lipschitz = c_v * mass + spread * inside * augmented * c_w
     elif conserved or (layer.normaliser.name == "softmax1" and not layer.qk_bias and not layer.v_bias):
         direct = b**2 * c_w / tau
         lipschitz = c_v * (direct + ns.sqrt(1 + (b * augmented * c_w / tau) ** 2))

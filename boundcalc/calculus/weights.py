@@ -44,23 +44,30 @@ class Weights:
             raise InvalidSetting(f"the norm budget of {where} sets no norm: give at least one of op, F, 21, 11")
         return norms
 
-    def scores(self, block: int | None, head: int | None, d: int, d_head: int | None, *, bias: bool) -> Matrix:
-        """W_QK (with a query bias: [W; b_Q W_K^T]), from its own budget or from those of W_Q and W_K."""
-        rows = d + 1 if bias else d
+    def scores(
+        self, block: int | None, head: int | None, d: int, d_head: int | None, *, bias: bool, key_bias: bool
+    ) -> Matrix:
+        """W_QK, from its own budget or from those of W_Q and W_K.
+
+        With a query bias the matrix is [W_Q; b_Q] W_K^T; where a key bias matters too, [W_Q; b_Q] [W_K; b_K]^T.
+        """
+        rows, columns = (d + 1 if bias else d), (d + 1 if key_bias else d)
         if self.norms.has("W_QK") or not self.norms.has("W_Q") or d_head is None:
-            return self.matrix("W_QK", block, head, rows, d, d_head)
+            return self.matrix("W_QK", block, head, rows, columns, d_head)
         q = self.matrix("W_Q", block, head, d, d_head).whole
         k = self.matrix("W_K", block, head, d, d_head).whole
-        b = self.vector("b_Q", block, head)[0] if bias else self.ns.number(0)
-        q_op, q_fro = self.ns.sqrt(q.op**2 + b**2), self.ns.sqrt(q.fro**2 + b**2)
-        fro = self.ns.minimum(q_op * k.fro, q_fro * k.op)
+        b_q = self.vector("b_Q", block, head)[0] if bias else self.ns.number(0)
+        b_k = self.vector("b_K", block, head)[0] if key_bias else self.ns.number(0)
+        q_op, q_fro = self.ns.sqrt(q.op**2 + b_q**2), self.ns.sqrt(q.fro**2 + b_q**2)
+        k_op, k_fro = self.ns.sqrt(k.op**2 + b_k**2), self.ns.sqrt(k.fro**2 + b_k**2)
+        fro = self.ns.minimum(q_op * k_fro, q_fro * k_op)
         product = MatrixNorms(
-            op=q_op * k.op,
+            op=q_op * k_op,
             fro=fro,
-            two_one=self.ns.minimum(q_op * k.two_one_t, self.ns.sqrt(self.ns.number(d)) * fro),
-            two_one_t=self.ns.minimum(k.op * (q.two_one_t + b), self.ns.sqrt(self.ns.number(rows)) * fro),
-            one_one=self.ns.sqrt(self.ns.number(rows * d)) * fro,
-            rank=min(d_head, d),
+            two_one=self.ns.minimum(q_op * (k.two_one_t + b_k), self.ns.sqrt(self.ns.number(columns)) * fro),
+            two_one_t=self.ns.minimum(k_op * (q.two_one_t + b_q), self.ns.sqrt(self.ns.number(rows)) * fro),
+            one_one=self.ns.sqrt(self.ns.number(rows * columns)) * fro,
+            rank=min(d_head, rows, columns),
         )
         return Matrix(product, product)
 
