@@ -1,9 +1,13 @@
-"""A statement of the calculus, in words: what `boundcalc explain` and printed derivations show."""
+"""A statement of the calculus: in words for readers, and as a value for programs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
+from boundcalc.errors import Refusal
 from boundcalc.sources import HERE, Source
 
 
@@ -19,6 +23,9 @@ class Statement:
         proof: why, short enough to check.
         constants: what is explicit here and what was published.
         source: where the idea is from.
+        compute: its value, in any number system (the first argument): a number, or several by name.
+        sharp: the least value this library proves, where that is not the formula a paper would print.
+        applies: why it cannot be used on something, or None.
     """
 
     name: str
@@ -28,3 +35,11 @@ class Statement:
     proof: str
     constants: str = "all explicit"
     source: Source = HERE
+    compute: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    sharp: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    applies: Callable[..., Refusal | None] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What `compute` needs beside the number system."""
+        return () if self.compute is None else tuple(inspect.signature(self.compute).parameters)[1:]

@@ -1,0 +1,35 @@
+"""Every statement of the calculus by name: T, L, S, A, G, P1, PUB and E; `STATEMENTS` is the registry.
+
+What the library proves with does not import this: it is for readers (`boundcalc explain T2`, printed derivations) and
+for programs that want a statement's value by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from boundcalc.calculus.statements.composition import COMPOSITION
+from boundcalc.calculus.statements.covers import COVERS
+from boundcalc.calculus.statements.gap import GAP
+from boundcalc.calculus.statements.general import GENERAL
+from boundcalc.calculus.statements.layers import LAYERS, SCORES
+from boundcalc.calculus.statements.posthoc import POSTHOC
+from boundcalc.statement import Statement
+
+ALL: tuple[Statement, ...] = (*COVERS, *LAYERS, *SCORES, *COMPOSITION, *GAP, *POSTHOC, *GENERAL)
+
+STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in ALL}
+"""Every statement by name, in the order of docs/theory.md."""
+
+STRATEGY_USES: Mapping[str, tuple[str, ...]] = {
+    "chain": ("G0", "G1", "G2"),
+    "ghost-chain": ("G0", "G1", "G2"),
+    "uniform-chain": ("G0", "G2"),
+    "uniform-single": ("G0", "G2"),
+    "closed": ("G0", "A1", "A4", "G1", "G2"),
+    "published": ("G0", "A1", "PUB"),
+    "uniform-margin": ("G0", "G3"),
+    "ghost-realizable": ("G0", "G4"),
+    "ghost": ("G0", "G5"),
+}
+"""The statements a certificate's strategy rests on, beside those of its covers and layers."""
