@@ -11,12 +11,10 @@ from boundcalc.errors import Refusal, Unsupported
 from boundcalc.numbers import Number, NumberSystem
 
 
-def piece_coefficient(
-    ns: NumberSystem, piece: Piece, samples: Any, lemmas: Collection[CoverLemma]
-) -> Number:
-    """The least A with cost <= A/share^2 for a piece: reach^2 times the cost at y = 1, member by member.
+def piece_coefficient(ns: NumberSystem, piece: Piece, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
+    """The A with cost <= A/share^2 for a piece: reach^2 times the least cost at y = 1, member by member.
 
-    Every closed cost grows at most like y^2 beyond y = 1, so its value there times y^2 bounds it at all scales.
+    The closed cost of a quadratic lemma grows at most like y^2 beyond y = 1: its value there speaks for all scales.
     """
     total = ns.number(0)
     for member in piece.members:
@@ -24,11 +22,13 @@ def piece_coefficient(
             lemma.reach(target) ** 2 * lemma.closed(ns, ns.number(1), target, target.points.count(samples))
             for target in member.targets
             for lemma in lemmas
-            if lemma.applies(target) is None
+            if lemma.quadratic and lemma.applies(target) is None
         ]
         if not found:
             names = ", ".join(lemma.name for lemma in lemmas)
-            raise Unsupported(Refusal("a closed form", f"the piece {piece.key}, which none of {names} covers", "such a cover"))
+            raise Unsupported(
+                Refusal("a closed form", f"the piece {piece.key}, which none of {names} covers", "such a cover")
+            )
         total = total + member.multiplicity * ns.minimum(*found)
     return total * piece.gain**2
 

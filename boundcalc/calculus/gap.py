@@ -55,7 +55,7 @@ CLOSED_GHOSTS = 16
 
 
 def chain_closed(ns: NumberSystem, capacity: Number, factor: Number, m: Number) -> Number:
-    """G1 in one line, for log N(e) <= capacity/e^2: 2 e_J + factor * (sum of links) <= 2k (1.124 + max(0, log(1/(2k)))).
+    """G1 in one line where log N(e) <= capacity/e^2: 2 e_J + factor * (links) <= 2k (1.124 + max(0, log(1/(2k)))).
 
     k = (factor/2) e sqrt(2 capacity/m). With t = log(1/(2k)) and scales e^(-tj/J)/2 the left side is at most
     2k (1 + J e^(t/J-1)); for k >= 1/2 the right side is above 1, the range of the loss.

@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
     "list": ("boundcalc.cli.listing:command", "What can be asked for by name, with sources."),
     "explain": ("boundcalc.cli.explain:command", "A statement: formula, conditions, proof, constants, source."),
+    "tightness": ("boundcalc.cli.tightness:command", "What explicit constants gain over the published ones."),
 }
 
 
@@ -40,6 +41,8 @@ Examples:
 Every command has its own --help with examples. Exit codes: 0 done, 1 failed, 2 wrong usage.""",
 )
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error (anywhere on the line).")
+@click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error (anywhere on the line)."
+)
 def main() -> None:
     """Generalization bounds for Transformers, with every constant explicit and every value checked."""

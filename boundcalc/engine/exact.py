@@ -1,8 +1,8 @@
 """The cheapest cover at one given error, as margin bounds need it. Not trusted.
 
 Costs are not convex (a piece whose share reaches its reach costs nothing, and lemmas cross), so the vertices of the
-hull leave a gap between them: start from the two that enclose the error and change one piece's lemma at a time, spending
-the whole error again each time.
+hull leave a gap between them: start from the two that enclose the error and change one piece's lemma at a time,
+spending the whole error again each time.
 """
 
 from __future__ import annotations

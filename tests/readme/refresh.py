@@ -1,0 +1,54 @@
+"""Writes into the README what its commands print: `python -m tests.readme.refresh`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(
+    r"<!-- output: (?P<command>[^\n]+) -->\n(?:```text\n(?P<text>.*?)```|(?P<table>(?:\|[^\n]*\n)+))", re.DOTALL
+)
+
+
+def blocks(readme: str) -> list[tuple[str, str]]:
+    """(command, output shown) of every marked block."""
+    return [(m["command"], m["text"] if m["text"] is not None else m["table"]) for m in _BLOCK.finditer(readme)]
+
+
+def output_of(command: str) -> str:
+    """What a `boundcalc ...` command prints, at a width that fits a README."""
+    words = shlex.split(command)
+    assert words[0] == "boundcalc"
+    environment = os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "boundcalc", *words[1:]], capture_output=True, text=True, check=True, env=environment
+    )
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+
+
+def replaced(readme: str, command: str, output: str) -> str:
+    """The README with another output under a command: a table as a table, anything else as text."""
+    shown = output if output.startswith("|") else f"```text\n{output}```"
+
+    def put(found: re.Match[str]) -> str:
+        return f"<!-- output: {command} -->\n{shown}" if found["command"] == command else found[0]
+
+    return _BLOCK.sub(put, readme)
+
+
+def main() -> None:
+    """Refresh every block."""
+    path = ROOT / "README.md"
+    readme = path.read_text(encoding="utf-8")
+    for command, _ in blocks(readme):
+        readme = replaced(readme, command, output_of(command))
+    path.write_text(readme, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
