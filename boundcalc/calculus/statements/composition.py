@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from boundcalc.calculus.compose import Piece, lower
+from boundcalc.calculus.capacity import capacity
+from boundcalc.calculus.compose import lower
 from boundcalc.calculus.covers import T1, T2, T8, T9, T10
 from boundcalc.calculus.targets import matrix_norms
 from boundcalc.errors import Refusal
@@ -14,7 +15,7 @@ from boundcalc.sources import BARTLETT2017, EDELMAN2022
 from boundcalc.statement import Statement
 
 CLOSED_LEMMAS = (T1, T2, T8, T9, T10)
-"""What the closed form A4 covers pieces by: costs that are, or are at most, a constant times y^2."""
+"""What the closed form A4 covers pieces by."""
 
 
 def network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) -> Mapping[str, Number]:
@@ -60,34 +61,9 @@ def least_lemma(ns: NumberSystem, *counts: Number) -> Number:
     return ns.minimum(*counts)
 
 
-def capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
-    """A4: C with log N(F, e) <= C/e^2 on so many samples, every piece by T1 or T2 and the error split by A1.
-
-    Errors are those of the loss, so for a loss of Lipschitz constant L this is C_F = L^2 C_func.
-    """
-    costs: list[Number] = []
-    gains: list[Number] = []
-    for piece in lower(setting, ns).pieces:
-        cost = _closed_cost(ns, piece, samples)
-        if cost == 0:  # certainly 0: a budget of 0 needs no cover
-            continue
-        costs.append(cost)
-        gains.append(piece.gain)
-    return least_split(ns, costs, gains)
-
-
-def _closed_cost(ns: NumberSystem, piece: Piece, samples: int) -> Number:
-    """A_j of a piece: eps^2 times its cost, at most."""
-    total = ns.number(0)
-    for member in piece.members:
-        costs: list[Number] = []
-        for target in member.targets:
-            n = ns.number(target.points.count(samples))
-            for lemma in CLOSED_LEMMAS:
-                if target.kind in lemma.kinds and lemma.applies(target) is None:
-                    costs.append(lemma.closed(ns, ns.number(1), target, n) * lemma.reach(target) ** 2)
-        total = total + member.multiplicity * ns.minimum(*costs)
-    return total
+def network_capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
+    """A4: C_F with log N(e) <= C_F/e^2 for the losses, on so many samples; every piece by T1 or T2, split by A1."""
+    return capacity(ns, lower(setting, ns), ns.number(samples), CLOSED_LEMMAS)
 
 
 def _follows(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> Mapping[str, Number]:
@@ -110,7 +86,7 @@ def _is_preset(setting: Setting) -> Refusal | None:
     if setting.architecture.layers is None and style == "edelman":
         return None
     return Refusal(
-        "the printed form of A4", f"style {style!r}", "style 'edelman'", "`capacity` itself takes any setting."
+        "the printed form of A4", f"style {style!r}", "style 'edelman'", "The value itself takes any setting."
     )
 
 
@@ -176,7 +152,7 @@ COMPOSITION = (
         "geometric sum. The value is obtained by lowering the setting, so it holds for every architecture.",
         "O-tilde and an unspecified constant where published",
         EDELMAN2022,
-        compute=capacity,
+        compute=network_capacity,
         applies=_is_preset,
     ),
     Statement(
