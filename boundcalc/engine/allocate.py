@@ -123,6 +123,8 @@ class Point:
     costs: list[float]
     choices: list[tuple[Choice, ...]]
     options: list[Option | None] = field(default_factory=list[Option | None])
+    counted: tuple[float, list[tuple[float, Option, float, Params]]] | None = None
+    """What `recount` takes apart once: the costs that stay, and the covers that count points."""
 
 
 def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
@@ -324,16 +326,25 @@ class TradeOff:
 
 def recount(items: Sequence[Item], point: Point, samples: int) -> float:
     """Log of the log count of the same covers on another number of samples (only empirical covers change)."""
-    costs: list[float] = []
+    if point.counted is None:
+        point.counted = _counted(items, point)
+    settled, counted = point.counted
+    return log_sum([settled, *(weight + o.at_samples(samples).log_cost(s, p)[0] for weight, o, s, p in counted)])
+
+
+def _counted(items: Sequence[Item], point: Point) -> tuple[float, list[tuple[float, Option, float, Params]]]:
+    """What does not depend on the number of samples, summed; and what does."""
+    settled: list[float] = []
+    counted: list[tuple[float, Option, float, Params]] = []
     for item, share, cost, choices in zip(items, point.shares, point.costs, point.choices, strict=True):
         if all(choice is ZERO or LEMMAS[choice.lemma].uniform for choice in choices):
-            costs.append(cost)
+            settled.append(cost)
             continue
         for (log_multiplicity, options), choice in zip(item.members, choices, strict=True):
             option = next((o for o in options if o.lemma.name == choice.lemma and o.index == choice.target), None)
             if option is not None:
-                costs.append(log_multiplicity + option.at_samples(samples).log_cost(share, choice.params)[0])
-    return log_sum(costs)
+                counted.append((log_multiplicity, option, share, choice.params))
+    return log_sum(settled), counted
 
 
 def covers_of(items: Sequence[Item], point: Point) -> dict[str, Cover]:

@@ -136,27 +136,25 @@ class Search:
             yield self._closed_form()
             return
         if self.has_empirical:
-            items, points = self._points(uniform=False)
-            yield self._chain("chain", items, points, factor=2.0)
-            hopeful = points[0].log_count < math.log(self.m)
+            items, points, counts = self._points(uniform=False)
+            yield self._chain("chain", items, points, counts, factor=2.0)
+            hopeful = counts[0] < math.log(self.m)
             for alpha in GHOSTS[1:] if hopeful else ():
-                recounted = [replace(point, log_count=recount(items, point, (1 + alpha) * self.m)) for point in points]
-                yield self._chain("ghost-chain", items, recounted, factor=1 + 1 / alpha, alpha=alpha)
+                counts = [recount(items, point, (1 + alpha) * self.m) for point in points]
+                yield self._chain("ghost-chain", items, points, counts, factor=1 + 1 / alpha, alpha=alpha)
         if self.has_uniform:
-            items, points = self._points(uniform=True)
-            yield self._chain("uniform-chain", items, points, factor=1.0)
+            items, points, counts = self._points(uniform=True)
+            yield self._chain("uniform-chain", items, points, counts, factor=1.0)
             yield from self._single(items, points)
 
-    def _points(self, *, uniform: bool) -> tuple[Sequence[Item], list[Point]]:
-        """Allocations to chain through; uniform ones are the same for every number of samples."""
-        if self._beside is None:
-            curve = self._uniform if uniform else self._empirical
-            return curve.items, curve.until(math.log(self.m))
-        curve = self._beside._uniform if uniform else self._beside._empirical
+    def _points(self, *, uniform: bool) -> tuple[Sequence[Item], list[Point], list[float]]:
+        """Allocations to chain through and their log counts; uniform ones are the same for every number of samples."""
+        origin = self._beside or self
+        curve = origin._uniform if uniform else origin._empirical
         points = curve.until(math.log(self.m))
-        if uniform:
-            return curve.items, points
-        return curve.items, [replace(point, log_count=recount(curve.items, point, self.m)) for point in points]
+        if uniform or origin is self:
+            return curve.items, points, [point.log_count for point in points]
+        return curve.items, points, [recount(curve.items, point, self.m) for point in points]
 
     @cached_property
     def log_start(self) -> float:
@@ -176,13 +174,19 @@ class Search:
         return self._once(("curve", uniform, lemmas_of(items)), lambda: TradeOff(items, self.log_start))
 
     def _chain(
-        self, strategy: str, items: Sequence[Item], points: Sequence[Point], factor: float, alpha: int = 1
+        self,
+        strategy: str,
+        items: Sequence[Item],
+        points: Sequence[Point],
+        log_counts: Sequence[float],
+        factor: float,
+        alpha: int = 1,
     ) -> Found:
         """G1+G2: 2 e_J + factor * (sum of links) + deviation."""
         room = slack(items)
         log_m = math.log(self.m)
         scales = [math.exp(min(point.log_scale + room, self.log_start)) for point in points]
-        counts = [math.exp(point.log_count - log_m) if point.log_count - log_m < 200 else math.inf for point in points]
+        counts = [math.exp(count - log_m) if count - log_m < 200 else math.inf for count in log_counts]
         value, chain = best_chain(math.exp(self.log_start), scales, counts, factor / 2 * math.sqrt(2))
         total = 2 * value + gap.deviation(FLOAT, self.log_inverse_delta, self.m)
         levels = tuple(

@@ -183,17 +183,22 @@ class _Bracket:
                 break
             share = high / (high - low) if low < 0 else 0.5
             middle = math.exp(math.log(y) + min(0.95, max(0.05, share)) * math.log(x / y))
-            middle = self._rounded(middle)
+            middle = self._between(self._rounded(middle), x, y)
             if middle in (x, y):
-                middle = self._rounded(math.sqrt(x * y))
-                if middle in (x, y):
-                    break
+                break
             miss = self.miss(middle)
             if miss <= 0:
                 x, low, high = middle, miss, high / 2
             else:
                 y, high, low = middle, miss, low / 2
         return x
+
+    def _between(self, z: float, x: float, y: float) -> float:
+        """A value strictly between x and y where there is one: next to an end, when that is where z fell."""
+        for end, other in ((x, y), (y, x)):
+            if abs(z - end) < 0.5 * self._unit(end):
+                return self._rounded(end + math.copysign(self._unit(end), other - end))
+        return z
 
     def _settled(self, x: float, y: float) -> bool:
         return abs(x - y) <= self._unit(x) * 1.01

@@ -1,0 +1,130 @@
+"""Sweeps: one question asked at every point of a grid, answered as columns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.errors import InvalidSetting
+from boundcalc.setting import Architecture, Sample, Setting
+from boundcalc.setting.validate import choice
+from boundcalc.theorems import POLICIES
+
+MOST_POINTS = 10**6
+"""A larger grid is a slip of the keyboard."""
+
+RESULT_COLUMNS = (
+    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "strategy", "risk_strategy"),
+    *("dominant", "dominant_share", "refusal"),
+)
+"""What is kept of every bound, beside the values of the axes."""
+
+_ALONE = frozenset({"n_train", "delta", "margin", "train_error", "lipschitz", "C", "seq_len", "depth", "input_radius"})
+"""Fields whose values are valid or not whatever the others are."""
+
+Point = dict[str, Any]
+Make = Callable[[Point], Setting]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A grid's answers.
+
+    Attributes:
+        axes: the values of each axis.
+        columns: equally long lists, one row per point and bound: the axes, then `RESULT_COLUMNS`. What
+            `pandas.DataFrame` takes.
+    """
+
+    axes: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, list[Any]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The rows."""
+        names = list(self.columns)
+        for values in zip(*self.columns.values(), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def sweep(
+    setting: Setting,
+    axes: Mapping[str, Iterable[Any]],
+    bounds: Sequence[str] = ("best",),
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Sweep:
+    """Checked bounds at every point of a grid; axes are fields of `Setting.but`, the last one runs fastest.
+
+    Points that make no setting (d not divisible by heads, say) and bounds that do not apply are rows with a refusal.
+    `progress` is called with the number of points done and of all. The closed form alone, over millions of points, is
+    `boundcalc.engine.arrays.closed_gap`.
+    """
+    for name in axes:
+        choice("axis", name, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
+    names = [choice("bound", name, POLICIES) for name in bounds]
+    grid = {name: [_plain(value) for value in values] for name, values in axes.items()}
+
+    def make(point: Point) -> Setting:
+        return setting.but(**point)
+
+    total = checked_size(make, grid)
+    columns: dict[str, list[Any]] = {name: [] for name in (*grid, *RESULT_COLUMNS)}
+    for done, (point, results) in enumerate(run(make, grid, names), start=1):
+        for result in results:
+            for name, value in (point | result).items():
+                columns[name].append(value)
+        if progress is not None:
+            progress(done, total)
+    return Sweep(grid, columns)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def checked_size(make: Make, grid: Mapping[str, Sequence[Any]]) -> int:
+    """The number of points, after refusing grids that are empty or too large and values that no point could have."""
+    if not grid:
+        raise InvalidSetting("a sweep needs at least one axis, such as n_train=[1000, 10000]")
+    for name, values in grid.items():
+        if not values:
+            raise InvalidSetting(f"the axis {name!r} has no values")
+    total = math.prod(len(values) for values in grid.values())
+    if total > MOST_POINTS:
+        raise InvalidSetting(f"a sweep may have 10^6 points, got {total}: take coarser or fewer axes")
+    for name in _ALONE & grid.keys():
+        for value in grid[name]:
+            make({name: value})
+    return total
+
+
+def run(
+    make: Make, grid: Mapping[str, Sequence[Any]], bounds: Sequence[str]
+) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
+    """Every point with its results, as flat objects."""
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        try:
+            results = [_flat(value) for value in compare(make(point), bounds)]
+        except InvalidSetting as error:
+            results = [_refused(name, str(error)) for name in bounds]
+        yield point, results
+
+
+def _refused(name: str, why: str) -> dict[str, Any]:
+    return dict.fromkeys(RESULT_COLUMNS) | {"name": name, "kind": "bound", "refusal": why}
+
+
+def _flat(value: BoundValue) -> dict[str, Any]:
+    found = value.to_json()
+    dominant = found.pop("dominant") or {}
+    found["dominant"], found["dominant_share"] = dominant.get("piece"), dominant.get("share")
+    return {name: found.get(name) for name in RESULT_COLUMNS}
