@@ -33,8 +33,12 @@ class Growth:
         if self.exponent == 0:
             return "constant"
         if self.log_exponent is not None:
-            return f"(log {self.variable})^{self.log_exponent:.2f}"
-        return f"{self.variable}^{self.exponent:.2f}"
+            return f"(log {self.variable})^{_power(self.log_exponent)}"
+        return f"{self.variable}^{_power(self.exponent)}"
+
+
+def _power(exponent: float) -> str:
+    return f"{exponent:.2f}" if abs(exponent) >= 0.005 else f"{exponent:.0e}".replace("e-0", "e-")
 
 
 def growth(proved: Proved, variable: Literal["T", "m"]) -> Growth | None:
