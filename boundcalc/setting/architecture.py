@@ -25,6 +25,7 @@ from boundcalc.setting.layers import (
     Residual,
     layer_from_json,
     layer_to_json,
+    width_after,
 )
 
 STYLES = ("edelman", "post", "pre")
@@ -96,19 +97,18 @@ class Architecture:
     layers: tuple[Layer, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name, symbol in (
-            ("depth", "depth"),
-            ("seq_len", "T"),
-            ("d", "d"),
-            ("heads", "heads"),
-            ("classes", "classes"),
+        for name, symbol, most in (
+            ("depth", "depth", validate.MOST_STACKED),
+            ("seq_len", "T", validate.MOST),
+            ("d", "d", validate.MOST),
+            ("heads", "heads", validate.MOST_STACKED),
+            ("classes", "classes", validate.MOST),
         ):
-            object.__setattr__(self, name, validate.size(symbol, getattr(self, name)))
+            validate.set_size(self, name, symbol, most=most)
         for name in ("d_head", "d_ff", "kv_heads"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, validate.size(name, getattr(self, name)))
+            validate.set_size(self, name, optional=True)
         for name in ("vocabulary", "d_patch"):
-            object.__setattr__(self, name, validate.size(name, getattr(self, name), least=0))
+            validate.set_size(self, name, least=0)
         validate.choice("style", self.style, STYLES)
         validate.choice("activation", self.activation, ACTIVATIONS)
         validate.choice("normalisation", self.normalisation, NORMALISATIONS)
@@ -118,8 +118,14 @@ class Architecture:
             validate.flag(name, getattr(self, name))
         validate.positive("input radius", self.input_radius)
         validate.positive("position radius", self.position_radius, zero=True)
+        validate.positive("eps", self.eps, zero=True)
+        validate.positive("variance floor", self.variance_floor, zero=True)
+        if not isinstance(self.normaliser, Normaliser):
+            raise InvalidSetting(f"a normaliser is like Normaliser('softmax'), got {validate.shown(self.normaliser)}")
         if self.layers is None:
             self._check_shape()
+        else:
+            self._check_layers()
 
     def _check_shape(self) -> None:
         rest = self.d % self.heads
@@ -136,6 +142,19 @@ class Architecture:
                     raise InvalidSetting(f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)")
         if self.vocabulary and self.d_patch:
             raise InvalidSetting("give a vocabulary or d_patch, not both")
+        if self.normalisation in ("layernorm", "rmsnorm") and self.eps == 0 == self.variance_floor:
+            raise InvalidSetting("eps = 0 leaves the normalisation unbounded near 0: give eps, or a variance_floor")
+
+    def _check_layers(self) -> None:
+        layers = self.layers
+        if not isinstance(layers, tuple) or not layers or not all(isinstance(layer, Layer) for layer in layers):
+            raise InvalidSetting("'layers' must be a tuple of primitive layers that is not empty")
+        width = width_after(layers, None)
+        if width is not None and width != self.classes:
+            raise InvalidSetting(
+                f"the layers end with {width} numbers, but classes = {self.classes}: give classes, or a last layer "
+                "that maps to as many"
+            )
 
     @property
     def head_width(self) -> int:
@@ -264,7 +283,7 @@ class Architecture:
         if "normaliser" in raw:
             raw["normaliser"] = validate.from_fields("normaliser", Normaliser, raw["normaliser"])
         if raw.get("layers") is not None:
-            if not isinstance(raw["layers"], list) or not raw["layers"]:
-                raise InvalidSetting("'layers' must be a list of primitive layers that is not empty")
+            if not isinstance(raw["layers"], list):
+                raise InvalidSetting("'layers' must be a list of primitive layers")
             raw["layers"] = tuple(layer_from_json(layer) for layer in raw["layers"])
         return cls(**raw)

@@ -6,7 +6,7 @@ which kinds it has and the norms say how large they may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -71,8 +71,12 @@ class Linear:
     block: int | None = None
 
     def __post_init__(self) -> None:
-        validate.size(f"{self.kind}: d_in", self.d_in)
-        validate.size(f"{self.kind}: d_out", self.d_out)
+        validate.word("kind", self.kind)
+        for name in ("d_in", "d_out"):
+            validate.set_size(self, name, f"{self.kind}: {name}")
+        if self.bias is not None:
+            validate.word(f"{self.kind}: bias", self.bias)
+        validate.set_size(self, "block", f"{self.kind}: block", least=0, optional=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,11 @@ class LayerNorm:
     block: int | None = None
 
     def __post_init__(self) -> None:
-        validate.size(f"{self.kind}: d", self.d)
+        validate.word("kind", self.kind)
+        validate.set_size(self, "d", f"{self.kind}: d")
+        for name in ("centred", "gain", "offset"):
+            validate.flag(f"{self.kind}: {name}", getattr(self, name))
+        validate.set_size(self, "block", f"{self.kind}: block", least=0, optional=True)
         validate.positive(f"{self.kind}: variance_floor", self.variance_floor, zero=True)
         validate.positive(f"{self.kind}: eps", self.eps, zero=self.variance_floor > 0)
 
@@ -137,11 +145,15 @@ class Attention:
     block: int | None = None
 
     def __post_init__(self) -> None:
-        validate.size("attention d", self.d)
-        validate.size("heads", self.heads)
+        validate.set_size(self, "d", "attention d")
+        validate.set_size(self, "heads", most=validate.MOST_STACKED)
+        validate.set_size(self, "block", "attention: block", least=0, optional=True)
+        if not isinstance(self.normaliser, Normaliser):
+            raise InvalidSetting(f"a normaliser is like Normaliser('softmax'), got {validate.shown(self.normaliser)}")
+        for name in ("causal", "qk_bias", "v_bias"):
+            validate.flag(name, getattr(self, name))
         for name in ("d_head", "d_value", "kv_heads"):
-            if getattr(self, name) is not None:
-                validate.size(name, getattr(self, name))
+            validate.set_size(self, name, optional=True)
         validate.choice("qk", self.qk, ("joint", "split"))
         validate.choice("combine", self.combine, ("sum", "concat"))
         if self.heads % self.groups:
@@ -170,8 +182,9 @@ class GatedFeedForward:
     block: int | None = None
 
     def __post_init__(self) -> None:
-        validate.size("d", self.d)
-        validate.size("d_ff", self.d_ff)
+        validate.set_size(self, "d")
+        validate.set_size(self, "d_ff")
+        validate.set_size(self, "block", "feed-forward: block", least=0, optional=True)
         validate.choice("activation", self.activation, ACTIVATIONS)
 
 
@@ -185,8 +198,8 @@ class Embedding:
     position_radius: float = 0.0
 
     def __post_init__(self) -> None:
-        validate.size("vocabulary", self.vocabulary, least=0)
-        validate.size("d", self.d)
+        validate.set_size(self, "vocabulary", least=0)
+        validate.set_size(self, "d")
         validate.choice("positions", self.positions, ("none", "fixed", "learned"))
         validate.positive("position radius", self.position_radius, zero=True)
 
@@ -209,6 +222,56 @@ class Residual:
 
 
 Layer = Linear | Activation | Ball | LayerNorm | Attention | GatedFeedForward | Embedding | Pool | Residual
+
+
+def width_after(layers: tuple[Layer, ...], width: int | None) -> int | None:
+    """The width of a row after some layers, None while it is not known; refuses layers that do not fit together."""
+    for layer in layers:
+        if isinstance(layer, Residual):
+            branch = width_after(layer.branch, width)
+            if width is not None and branch != width:
+                raise InvalidSetting(f"a residual adds rows of width {branch} to rows of width {width}")
+            width = branch
+            continue
+        reads, makes = _widths(layer)
+        reads = None if isinstance(layer, Embedding) and layer.vocabulary else reads  # tokens, whatever came before
+        if reads is not None and width is not None and reads != width:
+            name = getattr(layer, "kind", _NAMES[type(layer)])
+            raise InvalidSetting(f"layer {name!r} reads rows of width {reads}, but gets rows of width {width}")
+        width = makes if makes is not None else width
+    return width
+
+
+def _widths(layer: Layer) -> tuple[int | None, int | None]:
+    """Widths a layer reads and makes; None for any, and for the same."""
+    if isinstance(layer, Linear):
+        return layer.d_in, layer.d_out
+    if isinstance(layer, Attention):
+        return layer.d, layer.heads * layer.out if layer.combine == "concat" else layer.out
+    if isinstance(layer, LayerNorm | GatedFeedForward | Embedding):
+        return layer.d, layer.d
+    return None, None
+
+
+HEAD_KINDS = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
+
+
+def matrices_of(layers: tuple[Layer, ...]) -> Iterator[tuple[str, int | None, int]]:
+    """(kind, block, heads) of everything some layers may have budgets for; heads is 0 where there are none."""
+    for layer in layers:
+        if isinstance(layer, Residual):
+            yield from matrices_of(layer.branch)
+        elif isinstance(layer, Linear):
+            yield from ((kind, layer.block, 0) for kind in (layer.kind, layer.bias) if kind is not None)
+        elif isinstance(layer, LayerNorm):
+            yield from ((f"{layer.kind}.{part}", layer.block, 0) for part in ("gain", "offset"))
+        elif isinstance(layer, Attention):
+            yield from ((kind, layer.block, layer.heads) for kind in HEAD_KINDS)
+        elif isinstance(layer, GatedFeedForward):
+            yield from ((kind, layer.block, 0) for kind in ("W_1", "W_2", "W_3"))
+        elif isinstance(layer, Embedding):
+            yield from ((kind, None, 0) for kind in ("embedding", "positions"))
+
 
 _TYPES: dict[str, type] = {
     "linear": Linear,
@@ -238,7 +301,7 @@ def layer_to_json(layer: Layer) -> dict[str, Any]:
 def layer_from_json(data: object) -> Layer:
     """The layer of a JSON object."""
     if not isinstance(data, Mapping) or "layer" not in data:
-        raise InvalidSetting(f"a layer is a JSON object with a key 'layer', got {data!r}")
+        raise InvalidSetting(f"a layer is a JSON object with a key 'layer', got {validate.shown(data)}")
     name = validate.choice("layer", data["layer"], _TYPES)
     rest = {key: value for key, value in data.items() if key != "layer"}
     if name == "residual":

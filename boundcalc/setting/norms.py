@@ -62,9 +62,10 @@ class Budget:
         for name in ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row"):
             if getattr(self, name) is not None:
                 validate.positive(f"norm {_SYMBOL[name]}", getattr(self, name), zero=True)
-        if self.rank is not None:
-            validate.size("rank", self.rank, least=0)
+        validate.set_size(self, "rank", least=0, optional=True)
         if self.schatten is not None:
+            if not isinstance(self.schatten, tuple) or len(self.schatten) != 2:
+                raise InvalidSetting(f"Sp is a pair (p, sum of p-th powers), got {validate.shown(self.schatten)}")
             p, total = self.schatten
             if not 0 < validate.positive("Schatten p", p) <= 2:
                 raise InvalidSetting(f"Schatten p must lie in (0, 2], got {p!r}")
@@ -96,7 +97,7 @@ class Budget:
         if "schatten" in values:
             pair = values["schatten"]
             if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise InvalidSetting(f"{where}: Sp is a pair [p, sum of p-th powers], got {pair!r}")
+                raise InvalidSetting(f"{where}: Sp is a pair [p, sum of p-th powers], got {validate.shown(pair)}")
             values["schatten"] = tuple(pair)
         try:
             return cls(**values)
@@ -105,6 +106,15 @@ class Budget:
 
 
 _KEY = re.compile(r"(?P<kind>\w+(\.\w+)?)(\[(?P<block>\d+)(,\s*(?P<head>\d+))?\])?")
+
+
+def place_of(key: str) -> tuple[str, int | None, int | None]:
+    """Kind, block and head of a norm's key."""
+    found = _KEY.fullmatch(key)
+    if found is None:
+        raise InvalidSetting(f"a norm's key is like W_V, W_V[3] or W_V[3,0]; got {validate.shown(key)}")
+    block, head = found["block"], found["head"]
+    return found["kind"], None if block is None else int(block), None if head is None else int(head)
 
 
 @dataclass(frozen=True)
@@ -124,9 +134,10 @@ class Norms:
         if self.C is not None:
             validate.positive("C", self.C)
         validate.flag("measured", self.measured)
-        for key in self.budgets:
-            if not _KEY.fullmatch(key):
-                raise InvalidSetting(f"a norm's key is like W_V, W_V[3] or W_V[3,0]; got {key!r}")
+        for key, budget in self.budgets.items():
+            place_of(key)
+            if not isinstance(budget, Budget):
+                raise InvalidSetting(f"norms of {key} must be a Budget, got {validate.shown(budget)}")
 
     @cached_property
     def _knob(self) -> Budget:

@@ -27,7 +27,7 @@ class Sample:
     lipschitz: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_train", validate.size("m", self.n_train))
+        validate.set_size(self, "n_train", "m")
         validate.fraction("delta", self.delta, ends=False)
         validate.positive("gamma", self.margin)
         validate.fraction("train error", self.train_error, ends=True)

@@ -10,7 +10,8 @@ from typing import Any
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import validate
 from boundcalc.setting.architecture import Architecture
-from boundcalc.setting.norms import Norms
+from boundcalc.setting.layers import matrices_of
+from boundcalc.setting.norms import Norms, place_of
 from boundcalc.setting.presets import PRESETS
 from boundcalc.setting.sample import Sample
 
@@ -25,6 +26,32 @@ class Setting:
     architecture: Architecture = Architecture()
     norms: Norms = Norms(C=1.0)
     sample: Sample = Sample()
+
+    def __post_init__(self) -> None:
+        for name, value, cls in (
+            ("architecture", self.architecture, Architecture),
+            ("norms", self.norms, Norms),
+            ("sample", self.sample, Sample),
+        ):
+            if not isinstance(value, cls):
+                raise InvalidSetting(f"a setting's {name} is of type {cls.__name__}, got {validate.shown(value)}")
+        if self.norms.budgets and isinstance(self.architecture.depth, int):  # symbolic blocks cannot be listed
+            self._check_places()
+
+    def _check_places(self) -> None:
+        """A misspelt budget would be ignored and the knob C taken in its place."""
+        places: dict[str, dict[int | None, int]] = {}
+        for kind, block, heads in matrices_of(self.architecture.stages):
+            places.setdefault(kind, {})[block] = heads
+        for key in self.norms.budgets:
+            kind, block, head = place_of(key)
+            blocks = places[validate.choice(f"norms of {key}: the kind", kind, places)]
+            if block is not None and block not in blocks:
+                numbers = [b for b in blocks if b is not None]
+                have = f"its blocks are {min(numbers)} to {max(numbers)}" if numbers else "it belongs to no block"
+                raise InvalidSetting(f"norms of {key}: {kind} has no block {block}; {have}")
+            if head is not None and head >= blocks[block]:
+                raise InvalidSetting(f"norms of {key}: no head {head}; {kind} has {blocks[block]}, numbered from 0")
 
     @classmethod
     def of(
@@ -62,14 +89,17 @@ class Setting:
     @classmethod
     def from_json(cls, data: object) -> Setting:
         """A setting from its JSON object (or the text of one)."""
-        if isinstance(data, str):
-            try:
+        try:
+            if isinstance(data, str):
                 data = json.loads(data)
-            except json.JSONDecodeError as error:
-                raise InvalidSetting(f"not JSON: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidSetting(f"not JSON: {error}") from None
         raw = validate.known_keys("setting", data, ["architecture", "norms", "sample"])
-        return cls(
-            Architecture.from_json(raw.get("architecture", {})),
-            Norms.from_json(raw.get("norms", {"C": 1.0})),
-            validate.from_fields("sample", Sample, raw.get("sample", {})),
-        )
+        try:
+            return cls(
+                Architecture.from_json(raw.get("architecture", {})),
+                Norms.from_json(raw.get("norms", {"C": 1.0})),
+                validate.from_fields("sample", Sample, raw.get("sample", {})),
+            )
+        except RecursionError:
+            raise InvalidSetting("the setting is nested too deep: a residual holds a list of layers") from None

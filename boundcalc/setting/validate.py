@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any, TypeVar
 
 from boundcalc.errors import InvalidSetting
@@ -14,6 +15,23 @@ T = TypeVar("T")
 
 MOST = 10**18
 """Sizes above this are a slip of the keyboard, not a Transformer."""
+MOST_STACKED = 10**5
+"""Blocks, or heads, that are gone through one by one."""
+_MOST_BITS = 1000
+_MOST_SHOWN = 80
+
+
+def shown(value: object) -> str:
+    """A value as messages quote it: on one line, and not much of it."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
+
+
+def _finite(value: float) -> bool:
+    """Whether a float can hold a number."""
+    return value.bit_length() <= _MOST_BITS if isinstance(value, int) else math.isfinite(value)
 
 
 def symbolic(name: str, value: Any, *assumptions: str) -> bool:
@@ -29,16 +47,16 @@ def symbolic(name: str, value: Any, *assumptions: str) -> bool:
     return True
 
 
-def size(name: str, value: Any, *, least: int = 1) -> int:
-    """A whole number of at least `least`; floats that are whole (1e6) are taken as such."""
+def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
+    """A whole number from `least` to `most`; floats that are whole (1e6) are taken as such."""
     if symbolic(name, value, "integer", "positive"):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidSetting(f"{name} must be a whole number, got {value!r}")
-    if isinstance(value, float) and not (math.isfinite(value) and value == int(value)):
-        raise InvalidSetting(f"{name} must be a whole number, got {value!r}")
-    if not least <= value <= MOST:
-        raise InvalidSetting(f"{name} must lie between {least} and 10^18, got {value:g}")
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        value = int(value)  # NumPy's integers too
+    elif not isinstance(value, float) or not math.isfinite(value) or value != int(value):
+        raise InvalidSetting(f"{name} must be a whole number, got {shown(value)}")
+    if not least <= value <= most:
+        raise InvalidSetting(f"{name} must lie between {least} and 10^{len(str(most)) - 1}, got {shown(value)}")
     return int(value)
 
 
@@ -47,10 +65,10 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     if symbolic(name, value, "nonnegative" if zero else "positive"):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidSetting(f"{name} must be a number, got {value!r}")
-    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise InvalidSetting(f"{name} must be a number, got {shown(value)}")
+    if not _finite(value) or value < 0 or (value == 0 and not zero):
         need = "at least 0" if zero else "above 0"
-        raise InvalidSetting(f"{name} must be finite and {need}, got {value!r}")
+        raise InvalidSetting(f"{name} must be finite and {need}, got {shown(value)}")
     return float(value)
 
 
@@ -58,11 +76,20 @@ def fraction(name: str, value: Any, *, ends: bool) -> float:
     """A number in (0, 1), or in [0, 1] with `ends`."""
     if symbolic(name, value, "nonnegative" if ends else "positive"):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise InvalidSetting(f"{name} must be a number, got {value!r}")
-    if not (0 <= value <= 1 if ends else 0 < value < 1):
-        raise InvalidSetting(f"{name} must lie in {'[0, 1]' if ends else '(0, 1)'}, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidSetting(f"{name} must be a number, got {shown(value)}")
+    if not _finite(value) or not (0 <= value <= 1 if ends else 0 < value < 1):
+        raise InvalidSetting(f"{name} must lie in {'[0, 1]' if ends else '(0, 1)'}, got {shown(value)}")
     return float(value)
+
+
+def set_size(
+    instance: object, field: str, name: str = "", *, least: int = 1, most: int = MOST, optional: bool = False
+) -> None:
+    """Check a size of a frozen dataclass and keep it as an integer (or, where it is optional, as None)."""
+    value = getattr(instance, field)
+    if value is not None or not optional:
+        object.__setattr__(instance, field, size(name or field, value, least=least, most=most))
 
 
 def choice(name: str, value: object, options: Iterable[str]) -> str:
@@ -71,14 +98,21 @@ def choice(name: str, value: object, options: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in known:
         near = get_close_matches(str(value), known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {value!r}{hint}")
+        raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{hint}")
     return value
 
 
 def flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool):
-        raise InvalidSetting(f"{name} must be true or false, got {value!r}")
+        raise InvalidSetting(f"{name} must be true or false, got {shown(value)}")
+    return value
+
+
+def word(name: str, value: object) -> str:
+    """A name that norms can be filed under."""
+    if not isinstance(value, str) or not value.isidentifier():
+        raise InvalidSetting(f"{name} must be a name like W_V, got {shown(value)}")
     return value
 
 
@@ -91,7 +125,7 @@ def known_keys(where: str, data: object, known: Iterable[str]) -> Mapping[str, A
         if key not in names:
             near = get_close_matches(str(key), names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InvalidSetting(f"{where} has no {key!r}{hint}; it knows {', '.join(names)}")
+            raise InvalidSetting(f"{where} has no {shown(key)}{hint}; it knows {', '.join(names)}")
     return data
 
 
