@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 from boundcalc.errors import CertificateError, InvalidSetting
 from boundcalc.setting import Setting
+from boundcalc.setting.validate import shown
 
 FORMAT = "boundcalc-certificate/1"
 
@@ -120,7 +121,7 @@ class Certificate:
             raise
         except InvalidSetting as error:
             raise CertificateError(f"the certificate's setting is not valid: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else str(error)
             raise CertificateError(f"malformed certificate: {what}; write a new one with --certificate") from None
 
@@ -138,9 +139,11 @@ class Certificate:
             raise CertificateError(
                 f"strategy {strategy!r} bounds the {STRATEGIES[strategy]}, not the {raw['quantity']!r}"
             )
-        alpha, mu = raw.get("alpha", 1), raw.get("mu")
+        alpha, mu, measured = raw.get("alpha", 1), raw.get("mu"), raw.get("measured")
         if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= 10**6:
-            raise CertificateError(f"alpha must be a whole number from 1 to 10^6, got {alpha!r}")
+            raise CertificateError(f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}")
+        if measured is not None and not isinstance(measured, Mapping):
+            raise CertificateError(f"measured norms are a JSON object, got {shown(measured)}")
         return cls(
             setting=Setting.from_json(raw["setting"]),
             policy=str(raw["policy"]),
@@ -149,7 +152,7 @@ class Certificate:
             log_value=_finite(raw["log_value"], "log_value"),
             alpha=alpha,
             mu=None if mu is None else _finite(mu, "mu"),
-            measured=raw.get("measured"),
+            measured=cast("Mapping[str, Any] | None", measured),
         )
 
     @classmethod
@@ -160,14 +163,18 @@ class Certificate:
         except (OSError, UnicodeDecodeError) as error:
             raise CertificateError(f"cannot read {path}: {error}") from None
         try:
-            return cls.from_json(json.loads(text))
-        except json.JSONDecodeError as error:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
             raise CertificateError(f"{path} is not JSON (truncated?): {error}") from None
+        return cls.from_json(data)
+
+
+_LARGEST = 1e300
 
 
 def _finite(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise CertificateError(f"{name} must be a finite number, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_LARGEST <= value <= _LARGEST:
+        raise CertificateError(f"{name} must be a finite number, got {shown(value)}")
     return float(value)
 
 
@@ -203,6 +210,6 @@ def _choice_from_json(data: Mapping[str, Any]) -> Choice:
         return ZERO
     target = data["target"]
     if not isinstance(target, int) or isinstance(target, bool) or target < 0:
-        raise CertificateError(f"a target is a whole number, got {target!r}")
+        raise CertificateError(f"a target is a whole number, got {shown(target)}")
     params = {str(name): _finite(value, str(name)) for name, value in data.get("params", {}).items()}
     return Choice(str(data["lemma"]), target, params)

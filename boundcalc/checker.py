@@ -21,7 +21,7 @@ from boundcalc.calculus.posthoc import posthoc_cost
 from boundcalc.calculus.targets import Target
 from boundcalc.calculus.weights import Weights
 from boundcalc.certificate import Certificate, Choice, Cover, Level
-from boundcalc.errors import CertificateError
+from boundcalc.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.intervals import INTERVAL, certainly_le, upper_float, upper_log
 from boundcalc.setting import Attention, Layer, Pool, Residual
 
@@ -51,7 +51,12 @@ def verify(certificate: Certificate) -> Checked:
 
 def check(certificate: Certificate) -> Checked:
     """The upper end of the value the certificate's steps give; raises `CertificateError` when a step fails."""
-    return _Check(certificate).run()
+    try:
+        return _Check(certificate).run()
+    except (InvalidSetting, Unsupported) as error:
+        raise CertificateError(f"the certificate's setting: {error}") from None
+    except (ArithmeticError, ValueError, RecursionError) as error:
+        raise CertificateError(f"the steps cannot be evaluated: {error}") from None
 
 
 class _Check:

@@ -11,6 +11,7 @@ from boundcalc.calculus.gap import union_cost
 from boundcalc.errors import CertificateError, InvalidSetting
 from boundcalc.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.setting.norms import place_of
 
 if TYPE_CHECKING:
     from boundcalc.certificate import Certificate
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 GRID_BASE = 2.0**-4
 GRID_RATIO = 2.0**0.125
 """The grid fixed in advance: 1/16, 1/16 * 2^(1/8), ...; smaller budgets are rounded up to 1/16."""
+
+_TOP = 1e300
 
 SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
@@ -32,6 +35,8 @@ def grid_value(steps: int) -> float:
 
 def grid_steps(value: float) -> int:
     """The least k with value <= grid_value(k)."""
+    if value > _TOP:
+        raise InvalidSetting(f"a norm of {value:g} is beyond the grid of budgets, which ends at {_TOP:g}")
     steps = max(0, math.ceil(math.log(value / GRID_BASE) / math.log(GRID_RATIO)) - 1) if value > 0 else 0
     while grid_value(steps) < value:
         steps += 1
@@ -48,10 +53,14 @@ class _Item:
 
 
 def round_up(norms: Norms, *, tie: bool = True) -> Norms:
-    """Every budget on its grid. Tied, a kind has one budget for all blocks and heads: the largest."""
+    """Every budget on its grid. Tied, a kind has one budget for all blocks and heads: the largest.
+
+    A kind of which some blocks are left to the knob C stays untied: its largest budget is not known to hold for them.
+    """
     budgets: dict[str, Budget] = {}
     for key, budget in norms.budgets.items():
-        name = key.partition("[")[0] if tie else key
+        kind = key.partition("[")[0]
+        name = kind if tie and (norms.C is None or kind in norms.budgets) else key
         budgets[name] = _largest(budgets[name], budget) if name in budgets else budget
     rounded = {key: _rounded(budget) for key, budget in budgets.items()}
     knob = None if norms.C is None else grid_value(grid_steps(norms.C))
@@ -100,7 +109,10 @@ def _budget_items(key: str, budget: Budget) -> Iterator[_Item]:
     if budget.rank is not None:
         yield _Item(key, "rank", budget.rank)
     if budget.schatten is not None:
-        yield _Item(key, "schatten", _steps_of(budget.schatten[1], f"{key}.schatten"))
+        p, total = budget.schatten
+        if p not in SCHATTEN_POWERS:
+            raise CertificateError(f"{key}: the Schatten power {p} is not among those fixed in advance")
+        yield _Item(key, "schatten", _steps_of(total, f"{key}.schatten"))
     if budget.distance is not None:
         yield from _budget_items(f"{key}.distance", budget.distance)
 
@@ -112,15 +124,12 @@ def _steps_of(value: float, where: str) -> int:
     return steps
 
 
-def _powers(norms: Norms) -> int:
-    return sum(budget.schatten is not None for budget in norms.budgets.values())
-
-
 def norms_cost(ns: NumberSystem, norms: Norms) -> Number:
-    """What budgets on their grids add to log(1/delta)."""
-    steps = [item.steps for item in _items(norms)]
-    cost = union_cost(ns, steps, [False] * len(steps))
-    return cost + _powers(norms) * ns.log(ns.number(len(SCHATTEN_POWERS)))
+    """What budgets on their grids, and the powers chosen for them, add to log(1/delta)."""
+    items = list(_items(norms))
+    steps = [item.steps for item in items]
+    powers = sum(item.field == "schatten" for item in items)
+    return union_cost(ns, steps, [False] * len(steps)) + powers * ns.log(ns.number(len(SCHATTEN_POWERS)))
 
 
 def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
@@ -137,15 +146,35 @@ def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
         if norms.measured:
             raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
         return ns.number(0)
-    measured = Norms.from_json(certificate.measured)
-    for key, budget in measured.budgets.items():
-        name = key if key in norms.budgets else key.partition("[")[0]
-        if name not in norms.budgets:
-            raise CertificateError(f"the measured budget of {key} is not among the certificate's")
-        _check_above(key, norms.budgets[name], budget)
+    try:
+        measured = Norms.from_json(certificate.measured)
+    except InvalidSetting as error:
+        raise CertificateError(f"the record of what was measured is not valid: {error}") from None
+    for key in {**measured.budgets, **norms.budgets}:  # every place where either changes
+        value = _budget_at(measured, key)
+        if value is None and any(_within(other, key) for other in measured.budgets):
+            continue  # tied: measured block by block, or head by head
+        limit = _budget_at(norms, key)
+        if limit is None or value is None:
+            raise CertificateError(f"{key} has a budget and no measurement, or a measurement and no budget")
+        _check_above(key, limit, value)
     if norms.C is not None and (measured.C is None or measured.C > norms.C):
         raise CertificateError(f"the knob C = {norms.C} is below the measured {measured.C}")
     return norms_cost(ns, norms)
+
+
+def _within(key: str, whole: str) -> bool:
+    """Whether a key is for a part of what another is for."""
+    part = place_of(key)
+    return all(b is None or a == b for a, b in zip(part, place_of(whole), strict=True))
+
+
+def _budget_at(norms: Norms, key: str) -> Budget | None:
+    """The budget that counts for a matrix, if there is one."""
+    try:
+        return norms.find(*place_of(key))
+    except InvalidSetting:
+        return None
 
 
 def _check_above(key: str, rounded: Budget, measured: Budget) -> None:

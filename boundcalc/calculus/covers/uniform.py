@@ -21,6 +21,9 @@ from boundcalc.numbers import FLOAT, Number, NumberSystem
 from boundcalc.sources import SAKAI2026, TRAUGER2024, TRUONG2024
 from boundcalc.statement import Statement
 
+_MOST_FACTORS = 10**5
+"""The volume of a spectral ball is a product of as many factors as its smaller side."""
+
 
 class Maurey(CoverLemma):
     """T3."""
@@ -141,6 +144,12 @@ class ColumnBody(RandomCover):
         "prod_{i<=k} Gamma((i+1)/2)/Gamma((d+i+1)/2). Compare volumes as in T4, or draw centres as in T4r.",
     )
     _norm = "21"
+
+    def applies(self, target: Target) -> Refusal | None:
+        least = min(target.d, target.k)
+        if isinstance(least, int) and least > _MOST_FACTORS:
+            return Refusal(self.name, f"{target.d} x {target.k}", f"a side of at most {_MOST_FACTORS}")
+        return super().applies(target)
 
     def norm(self, target: Target) -> Number:
         return target.norms.two_one
