@@ -42,7 +42,7 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format.")
 @click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound printed.")
 @click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
-@click.option("--explain", is_flag=True, help="Show the proof of each bound, with its numbers.")
+@click.option("--explain", is_flag=True, help="Show the proofs, with their numbers: of the best, or of every --bound.")
 @click.option("--solve/--no-solve", default=None, help="Look for the smallest m (table format: yes, unless slow).")
 @click.option("--sweep", "axes", multiple=True, metavar="AXIS", help="Vary one value (repeatable: a grid).")
 @click.pass_context
@@ -63,13 +63,20 @@ def command(
     """
     question = take_setting(options)
     if axes:
-        for name, given in (("--certificate", certificate), ("--certificate-risk", certificate_risk), ("--explain", explain)):
+        for name, given in (
+            ("--certificate", certificate),
+            ("--certificate-risk", certificate_risk),
+            ("--explain", explain),
+        ):
             if given:
                 raise InvalidSetting(f"{name} is about one setting: leave out --sweep, or {name}")
-        from boundcalc.cli.sweeping import run
+        from boundcalc.cli.sweeping import sweep
 
-        run(question, axes, bounds, form)
+        if not sweep(question, axes, bounds, form):
+            context.exit(FAILURE)
         return
+    if explain and form != "table":
+        raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
     from boundcalc.cli.report import ask
 
     report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False)
@@ -80,7 +87,7 @@ def command(
     if explain:
         from boundcalc.cli.tree import show_proofs
 
-        show_proofs(report)
+        show_proofs(report, all_bounds=bool(bounds))
     if report.best is None:
         context.exit(FAILURE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,11 @@ from boundcalc.cli.report import HEADINGS, Report, Row, cells, described, notes
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from boundcalc.cli.setting import Question
+
+_LINE = 100
+"""Characters of a line of text, where there is no terminal that says otherwise."""
 
 RESULT_COLUMNS = (
     *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "strategy", "risk_strategy"),
@@ -31,7 +36,7 @@ def console(**options: Any) -> Console:
 
     found = Console(markup=False, highlight=False, emoji=False, soft_wrap=False, **options)
     if not found.is_terminal:
-        found.width = 200
+        found.width = max(120, found.width)
     return found
 
 
@@ -41,8 +46,8 @@ def _table(report: Report) -> None:
     from rich.text import Text
 
     out = console()
-    for line in setting_lines(report):
-        out.print(Text(line), soft_wrap=True)
+    for line in setting_lines(report.question):
+        out.print(Text(line))
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     for heading in HEADINGS:
         table.add_column(heading, no_wrap=heading in ("bound", "gap <=", "risk <="), overflow="fold")
@@ -60,20 +65,31 @@ def _table(report: Report) -> None:
         out.print(Text(line))
 
 
-def setting_lines(report: Report) -> list[str]:
-    """The setting, with a star at what was assumed."""
-    found = described(report.question)
-    names = [name for name, _, _ in found]
-    sample = names.index("m")
-    norms = next(i for i, name in enumerate(names) if name in ("C", "norm budgets"))
+def setting_lines(question: Question, without: Sequence[str] = ()) -> list[str]:
+    """The setting, with a star at what was assumed; `without` some values (those of a sweep)."""
+    found = described(question)
+    fields = [item.field for item in found]
+    sample = fields.index("n_train")
+    norms = next(i for i, field in enumerate(fields) if field in ("C", "budgets"))
     parts = {"Setting": found[:norms], "Norms": found[norms:sample], "Sample": found[sample:]}
-    lines = [
-        f"{title:8} {', '.join(f'{name} {value}' + '*' * assumed for name, value, assumed in part)}"
-        for title, part in parts.items()
-    ]
-    if any(assumed for _, _, assumed in found):
+    lines: list[str] = []
+    for title, part in parts.items():
+        items = [f"{item.label} {item.value}" + "*" * item.assumed for item in part if item.field not in without]
+        lines += _wrapped(f"{title:8} ", items)
+    if any(item.assumed for item in found):
         lines.append("         * assumed: give it to change it")
     return [*lines, ""]
+
+
+def _wrapped(title: str, items: Sequence[str]) -> list[str]:
+    """Items after a title, on lines of readable length that align."""
+    lines = [title]
+    for i, item in enumerate(items):
+        piece = item + ("," if i + 1 < len(items) else "")
+        if len(lines[-1]) + len(piece) > _LINE and lines[-1].strip():
+            lines.append(" " * len(title))
+        lines[-1] += piece + " "
+    return [line.rstrip() for line in lines]
 
 
 def _json(report: Report) -> None:
@@ -117,7 +133,7 @@ def _markdown(report: Report) -> None:
     def line(texts: Iterable[str]) -> str:
         return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
-    click.echo("\n".join(f"{text}  " for text in setting_lines(report)[:-1]).replace("*", "\\*") + "\n")
+    click.echo("\n".join(f"{text}  " for text in setting_lines(report.question)[:-1]).replace("*", "\\*") + "\n")
     click.echo(line(HEADINGS))
     click.echo("|" + " --- |" * len(HEADINGS))
     for row in report.rows:
@@ -128,7 +144,7 @@ def _markdown(report: Report) -> None:
 def _latex(report: Report) -> None:
     body = [" & ".join(_latex_cell(text) for text in _padded(row)) + r" \\" for row in report.rows]
     head = " & ".join(_latex_cell(text) for text in HEADINGS) + r" \\"
-    comments = [f"% {line}" for line in [*setting_lines(report)[:-1], *notes(report)]]
+    comments = [f"% {line}" for line in [*setting_lines(report.question)[:-1], *notes(report)]]
     lines = [*comments, r"\begin{tabular}{" + "l" * len(HEADINGS) + "}", r"\toprule", head, r"\midrule"]
     click.echo("\n".join([*lines, *body, r"\bottomrule", r"\end{tabular}", "% needs \\usepackage{booktabs}"]))
 

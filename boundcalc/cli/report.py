@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.cli.values import short, upper
@@ -20,8 +19,7 @@ _PATIENCE = 2.0
 """Seconds of evaluation above which the smallest m is only looked for when asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One bound and how it grows."""
 
     value: BoundValue
@@ -36,8 +34,7 @@ class Row:
         return {**self.value.to_json(), "growth": found}
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(NamedTuple):
     """The smallest m for one quantity, or why there is none."""
 
     quantity: str
@@ -50,8 +47,7 @@ class Needed:
         return {"target": TARGET, "bound": self.bound, "m": self.m, "reason": self.why_not or None}
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """The answer to one question."""
 
     question: Question
@@ -68,7 +64,7 @@ class Report:
         """The document of the schema."""
         out: dict[str, Any] = {
             "setting": full_json(self.question.setting),
-            "assumed": [name for name, _, assumed in described(self.question) if assumed],
+            "assumed": [item.field for item in described(self.question) if item.assumed],
             "results": [row.to_json() for row in self.rows],
         }
         if self.needed:
@@ -87,8 +83,10 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None) -> Rep
         return report
     if solve is None and time.monotonic() - started > _PATIENCE:
         why = "not looked for, as one evaluation takes long: --solve does"
-        return replace(report, needed=tuple(Needed(quantity, best.name, None, why) for quantity in ("gap", "risk")))
-    return replace(report, needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk")))
+        return report._replace(needed=tuple(Needed(quantity, best.name, None, why) for quantity in ("gap", "risk")))
+    return report._replace(
+        needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk"))
+    )
 
 
 def _growths(value: BoundValue) -> dict[str, Growth | None]:
@@ -101,7 +99,9 @@ def _need(setting: Setting, bound: str, quantity: Any, desk: Desk) -> Needed:
     from boundcalc.engine.solve import solve
 
     try:
-        return Needed(quantity, bound, round(solve(setting, "m", TARGET, bound=bound, quantity=quantity, desk=desk).value))
+        return Needed(
+            quantity, bound, round(solve(setting, "m", TARGET, bound=bound, quantity=quantity, desk=desk).value)
+        )
     except NoSolution as error:
         return Needed(quantity, bound, None, str(error))
 
@@ -125,8 +125,14 @@ _WHEN_SET = ("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "g
 _WHEN_SET_TOO = ("d_patch", "positions", "position_radius", "embedding_norm", "pooler", "variance_floor", "classes")
 _SAMPLE = ("n_train", "delta", "margin", "train_error", "lipschitz")
 
-Described = tuple[str, str, bool]
-"""(name, value, whether it was assumed)."""
+
+class Described(NamedTuple):
+    """A value of the setting as it is shown."""
+
+    field: str
+    label: str
+    value: str
+    assumed: bool
 
 
 def described(question: Question) -> list[Described]:
@@ -135,26 +141,33 @@ def described(question: Question) -> list[Described]:
     architecture = setting.architecture
     out: list[Described] = []
     if architecture.layers is not None:
-        out.append(("layers", f"{len(architecture.layers)} listed", False))
+        out.append(Described("layers", "layers", f"{len(architecture.layers)} listed", False))
         names: tuple[str, ...] = ("seq_len", "input_radius", "classes")
     else:
-        out.append(("style", architecture.style, question.assumed("style") and question.assumed("preset")))
+        assumed = question.assumed("style") and question.assumed("preset")
+        out.append(Described("style", "style", architecture.style, assumed))
         names = (*_ALWAYS, *(name for name in (*_WHEN_SET, *_WHEN_SET_TOO) if _is_set(question, name)))
         if architecture.normalisation in ("layernorm", "rmsnorm"):
             names = (*names, "eps")
+        if architecture.vocabulary:
+            names = tuple(name for name in names if name != "input_radius")
     for name in names:
-        out.append((_SYMBOLS.get(name, name), _value(_field(setting, name)), question.assumed(name)))
+        out.append(_describe(question, name, _field(setting, name)))
     if setting.norms.C is not None:
-        out.append(("C", short(setting.norms.C), question.assumed("C")))
+        out.append(_describe(question, "C", setting.norms.C))
     if setting.norms.budgets:
         count = len(setting.norms.budgets)
         measured = ", measured" if setting.norms.measured else ""
-        out.append(("norm budgets", f"{count} given{measured}", False))
+        out.append(Described("budgets", "norm budgets", f"{count} given{measured}", False))
     for name in _SAMPLE:
         value = getattr(setting.sample, name)
         if value is not None:
-            out.append((_SYMBOLS.get(name, name), _value(value), question.assumed(name)))
+            out.append(_describe(question, name, value))
     return out
+
+
+def _describe(question: Question, name: str, value: Any) -> Described:
+    return Described(name, _SYMBOLS.get(name, name), _value(value), question.assumed(name))
 
 
 def _field(setting: Setting, name: str) -> Any:
@@ -232,7 +245,11 @@ def notes(report: Report) -> list[str]:
 
 
 def _need_line(needed: Needed, train_error: float, assumed: str) -> str:
-    at = f" (train error {train_error:g}{assumed.replace('(', '').replace(')', '')})" if needed.quantity == "risk" else ""
+    at = (
+        f" (train error {train_error:g}{assumed.replace('(', '').replace(')', '')})"
+        if needed.quantity == "risk"
+        else ""
+    )
     if needed.m is None:
         return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not}."
     return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {short(needed.m)}, by {needed.bound!r}."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -20,8 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option: the field it sets, how it is typed, its type and help."""
 
     field: str
@@ -75,7 +74,7 @@ OPTIONS: tuple[Option, ...] = (
 
 _SAMPLE = {f.name for f in fields(Sample)}
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
-_WITH_LAYERS = {"seq_len", "input_radius", "classes", "n_train", "C", *_SAMPLE}
+WITH_LAYERS = {"seq_len", "input_radius", "classes", "n_train", "C", *_SAMPLE}
 """What may still be changed when a setting lists its layers one by one."""
 
 
@@ -94,7 +93,9 @@ def setting_options(command: Command) -> Command:
     """All options that describe a setting."""
     known = defaults()
     options = [
-        click.option("--preset", help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.", show_default="edelman2022"),
+        click.option(
+            "--preset", help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.", show_default="edelman2022"
+        ),
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
         click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
     ]
@@ -114,8 +115,7 @@ def setting_options(command: Command) -> Command:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A setting, and where its values are from: "given", "preset", "file", or else assumed."""
 
     setting: Setting
@@ -146,24 +146,25 @@ def take_setting(options: dict[str, Any]) -> Question:
         start = replace(start, norms=norms)
         origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
-        useless = [name for name in given if name not in _WITH_LAYERS]
+        useless = [name for name in given if name not in WITH_LAYERS]
         if useless:
             raise InvalidSetting(
-                f"the setting lists its layers one by one, so {_typed(useless[0])} would change nothing: change the layers"
+                f"the setting lists its layers one by one, so {_typed(useless[0])} would change nothing: "
+                "change the layers"
             )
     origin |= dict.fromkeys(given, "given")
-    return Question(start.but(**_with_normaliser(start, given)), origin)
+    return Question(changed(start, given), origin)
 
 
-def _with_normaliser(start: Setting, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given fields, those of the normaliser gathered into one."""
+def changed(start: Setting, given: Mapping[str, Any]) -> Setting:
+    """A setting with the values of some options."""
     changes = {_NORMALISER[name]: value for name, value in given.items() if name in _NORMALISER}
     rest = {name: value for name, value in given.items() if name not in _NORMALISER}
-    if not changes:
-        return rest
-    if changes.get("name", "custom") != "custom":
-        changes = {"c": None, "mu": None} | changes
-    return rest | {"normaliser": replace(start.architecture.normaliser, **changes)}
+    if changes:
+        if changes.get("name", "custom") != "custom":
+            changes = {"c": None, "mu": None} | changes
+        rest["normaliser"] = replace(start.architecture.normaliser, **changes)
+    return start.but(**rest)
 
 
 def _typed(field: str) -> str:
@@ -171,6 +172,8 @@ def _typed(field: str) -> str:
 
 
 def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
+    if not isinstance(raw, Mapping):  # a JSON string that holds JSON
+        return {}
     named = [*raw.get("architecture", {}), *raw.get("sample", {})]
     named += [f"normaliser_{key}" for key in raw.get("architecture", {}).get("normaliser", {})]
     if "norms" in raw:
@@ -191,7 +194,9 @@ def read_json(path: Path, what: str) -> Any:
 def full_json(setting: Setting) -> dict[str, Any]:
     """The setting with every default spelt out; `Setting.from_json` reads it back."""
     sparse = setting.to_json()
-    architecture = {f.name: getattr(setting.architecture, f.name) for f in fields(Architecture)} | sparse["architecture"]
+    architecture = {f.name: getattr(setting.architecture, f.name) for f in fields(Architecture)} | sparse[
+        "architecture"
+    ]
     normaliser = setting.architecture.normaliser
     architecture["normaliser"] = {f.name: getattr(normaliser, f.name) for f in fields(normaliser)}
     if architecture["layers"] is None:

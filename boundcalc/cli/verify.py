@@ -62,9 +62,8 @@ def command(file: Path, form: str) -> None:
         return
     at = f" at margin training error {sample.train_error:g}" if certificate.quantity == "risk" else ""
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
-    click.echo(
-        f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, with probability at least {1 - sample.delta:g}"
-    )
+    sure = f"with probability at least {1 - sample.delta:g}"
+    click.echo(f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}")
     architecture = certificate.setting.architecture
     layers = "listed layers" if architecture.layers is not None else f"{architecture.style}, depth {architecture.depth}"
     click.echo(

@@ -1,0 +1,99 @@
+"""`boundcalc explain`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from boundcalc.cli.catalogue import GROUPS, STRATEGY_TITLES, entries
+from boundcalc.cli.lazy import near
+
+if TYPE_CHECKING:
+    from boundcalc.statement import Statement
+
+
+def _names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [entry.name for group in GROUPS for entry in entries(group) if entry.name.startswith(incomplete)]
+
+
+@click.command(
+    name="explain",
+    short_help="A statement: formula, conditions, proof, constants, source.",
+    epilog="""\b
+Examples:
+  boundcalc explain T2
+  boundcalc explain G1
+  boundcalc explain trauger
+  boundcalc explain T2 --format json""",
+)
+@click.argument("name", shell_complete=_names)
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(name: str, form: str) -> None:
+    """A statement of the calculus in full; also policies, presets and strategies."""
+    from boundcalc.calculus.statements import STATEMENTS
+
+    known = [entry.name for group in GROUPS for entry in entries(group)]
+    match = next((other for other in known if other.lower() == name.lower()), None)
+    if match is None:
+        raise click.UsageError(near(f"nothing is called {name!r}", name, known))
+    parts = _statement(STATEMENTS[match]) if match in STATEMENTS else _other(match)
+    if form == "json":
+        import json
+
+        click.echo(json.dumps({"name": match, **{title.lower(): text for title, text in parts}}, indent=1))
+        return
+    _show(match, parts)
+
+
+def _statement(statement: Statement) -> list[tuple[str, str]]:
+    parts = [
+        ("Title", statement.title),
+        ("Statement", statement.formula),
+        ("Conditions", statement.conditions),
+        ("Proof", statement.proof),
+        ("Constants", statement.constants),
+        ("Source", str(statement.source)),
+    ]
+    return [(title, text) for title, text in parts if text]
+
+
+def _other(name: str) -> list[tuple[str, str]]:
+    from boundcalc.calculus.statements import STRATEGY_USES
+    from boundcalc.certificate import STRATEGIES
+    from boundcalc.setting import PRESETS, preset
+    from boundcalc.theorems import POLICIES
+
+    if name in POLICIES:
+        policy = POLICIES[name]
+        return [
+            ("Title", policy.title),
+            ("Covers", " ".join(sorted(policy.lemmas)) + ", and T8, T9, T10 for offsets, gains and tables"),
+            ("Search", policy.form),
+            ("Use", f"boundcalc eval --bound {name}"),
+        ]
+    if name in PRESETS:
+        made = preset(name)
+        fields = ", ".join(f"{field} {value}" for field, value in made.to_json().items()) or "the default architecture"
+        blocks = f"{made.depth} blocks, style {made.style}"
+        return [("Title", blocks), ("Differs in", fields), ("Use", f"boundcalc eval --preset {name}")]
+    return [
+        ("Title", STRATEGY_TITLES.get(name, "")),
+        ("Bounds", STRATEGIES[name]),
+        ("Rests on", " ".join(STRATEGY_USES.get(name, ()))),
+    ]
+
+
+def _show(name: str, parts: list[tuple[str, str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from boundcalc.cli.formats import console
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(max_width=100)
+    table.add_row(Text(name, style="bold"), "")
+    for title, text in parts:
+        table.add_row(Text(title), Text(text))
+    console().print(table)

@@ -1,0 +1,57 @@
+"""`boundcalc list`."""
+
+from __future__ import annotations
+
+import click
+
+from boundcalc.cli.catalogue import GROUPS, Entry, entries
+
+_LAST = {
+    "theorems": "source",
+    "lemmas": "source",
+    "policies": "covers it may use",
+    "presets": "sizes",
+    "strategies": "rests on",
+}
+
+
+@click.command(
+    name="list",
+    short_help="What can be asked for by name, with sources.",
+    epilog="""\b
+Examples:
+  boundcalc list
+  boundcalc list lemmas
+  boundcalc list policies --format json""",
+)
+@click.argument("group", type=click.Choice(GROUPS), required=False)
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(group: str | None, form: str) -> None:
+    """Theorems, lemmas, policies, presets and strategies, with their sources."""
+    found = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
+    if form == "json":
+        import json
+
+        click.echo(json.dumps([entry._asdict() for entry in found], indent=1))
+        return
+    _tables(found)
+
+
+def _tables(found: list[Entry]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from boundcalc.cli.formats import console
+
+    out = console()
+    for group in dict.fromkeys(entry.group for entry in found):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+        for heading in (group, "", _LAST[group]):
+            table.add_column(heading, no_wrap=heading == group)
+        for entry in found:
+            if entry.group == group:
+                table.add_row(*map(Text, entry[1:]))
+        out.print(table)
+        out.print()
+    out.print(Text("boundcalc explain NAME says more about each."))

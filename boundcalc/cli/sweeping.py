@@ -1,0 +1,142 @@
+"""`boundcalc eval --sweep`: a grid of settings, written as it is computed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from boundcalc.cli.axes import parse_axes
+from boundcalc.cli.formats import console, write_csv
+from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
+from boundcalc.cli.values import short, upper
+from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
+from boundcalc.errors import InvalidSetting
+from boundcalc.setting import Setting
+from boundcalc.setting.validate import choice
+from boundcalc.theorems import POLICIES
+
+MOST_ROWS = 1000
+"""A table that is meant to be read has no more rows than this."""
+_PATIENCE = 1.0
+"""Seconds after which a progress bar appears."""
+
+Rows = Iterator[dict[str, Any]]
+
+
+def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form: str) -> bool:
+    """Computes and writes the grid; whether any point has a bound."""
+    axes = parse_axes(texts)
+    names = [choice("bound", name, POLICIES) for name in bounds] or ["best"]
+    if form in ("markdown", "latex"):
+        raise InvalidSetting(f"sweeps are written as table, csv or json, not {form}")
+    if question.setting.architecture.layers is not None:
+        for name, (option, _) in axes.items():
+            if option.field not in WITH_LAYERS:
+                raise InvalidSetting(f"the setting lists its layers one by one: sweeping {name} would change nothing")
+    grid = {option.field: values for option, values in axes.values()}
+
+    def make(point: dict[str, Any]) -> Setting:
+        return changed(question.setting, point)
+
+    total = checked_size(make, grid)
+    if form == "table" and total * len(names) > MOST_ROWS:
+        raise InvalidSetting(f"a table of {total * len(names)} rows is no reading: add --format csv (or json)")
+    typed = {option.field: name for name, (option, _) in axes.items()}
+    found = False
+
+    def rows() -> Rows:
+        nonlocal found
+        for point, results in _watched(run(make, grid, names), total):
+            shown = {typed[field]: value for field, value in point.items()}
+            for result in results:
+                found = found or result["refusal"] is None
+                yield shown | result
+
+    if form == "csv":
+        write_csv((*axes, *RESULT_COLUMNS), rows())
+    elif form == "json":
+        _json(question, axes, rows())
+    else:
+        _table(question, typed, rows(), several=len(names) > 1)
+    return found
+
+
+def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
+    """The points, with a progress bar on stderr once they take long, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield from points
+        return
+    started = time.monotonic()
+    done = 0
+    for point in points:
+        yield point
+        done += 1
+        if time.monotonic() - started > _PATIENCE:
+            break
+    if done == total:
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task("sweep", total=total, completed=done)
+        for point in points:
+            yield point
+            bar.advance(task)
+
+
+def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows: Rows) -> None:
+    """Written row by row, so that memory does not grow with the grid."""
+    head = {"setting": full_json(question.setting), "axes": {name: values for name, (_, values) in axes.items()}}
+    sys.stdout.write(json.dumps(head)[:-1] + ', "results": [')
+    for i, row in enumerate(rows):
+        dominant = row.pop("dominant")
+        share = row.pop("dominant_share")
+        row["dominant"] = None if dominant is None else {"piece": dominant, "share": share}
+        point = {name: row.pop(name) for name in axes}
+        if row["refusal"] is None:
+            del row["refusal"]
+        sys.stdout.write((",\n" if i else "\n") + json.dumps({"at": point, **row}))
+    sys.stdout.write("\n]}\n")
+
+
+def _table(question: Question, typed: Mapping[str, str], rows: Rows, *, several: bool) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from boundcalc.cli.formats import setting_lines
+
+    axes, fields = list(typed.values()), list(typed)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    for name in axes:
+        table.add_column(name, justify="right")
+    for name in (*(("bound",) if several else ()), "gap <=", "risk <=", "strategy", "dominated by"):
+        table.add_column(name)
+    for row in rows:
+        start = [_shown(row[name]) for name in axes] + ([row["name"]] if several else [])
+        if row["refusal"] is not None:
+            table.add_row(*start, "refused", "", "", row["refusal"], style="dim")
+            continue
+        dominant = "" if row["dominant"] is None else f"{row['dominant']} {row['dominant_share']:.0%}"
+        mark = "~" if row["kind"] == "proxy" else ""
+        amounts = [mark + _amount(row[f"log10_{quantity}"]) for quantity in ("gap", "risk")]
+        table.add_row(*start, *amounts, row["strategy"], dominant, style="dim" if row["vacuous"] else None)
+    out = console()
+    for line in setting_lines(question, without=fields):
+        out.print(Text(line))
+    out.print(table)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return short(value) if isinstance(value, int | float) else str(value)
+
+
+def _amount(log10: float) -> str:
+    return upper(log10) if log10 < -1e-9 else f"1 ({upper(log10)})" if math.isfinite(log10) else "1"

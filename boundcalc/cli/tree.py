@@ -1,0 +1,91 @@
+"""The proof of a bound as a tree with its numbers (`boundcalc eval --explain`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from boundcalc.cli.formats import console
+from boundcalc.cli.report import Report
+from boundcalc.cli.values import upper
+from boundcalc.engine.breakdown import Breakdown, LevelParts, Part, break_down
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from boundcalc.engine.evaluate import BoundValue
+    from boundcalc.numbers import LogFloat
+
+_LN10 = 2.302585092994046
+_MOST_PIECES = 12
+"""Pieces of a level that are shown; the rest are summed up."""
+
+
+def show_proofs(report: Report, *, all_bounds: bool) -> None:
+    """Print the proofs of the best bound, or of all that were asked for."""
+    from rich.text import Text
+
+    out = console()
+    best = report.best
+    for row in report.rows:
+        value = row.value
+        if value.refusal is not None or not (all_bounds or value is best):
+            continue
+        for tree in _trees(value):
+            out.print()
+            out.print(tree)
+    used = Text("boundcalc explain NAME shows a statement in full.")
+    out.print()
+    out.print(used)
+
+
+def _trees(value: BoundValue) -> list[Tree]:
+    trees = [_tree(value.name, break_down(value.certificate))]
+    if value.risk_certificate is not value.certificate:
+        trees.append(_tree(value.name, break_down(value.risk_certificate)))
+    return trees
+
+
+def _tree(name: str, parts: Breakdown) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    certificate = parts.certificate
+    tree = Tree(Text(f"{name}: {certificate.quantity} <= {_number(parts.value)} by {certificate.strategy}"))
+    how = tree.add(Text(parts.formula))
+    for term in parts.terms:
+        how.add(Text(f"{term.formula} = {_number(term.value)}" + (f"   [{term.statement}]" if term.statement else "")))
+    for j, level in enumerate(parts.levels, start=1):
+        branch = tree.add(Text(_level_line(j, len(parts.levels), level)))
+        for text in _piece_lines(level.parts):
+            branch.add(Text(text))
+    tree.add(Text("statements: " + " ".join(_counted(parts.statements))))
+    return tree
+
+
+def _level_line(j: int, count: int, level: LevelParts) -> str:
+    name = f"level {j}: " if count > 1 else ""
+    link = "" if level.link is None else f", link {_number(level.link)}"
+    return f"{name}scale {_number(level.scale)}, log N {_number(level.count)}{link}"
+
+
+def _piece_lines(parts: Sequence[Part]) -> list[str]:
+    shown = sorted(parts, key=lambda part: -part.share)[:_MOST_PIECES] if len(parts) > _MOST_PIECES + 1 else parts
+    width = max(len(part.key) for part in shown) if shown else 0
+    lines = [
+        f"{part.key:{width}}  {'/'.join(part.lemmas):5} eps {_number(part.eps):>10}  error {_number(part.error):>10}  "
+        f"log N {_number(part.count):>10}  {part.share:4.0%}"
+        for part in shown
+    ]
+    rest = len(parts) - len(shown)
+    if rest:
+        lines.append(f"and {rest} more pieces with {1 - sum(part.share for part in shown):.0%} of log N")
+    return lines
+
+
+def _counted(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _number(x: LogFloat) -> str:
+    return upper(x.log / _LN10) if x.sign else "0"
