@@ -25,7 +25,7 @@ def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Option, list[Any]]]:
         if not equals or not values:
             raise InvalidSetting(f"a sweep axis is NAME=VALUES with VALUES {_FORMS}; got {text!r}")
         if name not in _BY_NAME or _BY_NAME[name].field in ("normaliser_c", "normaliser_mu"):
-            raise InvalidSetting(near(f"no sweep axis {name!r}", name, list(_BY_NAME)))
+            raise InvalidSetting(_unknown(name))
         if name in axes:
             raise InvalidSetting(f"the sweep axis {name!r} is given twice: write its values in one --sweep")
         axes[name] = _BY_NAME[name], _values(name, _BY_NAME[name], values)
@@ -33,6 +33,15 @@ def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Option, list[Any]]]:
     if total > MOST_POINTS:
         raise InvalidSetting(f"a sweep may have 10^6 points, got {total}: take coarser or fewer axes")
     return axes
+
+
+def _unknown(name: str) -> str:
+    text = near(f"no sweep axis {name!r}", name, list(_BY_NAME))
+    return (
+        text
+        if "did you mean" in text
+        else f"no sweep axis {name!r}; axes are the options of a setting, such as T, m, C"
+    )
 
 
 def _values(name: str, option: Option, text: str) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -50,8 +49,8 @@ def command(
     context: click.Context,
     bounds: tuple[str, ...],
     form: str,
-    certificate: Path | None,
-    certificate_risk: Path | None,
+    certificate: str | None,
+    certificate_risk: str | None,
     explain: bool,
     solve: bool | None,
     axes: tuple[str, ...],
@@ -92,7 +91,7 @@ def command(
         context.exit(FAILURE)
 
 
-def _write_certificates(best: Any, certificate: Path | None, certificate_risk: Path | None) -> None:
+def _write_certificates(best: Any, certificate: str | None, certificate_risk: str | None) -> None:
     if certificate is None and certificate_risk is None:
         return
     if best is None:

@@ -65,7 +65,7 @@ def _table(report: Report) -> None:
         out.print(Text(line))
 
 
-def setting_lines(question: Question, without: Sequence[str] = ()) -> list[str]:
+def setting_lines(question: Question, without: Sequence[str] = (), *, width: int = _LINE) -> list[str]:
     """The setting, with a star at what was assumed; `without` some values (those of a sweep)."""
     found = described(question)
     fields = [item.field for item in found]
@@ -75,18 +75,18 @@ def setting_lines(question: Question, without: Sequence[str] = ()) -> list[str]:
     lines: list[str] = []
     for title, part in parts.items():
         items = [f"{item.label} {item.value}" + "*" * item.assumed for item in part if item.field not in without]
-        lines += _wrapped(f"{title:8} ", items)
+        lines += _wrapped(f"{title:8} ", items, width)
     if any(item.assumed for item in found):
         lines.append("         * assumed: give it to change it")
     return [*lines, ""]
 
 
-def _wrapped(title: str, items: Sequence[str]) -> list[str]:
+def _wrapped(title: str, items: Sequence[str], width: int) -> list[str]:
     """Items after a title, on lines of readable length that align."""
     lines = [title]
     for i, item in enumerate(items):
         piece = item + ("," if i + 1 < len(items) else "")
-        if len(lines[-1]) + len(piece) > _LINE and lines[-1].strip():
+        if len(lines[-1]) + len(piece) > width and lines[-1].strip():
             lines.append(" " * len(title))
         lines[-1] += piece + " "
     return [line.rstrip() for line in lines]
@@ -133,7 +133,8 @@ def _markdown(report: Report) -> None:
     def line(texts: Iterable[str]) -> str:
         return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
 
-    click.echo("\n".join(f"{text}  " for text in setting_lines(report.question)[:-1]).replace("*", "\\*") + "\n")
+    lines = setting_lines(report.question, width=10**6)[:-1]
+    click.echo("\n".join(f"- {' '.join(text.split())}" for text in lines).replace("*", "\\*") + "\n")
     click.echo(line(HEADINGS))
     click.echo("|" + " --- |" * len(HEADINGS))
     for row in report.rows:

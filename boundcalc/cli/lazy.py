@@ -67,13 +67,18 @@ class LazyGroup(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+_SHORT_LIST = 12
+
+
 def near(problem: str, got: str, known: Sequence[str]) -> str:
     """A problem with an unknown name, and the known name it may have been meant for."""
     from difflib import get_close_matches
 
     found = get_close_matches(got, known, n=1) or get_close_matches(got.lower(), [k.lower() for k in known], n=1)
     match = next((k for k in known if found and k.lower() == found[0].lower()), None)
-    return f"{problem}; did you mean {match!r}?" if match else f"{problem}; known: {', '.join(known)}"
+    if match:
+        return f"{problem}; did you mean {match!r}?"
+    return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc list"
 
 
 def _fail(error: BaseException) -> NoReturn:

@@ -76,7 +76,10 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None) -> Rep
     """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m."""
     started = time.monotonic()
     desk = Desk(question.setting)
-    rows = tuple(Row(value, _growths(value)) for value in compare(question.setting, bounds or None, desk=desk))
+    values = compare(question.setting, bounds or None, desk=desk)
+    grown = {id(value.by_gap): value for value in values}  # several policies may share one proof
+    growths = {key: _growths(value) for key, value in grown.items()}
+    rows = tuple(Row(value, growths[id(value.by_gap)]) for value in values)
     report = Report(question, rows)
     best = report.best
     if best is None or solve is False:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -17,7 +15,7 @@ from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 from boundcalc.setting.layers import ACTIVATIONS, NORMALISERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-FILE = click.Path(path_type=Path, dir_okay=False)
+FILE = click.Path(dir_okay=False)
 
 
 class Option(NamedTuple):
@@ -181,10 +179,13 @@ def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
     return dict.fromkeys(named, "file")
 
 
-def read_json(path: Path, what: str) -> Any:
+def read_json(path: str, what: str) -> Any:
     """The JSON of a file; a file that cannot be read is a failure, text that is no JSON wrong usage."""
+    import json
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
     except UnicodeDecodeError:
         raise InvalidSetting(f"{path} is no text: --{what} needs a JSON file") from None
     except (json.JSONDecodeError, RecursionError) as error:

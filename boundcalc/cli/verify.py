@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import click
 
@@ -25,7 +24,7 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
 )
 @click.argument("file", type=FILE)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
-def command(file: Path, form: str) -> None:
+def command(file: str, form: str) -> None:
     """Re-derive the value of a certificate, and hold its claim against it.
 
     Only the checker runs: every step is done again in interval arithmetic, from the setting up.
