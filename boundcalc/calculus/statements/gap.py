@@ -104,14 +104,17 @@ GAP = (
         "With probability at least 1 - delta, for every loss g of the class. phi = 2 with N_j on m samples; phi = "
         "1 + 1/alpha with N_j on (1 + alpha) m samples, any whole alpha >= 1; phi = 1 for uniform covers. A "
         "single uniform cover: 2e + sqrt((log N + log(1/delta))/(2m)). In one line, for log N(e) <= C_F/e^2 on 17 "
-        "m samples and k = (17/32) e sqrt(2 C_F/m): 2k(1.124 + log^+(1/(2k))) + sqrt(log(1/delta)/(2m)).",
+        "m samples and k = (17/32) e sqrt(2 C_F/m): "
+        f"2k({gap.CLOSED_OFFSET:g} + log^+(1/(2k))) + sqrt(log(1/delta)/(2m)).",
         "McDiarmid puts the supremum within sqrt(log(1/delta)/(2m)) of its mean. phi = 2: symmetrisation and G1. "
         "Uniform: in G1 put the law Q_j^k of sample k given C_1..C_j for S_j; E(P - P_m)p_J = -(1/m) sum_jk "
         "E(Q_j^k - Q_{j-1}^k)(p_J - p_{j-1}), Pinsker, and sum_k I(X_k; C_1..C_j) <= I(X_1..X_m; C_1..C_j) by "
         "independence. Ghosts: compare with the mean of alpha m further samples; split all (1+alpha)m into m "
         "blocks of 1+alpha, of which one each, uniformly, is for training; ghost mean - train mean = (1 + "
         "1/alpha)(mean of all - train mean), and given the blocks the uniform argument applies to the m "
-        "independent choices.",
+        "independent choices. One line: alpha = 16, e_j = u^{-j}/2, and the best u for J scales give 2k (J+1) "
+        "e^{(t+1)/(J+1) - 1} with t = log(1/(2k)); the least over J >= 0 is at most 2k(t + 4/e + 1 - 2 log 2), "
+        "with equality at t = 2 log 2 - 1.",
         "published with 2 R_m + 3 sqrt(log(2/delta)/(2m))",
         compute=_gap,
         applies=_falling,
