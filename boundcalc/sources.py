@@ -92,3 +92,20 @@ KOLTCHINSKII2002 = Source(
 LANGFORD2005 = Source(
     "langford2005", "John Langford", "Tutorial on practical prediction theory for classification", 2005, "JMLR 6"
 )
+SMALE2007 = Source(
+    "smale2007",
+    "Steve Smale, Ding-Xuan Zhou",
+    "Learning theory estimates via integral operators and their approximations",
+    2007,
+    "Constructive Approximation 26",
+)
+PINELIS1994 = Source(
+    "pinelis1994",
+    "Iosif Pinelis",
+    "Optimum bounds for the distributions of martingales in Banach spaces",
+    1994,
+    "Annals of Probability 22",
+)
+DIACONIS1980 = Source(
+    "diaconis1980", "Persi Diaconis, David Freedman", "Finite exchangeable sequences", 1980, "Annals of Probability 8"
+)

@@ -1,4 +1,4 @@
-"""Every statement of the calculus by name: T, L, S, A, G, P1, PUB and E; `STATEMENTS` is the registry.
+"""Every statement of the calculus by name: T, L, S, A, G, P1, PUB, E and X; `STATEMENTS` is the registry.
 
 What the library proves with does not import this: it is for readers (`boundcalc explain T2`, printed derivations) and
 for programs that want a statement's value by itself.
@@ -12,11 +12,12 @@ from boundcalc.calculus.statements.composition import COMPOSITION
 from boundcalc.calculus.statements.covers import COVERS
 from boundcalc.calculus.statements.gap import GAP
 from boundcalc.calculus.statements.general import GENERAL
+from boundcalc.calculus.statements.latent import LATENT
 from boundcalc.calculus.statements.layers import LAYERS, SCORES
 from boundcalc.calculus.statements.posthoc import POSTHOC
 from boundcalc.statement import Statement
 
-ALL: tuple[Statement, ...] = (*COVERS, *LAYERS, *SCORES, *COMPOSITION, *GAP, *POSTHOC, *GENERAL)
+ALL: tuple[Statement, ...] = (*COVERS, *LAYERS, *SCORES, *COMPOSITION, *GAP, *POSTHOC, *GENERAL, *LATENT)
 
 STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in ALL}
 """Every statement by name, in the order of docs/theory.md."""
