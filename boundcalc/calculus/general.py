@@ -3,14 +3,16 @@
 y = phi_out( sum_t Norm(Score(x_t, z))_t phi_in(x_t) ): phi_out is one fixed map; Score and phi_in range over classes
 whose log-counts are given as functions of a tolerance, written in any number system. `choose_share` looks for the best
 division of the error in floats; `log_count` evaluates the statement at any division, so in intervals it is a proof.
+`gap_bound` chains it (G1, G2), at scales that `choose_scales` looked for in the same way.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from boundcalc.calculus import gap
 from boundcalc.calculus.covers import CoverLemma
 from boundcalc.calculus.layers import Context, normaliser_constants
 from boundcalc.calculus.targets import Target
@@ -24,6 +26,7 @@ Cost = Callable[[NumberSystem, Number], Number]
 
 _GRID = 64
 _REFINE = 40
+_LEVELS = 40
 
 
 def fixed(ns: NumberSystem, eps: Number) -> Number:
@@ -52,7 +55,7 @@ def lemma_cost(
         points = here.points.count(samples)
         if not sharp:
             return lemma.closed(ns, y, here, ns.number(points))
-        params = lemma.params(math.log(float(y)), here, points)
+        params = lemma.params(float(ns.log(y)), here, points)
         return lemma.sharp(ns, y, here, ns.number(points), params)
 
     return cost
@@ -70,7 +73,7 @@ class GeneralAttention:
         bound_in: sup |phi_in|.
         c: l_inf -> l_1 constant of the normaliser.
         mu: largest l_1 mass of a row of weights, approximate scores included.
-        uniform: whether both covers serve every sample.
+        uniform: whether both covers serve every sample (empirical counts are those on the m samples).
     """
 
     score: Cost | None
@@ -162,7 +165,7 @@ def choose_share(attention: GeneralAttention, eps: float) -> float:
         return 1.0
 
     def cost(logit: float) -> LogFloat:
-        return LogFloat.of(log_count(LOG, attention, LogFloat.of(eps), _share(logit)))
+        return log_count(LOG, attention, LogFloat.of(eps), _share(logit))
 
     span = 30.0
     grid = [span * (2 * i / _GRID - 1) for i in range(_GRID + 1)]
@@ -180,3 +183,41 @@ def choose_share(attention: GeneralAttention, eps: float) -> float:
 def _share(logit: float) -> float:
     """A number strictly between 0 and 1."""
     return 1 / (1 + math.exp(-logit))
+
+
+def gap_bound(
+    ns: NumberSystem,
+    attention: GeneralAttention,
+    scales: Sequence[float],
+    loss_lipschitz: float,
+    log_inverse_delta: Number,
+    m: int,
+) -> Number:
+    """G1 and G2 on E: the gap of every [0, 1] loss of this Lipschitz constant, chained from e_0 = 1/2.
+
+    Scales are on the loss. Links count once for uniform covers, twice for empirical ones.
+    """
+    chain = [1 / 2, *scales]
+    if any(not 0 < fine < coarse for coarse, fine in zip(chain, scales, strict=False)):
+        raise ValueError(f"scales must fall from below 1/2 and stay above 0, got {list(scales)}")
+    counts = [
+        log_count(ns, attention, ns.number(e) / ns.number(loss_lipschitz), choose_share(attention, e / loss_lipschitz))
+        for e in scales
+    ]
+    ends = [ns.number(e) for e in chain]
+    links = gap.chain_sum(ns, ends, counts, ns.number(m))
+    factor = gap.chain_factor(ns, None, uniform=attention.uniform)
+    return gap.gap_chain(ns, ends[-1], links, factor, log_inverse_delta, ns.number(m))
+
+
+def choose_scales(attention: GeneralAttention, loss_lipschitz: float, m: int, ratio: float = 2.0) -> list[float]:
+    """How far down a geometric grid to chain, judged in logs; any falling scales are valid."""
+    best: list[float] = []
+    least: LogFloat | None = None
+    scales: list[float] = []
+    for level in range(1, _LEVELS + 1):
+        scales.append(0.5 * ratio**-level)
+        value = gap_bound(LOG, attention, scales, loss_lipschitz, LOG.number(1.0), m)
+        if least is None or value < least:
+            least, best = value, list(scales)
+    return best

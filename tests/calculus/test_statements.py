@@ -26,6 +26,8 @@ LETTERS = {
     "A": list("012345"),
     "G": ["0", "1", "2", "3", "4", "5", "7", "8"],
 }
+CALCULUS = [name for name in STATEMENTS if name[0] in "TLSAGPE"]
+"""The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""
 _REFERENCE = re.compile(r"\b[TLSAG]\d+[a-z]?\b")
 
 
@@ -63,7 +65,7 @@ def dangling(text: str) -> set[str]:
 def test_every_statement_is_there_once() -> None:
     names = [letter + number for letter, numbers in LETTERS.items() for number in numbers] + ["P1", "PUB", "E"]
     assert list(STATEMENTS) == [statement.name for statement in ALL]
-    assert sorted(STATEMENTS) == sorted(names)
+    assert sorted(CALCULUS) == sorted(names)
 
 
 @pytest.mark.parametrize("statement", ALL, ids=lambda s: s.name)
@@ -171,4 +173,4 @@ def test_hypotheses_are_asked_for() -> None:
 def test_every_value_is_compared_with_the_oracle() -> None:
     """E has its own tests (test_general.py)."""
     compared = set(LEMMAS) | set(test_layer_values.CHECKS) | set(test_composition_values.CHECKS) | {"E"}
-    assert compared == set(STATEMENTS)
+    assert compared == set(CALCULUS)
