@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from boundcalc.cli.setting import Question
 
-_LINE = 100
-"""Characters of a line of text, where there is no terminal that says otherwise."""
+_LINE, _WIDE = 100, 200
+"""Characters of a line of text, and room for a table where there is no terminal that says otherwise."""
 
 RESULT_COLUMNS = (
     *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "strategy", "risk_strategy"),
@@ -36,7 +36,7 @@ def console(**options: Any) -> Console:
 
     found = Console(markup=False, highlight=False, emoji=False, soft_wrap=False, **options)
     if not found.is_terminal:
-        found.width = max(120, found.width)
+        found.width = max(_WIDE, found.width)
     return found
 
 
@@ -48,6 +48,7 @@ def _table(report: Report) -> None:
     out = console()
     for line in setting_lines(report.question):
         out.print(Text(line))
+    across = min(out.width, _LINE + 20)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     for heading in HEADINGS:
         table.add_column(heading, no_wrap=heading in ("bound", "gap <=", "risk <="), overflow="fold")
@@ -62,7 +63,7 @@ def _table(report: Report) -> None:
             table.add_row(*texts, style="bold" if row.value is best else "dim" if texts[4] == "yes" else None)
     out.print(table)
     for line in [*refused, *notes(report)]:
-        out.print(Text(line))
+        out.print(Text(line), width=across)
 
 
 def setting_lines(question: Question, without: Sequence[str] = (), *, width: int = _LINE) -> list[str]:

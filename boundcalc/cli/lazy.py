@@ -84,7 +84,10 @@ def near(problem: str, got: str, known: Sequence[str]) -> str:
 def _fail(error: BaseException) -> NoReturn:
     """The line and the exit code of an error."""
     if isinstance(error, SystemExit):
-        raise error
+        silenced = isinstance(error.__context__, BrokenPipeError) or "PacifyFlush" in type(sys.stdout).__name__
+        if not silenced:  # by rich, or by click
+            raise error
+        sys.exit(BROKEN_PIPE)
     if isinstance(error, BrokenPipeError):
         _silence()
         sys.exit(BROKEN_PIPE)

@@ -166,6 +166,9 @@ def described(question: Question) -> list[Described]:
         value = getattr(setting.sample, name)
         if value is not None:
             out.append(_describe(question, name, value))
+    if setting.sample.measured:
+        seen = " and ".join(name.replace("_", " ") for name in setting.sample.measured)
+        out.append(Described("measured", "chosen after a look:", seen, False))
     return out
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
@@ -70,6 +70,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("lipschitz", "--lipschitz", NUMBER, "Lipschitz constant of another [0, 1] loss, instead of the ramp."),
 )
 
+MEASURED = ("margin", "train-error")
 _SAMPLE = {f.name for f in fields(Sample)}
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 WITH_LAYERS = {"seq_len", "input_radius", "classes", "n_train", "C", *_SAMPLE}
@@ -84,7 +85,9 @@ def defaults() -> dict[str, Any]:
 
 def _shown_default(option: Option, known: Mapping[str, Any]) -> str | None:
     value = known[option.field]
-    return None if value is None or isinstance(value, bool) else f"{value:g}" if value is not str(value) else value
+    if value is None or isinstance(value, bool):
+        return None
+    return value if isinstance(value, str) else short(value)
 
 
 def setting_options(command: Command) -> Command:
@@ -97,6 +100,12 @@ def setting_options(command: Command) -> Command:
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
         click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
     ]
+    seen = click.option(
+        "--measured",
+        type=click.Choice(MEASURED),
+        multiple=True,
+        help="Chosen after a look at the sample, so P1 is paid for it (repeatable).",
+    )
     for option in OPTIONS:
         options.append(
             click.option(
@@ -108,7 +117,7 @@ def setting_options(command: Command) -> Command:
                 show_default=_shown_default(option, known) or False,
             )
         )
-    for decorate in reversed(options):
+    for decorate in reversed([*options, seen]):
         command = decorate(command)
     return command
 
@@ -128,6 +137,9 @@ def take_setting(options: dict[str, Any]) -> Question:
     """Removes the setting's options from a command's and makes the setting."""
     given = {option.field: options.pop(option.field) for option in OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
+    measured = options.pop("measured")
+    if measured:
+        given["measured"] = tuple(name.replace("-", "_") for name in measured)
     preset, setting_file, norms_file = (options.pop(name) for name in ("preset", "setting_file", "norms_file"))
     if preset is not None and setting_file is not None:
         raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
@@ -173,7 +185,8 @@ def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(raw, Mapping):  # a JSON string that holds JSON
         return {}
     named = [*raw.get("architecture", {}), *raw.get("sample", {})]
-    named += [f"normaliser_{key}" for key in raw.get("architecture", {}).get("normaliser", {})]
+    inside = raw.get("architecture", {}).get("normaliser", {})
+    named += [field for field, key in _NORMALISER.items() if key in inside]
     if "norms" in raw:
         named += ["norms", "C"]
     return dict.fromkeys(named, "file")
@@ -203,4 +216,5 @@ def full_json(setting: Setting) -> dict[str, Any]:
     if architecture["layers"] is None:
         del architecture["layers"]
     sample = {f.name: getattr(setting.sample, f.name) for f in fields(Sample)}
+    sample["measured"] = list(setting.sample.measured)
     return {"architecture": architecture, "norms": sparse["norms"], "sample": sample}

@@ -1,0 +1,191 @@
+"""What `boundcalc eval` prints is what the library computes, with everything assumed marked."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from boundcalc import Setting, compare
+from boundcalc.cli.eval import command
+from boundcalc.cli.setting import OPTIONS, defaults
+from boundcalc.cli.values import short, upper
+from boundcalc.setting import Architecture, Sample
+from boundcalc.theorems import POLICIES
+
+from .conftest import Run, one_line, written
+
+
+def test_every_field_of_a_setting_has_an_option() -> None:
+    settable = {option.field for option in OPTIONS} | {"layers", "measured"}  # lists of layers come in files
+    assert {f.name for part in (Architecture, Sample) for f in fields(part)} <= settable
+
+
+def test_defaults_in_the_help_are_the_defaults() -> None:
+    known = defaults()
+    shown = {parameter.name: getattr(parameter, "show_default", None) for parameter in command.params}
+    assert shown["seq_len"] == str(Architecture().seq_len)
+    assert shown["delta"] == str(Sample().delta)
+    for option in OPTIONS:
+        if isinstance(shown[option.field], str):
+            value = known[option.field]
+            assert shown[option.field] == (value if isinstance(value, str) else short(value))
+
+
+def test_the_table_shows_what_compare_finds(run: Run) -> None:
+    outcome = run("eval", "--depth", "1", "--T", "128", "--no-solve")
+    assert outcome.exit_code == 0
+    rows = {line.split()[0]: line for line in outcome.stdout.splitlines() if line.strip()}
+    for value in compare(Setting.of(depth=1, seq_len=128)):
+        assert value.strategy in rows[value.name]
+        assert upper(value.log10) in rows[value.name]
+    assert set(POLICIES) <= set(rows)
+    assert len(outcome.stdout.splitlines()) <= 24  # one screen
+
+
+def test_assumed_values_are_marked_and_given_ones_are_not(run: Run) -> None:
+    text = run("eval", "--depth", "1", "--delta", "0.05", "--bound", "closed", "--no-solve").stdout
+    assert "depth 1," in text
+    assert "delta 0.05," in text
+    for assumed in ("style edelman*", "T 512*", "C 1*", "m 10^6*", "gamma 1*", "train error 0*"):
+        assert assumed in text
+    assert "at train error 0 (assumed)" in text
+    given = run("eval", "--bound", "closed", "--no-solve", "--train-error", "0").stdout
+    assert "train error 0*" not in given
+    assert "(assumed)" not in given
+
+
+def test_what_a_preset_says_is_not_assumed(run: Run) -> None:
+    text = run("eval", "--preset", "vit", "--depth", "1", "--bound", "parameters", "--no-solve").stdout
+    assert re.search(r"d 768,", text)
+    assert re.search(r"T 197,", text)
+    assert "delta 0.05*" in text
+
+
+def test_vacuous_bounds_are_capped_and_shown_uncapped(run: Run) -> None:
+    (row,) = json.loads(run("eval", "--bound", "published", "--format", "json").stdout)["results"]
+    assert row["gap"] == 1
+    assert row["vacuous"] is True
+    assert f"1 ({upper(row['log10_gap'])})" in run("eval", "--bound", "published", "--no-solve").stdout
+
+
+def test_values_beyond_floats_are_powers_of_ten(run: Run) -> None:
+    line = ("eval", "--depth", "300", "--C", "50", "--bound", "closed", "--no-solve")
+    outcome = run(*line)
+    assert outcome.exit_code == 0
+    assert re.search(r"1 \(10\^\d{3,}\.\d\)", outcome.stdout)
+    (row,) = json.loads(run(*line, "--format", "json").stdout)["results"]
+    assert row["log10_gap"] > 1000
+
+
+def test_the_smallest_m_is_enough_and_not_much_less_is(run: Run) -> None:
+    document = json.loads(run("eval", "--depth", "1", "--solve", "--format", "json").stdout)
+    for quantity, needed in document["smallest_m"].items():
+        assert needed["bound"] == "best"
+        for m, enough in ((needed["m"], True), (needed["m"] * 0.98 // 1, False)):
+            outcome = run("eval", "--depth", "1", "--m", f"{m:.0f}", "--bound", "best", "--format", "json")
+            assert (json.loads(outcome.stdout)["results"][0][quantity] <= 0.1) is enough
+
+
+def test_the_smallest_m_is_told_or_why_there_is_none(run: Run) -> None:
+    assert re.search(r"Smallest m with gap <= 0.1: \d", run("eval", "--depth", "1").stdout)
+    text = run("eval", "--depth", "60", "--C", "9", "--bound", "closed").stdout
+    assert "no m gives a gap of at most 0.1" in text
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A policy whose one lemma covers no matrix."""
+    monkeypatch.setitem(POLICIES, "parameters", replace(POLICIES["parameters"], lemmas=frozenset({"T1"})))
+    return "parameters"
+
+
+def test_refused_policies_are_rows_with_the_reason(run: Run, narrow: str) -> None:
+    outcome = run("eval", "--depth", "1", "--format", "json")
+    assert outcome.exit_code == 0
+    (refused,) = [row for row in json.loads(outcome.stdout)["results"] if "refusal" in row]
+    assert refused["name"] == narrow
+    assert refused["gap"] is None
+    assert "that none of T1 covers" in refused["refusal"]
+    text = run("eval", "--depth", "1", "--no-solve").stdout
+    assert f"{narrow} refused: policy" in text
+
+
+def test_nothing_but_refusals_is_a_failure(run: Run, tmp_path: Path, narrow: str) -> None:
+    outcome = run("eval", "--bound", narrow, "--depth", "1")
+    assert outcome.exit_code == 1
+    assert f"{narrow} refused:" in outcome.stdout
+    path = tmp_path / "none.json"
+    outcome = run("eval", "--bound", narrow, "--depth", "1", "--certificate", str(path))
+    assert outcome.exit_code == 1
+    assert "no certificate" in one_line(outcome)
+    assert not path.exists()
+
+
+def test_files_options_and_presets_agree(run: Run, tmp_path: Path) -> None:
+    line = ("--depth", "1", "--d", "32", "--heads", "2", "--activation", "gelu", "--causal", "--m", "10^5")
+    line += ("--normaliser", "sigmoid", "--temperature", "2", "--C", "1.5", "--gamma", "0.5", "--bound", "best")
+    first = json.loads(run("eval", *line, "--format", "json").stdout)
+    path = written(tmp_path / "setting.json", first["setting"])
+    second = json.loads(run("eval", "--setting", path, "--bound", "best", "--format", "json").stdout)
+    assert second["setting"] == first["setting"]
+    assert second["results"] == first["results"]
+    assert second["assumed"] == []
+    changed = json.loads(run("eval", "--setting", path, "--depth", "2", "--bound", "best", "--format", "json").stdout)
+    assert changed["setting"]["architecture"]["depth"] == 2
+    assert changed["setting"]["architecture"]["d"] == 32
+
+
+def test_norms_come_from_a_file(run: Run, tmp_path: Path) -> None:
+    path = written(tmp_path / "norms.json", {"C": 1, "budgets": {"W_V": {"op": 0.5, "21": 2}}})
+    document = json.loads(run("eval", "--norms", path, "--bound", "best", "--format", "json").stdout)
+    assert document["setting"]["norms"]["budgets"]["W_V"] == {"op": 0.5, "21": 2}
+    assert "C" not in document["assumed"]
+    measured = written(tmp_path / "measured.json", {"C": 1, "measured": True})
+    document = json.loads(run("eval", "--norms", measured, "--bound", "best", "--format", "json").stdout)
+    assert document["results"][0]["kind"] == "a_posteriori"
+
+
+def test_a_train_error_that_was_seen_is_paid_for(run: Run) -> None:
+    line = ("eval", "--train-error", "0.02", "--bound", "best", "--format", "json")
+    (chosen,) = json.loads(run(*line).stdout)["results"]
+    (seen,) = json.loads(run(*line, "--measured", "train-error").stdout)["results"]
+    assert (chosen["kind"], seen["kind"]) == ("bound", "a_posteriori")
+    assert seen["log10_risk"] > chosen["log10_risk"]
+    assert "chosen after a look: margin" in run("eval", "--measured", "margin", "--no-solve").stdout
+
+
+def test_custom_normalisers(run: Run) -> None:
+    line = ("eval", "--normaliser", "custom", "--normaliser-c", "1", "--normaliser-mu", "1", "--bound", "edelman")
+    custom = json.loads(run(*line, "--format", "json").stdout)["results"][0]
+    plain = json.loads(run("eval", "--bound", "edelman", "--format", "json").stdout)["results"][0]
+    assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)
+
+
+def test_explain_shows_the_steps_and_the_statements(run: Run) -> None:
+    text = run("eval", "--depth", "1", "--bound", "best", "--bound", "closed", "--explain", "--no-solve").stdout
+    assert "best: gap <=" in text
+    assert "best: risk <=" in text
+    assert "closed: gap <=" in text
+    assert re.search(r"W_QK\[0\]\s+T\w+\s+eps .* error .* log N .* \d+%", text)
+    assert re.search(r"statements: .*\bG2\b", text)
+    plain = run("eval", "--depth", "1", "--explain", "--no-solve").stdout
+    assert "closed: gap" not in plain  # without --bound, the best alone
+
+
+def test_proxies_carry_a_tilde(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from boundcalc.engine import evaluate
+
+    original = evaluate.Desk.__init__
+
+    def proxied(self: evaluate.Desk, setting: Setting) -> None:
+        original(self, setting)
+        self.kind = "proxy"
+
+    monkeypatch.setattr(evaluate.Desk, "__init__", proxied)
+    outcome = run("eval", "--bound", "edelman", "--no-solve")
+    assert re.search(r"edelman +proxy +~0\.\d+ +~0\.\d+", outcome.stdout)
+    assert "~ marks proxies" in outcome.stdout

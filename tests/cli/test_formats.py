@@ -1,0 +1,101 @@
+"""JSON is what its schema says; the other formats carry the same numbers."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from boundcalc import Setting
+from boundcalc.cli.formats import RESULT_COLUMNS
+
+from .conftest import Run
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "results.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def document(run: Run) -> dict[str, Any]:
+    outcome = run("eval", "--depth", "1", "--solve", "--format", "json")
+    assert outcome.exit_code == 0
+    return json.loads(outcome.stdout)
+
+
+def test_the_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_json_is_as_the_schema_says(document: dict[str, Any]) -> None:
+    VALIDATOR.validate(document)
+    assert Setting.from_json(document["setting"]) == Setting.of(depth=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--preset", "llama", "--depth", "1", "--m", "10^9", "--bound", "best"],
+        ["--depth", "400", "--C", "30", "--bound", "closed"],
+        ["--train-error", "0.05", "--classes", "10"],
+        ["--sweep", "heads=1,3", "--sweep", "m=1e4,1e6", "--bound", "closed"],
+    ],
+)
+def test_other_questions_have_the_same_schema(run: Run, words: list[str]) -> None:
+    outcome = run("eval", *words, "--format", "json")
+    assert outcome.exit_code == 0
+    VALIDATOR.validate(json.loads(outcome.stdout))
+
+
+def test_the_schema_refuses_broken_documents(document: dict[str, Any]) -> None:
+    """Negative control."""
+    for break_it in (
+        lambda d: d.pop("setting"),
+        lambda d: d["results"][0].pop("log10_risk"),
+        lambda d: d["results"][0].update(gap=1.5),
+        lambda d: d["results"][0].update(gap=None),
+        lambda d: d["results"][0].update(kind="guess"),
+        lambda d: d["results"][0].update(surprise=1),
+        lambda d: d["results"][0].update(refusal="no"),
+        lambda d: d["setting"]["sample"].update(delta=0),
+        lambda d: d["smallest_m"]["gap"].update(m=0.5),
+    ):
+        broken = copy.deepcopy(document)
+        break_it(broken)
+        assert not VALIDATOR.is_valid(broken)
+
+
+def test_csv_carries_the_same_numbers(run: Run, document: dict[str, Any]) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("eval", "--depth", "1", "--format", "csv").stdout)))
+    assert tuple(rows[0]) == RESULT_COLUMNS
+    for row, result in zip(rows, document["results"], strict=True):
+        assert row["name"] == result["name"]
+        assert float(row["log10_gap"]) == result["log10_gap"]
+        assert float(row["dominant_share"]) == result["dominant"]["share"]
+        assert row["growth_T"] == result["growth"]["T"]["text"]
+
+
+def test_markdown_is_a_table(run: Run, document: dict[str, Any]) -> None:
+    text = run("eval", "--depth", "1", "--format", "markdown").stdout
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + len(document["results"])
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+    assert r"style edelman\*" in text
+
+
+def test_latex_is_a_balanced_table(run: Run, document: dict[str, Any]) -> None:
+    text = run("eval", "--depth", "1", "--format", "latex").stdout
+    body = text[text.index(r"\midrule") : text.index(r"\bottomrule")].splitlines()[1:]
+    assert len(body) == len(document["results"])
+    for line in body:
+        assert line.endswith(r" \\")
+        assert len(re.findall(r"(?<!\\)&", line)) == 8
+        assert len(re.findall(r"(?<!\\)\$", line)) % 2 == 0
+        assert not re.search(r"(?<!\\)[%#_]", re.sub(r"\$[^$]*\$", "", line))
+    assert text.count("{") == text.count("}")

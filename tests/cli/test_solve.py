@@ -1,0 +1,60 @@
+"""`boundcalc solve` answers with a value at which the bound meets the target."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import Run, one_line
+
+_OPTIONS = {"m": "--m", "T": "--T", "C": "--C", "depth": "--depth", "gamma": "--gamma", "delta": "--delta"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "target", "worse"),
+    [("m", 0.2, 0.98), ("T", 0.9, 1.02), ("C", 0.3, 1.02), ("depth", 0.3, 2), ("gamma", 0.2, 0.98)],
+)
+def test_the_value_is_enough_and_beyond_it_is_not(run: Run, variable: str, target: float, worse: float) -> None:
+    bound = "edelman" if variable == "T" else "best"
+    outcome = run("solve", "--for", variable, "--target", str(target), "--bound", bound, "--format", "json")
+    assert outcome.exit_code == 0
+    found = json.loads(outcome.stdout)
+    assert found["result"]["gap"] <= target
+    assert found["at_end"] is False
+    beyond = found["value"] * worse if variable != "depth" else found["value"] + worse
+    beyond = round(beyond) if variable in ("m", "T", "depth") else beyond
+    for value, enough in ((found["value"], True), (beyond, False)):
+        line = ("eval", _OPTIONS[variable], f"{value:.15g}", "--bound", bound, "--format", "json")
+        (result,) = json.loads(run(*line).stdout)["results"]
+        assert (result["gap"] <= target) is enough
+
+
+def test_words(run: Run) -> None:
+    text = run("solve", "--for", "m", "--quantity", "risk").stdout
+    assert text.startswith("smallest m with risk <= 0.1 at train error 0 (assumed): ")
+    assert "there 'best' gives 0." in text
+    assert run("solve", "--for", "C", "--m", "1e9").stdout.startswith("largest C with gap <= 0.1: ")
+
+
+def test_no_solution_is_a_failure_with_its_reason(run: Run) -> None:
+    outcome = run("solve", "--for", "m", "--target", "1e-30")
+    assert outcome.exit_code == 1
+    assert "no m gives a gap of at most 1e-30" in one_line(outcome)
+
+
+@pytest.mark.parametrize(
+    ("words", "needle"),
+    [
+        ([], "--for"),
+        (["--for", "width"], "'m', 'T', 'C', 'depth', 'gamma', 'delta'"),
+        (["--for", "m", "--target", "0"], "target must lie in (0, 1)"),
+        (["--for", "m", "--target", "nan"], "target must lie in (0, 1)"),
+        (["--for", "m", "--bound", "bets"], "did you mean 'best'"),
+        (["--for", "m", "--delta", "2"], "delta must lie in"),
+    ],
+)
+def test_wrong_usage(run: Run, words: list[str], needle: str) -> None:
+    outcome = run("solve", *words)
+    assert outcome.exit_code == 2
+    assert needle in one_line(outcome)
