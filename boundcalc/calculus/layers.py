@@ -405,6 +405,13 @@ def _embedding(layer: Embedding, at: Context) -> Facts:
         points = Points(at.seq_len, at.seq_len)
         norms = MatrixNorms(covered, covered, covered, covered, covered, layer.d)
         slots.append(Slot("positions", one, (Member(1, (Target("table", at.seq_len, layer.d, one, norms, points),)),)))
+    if layer.segments:
+        row, covered = at.weights.row("segments")
+        radius = radius + row
+        points = Points(at.seq_len, layer.segments)
+        norms = MatrixNorms(covered, covered, covered, covered, covered, layer.d)
+        table = Target("table", layer.segments, layer.d, one, norms, points)
+        slots.append(Slot("segments", one, (Member(1, (table,)),)))
     return Facts(radius, one, tuple(slots), ("T10",))
 
 

@@ -190,15 +190,21 @@ class GatedFeedForward:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """Rows of a trained token table, plus fixed or learned positions (vocabulary 0: positions only)."""
+    """Rows of a trained token table, plus fixed or learned positions (vocabulary 0: positions only).
+
+    `segments`: rows of a further trained table, one of which is added to every row (BERT's token types); which one
+    is part of the input.
+    """
 
     vocabulary: int
     d: int
     positions: Literal["none", "fixed", "learned"] = "none"
     position_radius: float = 0.0
+    segments: int = 0
 
     def __post_init__(self) -> None:
         validate.set_size(self, "vocabulary", least=0)
+        validate.set_size(self, "segments", least=0)
         validate.set_size(self, "d")
         validate.choice("positions", self.positions, ("none", "fixed", "learned"))
         validate.positive("position radius", self.position_radius, zero=True)
@@ -270,7 +276,7 @@ def matrices_of(layers: tuple[Layer, ...]) -> Iterator[tuple[str, int | None, in
         elif isinstance(layer, GatedFeedForward):
             yield from ((kind, layer.block, 0) for kind in ("W_1", "W_2", "W_3"))
         elif isinstance(layer, Embedding):
-            yield from ((kind, None, 0) for kind in ("embedding", "positions"))
+            yield from ((kind, None, 0) for kind in ("embedding", "positions", "segments"))
 
 
 _TYPES: dict[str, type] = {
