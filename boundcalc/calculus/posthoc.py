@@ -25,6 +25,13 @@ _TOP = 1e300
 SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
+GHOSTS = (1, 2, 4, 8, 16, 32)
+"""Ghost samples per sample that one may choose among after seeing the training error."""
+
+CANDIDATES = 2 + 2 * len(GHOSTS)
+"""Ways to bound the risk that one may choose among after seeing the training error: the gap bound, G3, and G4 and G5
+with each number of ghosts. Which gap bound, and which cover, do not depend on the training error."""
+
 _GRIDDED = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
 
 
@@ -132,22 +139,91 @@ def norms_cost(ns: NumberSystem, norms: Norms) -> Number:
     return union_cost(ns, steps, [False] * len(steps)) + powers * ns.log(ns.number(len(SCHATTEN_POWERS)))
 
 
+def margin_steps(margin: float) -> int:
+    """The k of the margin grid 2^-k, k any whole number, fixed in advance: the largest grid value up to the margin."""
+    return 1 - math.frexp(margin)[1]
+
+
+def margin_down(margin: float) -> float:
+    """A margin rounded down to its grid; no training example errs at the smaller margin that does not at the larger."""
+    return math.ldexp(1.0, -margin_steps(margin))
+
+
 def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
-    """A setting whose measured budgets were rounded up, and the record of what was measured."""
-    if not setting.norms.measured:
-        return setting, None
-    return replace(setting, norms=round_up(setting.norms)), setting.norms.to_json()
+    """A setting whose measured numbers were rounded to their grids, and the record of what was measured."""
+    norms, sample = setting.norms, setting.sample
+    record: dict[str, Any] = {}
+    if norms.measured:
+        record |= norms.to_json()
+        norms = round_up(norms)
+    if sample.measured:
+        record["sample"] = {name: getattr(sample, name) for name in sample.measured}
+        margin = margin_down(sample.margin) if "margin" in sample.measured else sample.margin
+        sample = replace(sample, margin=margin, measured=())
+    return (replace(setting, norms=norms, sample=sample), record) if record else (setting, None)
 
 
 def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
     """What a certificate must add to log(1/delta); refuses budgets below what was measured or off their grid."""
-    norms = certificate.setting.norms
-    if certificate.measured is None:
-        if norms.measured:
-            raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
+    setting, measured = certificate.setting, certificate.measured
+    if setting.norms.measured and (measured is None or not measured.get("measured")):
+        raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
+    if setting.sample.measured:
+        raise CertificateError("a margin or training error seen after training, without P1: that is no bound")
+    if measured is None:
         return ns.number(0)
+    record = dict(measured)
+    seen = record.pop("sample", None)
+    if record:
+        _check_norms(setting.norms, record)
+    if seen is not None:
+        _check_sample(certificate, seen)
+    return union(ns, setting, measured)
+
+
+def union(ns: NumberSystem, paid: Setting, measured: Mapping[str, Any]) -> Number:
+    """What numbers on their grids add to log(1/delta), given the record of which were measured."""
+    cost = ns.number(0)
+    if set(measured) - {"sample"}:
+        cost = cost + norms_cost(ns, paid.norms)
+    seen = measured.get("sample", {})
+    if "margin" in seen:
+        steps = margin_steps(paid.sample.margin)
+        cost = cost + union_cost(ns, [steps], [True])
+    if "train_error" in seen:
+        cost = cost + ns.log(ns.number(CANDIDATES))
+    failure, delta = float(measured.get("failure", 0.0)), paid.sample.delta
+    if failure:
+        if not failure < delta:
+            raise CertificateError(f"norms that fail with chance {failure:g} leave nothing of delta = {delta:g}")
+        cost = cost - ns.log(1 - ns.number(failure) / ns.number(delta))
+    return cost
+
+
+def _check_sample(certificate: Certificate, seen: object) -> None:
+    """The margin is on its grid and not above what was measured; what the training error chose was paid for."""
+    sample = certificate.setting.sample
+    if not isinstance(seen, Mapping) or not seen or set(seen) - {"margin", "train_error"}:
+        raise CertificateError('what was measured on the sample is "margin" or "train_error"')
+    for name, value in seen.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise CertificateError(f"the measured {name} must be a number, got {value!r:.80}")
+    if "margin" in seen:
+        if margin_down(sample.margin) != sample.margin:
+            raise CertificateError(f"the margin {sample.margin!r} is not on the grid that was fixed in advance")
+        if not sample.margin <= seen["margin"]:
+            raise CertificateError(f"the margin {sample.margin!r} is above the measured {seen['margin']!r}")
+    if "train_error" in seen:
+        if not sample.train_error >= seen["train_error"]:
+            measured = seen["train_error"]
+            raise CertificateError(f"the training error {sample.train_error!r} is below the measured {measured!r}")
+        if certificate.strategy in ("ghost", "ghost-realizable") and certificate.alpha not in GHOSTS:
+            raise CertificateError(f"alpha = {certificate.alpha} is not among the choices that were paid for")
+
+
+def _check_norms(norms: Norms, record: Mapping[str, Any]) -> None:
     try:
-        measured = Norms.from_json(certificate.measured)
+        measured = Norms.from_json(record)
     except InvalidSetting as error:
         raise CertificateError(f"the record of what was measured is not valid: {error}") from None
     for key in {**measured.budgets, **norms.budgets}:  # every place where either changes
@@ -160,7 +236,6 @@ def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
         _check_above(key, limit, value)
     if norms.C is not None and (measured.C is None or measured.C > norms.C):
         raise CertificateError(f"the knob C = {norms.C} is below the measured {measured.C}")
-    return norms_cost(ns, norms)
 
 
 def _within(key: str, whole: str) -> bool:

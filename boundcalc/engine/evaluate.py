@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from boundcalc.calculus.posthoc import norms_cost, pay
+from boundcalc.calculus.posthoc import pay, union
 from boundcalc.certificate import Certificate, Quantity
 from boundcalc.checker import check
 from boundcalc.engine.search import Found, Search, Shared
@@ -197,7 +197,7 @@ class Desk:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.paid, self.measured = pay(setting)
-        self.log_union = 0.0 if self.measured is None else norms_cost(FLOAT, self.paid.norms)
+        self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)
         self.kind: Kind = "bound" if self.measured is None else "a_posteriori"
         self._shared: Shared = {}
         self._searches: dict[str, Search] = {}

@@ -124,16 +124,20 @@ class Norms:
     Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most particular one
     counts. `C` sets the spectral and (2,1) norm, the sup norm of gains, the row norm of tables and the l2
     norm of biases. `measured` budgets were read off trained weights: a bound for them must pay P1.
+    `failure` is the chance that one of them is too small (norms found by random probes): delta pays for it.
     """
 
     C: float | None = None
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     measured: bool = False
+    failure: float = 0.0
 
     def __post_init__(self) -> None:
         if self.C is not None:
             validate.positive("C", self.C)
         validate.flag("measured", self.measured)
+        if validate.positive("failure", self.failure, zero=True) >= 1 or (self.failure and not self.measured):
+            raise InvalidSetting("a chance of failure is below 1, and goes with measured norms")
         for key, budget in self.budgets.items():
             place_of(key)
             if not isinstance(budget, Budget):
@@ -191,7 +195,7 @@ class Norms:
             return replace(budget, **values)
 
         scaled = {key: scale(budget) for key, budget in self.budgets.items()}
-        return Norms(None if self.C is None else self.C * factor, scaled, self.measured)
+        return Norms(None if self.C is None else self.C * factor, scaled, self.measured, self.failure)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of a norms file."""
@@ -202,14 +206,16 @@ class Norms:
             out["budgets"] = {key: budget.to_json() for key, budget in self.budgets.items()}
         if self.measured:
             out["measured"] = True
+        if self.failure:
+            out["failure"] = self.failure
         return out
 
     @classmethod
     def from_json(cls, data: object) -> Norms:
         """Norms from the JSON object of a norms file."""
-        raw = validate.known_keys("norms", data, ["C", "budgets", "measured"])
+        raw = validate.known_keys("norms", data, ["C", "budgets", "measured", "failure"])
         budgets = raw.get("budgets", {})
         if not isinstance(budgets, Mapping):
             raise InvalidSetting('norms: \'budgets\' must be an object like {"W_V": {"op": 1}}')
         parsed = {str(key): Budget.from_json(f"norms of {key}", value) for key, value in budgets.items()}
-        return cls(raw.get("C"), parsed, raw.get("measured", False))
+        return cls(raw.get("C"), parsed, raw.get("measured", False), raw.get("failure", 0.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from boundcalc.errors import InvalidSetting
 from boundcalc.setting import validate
 
 
@@ -18,6 +19,8 @@ class Sample:
         train_error: share of training sequences with margin at most gamma, for risk bounds.
         lipschitz: Lipschitz constant of another [0, 1] loss in the read-out, instead of the ramp; risk
             bounds by margins then do not apply.
+        measured: which of "margin" and "train_error" were seen on the sample before they were chosen: a bound must
+            then pay P1 for them.
     """
 
     n_train: int = 10**6
@@ -25,6 +28,7 @@ class Sample:
     margin: float = 1.0
     train_error: float = 0.0
     lipschitz: float | None = None
+    measured: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         validate.set_size(self, "n_train", "m")
@@ -33,3 +37,7 @@ class Sample:
         validate.fraction("train error", self.train_error, ends=True)
         if self.lipschitz is not None:
             validate.positive("loss Lipschitz constant", self.lipschitz)
+        if not isinstance(self.measured, tuple | list):
+            raise InvalidSetting(f"measured is a list of margin, train_error; got {validate.shown(self.measured)}")
+        names = tuple(validate.choice("measured", name, ("margin", "train_error")) for name in self.measured)
+        object.__setattr__(self, "measured", tuple(dict.fromkeys(names)))
