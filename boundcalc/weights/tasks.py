@@ -1,0 +1,429 @@
+"""The measurements an audit consists of: one task per matrix, or per group of heads, each in bounded memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.weights.account import KEY_BIAS
+from boundcalc.weights.decode import read
+from boundcalc.weights.errors import CheckpointError
+from boundcalc.weights.families.table import Model
+from boundcalc.weights.heads import Heads, products
+from boundcalc.weights.norms import Floats, Measured, Native, Stored, held, measure, vector
+
+HEADS_BYTES = 32 << 20
+"""Maps of a group of heads take at most so much as float64."""
+SPECTRUM_SIDE = 1024
+"""Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
+
+
+@dataclass(frozen=True)
+class Want:
+    """What to measure.
+
+    Attributes:
+        spectra: singular values of every matrix: True, False, or None where they are cheap.
+        exact: spectral norms by Gram matrices only, however large.
+    """
+
+    spectra: bool | None = None
+    exact: bool = False
+
+    def spectrum(self, shape: Sequence[int]) -> bool:
+        """Whether to compute the singular values of a matrix."""
+        return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
+
+
+Found = dict[str, Measured]
+"""By key of norms files. Keys ending in "~" are products for the report and for proxies, no budgets; keys ending in "'"
+are distances from the reference."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement.
+
+    Attributes:
+        name: unique; a resumed audit skips the names that are done.
+        entries: numbers it reads, for the progress bar.
+        run: makes it, with a generator of its own.
+    """
+
+    name: str
+    entries: int
+    run: Callable[[np.random.Generator], Found] = field(repr=False)
+
+
+class Plan:
+    """The tasks of one model (and its reference), and which places they read."""
+
+    def __init__(self, model: Model, architecture: Architecture, want: Want, reference: Model | None = None) -> None:
+        self.model = model
+        self.architecture = architecture
+        self.want = want
+        self.reference = reference
+        self.read: dict[tuple[str, int | None], tuple[int, str]] = {}
+        self.shared = 0
+        self.missing: list[str] = []
+        """Kinds that the architecture has and the checkpoint has not (a read-out yet to be trained)."""
+        self.tasks = tuple(self._of(architecture.stages))
+
+    def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
+        place = self.model.place(role, block)
+        self.read[role, block] = (place.tensor.size if entries is None else entries, why)
+        return place.tensor.size
+
+    def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
+        for layer in layers:
+            if isinstance(layer, Residual):
+                yield from self._of(layer.branch)
+            elif isinstance(layer, Linear):
+                yield from self._linear(layer)
+            elif isinstance(layer, LayerNorm):
+                if layer.gain:
+                    yield self._vector(f"{layer.kind}.gain", layer.block)
+                if layer.offset:
+                    yield self._vector(f"{layer.kind}.offset", layer.block)
+            elif isinstance(layer, GatedFeedForward):
+                for kind, shape in (
+                    ("W_1", (layer.d, layer.d_ff)),
+                    ("W_3", (layer.d, layer.d_ff)),
+                    ("W_2", (layer.d_ff, layer.d)),
+                ):
+                    yield self._matrix(kind, layer.block, shape)
+            elif isinstance(layer, Embedding):
+                yield from self._embedding(layer)
+            elif isinstance(layer, Attention):
+                yield from self._attention(layer)
+
+    # -- matrices and vectors
+
+    def _linear(self, layer: Linear) -> Iterator[Task]:
+        if layer.kind == "readout" and not self.model.has("readout"):
+            if (
+                layer.d_out > 1
+                and self.model.has("embedding")
+                and self.model.shape("embedding") == (layer.d_out, layer.d_in)
+            ):
+                self.shared += layer.d_in * layer.d_out
+                yield self._matrix("readout", None, (layer.d_in, layer.d_out), source="embedding")
+            else:
+                self.shared += layer.d_in * layer.d_out
+                self.missing.append("readout")
+        else:
+            yield self._matrix(layer.kind, layer.block, (layer.d_in, layer.d_out))
+        if layer.bias:
+            yield self._vector(layer.bias, layer.block)
+
+    def _matrix(self, kind: str, block: int | None, shape: tuple[int, int], source: str | None = None) -> Task:
+        role = source or kind
+        entries = self.model.place(role, block).tensor.size if source else self._use(kind, block)
+        found = self.model.shape(role, block)
+        found = found[::-1] if source else found
+        if found != shape:
+            raise CheckpointError(
+                f"{self.model.place(role, block).tensor.name}: {kind} should be {shape}, the file has {found}"
+            )
+
+        def run(rng: np.random.Generator) -> Found:
+            matrix, transposed = self.model.matrix(role, block)
+            transposed = not transposed if source else transposed
+            out = {_key(kind, block): self._measure(matrix, transposed, rng)}
+            if self.reference is not None:
+                other, flipped = self.reference.matrix(role, block)
+                flipped = not flipped if source else flipped
+                out[_key(kind, block) + "'"] = self._measure(
+                    _difference(matrix, other, transposed != flipped), transposed, rng
+                ).widened
+            return out
+
+        return Task(_key(kind, block), entries, run)
+
+    def _measure(self, matrix: Stored, transposed: bool, rng: np.random.Generator) -> Measured:
+        found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
+        return found.transpose if transposed else found
+
+    def _vector(self, kind: str, block: int | None) -> Task:
+        entries = self._use(kind, block)
+
+        def run(_: np.random.Generator) -> Found:
+            values = self.model.vector(kind, block)
+            out = {_key(kind, block): vector(values)}
+            if self.reference is not None:
+                out[_key(kind, block) + "'"] = vector(_minus(values, self.reference.vector(kind, block))).widened
+            return out
+
+        return Task(_key(kind, block), entries, run)
+
+    # -- tables
+
+    def _embedding(self, layer: Embedding) -> Iterator[Task]:
+        if layer.vocabulary:
+            yield self._table(
+                "embedding", layer.vocabulary, self._use("embedding"), lambda model: model.matrix("embedding")[0]
+            )
+        if layer.positions == "learned":
+            tensor = self.model.place("positions").tensor
+            rows, seq_len = tensor.shape[-2], self.architecture.seq_len
+            first = min(position_offset(self.model), rows - seq_len)
+            why = "positions that no row of the input has" if rows > seq_len else ""
+            self._use("positions", None, seq_len * layer.d, why)
+            if self.model.has("class_token"):
+                self.read["class_token", None] = (0, "folded into position 0 (families/vit.py)")
+            yield self._table(
+                "positions", seq_len, seq_len * layer.d, lambda model: held(positions(model, first, seq_len))
+            )
+        if layer.segments:
+            yield self._table(
+                "segments", layer.segments, self._use("segments"), lambda model: model.matrix("segments")[0]
+            )
+
+    def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
+        def run(rng: np.random.Generator) -> Found:
+            table = get(self.model)
+            if table.shape[0] != rows:
+                raise CheckpointError(f"the table {kind} should have {rows} rows, the file has {table.shape[0]}")
+            out = {kind: measure(table, rng, op=False).widened}
+            if self.reference is not None:
+                out[kind + "'"] = measure(_difference(table, get(self.reference), False), rng, op=False).widened
+            return out
+
+        return Task(kind, entries, run)
+
+    # -- attention
+
+    def _attention(self, layer: Attention) -> Iterator[Task]:
+        b = layer.block
+        if self.model.has("W_QK", b):
+            yield self._whole_scores(layer)
+            yield self._headed("W_V", layer)
+            if layer.v_bias:
+                yield self._headed_vector("b_V", layer)
+            return
+        fused = self.model.has("W_QKV", b)
+        stacked = not fused and len(self.model.place("W_Q", b).tensor.shape) == 3
+        entries = sum(self._use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
+        split = layer.qk == "split"
+        conserved = layer.normaliser.name == "softmax"
+        for role, needed in (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias)):
+            if needed and self.model.has(role, b):
+                self._use(role, b)
+        if layer.qk_bias and not split and conserved and self.model.has("b_K", b):
+            self.read["b_K", b] = (0, KEY_BIAS)
+        if self.model.has("b_QKV", b):
+            size = self.model.place("b_QKV", b).tensor.size
+            used = size if split or not conserved else size - size // 3
+            self.read["b_QKV", b] = (used, "the key third: " + KEY_BIAS)
+        if layer.d_head is None:
+            raise CheckpointError("scores of full rank need one tensor W_QK per block")
+        per_group = layer.heads // layer.groups
+        step = max(1, HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
+        for first in range(0, layer.groups, step):
+            part = slice(first, min(first + step, layer.groups))
+            share = entries * (part.stop - part.start) // layer.groups
+            yield Task(f"heads[{b}]{first}", share, self._heads_task(layer, part, per_group, stacked))
+
+    def _heads_task(
+        self, layer: Attention, part: slice, per_group: int, stacked: bool
+    ) -> Callable[[np.random.Generator], Found]:
+        queries = slice(part.start * per_group, part.stop * per_group)
+
+        def maps(model: Model) -> _Maps:
+            return _maps(model, layer, queries, part, stacked)
+
+        def run(_: np.random.Generator) -> Found:
+            own = maps(self.model)
+            out = own.norms(layer, queries.start, part.start)
+            if self.reference is not None:
+                out |= {
+                    key + "'": value
+                    for key, value in own.minus(maps(self.reference), layer, queries.start, part.start).items()
+                }
+            return out
+
+        return run
+
+    def _whole_scores(self, layer: Attention) -> Task:
+        return self._headed("W_QK", layer)
+
+    def _headed(self, kind: str, layer: Attention) -> Task:
+        b = layer.block
+        entries = self._use(kind, b)
+
+        def run(rng: np.random.Generator) -> Found:
+            own = read(self.model.place(kind, b).tensor)
+            out = {
+                _key(kind, b, h): measure(held(w), rng, spectrum=self.want.spectrum(w.shape), exact=True)
+                for h, w in enumerate(own)
+            }
+            if self.reference is not None:
+                far = _minus(own, read(self.reference.place(kind, b).tensor))
+                out |= {_key(kind, b, h) + "'": measure(held(w), rng, exact=True).widened for h, w in enumerate(far)}
+            return out
+
+        return Task(_key(kind, b), entries, run)
+
+    def _headed_vector(self, kind: str, layer: Attention) -> Task:
+        b = layer.block
+        entries = self._use(kind, b)
+
+        def run(_: np.random.Generator) -> Found:
+            own = read(self.model.place(kind, b).tensor).reshape(layer.groups, -1)
+            out = {_key(kind, b, h): vector(w) for h, w in enumerate(own)}
+            if self.reference is not None:
+                far = _minus(own, read(self.reference.place(kind, b).tensor).reshape(layer.groups, -1))
+                out |= {_key(kind, b, h) + "'": vector(w).widened for h, w in enumerate(far)}
+            return out
+
+        return Task(_key(kind, b), entries, run)
+
+
+def _key(kind: str, block: int | None, head: int | None = None) -> str:
+    if block is None:
+        return kind
+    return f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
+
+
+def _minus(a: Native, b: Native) -> Floats:
+    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
+    return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+
+
+def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
+    def block(rows: slice, columns: slice) -> Floats:
+        other = b.block(columns, rows).T if flipped else b.block(rows, columns)
+        return _minus(a.block(rows, columns), other)
+
+    if a.shape != (b.shape[::-1] if flipped else b.shape):
+        raise CheckpointError(f"the reference has a matrix of shape {b.shape} where the model has {a.shape}")
+    return Stored(a.shape, block)
+
+
+def position_offset(model: Model) -> int:
+    """First row of a position table that is read (RoBERTa starts after the padding index)."""
+    if model.family.name == "roberta":
+        from boundcalc.weights.families.bert import roberta_offset
+
+        return roberta_offset(model)
+    return 0
+
+
+def positions(model: Model, first: int, seq_len: int) -> Floats:
+    """The rows that are added to the input, the class token and the patch offset folded in (families/vit.py).
+
+    Entries of row 0 are then rounded once, which `Measured.widened` allows for.
+    """
+    table = read(model.place("positions").tensor)
+    rows = np.array(table.reshape(table.shape[-2], table.shape[-1])[first : first + seq_len], np.float64)
+    if model.has("class_token"):
+        parts = [rows[0], np.asarray(model.vector("class_token"), np.float64)]
+        if model.has("b_patch"):
+            parts.append(-np.asarray(model.vector("b_patch"), np.float64))
+        rows[0] = [math.fsum(entries) for entries in zip(*parts, strict=True)]
+    return rows
+
+
+# -- the maps of some heads of one block
+
+
+@dataclass(frozen=True)
+class _Maps:
+    """(heads, width, d) arrays of transposed maps, biases (heads, width), and the parts of W_O that read each head."""
+
+    q: Floats
+    k: Floats
+    v: Floats
+    o: Floats | None
+    b_q: Floats | None
+    b_k: Floats | None
+    b_v: Floats | None
+
+    def norms(self, layer: Attention, first: int, first_group: int) -> Found:
+        """Norms of each map; joint scores with the query bias as a further row."""
+        b = layer.block
+        out: Found = {}
+        q, k, v = Heads.of(self.q), Heads.of(self.k), Heads.of(self.v)
+        shared = layer.groups != layer.heads
+        per_group = layer.heads // layer.groups
+        for h, found in enumerate(v.measured()):
+            out[_key("W_V", b, first_group + h)] = found
+        for kind, values in (
+            ("b_V", self.b_v),
+            *((("b_Q", self.b_q), ("b_K", self.b_k)) if layer.qk == "split" else ()),
+        ):
+            if values is not None:
+                start = first if kind == "b_Q" else first_group
+                out |= {_key(kind, b, start + h): vector(w) for h, w in enumerate(values)}
+        keys = Heads.of(np.repeat(self.k, per_group, axis=0)) if shared else k
+        if layer.qk == "split":
+            out |= {_key("W_Q", b, first + h): found for h, found in enumerate(q.measured())}
+            out |= {_key("W_K", b, first_group + h): found for h, found in enumerate(k.measured())}
+            out |= {_key("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
+        else:
+            scores = products(self._queries(), keys)
+            out |= {_key("W_QK", b, first + h): found for h, found in enumerate(scores)}
+        if self.o is not None:
+            values = Heads.of(np.repeat(self.v, per_group, axis=0)) if shared else v
+            out |= {
+                _key("W_VO", b, first + h) + "~": found for h, found in enumerate(products(values, Heads.of(self.o)))
+            }
+        return out
+
+    def _queries(self) -> Heads:
+        if self.b_q is None:
+            return Heads.of(self.q)
+        return Heads.of(np.concatenate([self.q, self.b_q[:, :, None]], axis=2))
+
+    def minus(self, other: _Maps, layer: Attention, first: int, first_group: int) -> Found:
+        """Norms of the distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
+        b = layer.block
+        out: Found = {}
+        pairs: list[tuple[str, Floats, Floats, int]] = [("W_V", self.v, other.v, first_group)]
+        if layer.qk == "split":
+            pairs += [("W_Q", self.q, other.q, first), ("W_K", self.k, other.k, first_group)]
+        for kind, mine, theirs, start in pairs:
+            found = Heads.of(_minus(mine, theirs)).measured()
+            out |= {_key(kind, b, start + h): m.widened for h, m in enumerate(found)}
+        offsets = [("b_V", self.b_v, other.b_v, first_group)]
+        if layer.qk == "split":
+            offsets += [("b_Q", self.b_q, other.b_q, first), ("b_K", self.b_k, other.b_k, first_group)]
+        for kind, mine, theirs, start in offsets:
+            if mine is not None and theirs is not None:
+                out |= {_key(kind, b, start + h): vector(w).widened for h, w in enumerate(_minus(mine, theirs))}
+        if layer.qk != "split":
+            queries, theirs = self._queries(), other._queries()
+            left = np.concatenate([queries.transposed / queries.scale, -theirs.transposed / theirs.scale], axis=1)
+            right = np.concatenate([self.k, other.k], axis=1)
+            found = products(Heads.of(left), Heads.of(right))
+            out |= {_key("W_QK", b, first + h): m for h, m in enumerate(found)}
+        return out
+
+
+def _maps(model: Model, layer: Attention, queries: slice, groups: slice, stacked: bool) -> _Maps:
+    b = layer.block
+
+    def cut(kind: str, count: int, part: slice) -> Floats:
+        if stacked:  # boundcalc's own: (heads, d, width)
+            values = read(model.place(f"W_{kind}", b).tensor)
+            return np.ascontiguousarray(np.asarray(values[part], np.float64).transpose(0, 2, 1))
+        return model.heads_of(kind, b, count, part)
+
+    def offsets(kind: str, needed: bool, count: int, part: slice) -> Floats | None:
+        found = model.head_offsets(kind, b, count) if needed else None
+        return None if found is None else found[part]
+
+    has_output = not stacked and model.has("W_O", b)
+    return _Maps(
+        q=cut("Q", layer.heads, queries),
+        k=cut("K", layer.groups, groups),
+        v=cut("V", layer.groups, groups),
+        o=model.output_heads(b, layer.heads, queries) if has_output else None,
+        b_q=offsets("Q", layer.qk_bias, layer.heads, queries),
+        b_k=offsets("K", layer.qk_bias and layer.qk == "split", layer.groups, groups),
+        b_v=offsets("V", layer.v_bias, layer.groups, groups),
+    )
