@@ -121,7 +121,7 @@ def _fill(setting: Setting, arrays: Mapping[str, np.ndarray], out: np.ndarray) -
     lowering = max((arrays[name].size for name in ("C", "margin") if name in arrays), default=1)
     chunk = _CHUNK if lowering < _SMALL_CHUNK else _SMALL_CHUNK
     if out.size <= chunk or axis is None:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             block = _block(setting, arrays)
         out[...] = np.where(np.isnan(block), math.inf, block)
         return

@@ -101,9 +101,15 @@ def checked_size(make: Make, grid: Mapping[str, Sequence[Any]]) -> int:
     if total > MOST_POINTS:
         raise InvalidSetting(f"a sweep may have 10^6 points, got {total}: take coarser or fewer axes")
     for name in _ALONE & grid.keys():
-        for value in grid[name]:
+        for value in _telling(grid[name]):
             make({name: value})
     return total
+
+
+def _telling(values: Sequence[Any]) -> Sequence[Any]:
+    """The values to try: of numbers, the extremes are refused if any is."""
+    numbers = all(isinstance(value, int | float) and value == value for value in values)
+    return (min(values), max(values)) if numbers else values
 
 
 def run(

@@ -1,0 +1,74 @@
+"""A proof taken apart adds up to the checked value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from boundcalc import Norms, Setting, compare
+from boundcalc.calculus.statements import STATEMENTS
+from boundcalc.certificate import STRATEGIES, Certificate
+from boundcalc.engine.breakdown import break_down
+from boundcalc.errors import Unsupported
+
+SETTINGS = [
+    Setting.of(depth=1),
+    Setting.of(depth=2, train_error=0.01),
+    Setting.of(depth=2, heads=4, d=32, train_error=0.02, classes=3),
+    Setting.of(depth=1, norms=Norms(C=1.0, measured=True)),
+    Setting.of("bert", depth=1, d=48, heads=4, vocabulary=50, seq_len=8, n_train=10**11),
+    Setting.of(depth=40, C=3.0),
+]
+
+
+def _certificates(setting: Setting) -> list[Certificate]:
+    values = [value for value in compare(setting) if value.refusal is None]
+    return [certificate for value in values for certificate in (value.certificate, value.risk_certificate)]
+
+
+@pytest.fixture(scope="module")
+def certificates() -> list[Certificate]:
+    return [certificate for setting in SETTINGS for certificate in _certificates(setting)]
+
+
+def test_the_parts_make_the_value(certificates: list[Certificate]) -> None:
+    for certificate in certificates:
+        parts = break_down(certificate)
+        assert parts.value.log == pytest.approx(certificate.log_value, rel=1e-9, abs=1e-9)
+        for level in parts.levels:
+            assert float(sum((part.error for part in level.parts), start=0 * level.scale) / level.scale) <= 1 + 1e-9
+            if level.count.sign:
+                assert math.fsum(part.share for part in level.parts) == pytest.approx(1)
+    assert {certificate.strategy for certificate in certificates} >= STRATEGIES.keys() - {"uniform-single"}
+
+
+def test_additive_terms_add_up(certificates: list[Certificate]) -> None:
+    for certificate in certificates:
+        if certificate.strategy.endswith("chain"):
+            parts = break_down(certificate)
+            total = sum((term.value for term in parts.terms if term.statement != "P1"), start=0 * parts.value)
+            assert total.log == pytest.approx(parts.value.log, abs=1e-9)
+
+
+def test_every_statement_named_exists(certificates: list[Certificate]) -> None:
+    for certificate in certificates:
+        assert set(break_down(certificate).statements) <= STATEMENTS.keys()
+
+
+def test_the_comparison_sees_a_changed_cover(certificates: list[Certificate]) -> None:
+    """Negative control: with one eps moved, the parts no longer make the claimed value."""
+    certificate = next(c for c in certificates if c.strategy == "uniform-chain")
+    level = certificate.levels[0]
+    key, cover = next(iter(level.covers.items()))
+    moved = replace(level, covers={**level.covers, key: replace(cover, log_eps=cover.log_eps - 0.1)})
+    changed = replace(certificate, levels=(moved, *certificate.levels[1:]))
+    assert break_down(changed).value.log > certificate.log_value + 1e-6
+
+
+def test_refusals_have_no_parts() -> None:
+    refused = [value for value in compare(SETTINGS[0]) if value.refusal is not None]
+    for value in refused:
+        with pytest.raises(Unsupported):
+            break_down(value.certificate)
