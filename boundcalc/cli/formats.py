@@ -18,7 +18,7 @@ _LINE, _WIDE = 100, 200
 """Characters of a line of text, and room for a table where there is no terminal that says otherwise."""
 
 RESULT_COLUMNS = (
-    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "strategy", "risk_strategy"),
+    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy"),
     *("dominant", "dominant_share", "growth_T", "growth_m", "refusal"),
 )
 """Columns of CSV, and of the columns of a sweep."""

@@ -12,7 +12,7 @@ from boundcalc.certificate import Certificate, Quantity
 from boundcalc.checker import check
 from boundcalc.engine.search import Found, Search, Shared
 from boundcalc.errors import CertificateError, InvalidSetting, Refusal, Unsupported
-from boundcalc.numbers import FLOAT
+from boundcalc.numbers import FLOAT, log_add
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 from boundcalc.theorems import POLICIES
@@ -21,6 +21,16 @@ Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
 VACUOUS_MARGIN = 1e-6
 """Bounds within a millionth of 1 say nothing either."""
+
+
+def _up(x: float) -> float:
+    """A float above what two rounded operations may have lost."""
+    return x + 4 * math.ulp(x)
+
+
+def capped(log_value: float) -> float:
+    """The value of an upper bound given by its logarithm, rounded up, at most 1."""
+    return 1.0 if log_value >= 0 else min(1.0, _up(math.exp(log_value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +44,12 @@ class Proved:
     @property
     def log10(self) -> float:
         """Base-10 logarithm of the uncapped value."""
-        return self.log_value / _LN10
+        return _up(self.log_value / _LN10)
 
     @property
     def capped(self) -> float:
         """The value, at most 1."""
-        return min(1.0, math.exp(min(self.log_value, 1.0)))
+        return capped(self.log_value)
 
     @property
     def dominant(self) -> tuple[str, float] | None:
@@ -83,7 +93,7 @@ class BoundValue:
     @property
     def risk(self) -> float:
         """Upper bound of the risk at the assumed training error, capped at 1."""
-        return min(1.0, math.exp(min(self.log_risk, 1.0)))
+        return capped(self.log_risk)
 
     @property
     def log_risk(self) -> float:
@@ -92,16 +102,17 @@ class BoundValue:
         if proof.certificate.quantity == "risk":
             return proof.log_value
         q = self.setting.sample.train_error
-        return math.nextafter(
-            max(proof.log_value, 0.0)
-            + math.log(math.exp(min(0.0, proof.log_value)) + q * math.exp(-max(proof.log_value, 0.0))),
-            math.inf,
-        )
+        return proof.log_value if q == 0 else _up(log_add(proof.log_value, math.log(q)))
 
     @property
     def vacuous(self) -> bool:
-        """Whether both bounds are 1 (to six digits), as every [0, 1] loss is anyway."""
-        return min(self._gap.log_value, self.log_risk) > -VACUOUS_MARGIN
+        """Whether the gap bound is 1 (to six digits), as for every [0, 1] loss anyway."""
+        return self._gap.log_value > -VACUOUS_MARGIN
+
+    @property
+    def risk_vacuous(self) -> bool:
+        """Whether the risk bound is 1 (to six digits)."""
+        return self.log_risk > -VACUOUS_MARGIN
 
     @property
     def strategy(self) -> str:
@@ -146,7 +157,9 @@ class BoundValue:
     def to_json(self) -> dict[str, Any]:
         """The documented result object; refused bounds carry "refusal" and null values."""
         if self.by_gap is None:
-            values: dict[str, Any] = dict.fromkeys(("gap", "log10_gap", "risk", "log10_risk", "vacuous", "strategy"))
+            values: dict[str, Any] = dict.fromkeys(
+                ("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy")
+            )
             return {"name": self.name, "kind": self.kind, **values, "dominant": None, "refusal": str(self.refusal)}
         dominant = self.dominant
         return {
@@ -155,8 +168,9 @@ class BoundValue:
             "gap": self.gap,
             "log10_gap": self.log10,
             "risk": self.risk,
-            "log10_risk": self.log_risk / _LN10,
+            "log10_risk": _up(self.log_risk / _LN10),
             "vacuous": self.vacuous,
+            "risk_vacuous": self.risk_vacuous,
             "strategy": self.strategy,
             "risk_strategy": self.risk_strategy,
             "dominant": None if dominant is None else {"piece": dominant[0], "share": dominant[1]},

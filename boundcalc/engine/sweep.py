@@ -18,7 +18,7 @@ MOST_POINTS = 10**6
 """A larger grid is a slip of the keyboard."""
 
 RESULT_COLUMNS = (
-    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "strategy", "risk_strategy"),
+    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy"),
     *("dominant", "dominant_share", "refusal"),
 )
 """What is kept of every bound, beside the values of the axes."""
