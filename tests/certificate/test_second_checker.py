@@ -1,0 +1,129 @@
+"""Whole certificates against a checker written a second time, in 50 digits, from the statements alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from boundcalc.certificate import Certificate
+from boundcalc.checker import check
+from boundcalc.engine.search import Search
+from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.theorems import POLICIES, Policy
+from tests.oracle import check_mp
+
+ROUNDED = 1e-9
+"""How far above the exact value (relative) the checker may end: it rounds once, outward."""
+
+
+def random_budget(rng: random.Random) -> Budget:
+    op = rng.choice((0.0, 0.2, 1.0, 3.0))
+    fro = rng.choice((None, op * 1.3))
+    values: dict[str, Any] = {"op": op, "fro": fro, "two_one": rng.choice((None, op * 2))}
+    values["two_one_t"] = rng.choice((None, op * 1.7))
+    values["one_one"] = rng.choice((None, None, op * 5))
+    values["rank"] = rng.choice((None, None, 0, 1, 2))
+    values["schatten"] = rng.choice((None, None, (0.5, 2.0), (1.0, 0.7), (2.0, 0.3)))
+    return Budget(**values)
+
+
+def random_setting(rng: random.Random) -> Setting:
+    heads = rng.choice((1, 2, 3))
+    given = {
+        key: random_budget(rng)
+        for key in ("W_QK", "W_V", "W_1", "readout", "W_QK[0]", "W_1[0]", "W_V[0]")
+        if rng.random() < 0.3
+    }
+    return Setting.of(
+        depth=rng.choice((1, 2, 3)),
+        heads=heads,
+        d=heads * rng.choice((1, 2, 5, 16)),
+        d_head=rng.choice((None, 1)),
+        seq_len=rng.choice((1, 7, 1000, 10**9)),
+        activation=rng.choice(("relu", "gelu", "silu")),
+        classes=rng.choice((1, 1, 5)),
+        readout=rng.choice(("cls", "mean")),
+        input_radius=rng.choice((0.5, 1.0, 2.0)),
+        n_train=rng.choice((50, 10**5, 10**8, 10**15)),
+        margin=rng.choice((0.3, 1.0)),
+        train_error=rng.choice((0.0, 0.03)),
+        lipschitz=rng.choice((None, None, None, 0.7)),
+        delta=rng.choice((0.1, 1e-4)),
+        norms=Norms(C=rng.choice((0.2, 0.7, 1.0, 2.0)), budgets=given),
+    )
+
+
+def certificates(seed: int, number: int) -> Iterator[Certificate]:
+    """What every policy's search finds for so many settings."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        setting = random_setting(rng)
+        for policy in POLICIES.values():
+            yield from found_by(setting, policy)
+    spectral = Budget(op=1.0, two_one=1.5, schatten=(0.5, 1.2))
+    for lemma in ("T4v", "T4f", "T5", "T6"):  # each on its own, as the best policy seldom prefers them
+        narrow = Policy(lemma, "one lemma", frozenset({lemma, "T3"}) if lemma == "T5" else frozenset({lemma}))
+        norms = Norms(budgets=dict.fromkeys(("W_QK", "W_V", "W_1", "readout"), spectral))
+        yield from found_by(Setting.of(d=6, norms=norms, n_train=10**6), narrow)
+
+
+def found_by(setting: Setting, policy: Policy) -> Iterator[Certificate]:
+    search = Search(setting, policy)
+    yield from (found.certificate for found in (*search.gaps(), *search.risks()))
+
+
+def excess(checked: float, certificate: Certificate, data: Any = None) -> float:
+    """Log of the checker's value over the exact value."""
+    exact = check_mp.MP.log(check_mp.value(data or certificate.to_json()))
+    return float(checked - exact)
+
+
+def disagreements(seed: int, number: int) -> list[str]:
+    found: list[str] = []
+    for certificate in certificates(seed, number):
+        over = excess(check(certificate).log_value, certificate)
+        upper = ROUNDED
+        if certificate.strategy == "ghost-realizable" and check_mp.value(certificate.to_json()) > 1:
+            upper = math.log1p(1 / certificate.setting.sample.n_train)  # a ceiling of an integer, known to 128 bits
+        if not -1e-15 <= over <= upper:
+            found.append(f"{certificate.policy} {certificate.strategy}: e^{over}")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_two_checkers_agree_and_the_first_is_above(seed: int) -> None:
+    assert disagreements(seed, 6) == []
+
+
+def test_every_strategy_and_lemma_is_compared() -> None:
+    strategies: set[str] = set()
+    lemmas: set[str] = set()
+    for seed in range(3):
+        for certificate in certificates(seed, 6):
+            strategies.add(certificate.strategy)
+            for level in certificate.levels:
+                lemmas |= {choice.lemma for cover in level.covers.values() for choice in cover.choices}
+    assert strategies == {
+        *("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published"),
+        *("uniform-margin", "ghost-realizable", "ghost"),
+    }
+    assert {"zero", "T1", "T2", "T3", "T4", "T4r", "T4v", "T4f", "T5", "T6", "Tpub"} <= lemmas
+
+
+def test_a_small_difference_is_noticed() -> None:
+    """Another confidence, sample or ghost factor moves one checker and not the other."""
+    certificate = next(c for c in certificates(1, 6) if c.strategy == "ghost-chain" and c.levels)
+    value = check(certificate).log_value
+    assert abs(excess(value, certificate)) < ROUNDED
+    sample = certificate.setting.sample
+    for other in (
+        replace(certificate, alpha=certificate.alpha + 1),
+        replace(certificate, setting=certificate.setting.but(n_train=sample.n_train + sample.n_train // 1000)),
+        replace(certificate, setting=certificate.setting.but(delta=sample.delta * 0.999)),
+    ):
+        assert abs(excess(value, certificate, other.to_json())) > ROUNDED
