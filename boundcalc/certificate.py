@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from boundcalc.errors import CertificateError, InvalidSetting
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT = "boundcalc-certificate/1"
 
@@ -110,7 +111,10 @@ class Certificate:
 
     def save(self, path: Path | str) -> None:
         """Write the JSON file."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+        import json
+
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(json.dumps(self.to_json(), indent=1) + "\n")
 
     @classmethod
     def from_json(cls, data: object) -> Certificate:
@@ -158,8 +162,11 @@ class Certificate:
     @classmethod
     def load(cls, path: Path | str) -> Certificate:
         """Read a JSON file."""
+        import json
+
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
         except (OSError, UnicodeDecodeError) as error:
             raise CertificateError(f"cannot read {path}: {error}") from None
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -19,6 +18,13 @@ MOST_STACKED = 10**5
 """Blocks, or heads, that are gone through one by one."""
 _MOST_BITS = 1000
 _MOST_SHOWN = 80
+
+
+def _nearest(word: str, known: Iterable[str]) -> list[str]:
+    """The known word it may have been meant for."""
+    from difflib import get_close_matches  # only errors need it, and it takes as long to import as a bound takes
+
+    return get_close_matches(word, list(known), n=1)
 
 
 def shown(value: object) -> str:
@@ -96,7 +102,7 @@ def choice(name: str, value: object, options: Iterable[str]) -> str:
     """One of the given words."""
     known = tuple(options)
     if not isinstance(value, str) or value not in known:
-        near = get_close_matches(str(value), known, n=1)
+        near = _nearest(str(value), known)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{hint}")
     return value
@@ -123,7 +129,7 @@ def known_keys(where: str, data: object, known: Iterable[str]) -> Mapping[str, A
     names = tuple(known)
     for key in data:
         if key not in names:
-            near = get_close_matches(str(key), names, n=1)
+            near = _nearest(str(key), names)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidSetting(f"{where} has no {shown(key)}{hint}; it knows {', '.join(names)}")
     return data
