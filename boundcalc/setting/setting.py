@@ -88,6 +88,8 @@ class Setting:
     @classmethod
     def from_json(cls, data: object) -> Setting:
         """A setting from its JSON object (or the text of one)."""
+        import json
+
         try:
             if isinstance(data, str):
                 data = json.loads(data)
