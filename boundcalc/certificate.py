@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -106,7 +107,7 @@ class Certificate:
         if self.quantity == "risk":
             out["mu"] = self.mu
         if self.measured is not None:
-            out["measured"] = dict(self.measured)
+            out["measured"] = deepcopy(dict(self.measured))
         return out
 
     def save(self, path: Path | str) -> None:
@@ -135,13 +136,13 @@ class Certificate:
             raise CertificateError(f"a certificate is a JSON object, got {type(data).__name__}")
         raw = cast("Mapping[str, Any]", data)
         if raw.get("format") != FORMAT:
-            raise CertificateError(f"not a certificate of this version: format {raw.get('format')!r}, need {FORMAT!r}")
+            raise CertificateError(f"not a certificate of this version: format {shown(raw.get('format'))}, not {FORMAT!r}")
         strategy = raw["strategy"]
         if strategy not in STRATEGIES:
-            raise CertificateError(f"unknown strategy {strategy!r}; known: {', '.join(STRATEGIES)}")
+            raise CertificateError(f"unknown strategy {shown(strategy)}; known: {', '.join(STRATEGIES)}")
         if raw["quantity"] != STRATEGIES[strategy]:
             raise CertificateError(
-                f"strategy {strategy!r} bounds the {STRATEGIES[strategy]}, not the {raw['quantity']!r}"
+                f"strategy {strategy!r} bounds the {STRATEGIES[strategy]}, not the {shown(raw['quantity'])}"
             )
         alpha, mu, measured = raw.get("alpha", 1), raw.get("mu"), raw.get("measured")
         if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= 10**6:
@@ -213,10 +214,13 @@ def _cover_from_json(data: Mapping[str, Any]) -> Cover:
 
 
 def _choice_from_json(data: Mapping[str, Any]) -> Choice:
-    if data["lemma"] == "zero":
+    lemma = data["lemma"]
+    if lemma == "zero":
         return ZERO
+    if not isinstance(lemma, str):
+        raise CertificateError(f"a lemma is named, like 'T2'; got {shown(lemma)}")
     target = data["target"]
     if not isinstance(target, int) or isinstance(target, bool) or target < 0:
         raise CertificateError(f"a target is a whole number, got {shown(target)}")
     params = {str(name): _finite(value, str(name)) for name, value in data.get("params", {}).items()}
-    return Choice(str(data["lemma"]), target, params)
+    return Choice(lemma, target, params)

@@ -24,6 +24,7 @@ from boundcalc.certificate import Certificate, Choice, Cover, Level
 from boundcalc.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.intervals import INTERVAL, certainly_le, upper_float, upper_log
 from boundcalc.setting import Attention, Layer, Pool, Residual
+from boundcalc.setting.validate import shown
 
 CLAIM_TOLERANCE = 1e-12
 """A claim is a rounded logarithm: it may fall short of what is re-derived by its last printed digits."""
@@ -177,7 +178,7 @@ class _Check:
         _, error = self._walk(_Covering(level.covers, costs))
         unknown = set(level.covers) - set(costs)
         if unknown:
-            raise CertificateError(f"the setting has no piece {sorted(unknown)[0]!r}")
+            raise CertificateError(f"the setting has no piece {shown(sorted(unknown)[0])}")
         if not certainly_le(self.lipschitz * error, arb(level.log_scale).exp()):
             raise CertificateError(f"the covers of the level at e^{level.log_scale:.6g} leave a larger error than that")
         return costs
@@ -235,7 +236,7 @@ class _Check:
         target = self._target(choice, member, name)
         lemma = LEMMAS.get(choice.lemma)
         if lemma is None or (lemma is TPUB and self.certificate.strategy != "published"):
-            raise CertificateError(f"{name}: no lemma {choice.lemma!r} for strategy {self.certificate.strategy!r}")
+            raise CertificateError(f"{name}: no lemma {shown(choice.lemma)} for strategy {self.certificate.strategy!r}")
         refusal = lemma.applies(target)
         if refusal is not None:
             raise CertificateError(f"{name}: {refusal}")
@@ -259,7 +260,7 @@ class _Check:
     @staticmethod
     def _target(choice: Choice, member: Member, name: str) -> Target:
         if choice.target >= len(member.targets):
-            raise CertificateError(f"{name} can be seen in {len(member.targets)} ways, got way {choice.target}")
+            raise CertificateError(f"{name} can be seen in {len(member.targets)} ways, got way {shown(choice.target)}")
         return member.targets[choice.target]
 
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 from boundcalc.calculus.targets import Target
 from boundcalc.errors import Refusal
 from boundcalc.numbers import Number, NumberSystem
+from boundcalc.setting.validate import shown
 from boundcalc.statement import Statement
 
 Params = Mapping[str, float]
@@ -102,7 +103,7 @@ class CoverLemma(ABC):
 
     def check_params(self, params: Params) -> str | None:
         """What is wrong with parameters from a certificate, or None."""
-        return None if not params else f"{self.name} takes no parameters, got {sorted(params)}"
+        return None if not params else f"{self.name} takes no parameters, got {shown(sorted(params))}"
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         """Near-optimal parameters; any admissible ones are valid."""
@@ -117,7 +118,7 @@ class CoverLemma(ABC):
 def inside(name: str, params: Params, key: str, low: float, high: float) -> str | None:
     """What is wrong with parameters that should be one number in (low, high]."""
     if set(params) != {key}:
-        return f"{name} takes the parameter {key}, got {sorted(params)}"
+        return f"{name} takes the parameter {key}, got {shown(sorted(params))}"
     value = params[key]
     if not isinstance(value, float) or not low < value <= high:
         return f"{name} needs {low:g} < {key} <= {high:g}, got {value!r}"
