@@ -136,7 +136,8 @@ class Certificate:
             raise CertificateError(f"a certificate is a JSON object, got {type(data).__name__}")
         raw = cast("Mapping[str, Any]", data)
         if raw.get("format") != FORMAT:
-            raise CertificateError(f"not a certificate of this version: format {shown(raw.get('format'))}, not {FORMAT!r}")
+            got = shown(raw.get("format"))
+            raise CertificateError(f"not a certificate of this version: format {got}, need {FORMAT!r}")
         strategy = raw["strategy"]
         if strategy not in STRATEGIES:
             raise CertificateError(f"unknown strategy {shown(strategy)}; known: {', '.join(STRATEGIES)}")
