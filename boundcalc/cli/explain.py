@@ -88,7 +88,7 @@ def _show(name: str, parts: list[tuple[str, str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from boundcalc.cli.formats import console
+    from boundcalc.cli.text import console
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.cli.report import HEADINGS, Report, Row, cells, described, notes
+from boundcalc.cli.text import Line, wrapped, write_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from boundcalc.cli.setting import Question
-
-_LINE, _WIDE = 100, 200
-"""Characters of a line of text, and room for a table where there is no terminal that says otherwise."""
 
 RESULT_COLUMNS = (
     *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy"),
@@ -30,43 +26,26 @@ def show(report: Report, form: str) -> None:
     writer(report)
 
 
-def console(**options: Any) -> Console:
-    """A console that prints words as they are; as wide as needed where there is no terminal."""
-    from rich.console import Console
-
-    found = Console(markup=False, highlight=False, emoji=False, soft_wrap=False, **options)
-    if not found.is_terminal:
-        found.width = max(_WIDE, found.width)
-    return found
-
-
 def _table(report: Report) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    out = console()
-    for line in setting_lines(report.question):
-        out.print(Text(line))
-    across = min(out.width, _LINE + 20)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    for heading in HEADINGS:
-        table.add_column(heading, no_wrap=heading in ("bound", "gap <=", "risk <="), overflow="fold")
+    for text in setting_lines(report.question):
+        click.echo(text)
+    lines: list[Line] = []
     refused: list[str] = []
     best = report.best
     for row in report.rows:
         texts = cells(row)
         if row.value.refusal is not None:
-            table.add_row(texts[0], texts[1], "-", "-", style="dim")
+            lines.append(Line((*texts[:2], "-", "-"), "dim"))
             refused.append(f"{texts[0]} refused: {texts[2]}")
         else:
-            table.add_row(*texts, style="bold" if row.value is best else "dim" if texts[4] == "yes" else None)
-    out.print(table)
-    for line in [*refused, *notes(report)]:
-        out.print(Text(line), width=across)
+            lines.append(Line(texts, "bold" if row.value is best else "dim" if texts[4] == "yes" else ""))
+    write_table(HEADINGS, lines)
+    click.echo()
+    for text in [*refused, *notes(report)]:
+        click.echo("\n".join(wrapped(text.split())))
 
 
-def setting_lines(question: Question, without: Sequence[str] = (), *, width: int = _LINE) -> list[str]:
+def setting_lines(question: Question, without: Sequence[str] = (), *, width: int | None = None) -> list[str]:
     """The setting, with a star at what was assumed; `without` some values (those of a sweep)."""
     found = described(question)
     fields = [item.field for item in found]
@@ -76,21 +55,11 @@ def setting_lines(question: Question, without: Sequence[str] = (), *, width: int
     lines: list[str] = []
     for title, part in parts.items():
         items = [f"{item.label} {item.value}" + "*" * item.assumed for item in part if item.field not in without]
-        lines += _wrapped(f"{title:8} ", items, width)
+        words = [item + "," for item in items[:-1]] + items[-1:]
+        lines += wrapped(words, first=f"{title:8} ", width=width)
     if any(item.assumed for item in found):
         lines.append("         * assumed: give it to change it")
     return [*lines, ""]
-
-
-def _wrapped(title: str, items: Sequence[str], width: int) -> list[str]:
-    """Items after a title, on lines of readable length that align."""
-    lines = [title]
-    for i, item in enumerate(items):
-        piece = item + ("," if i + 1 < len(items) else "")
-        if len(lines[-1]) + len(piece) > width and lines[-1].strip():
-            lines.append(" " * len(title))
-        lines[-1] += piece + " "
-    return [line.rstrip() for line in lines]
 
 
 def _json(report: Report) -> None:

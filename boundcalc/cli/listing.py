@@ -42,7 +42,7 @@ def _tables(found: list[Entry]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from boundcalc.cli.formats import console
+    from boundcalc.cli.text import console
 
     out = console()
     for group in dict.fromkeys(entry.group for entry in found):

@@ -9,9 +9,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import click
+
 from boundcalc.cli.axes import parse_axes
-from boundcalc.cli.formats import console, write_csv
+from boundcalc.cli.formats import setting_lines, write_csv
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
+from boundcalc.cli.text import Line, console, write_table
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.errors import InvalidSetting
@@ -105,31 +108,25 @@ def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows
 
 
 def _table(question: Question, typed: Mapping[str, str], rows: Rows, *, several: bool) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from boundcalc.cli.formats import setting_lines
-
-    axes, fields = list(typed.values()), list(typed)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    for name in axes:
-        table.add_column(name, justify="right")
-    for name in (*(("bound",) if several else ()), "gap <=", "risk <=", "strategy", "dominated by"):
-        table.add_column(name)
+    axes = list(typed.values())
+    headings = (*axes, *(("bound",) if several else ()), "gap <=", "risk <=", "strategy", "dominated by")
+    lines: list[Line] = []
+    reasons: dict[str, int] = {}
     for row in rows:
         start = [_shown(row[name]) for name in axes] + ([row["name"]] if several else [])
         if row["refusal"] is not None:
-            table.add_row(*start, "refused", "", "", row["refusal"], style="dim")
+            lines.append(Line((*start, "refused"), "dim"))
+            reasons[row["refusal"]] = reasons.get(row["refusal"], 0) + 1
             continue
         dominant = "" if row["dominant"] is None else f"{row['dominant']} {row['dominant_share']:.0%}"
         mark = "~" if row["kind"] == "proxy" else ""
         amounts = [mark + _amount(row[f"log10_{quantity}"]) for quantity in ("gap", "risk")]
-        table.add_row(*start, *amounts, row["strategy"], dominant, style="dim" if row["vacuous"] else None)
-    out = console()
-    for line in setting_lines(question, without=fields):
-        out.print(Text(line))
-    out.print(table)
+        lines.append(Line((*start, *amounts, row["strategy"], dominant), "dim" if row["vacuous"] else ""))
+    for text in setting_lines(question, without=list(typed)):
+        click.echo(text)
+    write_table(headings, lines, keys=len(axes) + several, right=frozenset(range(len(axes))))
+    for reason, count in reasons.items():
+        click.echo(f"refused {count} time{'s' * (count > 1)}: {reason}")
 
 
 def _shown(value: Any) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from boundcalc.cli.formats import console
 from boundcalc.cli.report import Report
+from boundcalc.cli.text import console
 from boundcalc.cli.values import upper
 from boundcalc.engine.breakdown import Breakdown, LevelParts, Part, break_down
 
