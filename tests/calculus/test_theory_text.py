@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 from boundcalc import sources
+from boundcalc.calculus import gap
+from boundcalc.calculus.layers import ACTIVATION_LIPSCHITZ
 from boundcalc.calculus.statements import STATEMENTS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "theory.md").read_text(encoding="utf-8")
@@ -106,6 +108,13 @@ def test_citations_are_known() -> None:
     assert cited <= KEYS
     listed = set(re.findall(r"^- \[([a-z]+\d{4})\]", TEXT, flags=re.MULTILINE))
     assert listed == cited
+
+
+def test_printed_constants_are_those_of_the_code() -> None:
+    assert f"2k\\Big({gap.CLOSED_OFFSET:g}+" in TEXT
+    assert f"on ${1 + gap.CLOSED_GHOSTS}m$ samples" in " ".join(TEXT.split())
+    for slope in {slope for slope in ACTIVATION_LIPSCHITZ.values() if slope > 1}:
+        assert f"{slope:.5f}" in TEXT
 
 
 def test_the_example_runs() -> None:

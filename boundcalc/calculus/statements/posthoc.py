@@ -26,7 +26,7 @@ POSTHOC = (
         "grid, and everything is evaluated at the grid values. Two-sided grids cost log 1.5 more each, a choice "
         "from n fixed alternatives log n. Tied budgets (one k for a kind in all layers) pay once. Choosing "
         "lemmas, scales, alpha or the theorem is free when the choice looks only at budgets, m, delta and an "
-        "error assumed in advance.",
+        "error assumed in advance. Norms that hold only with probability 1 - delta' leave delta - delta'.",
         "A union over grid points at delta/((k+1)(k+2)) each, which sum to delta over k >= 0 (to 3/2 delta over "
         "all integers, with |k|). The bound holds for every grid point at once, so also for the one the trained "
         "weights round up to.",
