@@ -172,18 +172,23 @@ def log_count(choice: Json, view: View, eps: Real, samples: int, *, published: b
     if lemma == "T4":
         return size * MP.log(1 + 2 * y)
     if lemma == "T4r":
-        return centres(size, 1 / y, params["t"])
+        return min(centres(size, 1 / y, params["t"]), size * MP.log(1 + 2 * y))
     if lemma in ("T4v", "T4f"):
         scale, excess = body(lemma, view.norms.d, view.norms.k)
-        return centres(size, scale / y, params["t"], excess)
+        return min(centres(size, scale / y, params["t"], excess), size * MP.log(1 + 2 * y / scale) + excess)
+    both = view.norms.d + view.norms.k
     if lemma == "T5":
-        return factors(view, y, view.norms.rank, params["theta"])
+        return min(factors(view, y, view.norms.rank, params["theta"]), view.norms.rank * both * MP.log(1 + 4 * y))
     assert lemma == "T6"
     assert view.norms.spectrum is not None
-    t, (p, total) = params["t"], view.norms.spectrum
-    kept = min(num(view.norms.rank), MP.ceil(total * (view.radius / (t * eps)) ** p) - 1)
-    theta = num(float(view.norms.d / (view.norms.d + view.norms.k)))
-    return factors(view, (y - t) / (1 - t), kept, theta)
+    p, total = view.norms.spectrum
+
+    def kept(t: Real) -> Real:
+        return min(num(view.norms.rank), MP.ceil(total * (view.radius / (t * eps)) ** p) - 1)
+
+    t, half = params["t"], num(1) / 2
+    drawn = factors(view, (y - t) / (1 - t), kept(t), num(float(view.norms.d / both)))
+    return min(drawn, kept(half) * both * MP.log(1 + 4 * (y - half) / half))
 
 
 def log_closed(choice: Json, view: View, eps: Real, samples: int) -> Real:

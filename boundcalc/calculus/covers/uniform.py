@@ -116,7 +116,8 @@ class RandomCover(Volumetric):
     )
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        return random_cover(ns, ns.number(target.size), y, ns.number(params["t"]), ns.number(0))
+        drawn = random_cover(ns, ns.number(target.size), y, ns.number(params["t"]), ns.number(0))
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
 
     def check_params(self, params: Params) -> str | None:
         return inside(self.name, params, "t", 0.0, 0.75)
@@ -160,7 +161,8 @@ class ColumnBody(RandomCover):
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
         scale, excess = _body(ns, self._norm, target.d, target.k)
-        return random_cover(ns, ns.number(target.size), y / scale, ns.number(params["t"]), excess)
+        drawn = random_cover(ns, ns.number(target.size), y / scale, ns.number(params["t"]), excess)
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
 
     def profile(self, target: Target, n: int) -> Profile:
         scale, excess = _body(FLOAT, self._norm, target.d, target.k)
@@ -246,7 +248,8 @@ class LowRank(CoverLemma):
         return ns.number(target.norms.rank * (target.d + target.k)) * ns.log1p(4 * y)
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        return self.factors(ns, y, ns.number(target.norms.rank), target, params["theta"])
+        drawn = self.factors(ns, y, ns.number(target.norms.rank), target, params["theta"])
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
 
     @staticmethod
     def factors(ns: NumberSystem, y: Number, rank: Number, target: Target, theta: float) -> Number:
@@ -301,7 +304,8 @@ class Schatten(CoverLemma):
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
         t = ns.number(params["t"])
         rest = (y - t) / (1 - t)
-        return LowRank.factors(ns, rest, self._rank(ns, y, target, t), target, target.d / (target.d + target.k))
+        drawn = LowRank.factors(ns, rest, self._rank(ns, y, target, t), target, target.d / (target.d + target.k))
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
 
     @staticmethod
     def _rank(ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:

@@ -71,7 +71,8 @@ class Table(CoverLemma):
         return ns.number(target.size) * ns.log1p(2 * y)
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        return target.d * random_cover(ns, ns.number(target.k), y, ns.number(params["t"]), ns.number(0))
+        drawn = target.d * random_cover(ns, ns.number(target.k), y, ns.number(params["t"]), ns.number(0))
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
 
     def check_params(self, params: Params) -> str | None:
         return inside(self.name, params, "t", 0.0, 0.75)
