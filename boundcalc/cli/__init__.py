@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
     "list": ("boundcalc.cli.listing:command", "What can be asked for by name, with sources."),
     "explain": ("boundcalc.cli.explain:command", "A statement: formula, conditions, proof, constants, source."),
+    "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
+    "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
     "tightness": ("boundcalc.cli.tightness:command", "What explicit constants gain over the published ones."),
 }
 

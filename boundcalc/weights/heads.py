@@ -22,7 +22,7 @@ from boundcalc.weights.rounding import UNIT, gamma, root, roots, total, up, ups
 
 Floats = NDArray[np.float64]
 
-_TIGHT = 1e-11
+_TIGHT = 1e-10
 """A product's margin may be this much of its square before QR is tried."""
 
 

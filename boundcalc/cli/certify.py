@@ -1,0 +1,278 @@
+"""`boundcalc certify`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
+from boundcalc.cli.lazy import FAILURE
+from boundcalc.cli.setting import FILE
+from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from boundcalc.cli.report import Report
+    from boundcalc.setting import Setting
+    from boundcalc.weights import Audit
+
+FORMATS = ("table", "json", "csv", "markdown", "latex")
+
+
+@click.command(
+    name="certify",
+    short_help="A-posteriori bounds for a trained checkpoint.",
+    epilog="""\b
+Examples:
+  boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
+  boundcalc certify runs/bert --margins margins.npy --certificate gap.json --certificate-risk risk.json
+  boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
+\b
+Norms are read off the weights and rounded up to a grid fixed in advance (1/16 times powers of 2^(1/8),
+one budget for all blocks of a kind); gamma is rounded down to a power of 2, or chosen among them from
+--margins; a training error that was seen costs the number of theorems to choose from. All this is paid
+for by P1, so the bounds hold although the weights were seen first. --fixed-gamma says that gamma was
+fixed before the data.""",
+)
+@click.argument("model", type=click.Path())
+@model_options
+@click.option("--m", "n_train", type=WHOLE, help="Training sequences (with --margins: as many as there are margins).")
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
+@click.option("--gamma", type=NUMBER, help="Margin; with --margins the best on the grid is taken.")
+@click.option("--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded nor paid for.")
+@click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
+@click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
+@click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
+@click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound.")
+@click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
+@click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.pass_context
+def command(
+    context: click.Context,
+    model: str,
+    n_train: int | None,
+    delta: float,
+    gamma: float | None,
+    fixed_gamma: bool,
+    train_error: float | None,
+    margins: str | None,
+    bounds: tuple[str, ...],
+    certificate: str | None,
+    certificate_risk: str | None,
+    solve: bool,
+    form: str,
+    readout_norm: float | None,
+    schatten: float | None,
+    **options: Any,
+) -> None:
+    """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
+    seen = _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
+    found = take_audit(model, options)
+    if found.account.unknown:
+        raise InvalidSetting(
+            f"{found.where} has {found.account.unknown[0]}, which the family {found.family!r} does not know, so a "
+            "bound may not be about this model: describe the model with --mapping (docs/weights.md)"
+        )
+    if found.missing and readout_norm is None:
+        raise InvalidSetting(
+            f"{found.where} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
+        )
+    from boundcalc.setting import Setting
+
+    norms = found.norms(schatten, readout_budget(found, readout_norm))
+    setting = _best_margin(Setting(found.architecture, norms, seen[0]), seen[1])
+    from boundcalc.cli.eval import _write_certificates
+    from boundcalc.cli.report import ask
+    from boundcalc.cli.setting import Question
+
+    given = ("margin", "train_error", "n_train", "delta")
+    origin = dict.fromkeys([*given, "seq_len", "input_radius", "classes"], "given")
+    report = ask(Question(setting, origin), bounds, solve=solve)
+    _write_certificates(report.best, certificate, certificate_risk)
+    if form == "table":
+        _table(found, report, setting, solve=solve)
+    elif form == "json":
+        _json(found, report)
+    else:
+        from boundcalc.cli.formats import show
+
+        show(report, form)
+    if report.best is None:
+        context.exit(FAILURE)
+
+
+def _sample(
+    n_train: int | None, delta: float, gamma: float | None, fixed: bool, error: float | None, margins: str | None
+) -> tuple[Any, Any]:
+    """The sample as it was seen, and the margins if there are any."""
+    from boundcalc.setting import Sample
+
+    if margins is not None:
+        from boundcalc.weights.margins import read_margins
+
+        if error is not None:
+            raise InvalidSetting("--margins says what the training error is at every gamma: leave out --train-error")
+        found = read_margins(Path(margins))
+        if n_train is not None and n_train != len(found.values):
+            raise InvalidSetting(
+                f"--m {n_train} but {margins} holds {len(found.values)} margins: one per training sequence"
+            )
+        start = gamma if gamma is not None else 1.0
+        measured = ("train_error",) if fixed else ("margin", "train_error")
+        if fixed and gamma is None:
+            raise InvalidSetting("--fixed-gamma needs the --gamma that was fixed")
+        sample = Sample(len(found.values), delta, start, found.error(start), measured=measured)
+        return sample, None if fixed or gamma is not None else found
+    if n_train is None:
+        raise InvalidSetting("say how many training sequences there were: --m 50000 (or give --margins)")
+    measured = tuple(
+        name
+        for name, there in (("margin", not fixed and gamma is not None), ("train_error", error is not None))
+        if there
+    )
+    return Sample(n_train, delta, 1.0 if gamma is None else gamma, error or 0.0, measured=measured), None
+
+
+def _best_margin(setting: Setting, margins: Any) -> Setting:
+    """The margin on the grid whose risk bound is least: P1 pays for having chosen it."""
+    if margins is None:
+        return setting
+    from boundcalc.engine.evaluate import evaluate
+
+    best: tuple[float, Setting] | None = None
+    for k in margins.grid():
+        gamma = math.ldexp(1.0, -k)
+        sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
+        trial = replace(setting, sample=sample)
+        value = evaluate(trial, "best").log_risk
+        if best is None or value < best[0]:
+            best = value, trial
+    if best is None:
+        raise InvalidSetting("no margin is positive: the model errs on every training sequence")
+    return best[1]
+
+
+# -- output
+
+
+def _needs(setting: Setting) -> list[tuple[str, float | None]]:
+    """What would make the bounds say something: m, and the factor that every norm would have to shrink by."""
+    from boundcalc.engine.solve import solve
+    from boundcalc.errors import NoSolution
+
+    out: list[tuple[str, float | None]] = []
+    for quantity in ("gap", "risk"):
+        try:
+            out.append((f"m_{quantity}", solve(setting, "m", 0.999, quantity=quantity).value))
+        except NoSolution:
+            out.append((f"m_{quantity}", None))
+        out.append((f"norm_factor_{quantity}", _norm_factor(setting, quantity)))
+    return out
+
+
+def _norm_factor(setting: Setting, quantity: str) -> float | None:
+    """The largest power of 2^(1/8) by which all norms may be multiplied for the bound to fall below 1."""
+    from boundcalc.engine.evaluate import evaluate
+
+    def says(eighths: int) -> bool:
+        scaled = replace(setting, norms=setting.norms.scaled(2.0 ** (-eighths / 8)))
+        value = evaluate(scaled, "best")
+        return (value.log10 if quantity == "gap" else value.log_risk) < -1e-3
+
+    low, high = 0, 8
+    if says(0):
+        return 1.0
+    while not says(high):
+        low, high = high, high * 2
+        if high > 8 * 40:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if says(middle) else (middle, high)
+    return 2.0 ** (-high / 8)
+
+
+def _table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> None:
+    from boundcalc.cli.formats import show
+    from boundcalc.cli.values import short, upper
+    from boundcalc.weights.proxies import Proxy, proxies
+
+    click.echo(f"{found.where}: family {found.family}")
+    for text in account_lines(found):
+        click.echo(text)
+    click.echo()
+    show(report, "table")
+    _paid(setting, report)
+    best = report.best
+    if best is not None:
+        click.echo("\nWhat the best bound is made of (part of its log counts):")
+        shares = best.pieces if any(best.pieces.values()) else (best.by_risk.pieces if best.by_risk else {})
+        for line in _shares(shares):
+            click.echo(line)
+    click.echo("\nProxies (sizes of published bounds without their constants: no bounds):")
+    for proxy in proxies(found):
+        if isinstance(proxy, Proxy):
+            top = max(proxy.parts, key=proxy.parts.__getitem__)
+            size = upper(proxy.log_value / math.log(10))
+            click.echo(f"  ~{size}   {proxy.name}; most from {top} ({proxy.parts[top]:.0%})")
+        else:
+            click.echo(f"  refused: {proxy}")
+    if not solve or best is None:
+        return
+    click.echo("\nFor a bound below 1, everything else unchanged:")
+    needs = dict(_needs(setting))
+    for quantity in ("gap", "risk"):
+        m, factor = needs[f"m_{quantity}"], needs[f"norm_factor_{quantity}"]
+        samples = "no m up to 10^18 is enough" if m is None else f"m of {short(m)}"
+        norms = "no factor down to 2^-40 is enough" if factor is None else f"every norm times {factor:.3g}"
+        click.echo(f"  {quantity}: {samples}; or {norms}" if factor != 1.0 else f"  {quantity}: it is below 1")
+
+
+def _paid(setting: Setting, report: Report) -> None:
+    """What P1 cost."""
+    from boundcalc.calculus.posthoc import pay, union
+    from boundcalc.numbers import FLOAT
+
+    del report
+    paid, measured = pay(setting)
+    cost = 0.0 if measured is None else union(FLOAT, paid, measured)
+    click.echo(
+        f"P1: {len(paid.norms.budgets)} kinds of weights rounded up to the grid, gamma {paid.sample.margin:g}; "
+        f"log(1/delta) grows from {-math.log(paid.sample.delta):.1f} to {cost - math.log(paid.sample.delta):.1f}."
+    )
+
+
+def _shares(pieces: Any, most: int = 8) -> list[str]:
+    blocks: dict[str, float] = {}
+    for key, share in pieces.items():
+        place = key.partition("[")[2].rstrip("]") if "[" in key else "rest"
+        name = f"block {place.partition(',')[0]}" if place != "rest" else "outside the blocks"
+        blocks[name] = blocks.get(name, 0.0) + share
+    top = sorted(pieces.items(), key=lambda item: -item[1])[:most]
+    lines = ["  by weight:  " + ", ".join(f"{key} {share:.1%}" for key, share in top)]
+    ranked = sorted(blocks.items(), key=lambda item: -item[1])[:most]
+    return [*lines, "  by layer:   " + ", ".join(f"{name} {share:.1%}" for name, share in ranked)]
+
+
+def _json(found: Audit, report: Report) -> None:
+    import json
+
+    from boundcalc.weights.proxies import Proxy, proxies
+
+    data = report.to_json()
+    data["model"] = found.where
+    data["family"] = found.family
+    best = report.best
+    data["pieces"] = {} if best is None else dict(best.pieces)
+    data["proxies"] = [
+        {"name": p.name, "kind": "proxy", "log10": p.log_value / math.log(10)}
+        if isinstance(p, Proxy)
+        else {"refusal": str(p)}
+        for p in proxies(found)
+    ]
+    click.echo(json.dumps(data, indent=1))

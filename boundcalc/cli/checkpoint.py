@@ -1,0 +1,141 @@
+"""What `norms` and `certify` share: the options that say how to read a checkpoint, progress, and the audit."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from boundcalc.cli.setting import FILE
+from boundcalc.cli.values import NUMBER, WHOLE
+
+if TYPE_CHECKING:
+    from boundcalc.weights import Audit
+    from boundcalc.weights.audit import Progress
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--family", help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one)."),
+    click.option("--mapping", type=FILE, help="A JSON or YAML file that describes a model of no known family."),
+    click.option("--reference", type=click.Path(), help="Checkpoint fixed before the data (the initialisation)."),
+    click.option("--T", "seq_len", type=WHOLE, help="Rows per sequence; unset, as many as there are positions."),
+    click.option("--heads", type=WHOLE, help="Attention heads, where no config says so."),
+    click.option("--input-radius", type=NUMBER, help="Largest l2 norm of an input row (vector inputs)."),
+    click.option("--classes", type=WHOLE, help="Logits of a read-out that the checkpoint does not hold."),
+    click.option("--readout-norm", type=NUMBER, help="Spectral and (2,1) norm of a read-out it does not hold."),
+    click.option(
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of config.json (repeatable)."
+    ),
+    click.option("--spectra/--no-spectra", default=None, help="Singular values of every matrix [default: up to 1024]."),
+    click.option("--exact", is_flag=True, help="No random probes for wide matrices (slower, no failure probability)."),
+    click.option("--schatten", type=NUMBER, help="Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
+    click.option("--seed", type=WHOLE, help="Of the random probes; unset, drawn afresh (and shown)."),
+    click.option("--resume", "journal", type=FILE, help="Keep finished measurements here, and go on from them."),
+    click.option("--quiet", is_flag=True, help="No progress bar."),
+)
+
+
+def model_options(command: Command) -> Command:
+    """The options that say how to read a checkpoint."""
+    for decorate in reversed(_OPTIONS):
+        command = decorate(command)
+    return command
+
+
+def take_audit(model: str, options: dict[str, Any]) -> Audit:
+    """Removes the model's options from a command's and measures the checkpoint."""
+    # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    from boundcalc.weights import Options, Want, audit
+    from boundcalc.weights.audit import parse_settings
+    from boundcalc.weights.families.mapping import read_mapping
+
+    names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
+    taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet")}
+    family = read_mapping(Path(taken["mapping"])) if taken["mapping"] else taken["family"]
+    known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
+    with _progress(taken["quiet"]) as progress:
+        return audit(
+            model,
+            family=family,
+            options=Options(**known, settings=parse_settings(taken["settings"])),
+            want=Want(taken["spectra"], taken["exact"]),
+            reference=taken["reference"],
+            seed=taken["seed"],
+            journal=None if taken["journal"] is None else Path(taken["journal"]),
+            progress=progress,
+        )
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress | None]:
+    """A bar on the terminal; nothing where stderr is none."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:20}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+
+        def show(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total)
+
+        yield show
+
+
+def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
+    """A budget for a read-out that is not in the checkpoint."""
+    from boundcalc.errors import InvalidSetting
+    from boundcalc.setting import Budget
+    from boundcalc.setting.validate import positive
+
+    if norm is None:
+        return {}
+    if "readout" not in found.missing:
+        raise InvalidSetting(f"{found.where} has a read-out of its own: leave out --readout-norm")
+    value = positive("read-out norm", norm)
+    return {"readout": Budget(op=value, two_one=value)}
+
+
+def account_lines(found: Audit) -> list[str]:
+    """How the tensors add up, in words."""
+    account = found.account
+    lines = [
+        f"{account.total:,} parameters in {len(account.lines)} tensors; {account.used:,} make up the bounded model"
+        + ("" if account.used == account.total else f", {account.total - account.used:,} do not:")
+    ]
+    reasons: dict[str, list[int]] = {}
+    for line in account.lines:
+        if line.unused and line.role != "unknown":
+            reasons.setdefault(line.reason, []).append(line.unused)
+    lines += [f"  {sum(counts):,} in {len(counts)} tensors: {why}" for why, counts in reasons.items()]
+    for line in account.lines:
+        if line.role == "unknown":
+            lines.append(f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}")
+    if found.missing:
+        lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
+    elif account.shared:
+        lines.append(
+            "The read-out is tied to the embedding; the bound covers both, as if they were free of each other."
+        )
+    if found.failure:
+        lines.append(
+            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {found.failure:.1e} a norm "
+            "is too small; delta pays for it. --exact does without."
+        )
+    return lines

@@ -1,0 +1,149 @@
+"""`boundcalc norms`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
+from boundcalc.cli.setting import FILE
+
+if TYPE_CHECKING:
+    from boundcalc.weights import Audit
+    from boundcalc.weights.norms import Measured
+
+_SHOWN = (("op", "op"), ("F", "fro"), ("21", "two_one"), ("21T", "two_one_t"), ("11", "one_one"), ("row", "row"))
+
+
+@click.command(
+    name="norms",
+    short_help="Certified norms of a checkpoint, layer by layer.",
+    epilog="""\b
+Examples:
+  boundcalc norms runs/bert                     (a directory as save_pretrained writes it)
+  boundcalc norms model.safetensors --out norms.json && boundcalc eval --preset gpt2 --norms norms.json
+  boundcalc norms runs/bert --setting-out setting.json && boundcalc eval --setting setting.json --m 1e8
+  boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
+  boundcalc norms big/ --resume big.journal     (interrupt it, type it again: it goes on)
+  boundcalc norms model.npz --mapping mine.json --format csv > norms.csv
+\b
+MODEL is a .safetensors, .pt, .bin, .ckpt or .npz file, an index of shards, or a directory. Nothing
+in it is executed. Every norm is an upper bound of the exact one.""",
+)
+@click.argument("model", type=click.Path())
+@model_options
+@click.option("--out", type=FILE, help="Write a norms file, for `boundcalc eval --norms`.")
+@click.option("--setting-out", type=FILE, help="Write architecture and norms, for `boundcalc eval --setting`.")
+@click.option("--plot", type=FILE, help="Draw the norms by layer (.png, .pdf, .svg).")
+@click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")
+@click.option("--format", "form", type=click.Choice(("table", "json", "csv")), default="table", show_default=True)
+def command(
+    model: str,
+    out: str | None,
+    setting_out: str | None,
+    plot: str | None,
+    every: bool,
+    form: str,
+    readout_norm: float | None,
+    schatten: float | None,
+    **options: Any,
+) -> None:
+    """Certified norms of a checkpoint, layer by layer, and where each of its tensors went."""
+    if plot is not None:
+        import matplotlib  # noqa: F401 - what is missing is said before anything is measured or written
+
+    found = take_audit(model, options)
+    if out is not None or setting_out is not None:
+        _write(found, out, setting_out, schatten, readout_norm)
+    if plot is not None:
+        from boundcalc.cli.norms_plot import draw
+
+        draw(found, Path(plot))
+    {"table": _table, "json": _json, "csv": _csv}[form](found, every)
+
+
+def _write(found: Audit, out: str | None, setting_out: str | None, power: float | None, readout: float | None) -> None:
+    from boundcalc.setting import Setting
+    from boundcalc.weights.audit import write_text
+
+    norms = found.norms(power, readout_budget(found, readout))
+    if out is not None:
+        write_text(Path(out), json.dumps(norms.to_json(), indent=1) + "\n")
+    if setting_out is not None:
+        data = Setting(found.architecture, norms).to_json()
+        del data["sample"]
+        write_text(Path(setting_out), json.dumps(data, indent=1) + "\n")
+
+
+def grouped(found: Audit, every: bool) -> list[tuple[str, int, Measured]]:
+    """(weight, how many heads, norms): heads of a block as one, each norm that of the largest."""
+    from boundcalc.weights.heads import largest
+
+    rows: dict[str, list[Any]] = {}
+    for key, m in found.measured.items():
+        name = key.removesuffix("~")
+        if "," in name and not every:
+            name = name.partition(",")[0] + "]"
+        rows.setdefault(name, []).append(m)
+    return [(name, len(ms), largest(ms) if len(ms) > 1 else ms[0]) for name, ms in rows.items()]
+
+
+def _table(found: Audit, every: bool) -> None:
+    from boundcalc.cli.text import Line, write_table
+
+    headings = ["weight", "shape", *(symbol for symbol, _ in _SHOWN), "rank <=", "sup"]
+    if found.distances:
+        headings.append("distance")
+    lines: list[Line] = []
+    for name, heads, m in grouped(found, every):
+        shape = "x".join(map(str, m.shape)) + (f" ({heads} heads)" if heads > 1 else "")
+        cells = [name, shape, *(_number(getattr(m, field)) for _, field in _SHOWN)]
+        cells += ["" if m.rank is None else str(m.rank), _number(m.sup)]
+        if found.distances:
+            cells.append(_number(_distance(found, name)))
+        lines.append(Line(cells))
+    click.echo(f"{found.where}: family {found.family}, T {found.architecture.seq_len}\n")
+    write_table(headings, lines, right=frozenset(range(2, len(headings))))
+    click.echo()
+    for text in account_lines(found):
+        click.echo(text)
+    click.echo("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
+    click.echo("Of several heads the largest value is shown; --all shows each. Every value is an upper bound.")
+
+
+def _distance(found: Audit, name: str) -> float | None:
+    values = [
+        m.fro if m.fro is not None else m.op
+        for key, m in found.distances.items()
+        if key == name or (key.partition(",")[0] + "]" == name and "," in key)
+    ]
+    known = [value for value in values if value is not None]
+    return max(known) if known else None
+
+
+def _number(value: float | None) -> str:
+    """Rounded up, so that what is read off the table is an upper bound too."""
+    from boundcalc.cli.values import upper
+
+    if value is None:
+        return ""
+    return "0" if value == 0 else upper(math.log10(value), 5)
+
+
+def _json(found: Audit, every: bool) -> None:
+    del every
+    click.echo(json.dumps(found.to_json(), indent=1))
+
+
+def _csv(found: Audit, every: bool) -> None:
+    from boundcalc.cli.formats import write_csv
+
+    del every
+    rows = found.table()
+    for row in rows:
+        row["shape"] = "x".join(map(str, row["shape"]))
+    write_csv(rows[0], rows)

@@ -1,0 +1,41 @@
+"""The figure of `boundcalc norms --plot`: spectral norms by block, one line per kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from boundcalc.weights import Audit
+
+
+def curves(found: Audit) -> dict[str, list[tuple[int, float]]]:
+    """By kind: (block, largest spectral norm of its heads)."""
+    points: dict[str, dict[int, float]] = {}
+    for key, m in found.measured.items():
+        kind, _, place = key.removesuffix("~").partition("[")
+        value = m.op if m.op is not None else m.row
+        if not place or value is None or len(m.shape) < 2:
+            continue
+        block = int(place.rstrip("]").partition(",")[0])
+        line = points.setdefault(kind, {})
+        line[block] = max(line.get(block, 0.0), value)
+    return {kind: sorted(line.items()) for kind, line in points.items()}
+
+
+def draw(found: Audit, path: Path) -> None:
+    """Write the figure, and beside it the numbers it shows."""
+    from matplotlib.figure import Figure
+
+    from boundcalc.weights.audit import write_text
+
+    lines = curves(found)
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for kind, points in lines.items():
+        axes.plot([b for b, _ in points], [v for _, v in points], marker="o", markersize=3, label=kind)
+    axes.set(xlabel="block", ylabel="spectral norm (upper bound)", yscale="log", title=Path(found.where).name)
+    axes.legend(fontsize="small", ncols=2)
+    figure.savefig(path, dpi=150)
+    write_text(path.with_suffix(".json"), json.dumps({"model": found.where, "curves": lines}, indent=1) + "\n")
