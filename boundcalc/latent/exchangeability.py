@@ -181,8 +181,8 @@ class Extendibility:
             return ""
         return (
             f"tokens are negatively correlated ({self.correlation:.3g}, interval [{self.low:.3g}, {self.high:.3g}]): "
-            f"they extend to at most {math.floor(self.most)} exchangeable tokens, so they are not i.i.d. given a latent "
-            "variable; the posterior of one is an approximation (X1 bounds its error)"
+            f"they extend to at most {math.floor(self.most)} exchangeable tokens, so they are not i.i.d. given a "
+            "latent variable; the posterior of one is an approximation (X1 bounds its error)"
         )
 
 

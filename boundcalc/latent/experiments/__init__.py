@@ -1,0 +1,1 @@
+"""Experiments on attention as inference: numbers with intervals, beside the bounds they must stay below."""
