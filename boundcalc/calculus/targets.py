@@ -96,7 +96,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
         fro = ns.minimum(fro, ns.sqrt(op ** (2 - power) * total))
         spectrum = (power, total / op**power)
     one_one = [given["one_one"]] if "one_one" in given else []
-    fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t") if name in given))
+    fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t", "one_one") if name in given))
     two_one = ns.minimum(ns.sqrt(ns.number(k)) * fro, *one_one, *([given["two_one"]] if "two_one" in given else []))
     two_one_t = ns.minimum(
         ns.sqrt(ns.number(d)) * fro, *one_one, *([given["two_one_t"]] if "two_one_t" in given else [])

@@ -17,6 +17,8 @@ from boundcalc.calculus.statements import STRATEGY_USES
 from boundcalc.certificate import Certificate, Choice, Level
 from boundcalc.numbers import LOG, LogFloat
 
+_ONE_LINE = f"2k ({gap.CLOSED_OFFSET} + max(0, log(1/(2k)))), k = (17/32) e sqrt(2 C_F/m)"
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -207,7 +209,7 @@ class _Parts:
         if self.strategy == "closed":
             value = gap.gap_closed(LOG, capacity, self.inverse, self.m)
             deviation = LogFloat.of(gap.deviation(LOG, self.inverse, self.m))
-            terms.append(Term("2k (1.124 + max(0, log(1/(2k)))), k = (17/32) e sqrt(2 C_F/m)", value - deviation, "G1"))
+            terms.append(Term(_ONE_LINE, value - deviation, "G1"))
             terms.append(Term("sqrt(log(1/delta)/(2m))", deviation, "G2"))
             return "gap <= closed chain + deviation", value, terms, levels
         value = gap.gap_published(LOG, capacity, self.inverse, self.m)

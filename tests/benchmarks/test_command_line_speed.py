@@ -68,7 +68,7 @@ def _by_hand(C: np.ndarray | float, m: np.ndarray, T: np.ndarray | int, depth: i
     rest = sum(r ** (2 * j / 3) for j in range(1, depth))
     capacity = C**2 * (np.cbrt(np.log(2 * one + 1)) + stage(one) + stage(every) * rest) ** 3
     k = 17 / 32 * np.e * np.sqrt(2 * capacity / m)
-    return 2 * k * (1.124 + np.maximum(0, np.log(1 / (2 * k)))) + np.sqrt(np.log(1 / 0.05) / (2 * m))
+    return 2 * k * (1.0853 + np.maximum(0, np.log(1 / (2 * k)))) + np.sqrt(np.log(1 / 0.05) / (2 * m))
 
 
 @pytest.mark.parametrize(("axes", "share"), [("m", 0.8), ("m and T", 0.8), ("m, T and C, each point its own", 0.6)])

@@ -333,7 +333,7 @@ def value(cert: Json) -> Real:
         return 2 * scale + MP.sqrt((count + log_inverse) / (2 * num(m)))
     if strategy == "closed":
         k = (num(1) + num(1) / CLOSED_GHOSTS) / 2 * MP.e * MP.sqrt(2 * count * scale**2 / m)
-        return 2 * k * (num("1.124") + max(num(0), MP.log(1 / (2 * k)))) + deviation
+        return 2 * k * (num("1.0853") + max(num(0), MP.log(1 / (2 * k)))) + deviation
     if strategy == "published":
         k = MP.sqrt(count * scale**2 / m)
         assert scale <= 3 * k

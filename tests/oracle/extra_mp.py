@@ -18,13 +18,13 @@ from tests.oracle.gap_mp import deviation
 
 
 def lattice_upper(n: int, s: int) -> Mpf:
-    """At least log D(n, s), without integers: the least of (2n+1)^s, AM-GM with Robbins' s!, and the asinh form."""
+    """At least log D(n, s), without integers: the least of (2n+1)^s, (2s+1)^n, AM-GM with Robbins, asinh."""
     if s == 0:
         return MP.mpf(0)
     square = num((2 * n + 1) ** 2 + Fraction((s - 1) * (2 * s - 1), 3))
     factorial = s * MP.log(s) - s + MP.log(2 * MP.pi * s) / 2 + MP.mpf(1) / (12 * s + 1)
     by_roots = num(Fraction(s, 2)) * MP.log(square) - factorial
-    return min(s * MP.log(2 * n + 1), by_roots, covers_mp.log_lattice_asinh(n, s))
+    return min(s * MP.log(2 * n + 1), n * MP.log(2 * s + 1), by_roots, covers_mp.log_lattice_asinh(n, s))
 
 
 def random_upper(n: int, y: Mpf, offset: Mpf, t: Mpf) -> Mpf:

@@ -119,7 +119,7 @@ def g1_one_line(c_f: Real, m: Real) -> Real:
 
 
 def g1_entropy_one_line(c_f: Real, m: Real) -> Real:
-    """Entropy links: k (1.124 + log(1/(2k))), k = e sqrt(2 C_F/m); 1/2 when k > 1/2.
+    """Entropy links: k (1.0853 + log(1/(2k))), k = e sqrt(2 C_F/m); 1/2 when k > 1/2.
 
     Proof. Put t = log(1/(2k)) >= 0 and u^J = e^t: the closed form is k (1 + J e^{t/J - 1}).
     J (e^x - 1 - x), x = t/J - 1, exceeds 0.1233 for the nearest J only while t < 0.4586, where 1/2
@@ -127,7 +127,7 @@ def g1_entropy_one_line(c_f: Real, m: Real) -> Real:
     """
     k = MP.e * MP.sqrt(2 * num(c_f) / num(m))
     half = MP.mpf(1) / 2
-    return half if k > half else min(half, k * (MP.mpf("1.124") + MP.log(1 / (2 * k))))
+    return half if k > half else min(half, k * (MP.mpf("1.0853") + MP.log(1 / (2 * k))))
 
 
 def massart(radius: Real, log_count: Real, m: Real) -> Real:

@@ -40,16 +40,16 @@ Profile = Power | Volume
 
 
 def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
-    """Log of the number D(n, s) of integer vectors of length n with l1 norm at most s: the least of three upper bounds.
+    """Log of the number D(n, s) of integer vectors of length n with l1 norm at most s: the least of upper bounds.
 
-    (2n+1)^s; ((2n+1)^2 + (s-1)(2s-1)/3)^(s/2) / s!, because s! D(n, s) = M q_(s-1) + (s-1)^2 q_(s-2) with M = 2n+1 has
-    imaginary roots only, whose squares have this mean (s! by Robbins' lower bound); and the generating function
-    ((1+z)/(1-z))^n z^(-s) at its best z, which is n asinh(s/n) + s asinh(n/s).
+    (2n+1)^s and (2s+1)^n; ((2n+1)^2 + (s-1)(2s-1)/3)^(s/2) / s!, because q_s = s! D(n, s), a polynomial in M = 2n+1
+    with q_s = M q_(s-1) + (s-1)^2 q_(s-2), has imaginary roots only, whose squares have this mean (s! by Robbins' lower
+    bound); and the generating function ((1+z)/(1-z))^n z^(-s) at its best z, n asinh(s/n) + s asinh(n/s).
     """
     if s == 0:
         return ns.number(0)
     wide = 2 * n + 1
-    direct = s * ns.log(wide)
+    direct = ns.minimum(s * ns.log(wide), n * ns.log(2 * s + 1))
     mean = s / 2 * ns.log(wide**2 + (s - 1) * (2 * s - 1) / 3)
     roots = mean - s * ns.log(s) + s - ns.log(2 * ns.pi * s) / 2 - 1 / (12 * s + 1)
     hypotenuse = ns.sqrt(n * n + s * s)

@@ -320,7 +320,22 @@ class Schatten(CoverLemma):
         return inside(self.name, params, "t", 0.0, 0.999)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
-        return {"t": 0.8}
+        if target.norms.schatten is None:
+            raise TypeError("T6 was asked for a target without a Schatten budget")
+        power, relative = (float(x) for x in target.norms.schatten)
+        log_kept = math.log(relative) + power * log_y if relative > 0 else -math.inf  # rank kept as t -> 1
+        shape = target.d + target.k
+
+        def cost(t: float) -> float:
+            kept = min(target.norms.rank, math.ceil(math.exp(min(log_kept - power * math.log(t), 60.0))) - 1)
+            return kept * shape * (log_y + math.log1p(2 * (1 - t * math.exp(-log_y)) / (1 - t)))
+
+        def whole(t: float) -> float:
+            """The least t that keeps no more singular values."""
+            most = math.ceil(math.exp(min(log_kept - power * math.log(t), 60.0)))
+            return min(t, math.exp((log_kept - math.log(most)) / power) * (1 + 4e-12)) if most < 10**9 else t
+
+        return {"t": min((whole(i / 20) for i in range(2, 20)), key=cost)}
 
     def profile(self, target: Target, n: int) -> Profile:
         return Volume(target.norms.rank * (target.d + target.k), 2.0)
