@@ -88,4 +88,6 @@ def _counted(names: Sequence[str]) -> list[str]:
 
 
 def _number(x: LogFloat) -> str:
+    if abs(x.log) < 1e-9:
+        return "1"
     return upper(x.log / _LN10) if x.sign else "0"
