@@ -26,6 +26,8 @@ from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool, R
 _EXPONENTIAL = ("softmax", "softmax1")
 _ROUNDING = 20.0
 """exp(-20) is below the rounding error of float32."""
+_LIFT = {torch.float32: 50.0, torch.float64: 300.0}
+"""Log of the largest shared exponential: high, so that much lower ones keep full precision too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def bit_forward(plan: BitPlan, weights: Weights, sides: Tensor) -> tuple[Tensor,
 
 def reach(dtype: torch.dtype) -> float:
     """Score differences up to which shared exponentials, and their gradients, keep full precision."""
-    return 600.0 if dtype == torch.float64 else 80.0
+    return 800.0 if dtype == torch.float64 else 120.0
 
 
 def head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -163,21 +165,21 @@ def _additive(
     table = positions @ maps
     with torch.no_grad():
         scores = table[..., :heads]
-        highest = scores.amax(1)
+        shift = scores.amax(1) - _LIFT[table.dtype]
         spread = (bit_scores[:, 0] - bit_scores[:, 1]).abs().amax(-1)
         if not bool((spread <= reach(table.dtype)).all()):
             # Harmless where positions differ less: what the higher bit hides is then below rounding error.
-            spread = torch.minimum(spread, (highest - scores.amin(1)).amax(-1) + _ROUNDING)
-    summed = _SharedExponentials.apply(table, highest, sides.reshape(trials, 2 * n, seq_len))
+            spread = torch.minimum(spread, (scores.amax(1) - scores.amin(1)).amax(-1) + _ROUNDING)
+    summed = _SharedExponentials.apply(table, shift, sides.reshape(trials, 2 * n, seq_len))
     summed = summed.view(trials, n, 2, heads * (1 + width))
-    shifted = (bit_scores + highest.unsqueeze(1)).unsqueeze(1)
+    shifted = (bit_scores + shift.unsqueeze(1)).unsqueeze(1)
     own_score = own_score.unsqueeze(1)
-    with torch.no_grad():  # the largest score of each sample: a side without bits does not count
-        top = torch.where(summed[..., :heads] > 0, shifted, -torch.inf).amax(2)
-        top = torch.maximum(top, own_score)
+    with torch.no_grad():  # the log of each sample's larger side: no factor below can overflow
+        present = summed[..., :heads] > 0
+        top = torch.maximum((shifted + summed[..., :heads].log()).amax(2), own_score)
         if layer.normaliser.name == "softmax1":
             top = top.clamp_min(0.0)
-    bit_factor = (shifted - top.unsqueeze(2)).clamp_max(0.0).exp()
+    bit_factor = torch.where(present, shifted - top.unsqueeze(2), -torch.inf).exp()
     own = (own_score - top).exp()
     mass = summed[..., :heads] * bit_factor
     numerator = summed[..., heads:].unflatten(-1, (heads, width)) * bit_factor.unsqueeze(-1)
@@ -213,12 +215,12 @@ def _tabled(
         if layer.normaliser.name == "softmax1":
             highest, lowest = highest.clamp_min(0.0), lowest.clamp_min(0.0)
         spread = (highest - lowest).amax(-1)
-        middle = (highest + lowest) / 2
-    summed = _SharedExponentials.apply(table, middle, picks)
-    own_mass = (own_score - middle).exp().unsqueeze(1)
+        shift = highest - _LIFT[table.dtype]
+    summed = _SharedExponentials.apply(table, shift, picks)
+    own_mass = (own_score - shift).exp().unsqueeze(1)
     denominator = summed[..., :heads] + own_mass
     if layer.normaliser.name == "softmax1":
-        denominator = denominator + (-middle).exp().unsqueeze(1)
+        denominator = denominator + (-shift).exp().unsqueeze(1)
     numerator = summed[..., heads:].unflatten(-1, (heads, width)) + own_mass.unsqueeze(-1) * own_value.unsqueeze(1)
     return numerator / denominator.unsqueeze(-1), spread
 

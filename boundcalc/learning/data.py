@@ -82,7 +82,7 @@ class Examples:
     def _next_streamed(self, size: int) -> tuple[Tensor, Tensor]:
         """Chunks in a random order, each shuffled in itself: at most one chunk is in memory."""
         if self._held is None or self._drawn + size > len(self._held[1]):
-            chunks = self.trial.m // CHUNK
+            chunks = max(1, self.trial.m // CHUNK)
             number = 0 if self._held is None else self._held[0] + 1
             if number % chunks == 0:
                 self._queue = self._order.permutation(chunks)
