@@ -1,14 +1,49 @@
-"""boundcalc: generalization bounds for Transformers with every constant explicit, re-verified by a small checker."""
+"""boundcalc: generalization bounds for Transformers with every constant explicit, re-verified by a small checker.
 
-from boundcalc.certificate import Certificate as Certificate
-from boundcalc.checker import verify as verify
-from boundcalc.engine.evaluate import BoundValue as BoundValue
-from boundcalc.engine.evaluate import compare as compare
-from boundcalc.engine.evaluate import evaluate as evaluate
-from boundcalc.setting import Architecture as Architecture
-from boundcalc.setting import Budget as Budget
-from boundcalc.setting import Norms as Norms
-from boundcalc.setting import Sample as Sample
-from boundcalc.setting import Setting as Setting
+Names are imported when they are first used, so that the checker can run without the search.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from boundcalc.certificate import Certificate as Certificate
+    from boundcalc.checker import verify as verify
+    from boundcalc.engine.arrays import closed_gap as closed_gap
+    from boundcalc.engine.evaluate import BoundValue as BoundValue
+    from boundcalc.engine.evaluate import compare as compare
+    from boundcalc.engine.evaluate import evaluate as evaluate
+    from boundcalc.engine.solve import solve as solve
+    from boundcalc.engine.sweep import sweep as sweep
+    from boundcalc.setting import Architecture as Architecture
+    from boundcalc.setting import Budget as Budget
+    from boundcalc.setting import Norms as Norms
+    from boundcalc.setting import Sample as Sample
+    from boundcalc.setting import Setting as Setting
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "boundcalc.certificate": ("Certificate",),
+    "boundcalc.checker": ("verify",),
+    "boundcalc.engine.arrays": ("closed_gap",),
+    "boundcalc.engine.evaluate": ("BoundValue", "compare", "evaluate"),
+    "boundcalc.engine.solve": ("solve",),
+    "boundcalc.engine.sweep": ("sweep",),
+    "boundcalc.setting": ("Architecture", "Budget", "Norms", "Sample", "Setting"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -13,7 +13,9 @@ from typing import Literal
 from boundcalc.certificate import Certificate
 from boundcalc.checker import check
 from boundcalc.engine.evaluate import Proved
+from boundcalc.engine.search import Search
 from boundcalc.errors import BoundcalcError
+from boundcalc.theorems import POLICIES
 
 _STEP = 1.02
 """Far above the checker's rounding, small enough that the choices still fit."""
@@ -60,7 +62,7 @@ def growth(proved: Proved, variable: Literal["T", "m"]) -> Growth | None:
 
 
 def _elasticity(certificate: Certificate, variable: str, x: int, log_value: float | None) -> float:
-    """D log value / d log x at x, by a small step."""
+    """The slope of log value in log x at x, by a small step."""
     further = max(x + 1, round(x * _STEP))
     start = _value_at(certificate, variable, x) if log_value is None else log_value
     slope = (_value_at(certificate, variable, further) - start) / math.log(further / x)
@@ -70,4 +72,6 @@ def _elasticity(certificate: Certificate, variable: str, x: int, log_value: floa
 def _value_at(certificate: Certificate, variable: str, x: int) -> float:
     setting = certificate.setting
     changed = setting.but(seq_len=x) if variable == "T" else setting.but(n_train=x)
+    if certificate.strategy == "published":  # its scale moves with m, so the choices cannot be held
+        return next(Search(changed, POLICIES["published"]).gaps()).log_value
     return check(replace(certificate, setting=changed)).log_value

@@ -59,6 +59,12 @@ def test_commands_import_only_their_own_module() -> None:
     assert not {"boundcalc.cli.eval", "boundcalc.cli.solve", "boundcalc.cli.tree", "rich.table"} & modules
 
 
+def test_verifying_does_not_load_the_search(tmp_path: Path) -> None:
+    path = str(tmp_path / "gap.json")
+    assert any(name.startswith("boundcalc.engine") for name in _imported("eval", "--depth", "1", "--certificate", path))
+    assert not [name for name in _imported("verify", path) if name.startswith("boundcalc.engine")]
+
+
 def test_the_installed_command_and_the_module_are_one() -> None:
     if COMMAND is None:
         pytest.skip("the boundcalc script is not installed")
