@@ -1,0 +1,136 @@
+"""Random settings over every preset and option, small enough to evaluate by the hundred."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from boundcalc.setting import Architecture, Budget, Normaliser, Norms, Sample, Setting
+
+KNOBS = (0.05, 0.3, 0.7, 1.0, 1.5, 4.0)
+NORMALISERS = ("softmax", "softmax", "softmax1", "sigmoid", "linear", "custom")
+MATRICES = ("W_QK", "W_Q", "W_K", "W_V", "W_O", "W_1", "W_2", "W_3", "W_pool", "W_patch", "readout", "embedding")
+"""Kinds that are matrices; of these a setting has some."""
+
+
+def settings(seed: int | str, number: int, *, budgets: bool = True) -> Iterator[Setting]:
+    """So many settings, the same ones for the same seed."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        yield setting(rng, budgets=budgets)
+
+
+def setting(rng: random.Random, *, budgets: bool = True) -> Setting:
+    """One setting: a small network of any style, with common or particular budgets."""
+    architecture = transformer(rng)
+    norms = Norms(C=rng.choice(KNOBS))
+    sample = Sample(
+        n_train=rng.choice((30, 10**4, 10**6, 10**9)),
+        delta=rng.choice((0.5, 0.05, 1e-6)),
+        margin=rng.choice((0.2, 1.0, 3.0)),
+        train_error=rng.choice((0.0, 0.0, 0.02)),
+    )
+    plain = Setting(architecture, norms, sample)
+    return replace(plain, norms=particular(rng, plain)) if budgets else plain
+
+
+def transformer(rng: random.Random) -> Architecture:
+    """An architecture of any style; every option is taken now and then."""
+    heads = rng.choice((1, 1, 2, 4))
+    d = heads * rng.choice((1, 2, 4, 8))
+    style = rng.choice(("edelman", "edelman", "post", "pre"))
+    values: dict[str, Any] = {
+        "depth": rng.choice((1, 1, 2, 3)),
+        "seq_len": rng.choice((1, 3, 64, 2048)),
+        "d": d,
+        "heads": heads,
+        "style": style,
+        "activation": rng.choice(("relu", "gelu", "silu", "tanh")),
+        "normaliser": normaliser(rng),
+        "normalisation": rng.choice(("ball", "layernorm", "rmsnorm", "none")),
+        "eps": rng.choice((1e-5, 0.1, 1.0)),
+        "variance_floor": rng.choice((0.0, 0.0, 0.5)),
+        "causal": rng.random() < 0.5,
+        "readout": rng.choice(("cls", "mean")),
+        "classes": rng.choice((1, 1, 10)),
+        "pooler": rng.random() < 0.2,
+        "positions": rng.choice(("none", "none", "fixed", "learned")),
+        "position_radius": 0.5,
+        "embedding_norm": rng.random() < 0.2,
+        "input_radius": rng.choice((0.5, 1.0, 3.0)),
+    }
+    if rng.random() < 0.3:
+        values["vocabulary"] = rng.choice((5, 1000))
+    elif rng.random() < 0.3:
+        values["d_patch"] = 6
+    if rng.random() < 0.3 and heads > 1:
+        values["kv_heads"] = heads // 2
+    if style != "edelman":
+        values |= {name: rng.random() < 0.5 for name in ("residual", "gated", "rope", "bias")}
+        values["d_ff"] = 2 * d
+    elif rng.random() < 0.3:
+        values["d_head"] = rng.choice((1, 2))
+    return Architecture(**values)
+
+
+def normaliser(rng: random.Random) -> Normaliser:
+    """Any normaliser, at its own temperature now and then."""
+    name = rng.choice(NORMALISERS)
+    temperature = rng.choice((None, None, 2.0))
+    return Normaliser(name, temperature, 1.5, 0.8) if name == "custom" else Normaliser(name, temperature)
+
+
+def budget(rng: random.Random) -> Budget:
+    """The budget of a matrix: some norms, perhaps a rank, a spectrum and a distance from a reference."""
+    op = rng.choice((0.2, 0.7, 1.3))
+    fro = op * rng.choice((1.0, 1.4))
+    values: dict[str, Any] = {"op": op}
+    if rng.random() < 0.5:
+        values["fro"] = fro
+    if rng.random() < 0.5:
+        values["two_one"] = fro * rng.choice((1.0, 2.0))
+    if rng.random() < 0.3:
+        values["one_one"] = fro * 4
+    if rng.random() < 0.2:
+        values["rank"] = rng.choice((0, 1, 2))
+    if rng.random() < 0.2:
+        values["schatten"] = (rng.choice((0.5, 1.0, 2.0)), rng.choice((0.5, 2.0)))
+    if rng.random() < 0.2:
+        values["distance"] = Budget(op=rng.choice((0.0, 0.1, 0.5)))
+    return Budget(**values)
+
+
+def kinds(plain: Setting) -> list[str]:
+    """The matrices of a setting, found by asking it."""
+    known: list[str] = []
+    for kind in MATRICES:
+        try:
+            replace(plain, norms=Norms(C=1.0, budgets={kind: Budget(op=1.0)}))
+        except ValueError:
+            continue
+        known.append(kind)
+    return known
+
+
+def particular(rng: random.Random, plain: Setting) -> Norms:
+    """Budgets for some kinds, blocks and heads beside the knob."""
+    architecture = plain.architecture
+    given: dict[str, Budget] = {}
+    for kind in kinds(plain):
+        chance = rng.random()
+        inside = kind in ("W_QK", "W_V", "W_1", "W_O")
+        if chance < 0.3:
+            given[kind] = with_rows(budget(rng)) if kind == "embedding" else budget(rng)
+        elif chance < 0.4 and inside:
+            given[f"{kind}[{rng.randrange(architecture.depth)}]"] = budget(rng)
+        elif chance < 0.5 and kind in ("W_QK", "W_V") and architecture.kv_heads is None:
+            given[f"{kind}[0,{rng.randrange(architecture.heads)}]"] = budget(rng)
+    return replace(plain.norms, budgets=given)
+
+
+def with_rows(given: Budget) -> Budget:
+    """A table's budget, with the norm of its rows."""
+    part = None if given.distance is None else replace(given.distance, row=given.distance.op)
+    return replace(given, row=given.op, distance=part)

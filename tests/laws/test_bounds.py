@@ -1,0 +1,227 @@
+"""Laws of every policy on random settings: what a bound may never do."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from boundcalc.checker import check
+from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.engine.search import Search
+from boundcalc.errors import Unsupported
+from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.setting.layers import matrices_of
+from boundcalc.theorems import POLICIES, Policy
+from tests.laws.settings import settings
+
+NOISE = 0.1
+"""Natural logs by which a search may do worse on an easier setting: scales and shares are found on grids."""
+EXACT = 1e-9
+
+Values = dict[str, BoundValue]
+Change = Callable[[Setting, random.Random], Setting]
+
+
+def values(setting: Setting, bounds: Sequence[str] | None = None) -> Values:
+    return {value.name: value for value in compare(setting, bounds) if value.refusal is None}
+
+
+def logs(value: BoundValue) -> tuple[float, float]:
+    """Logs of the gap and risk bounds, uncapped."""
+    return value.log10 * math.log(10), value.log_risk
+
+
+# ------------------------------------------------------------------------------------------------ monotone
+
+
+def more_samples(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(n_train=rng.choice((2, 10)) * setting.sample.n_train)
+
+
+def wider_margin(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(margin=1.3 * setting.sample.margin)
+
+
+def more_risk_of_failure(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(delta=min(0.9, 2 * setting.sample.delta))
+
+
+def fewer_training_errors(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(train_error=setting.sample.train_error / 2)
+
+
+def shorter(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(seq_len=max(1, setting.architecture.seq_len // 7))
+
+
+def smaller_inputs(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(input_radius=0.8 * setting.architecture.input_radius)
+
+
+def smaller_positions(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(position_radius=0.8 * setting.architecture.position_radius)
+
+
+def every_norm_smaller(setting: Setting, rng: random.Random) -> Setting:
+    return setting.but(norms=setting.norms.scaled(0.8))
+
+
+def smaller_knob(setting: Setting, rng: random.Random) -> Setting:
+    assert setting.norms.C is not None
+    return setting.but(C=0.8 * setting.norms.C)
+
+
+EASIER: tuple[Change, ...] = (
+    more_samples,
+    wider_margin,
+    more_risk_of_failure,
+    fewer_training_errors,
+    shorter,
+    smaller_inputs,
+    smaller_positions,
+    every_norm_smaller,
+    smaller_knob,
+)
+
+
+def fell(setting: Setting, easier: Setting) -> bool:
+    """Whether no policy's gap or risk bound grew (searches: beyond their noise)."""
+    before, after = values(setting), values(easier)
+    for name, value in before.items():
+        room = NOISE if POLICIES[name].form == "search" else EXACT
+        for old, new in zip(logs(value), logs(after[name]), strict=True):
+            if new > old + room:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("change", EASIER, ids=lambda change: change.__name__)
+def test_easier_settings_have_smaller_bounds(change: Change) -> None:
+    rng = random.Random(change.__name__)
+    grown = [setting for setting in settings(change.__name__, 18) if not fell(setting, change(setting, rng))]
+    assert grown[:1] == []
+
+
+def tightened(size: float) -> Iterator[tuple[str, Budget, Budget]]:
+    """(norm, a budget, the same with that norm smaller)."""
+    full = Budget(op=size, fro=1.5 * size, two_one=2 * size, one_one=3 * size, sup=size, row=size)
+    for name, limit in {"op": 0.8, "fro": 1.2, "two_one": 1.6, "one_one": 2.5, "sup": 0.8, "row": 0.8}.items():
+        yield name, full, replace(full, **{name: limit * size})
+    plain = Budget(op=size, sup=size, row=size)
+    yield "rank", replace(plain, rank=2), replace(plain, rank=1)
+    yield "schatten", replace(plain, schatten=(1.0, 2 * size)), replace(plain, schatten=(1.0, 1.6 * size))
+    yield "distance", replace(plain, distance=plain), replace(plain, distance=replace(plain, op=0.5 * size))
+
+
+def test_each_norm_of_each_kind_counts_the_right_way() -> None:
+    rng = random.Random(5)
+    grown: list[str] = []
+    for setting in settings(5, 15, budgets=False):
+        kinds = {kind for kind, _, _ in matrices_of(setting.architecture.stages)}
+        kind = rng.choice(sorted(kinds - ({"W_QK"} if setting.architecture.rope else {"W_Q", "W_K"})))
+        for name, budget, less in rng.sample(list(tightened(setting.norms.C or 1.0)), 3):
+            before, after = (replace(setting.norms, budgets={kind: b}) for b in (budget, less))
+            if not fell(replace(setting, norms=before), replace(setting, norms=after)):
+                grown.append(f"{kind}.{name}")
+    assert grown == []
+
+
+def test_the_monotone_laws_see_growth() -> None:
+    rng = random.Random(0)
+    harder = [
+        setting
+        for setting in settings(6, 12)
+        if setting.norms.C and not fell(every_norm_smaller(setting, rng), setting)
+    ]
+    assert harder
+
+
+def test_depth_counts_where_layers_do_not_shrink() -> None:
+    for knob in (1.0, 2.0):
+        for heads in (1, 2):
+            found = [values(Setting.of(depth=depth, C=knob, heads=heads, n_train=10**12)) for depth in (1, 2, 3, 5)]
+            for name in POLICIES:
+                for shallow, deep in itertools.pairwise(logs(each[name]) for each in found):
+                    assert all(low <= high + NOISE for low, high in zip(shallow, deep, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------ best, T-free
+
+
+def test_best_is_the_least_of_the_same_quantity() -> None:
+    for setting in settings(7, 80):
+        found = values(setting)
+        for value in found.values():
+            for least, other in zip(logs(found["best"]), logs(value), strict=True):
+                assert least <= other + 1e-12
+
+
+def test_uniform_policies_do_not_depend_on_length() -> None:
+    names = [name for name, policy in POLICIES.items() if not {"T1", "T2", "Tpub"} & policy.lemmas]
+    assert {"trauger", "parameters"} <= set(names)
+    compared = 0
+    for setting in settings(8, 40):
+        if setting.architecture.positions == "learned":
+            continue
+        long = values(setting.but(seq_len=10**9), names)
+        for name, value in values(setting, names).items():
+            assert logs(value) == logs(long[name])
+            compared += 1
+    assert compared > 40
+    for name in ("best", "edelman"):
+        short, long = (values(Setting.of(d=1000, seq_len=t, n_train=10**8), [name])[name] for t in (4, 10**9))
+        assert logs(short) < logs(long)
+
+
+def test_learned_positions_cost_more_with_length() -> None:
+    short, long = (Setting.of("gpt2", depth=1, d=8, heads=1, eps=1.0, seq_len=t, C=0.2) for t in (4, 4000))
+    for name in ("trauger", "parameters"):
+        assert logs(values(short, [name])[name])[0] < logs(values(long, [name])[name])[0]
+
+
+def test_without_weights_only_the_deviation_is_left() -> None:
+    for setting in settings(9, 20, budgets=False):
+        tiny = setting.but(norms=Norms(C=1e-200), margin=1.0)
+        sample = tiny.sample
+        deviation = math.sqrt(math.log(1 / sample.delta) / (2 * sample.n_train))
+        for name, value in values(tiny).items():
+            if name == "published":
+                assert logs(value)[0] >= math.log(3 * deviation)
+            elif name == "closed":
+                assert logs(value)[0] == pytest.approx(math.log(deviation), abs=1e-6)
+            else:
+                assert logs(value)[0] == pytest.approx(math.log(deviation), abs=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------ search and checker
+
+
+def certificates(setting: Setting, policy: Policy) -> Iterator[tuple[str, float, float, float]]:
+    """(strategy, what the search thinks, what the checker finds, one step of a ceiling) for every candidate."""
+    search = Search(setting, policy)
+    try:
+        found = [*search.gaps(), *search.risks()]
+    except Unsupported:
+        return
+    for each in found:
+        step = 0.0
+        if each.certificate.strategy == "ghost-realizable":
+            errors = math.exp(each.log_value) * each.certificate.alpha * setting.sample.n_train
+            step = math.log1p(1 / max(1.0, errors - 1))
+        yield each.certificate.strategy, each.log_value, check(each.certificate).log_value, step
+
+
+def test_the_checker_confirms_every_search_within_a_millionth() -> None:
+    """Every candidate of every search passes the checker, at the value the search thought it had."""
+    strategies: set[str] = set()
+    for setting in settings(10, 50):
+        for policy in POLICIES.values():
+            for strategy, thought, checked, step in certificates(setting, policy):
+                strategies.add(strategy)
+                assert thought - 1e-9 - step <= checked <= thought + 1e-6, strategy
+    assert len(strategies) >= 8
