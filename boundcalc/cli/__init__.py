@@ -18,6 +18,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
     "tightness": ("boundcalc.cli.tightness:command", "What explicit constants gain over the published ones."),
+    "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
+    "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
+    "runs": ("boundcalc.cli.runs:command", "List, show, export, import, verify and remove stored trials."),
+    "threshold": ("boundcalc.cli.threshold:command", "How many examples are needed, and how that grows with T."),
 }
 
 

@@ -1,0 +1,135 @@
+"""What the commands about training share: options, progress on a terminal and in logs, the default store."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+STORE = "boundcalc-runs.db"
+
+
+def store_option(function: F) -> F:
+    """--store."""
+    return click.option(
+        "--store",
+        "store_path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=lambda: Path(os.environ.get("BOUNDCALC_STORE", STORE)),
+        show_default=f"$BOUNDCALC_STORE or {STORE}",
+        help="SQLite file of results.",
+    )(function)
+
+
+def device_option(function: F) -> F:
+    """--device."""
+    return click.option(
+        "--device",
+        type=click.Choice(("auto", "cpu", "cuda", "mps")),
+        default="auto",
+        show_default=True,
+        help="Where to compute.",
+    )(function)
+
+
+def assignments(words: tuple[str, ...], option: str) -> dict[str, Any]:
+    """Words like "lr=0.01" as values: JSON where it is, else text."""
+    import json
+
+    from boundcalc.errors import InvalidSetting
+
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise InvalidSetting(f"{option} takes name=value, got {word!r}")
+        if name in found:
+            raise InvalidSetting(f"{option} sets {name!r} twice")
+        try:
+            found[name] = json.loads(text)
+        except json.JSONDecodeError:
+            found[name] = text
+    return found
+
+
+def clock(seconds: float) -> str:
+    """A duration a person can read."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Log:
+    """Progress as lines, a few seconds apart: for files and pipes."""
+
+    def __init__(self, every: float = 10.0) -> None:
+        self.every = every
+        self.last = time.monotonic()
+
+    def begin(self, done: int, total: int) -> None:
+        """How much is there already."""
+        click.echo(f"{done} of {total} trials are in the store", err=True)
+
+    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
+        """One line now and then."""
+        del trials
+        if time.monotonic() - self.last >= self.every or done == total:
+            self.last = time.monotonic()
+            eta = "" if left is None or done == total else f", about {clock(left)} left"
+            click.echo(f"{done} of {total} trials{eta}", err=True)
+
+    def note(self, text: str) -> None:
+        """A line of its own."""
+        click.echo(text, err=True)
+
+
+class Bar:
+    """Progress as a bar, on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self.bar = Progress(
+            TextColumn("trials"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=Console(stderr=True),
+            transient=False,
+        )
+        self.task: Any = None
+
+    def begin(self, done: int, total: int) -> None:
+        """Show the bar."""
+        self.bar.start()
+        self.task = self.bar.add_task("", completed=done, total=total, left="")
+
+    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
+        """Move it."""
+        del trials, total
+        self.bar.update(self.task, completed=done, left="" if left is None else f"about {clock(left)} left")
+
+    def note(self, text: str) -> None:
+        """A line above it."""
+        self.bar.console.print(text, markup=False)
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
+        self.bar.stop()
+
+
+def progress_for(quiet: bool) -> Any:
+    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet."""
+    from boundcalc.learning.run import Silent
+
+    if quiet:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Log()

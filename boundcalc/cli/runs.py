@@ -1,0 +1,142 @@
+"""`boundcalc runs`: what is in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from boundcalc.cli.learning import store_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group(
+    name="runs",
+    short_help="List, show, export, import, verify and remove stored trials.",
+    epilog="""\b
+Examples:
+  boundcalc runs list --task conjunction --T 64
+  boundcalc runs show 3fa9
+  boundcalc runs export --format csv --output runs.csv
+  boundcalc runs verify --rerun 3""",
+)
+def command() -> None:
+    """Look at, move and check stored trials."""
+
+
+def _filters(function: F) -> F:
+    for option in (
+        click.option("--task", help="Only this task, such as conjunction."),
+        click.option("--T", "T", type=int, help="Only this length."),
+        click.option("--m", "m", type=int, help="Only this number of examples."),
+        click.option("--sweep", help="Only trials of this sweep."),
+        click.option("--status", type=click.Choice(("done", "diverged")), help="Only trials that ended so."),
+    ):
+        function = option(function)
+    return store_option(function)
+
+
+def _open(path: Path) -> Any:
+    from boundcalc.learning.store import Store
+
+    return Store(path, create=False)
+
+
+@command.command("list", short_help="A line per trial.")
+@_filters
+@click.option("--limit", type=click.IntRange(1), default=40, show_default=True, help="Lines at most.")
+def list_runs(store_path: Path, limit: int, **filters: Any) -> None:
+    """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
+    from boundcalc.learning.store import summary_columns
+
+    with _open(store_path) as store:
+        records = list(store.select(**filters))
+        sweeps = store.sweeps()
+    if not records:
+        click.echo("no trials")
+        return
+    columns = ("task", "T", "m", "depth", "seed", "status", "steps", "train_error", "test_error", "gap")
+    rows = [("hash", *columns)]
+    for record in records[:limit]:
+        values = summary_columns(record.config, record.result)
+        cells = [f"{values[c]:.4f}" if isinstance(values[c], float) else str(values[c]) for c in columns]
+        rows.append((record.hash[:12], *cells))
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if len(records) > limit:
+        click.echo(f"... {len(records) - limit} more: --limit {len(records)}, or runs export")
+    if sweeps:
+        click.echo("sweeps: " + ", ".join(f"{name} ({count})" for name, count in sweeps.items()))
+
+
+@command.command("show", short_help="All of one trial, as JSON.")
+@store_option
+@click.argument("hash_prefix", metavar="HASH")
+def show(store_path: Path, hash_prefix: str) -> None:
+    """The complete record of the trial whose hash begins so."""
+    import json
+
+    with _open(store_path) as store:
+        click.echo(json.dumps(store.find(hash_prefix).to_json(), indent=1))
+
+
+@command.command("export", short_help="Trials as csv, json or parquet.")
+@_filters
+@click.option("--format", "form", type=click.Choice(("csv", "json", "parquet")), default="csv", show_default=True)
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File (unset: standard output).")
+def export_runs(store_path: Path, form: str, output: Path | None, **filters: Any) -> None:
+    """A row per trial (csv, parquet), or complete records that can be imported elsewhere (json)."""
+    from boundcalc.learning.export import export
+
+    with _open(store_path) as store:
+        text = export(store.select(**filters), form, output)
+    if text:
+        click.echo(text, nl=False)
+
+
+@command.command("import", short_help="Take over trials of another store or JSON export.")
+@store_option
+@click.argument("source", type=click.Path(dir_okay=False, path_type=Path))
+def import_runs(store_path: Path, source: Path) -> None:
+    """Records are checked first; those that are here already are left as they are."""
+    from boundcalc.learning.export import read_records
+    from boundcalc.learning.store import Store
+
+    records = read_records(source)
+    with Store(store_path) as store:
+        added = store.merge(records)
+    click.echo(f"{added} trials added, {len(records) - added} were there")
+
+
+@command.command("rm", short_help="Forget trials.")
+@store_option
+@click.argument("hashes", nargs=-1, required=True, metavar="HASH...")
+def remove(store_path: Path, hashes: tuple[str, ...]) -> None:
+    """Remove trials, and their weights, by the first digits of their hashes."""
+    with _open(store_path) as store:
+        names = [store.find(prefix).hash for prefix in hashes]
+        click.echo(f"{store.remove(names)} trials removed")
+
+
+@command.command("verify", short_help="Check every record; train some again.")
+@store_option
+@click.option("--rerun", type=click.IntRange(0), default=0, help="Also train so many trials again, and compare.")
+def verify(store_path: Path, rerun: int) -> None:
+    """Check the file, every record's digest and hash, and the kept weights; exit code 1 if anything is wrong."""
+    with _open(store_path) as store:
+        problems = store.verify()
+        count = len(store)
+        if rerun and not problems:
+            from boundcalc.learning.rerun import rerun_some
+
+            problems = rerun_some(store, rerun)
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        raise click.ClickException(f"{len(problems)} problems in {store_path}")
+    again = f"; {min(rerun, count)} trained again, with the same result" if rerun else ""
+    click.echo(f"{count} trials, all as they were written{again}")

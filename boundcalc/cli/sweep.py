@@ -1,0 +1,131 @@
+"""`boundcalc sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.cli.learning import assignments, clock, device_option, progress_for, store_option
+
+
+@click.command(
+    name="sweep",
+    short_help="Train every trial of a sweep that the store does not have.",
+    epilog="""\b
+Examples:
+  boundcalc sweep smoke
+  boundcalc sweep conjunction --jobs 2 --store runs.db
+  boundcalc sweep my_sweep.json --backend dask --address tcp://10.0.0.1:8786 --jobs -1
+  boundcalc sweep conjunction --seeds 5 --set train.lr=0.002 --list
+\b
+A sweep file (.json, .yaml, .toml) has the keys task, model, init, train, m, n_test, seeds and grid, such as
+  {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32], "m": [64, 128]}}
+Interrupt it whenever you like: run it again and it goes on.""",
+)
+@click.argument("what", metavar="PRESET|FILE")
+@store_option
+@device_option
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes (-1: one per core).")
+@click.option("--backend", default="loky", show_default=True, help="loky (here), ray or dask.")
+@click.option("--address", help="Address of a Ray or Dask cluster (unset: one is started here).")
+@click.option("--gpus", type=float, default=0.0, help="GPUs per stack, passed on to the cluster.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads of each process.")
+@click.option("--stack", type=click.IntRange(1, 4096), default=10, show_default=True, help="Trials trained at once.")
+@click.option("--seeds", type=click.IntRange(1), help="Seeds per point, instead of those of the sweep.")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a field, such as train.lr=0.002.")
+@click.option("--keep-weights", is_flag=True, help="Keep the trained weights beside the store.")
+@click.option("--compile", "compiled", is_flag=True, help="Use torch.compile (slow to start).")
+@click.option("--list", "only_list", is_flag=True, help="Say what would be trained, and stop.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def command(
+    what: str,
+    store_path: Path,
+    device: str,
+    jobs: int,
+    backend: str,
+    address: str | None,
+    gpus: float,
+    threads: int,
+    stack: int,
+    seeds: int | None,
+    changes: tuple[str, ...],
+    keep_weights: bool,
+    compiled: bool,
+    only_list: bool,
+    quiet: bool,
+) -> None:
+    """Train the trials of a preset or of a file that are not in the store yet; results are stored one by one."""
+    from boundcalc.learning.backends import Where
+
+    where = Where(backend, jobs, address, threads, gpus)
+    from boundcalc.learning.device import resolve
+    from boundcalc.learning.run import run_sweep
+    from boundcalc.learning.store import Store
+    from boundcalc.learning.sweep import missing
+
+    sweep = _sweep(what, resolve(device), seeds, assignments(changes, "--set"))
+    with Store(store_path) as store:
+        if only_list:
+            todo = missing(sweep.trials, store.hashes())
+            click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
+            return
+        progress = progress_for(quiet)
+        try:
+            ran = run_sweep(
+                sweep,
+                store,
+                where=where,
+                stack=stack,
+                keep_weights=keep_weights,
+                options={"compile": compiled},
+                progress=progress,
+            )
+        finally:
+            if hasattr(progress, "stop"):
+                progress.stop()
+    if not quiet:
+        diverged = f", {ran.diverged} of them diverged" if ran.diverged else ""
+        click.echo(
+            f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} in {clock(ran.seconds)}; "
+            f"see `boundcalc runs list --store {store_path}`"
+        )
+    if ran.errors:
+        raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
+
+
+def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -> Any:
+    import copy
+
+    from boundcalc.errors import InvalidSetting
+    from boundcalc.learning.presets import PRESETS
+    from boundcalc.learning.sweep import read_sweep_file, sweep_from_json
+
+    if what in PRESETS:
+        data: Any = {"name": what, **copy.deepcopy(PRESETS[what])}
+    elif Path(what).suffix.lower() in (".json", ".yaml", ".yml", ".toml") or Path(what).exists():
+        data = read_sweep_file(Path(what))
+    else:
+        raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
+    if isinstance(data, dict):
+        if seeds is not None:
+            data["seeds"] = seeds
+        for name, value in changes.items():
+            _change(data, name, value)
+    return sweep_from_json(data, device=device, name=Path(what).stem)
+
+
+def _change(data: dict[str, Any], name: str, value: Any) -> None:
+    from boundcalc.errors import InvalidSetting
+
+    part, _, field = name.partition(".")
+    if field and part in ("task", "model", "init", "train", "grid"):
+        target = data.setdefault(part, {})
+        if not isinstance(target, dict):
+            raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file instead")
+        target[field] = value
+    elif not field and name in ("m", "n_test", "seeds", "success", "name"):
+        data[name] = value
+    else:
+        raise InvalidSetting(f"--set takes task., model., init., train. or grid. and a field, or m, n_test; got {name!r}")

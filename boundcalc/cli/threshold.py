@@ -1,0 +1,89 @@
+"""`boundcalc threshold`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.cli.learning import store_option
+
+
+@click.command(
+    name="threshold",
+    short_help="How many examples are needed, and how that grows with T.",
+    epilog="""\b
+Examples:
+  boundcalc sweep conjunction && boundcalc threshold --sweep conjunction
+  boundcalc threshold --task majority --level 0.5
+  boundcalc threshold --sweep conjunction --predict 2048 --format json""",
+)
+@store_option
+@click.option("--task", help="Only trials of this task.")
+@click.option("--sweep", help="Only trials of this sweep.")
+@click.option("--success", type=click.FloatRange(0, 1), default=0.99, show_default=True, help="Accuracy that counts.")
+@click.option("--level", type=click.FloatRange(0.01, 0.99), default=0.8, show_default=True, help="Share of successes.")
+@click.option("--bootstrap", type=click.IntRange(10, 100000), default=1000, show_default=True, help="Resamples.")
+@click.option("--predict", type=int, multiple=True, metavar="T", help="Prediction interval of m* at another T.")
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(
+    store_path: Path,
+    task: str | None,
+    sweep: str | None,
+    success: float,
+    level: float,
+    bootstrap: int,
+    predict: tuple[int, ...],
+    form: str,
+) -> None:
+    """m*: the number of examples at which a share of trials succeeds, by a logistic fit in log m, for every T.
+
+    Intervals are by bootstrap over trials. Three laws of m* in T are fitted to log m*.
+    """
+    import json
+
+    from boundcalc.errors import InvalidSetting
+    from boundcalc.learning.store import Store
+    from boundcalc.learning.threshold import analyse, cells
+
+    with Store(store_path, create=False) as store:
+        records = list(store.select(task=task, sweep=sweep))
+    kinds = sorted({_kind(record.config) for record in records})
+    if len(kinds) > 1:
+        raise InvalidSetting(
+            f"trials of {len(kinds)} kinds are mixed ({'; '.join(kinds)[:200]}): choose with --task or --sweep"
+        )
+    found = analyse(cells(records, success), level=level, draws=bootstrap)
+    predictions = {
+        str(T): {fit.model: found.prediction(fit.model, T) for fit in found.fits} for T in predict
+    }
+    if form == "json":
+        click.echo(json.dumps({**found.to_json(), "predictions": predictions}, indent=1))
+        return
+    click.echo(f"m* at {level:.0%} of trials with test accuracy >= {success:g}")
+    click.echo("T      m*      95% interval     trials")
+    for t in found.thresholds:
+        click.echo(f"{t.T:<5d}  {t.m_star:6.1f}  [{t.low:6.1f}, {t.high:6.1f}]  {t.trials}")
+    if found.fits:
+        best = min(fit.aic for fit in found.fits)
+        click.echo("\nfit     R^2    AIC - least  formula")
+        for fit in found.fits:
+            click.echo(f"{fit.model:<6}  {fit.r2:.3f}  {fit.aic - best:<11.1f}  m* = {fit.formula}")
+    for T, intervals in predictions.items():
+        for model, (low, high) in intervals.items():
+            click.echo(f"prediction at T = {T} by {model}: [{low:.1f}, {high:.1f}]")
+    click.echo("")
+    for line in found.words():
+        click.echo(line)
+
+
+def _kind(config: dict[str, Any]) -> str:
+    """What must agree for trials to be comparable: all but T, m and the seed."""
+    task = {k: v for k, v in config["task"].items() if k not in ("T", "L")}
+    rule = config["optimisation"]
+    model = {k: v for k, v in config["architecture"].items() if k != "seq_len"}
+    return (
+        f"{task.get('function', task['task'])} s={task.get('s')}, {rule['optimiser']} lr={rule['lr']:g} "
+        f"batch={rule['batch']}, model {sorted(map(str, model.items()))}"
+    )

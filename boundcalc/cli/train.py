@@ -1,0 +1,240 @@
+"""`boundcalc train`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.cli.learning import assignments, device_option
+
+_OPTIMISERS = ("adam", "adamw", "sgd")
+
+
+@click.command(
+    name="train",
+    short_help="Train one model; its gap, its norms and every bound that applies.",
+    epilog="""\b
+Examples:
+  boundcalc train conjunction --T 64 --m 64
+  boundcalc train parity --T 20 --m 0 --batch 256 --lr 3e-3 --curve-every 25
+  boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --law natural
+  boundcalc train arrays --path data.npz --m 500 --set model.depth=2
+  boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 --save model.safetensors""",
+)
+@click.argument("task")
+@click.option("--T", "T", type=int, help="Bits per sequence.")
+@click.option("--s", "s", type=int, help="How many of them matter.")
+@click.option("--function", help="Truth table or formula (task boolean).")
+@click.option("--law", help="balanced or natural.")
+@click.option("--noise", type=float, help="Probability that a label is flipped.")
+@click.option("--path", help="An .npz file with x and y (task arrays).")
+@click.option("--m", "m", type=int, default=64, show_default=True, help="Training examples (0: fresh at every step).")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--n-test", type=int, default=2048, show_default=True, help="Test examples.")
+@click.option("--preset", type=click.Choice(("block", "post", "pre", "edelman2022")), default="block", show_default=True)
+@click.option("--depth", type=int, help="Blocks.")
+@click.option("--d", "d", type=int, help="Width.")
+@click.option("--heads", type=int, help="Heads.")
+@click.option("--optimiser", type=click.Choice(_OPTIMISERS), default="adam", show_default=True)
+@click.option("--lr", type=float, default=4e-3, show_default=True)
+@click.option("--weight-decay", type=float, default=0.0)
+@click.option("--batch", type=int, default=16, show_default=True, help="Examples per step (0: all).")
+@click.option("--steps", type=int, default=3000, show_default=True, help="Most steps.")
+@click.option("--curve-every", type=int, default=0, help="Steps between points of the curves (0: geometric).")
+@click.option("--precision", type=click.Choice(("float32", "float64", "bfloat16")), default="float32", show_default=True)
+@click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
+@click.option("--gamma", type=float, default=1.0, show_default=True, help="Margin of the bounds.")
+@click.option("--delta", type=float, default=0.05, show_default=True, help="Failure probability of the bounds.")
+@device_option
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model (safetensors).")
+@click.option("--store", "store_path", type=click.Path(dir_okay=False, path_type=Path), help="Keep the result.")
+@click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(
+    device: str,
+    threads: int,
+    save: Path | None,
+    store_path: Path | None,
+    no_bounds: bool,
+    quiet: bool,
+    form: str,
+    gamma: float,
+    delta: float,
+    **options: Any,
+) -> None:
+    """Train one model on TASK, then print its gap and norms, and every bound that applies to it.
+
+    Bounds are a posteriori: they hold for the norms that were measured, having paid for choosing them after training.
+    """
+    import json
+
+    import torch
+
+    from boundcalc.learning.device import resolve
+    from boundcalc.learning.trainer import train
+    from boundcalc.setting import validate
+
+    validate.positive("gamma", gamma)
+    validate.fraction("delta", delta, ends=False)
+    trial = _trial(options, resolve(device))
+    torch.set_num_threads(threads)
+    live = _Live(quiet)
+    outcome = train([trial], live=live)[0]
+    live.end()
+    if save is not None:
+        from boundcalc.learning.model import save as write
+
+        write(save, trial.architecture, outcome.weights)
+    if store_path is not None:
+        from boundcalc.learning.store import Store
+
+        with Store(store_path) as store:
+            store.add(trial, outcome.result)
+    values = [] if no_bounds else _bounds(trial, outcome.result, gamma, delta)
+    if form == "json":
+        found = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
+        click.echo(json.dumps({**found, "bounds": [value.to_json() for value in values]}, indent=1))
+    else:
+        _show(trial, outcome.result, values, no_bounds, gamma, delta)
+    if outcome.result["status"] == "diverged":
+        raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
+
+
+def _trial(options: dict[str, Any], device: str) -> Any:
+    from boundcalc.errors import InvalidSetting
+    from boundcalc.learning.sweep import sweep_from_json
+
+    parts: dict[str, dict[str, Any]] = {
+        "task": {"task": options["task"]},
+        "model": dict(_MODELS[options["preset"]]),
+        "init": {},
+        "train": {},
+    }
+    for part, names in (
+        ("task", ("T", "s", "function", "law", "noise", "path")),
+        ("model", ("depth", "d", "heads")),
+        ("train", ("optimiser", "lr", "weight_decay", "batch", "steps", "curve_every", "precision")),
+    ):
+        parts[part] |= {name: options[name] for name in names if options[name] is not None}
+    if "d" in parts["model"] and "d_ff" not in parts["model"]:
+        parts["model"]["d_ff"] = 4 * parts["model"]["d"]
+    if options["balls"]:
+        parts["train"]["balls"] = _balls(options["balls"])
+    for name, value in assignments(options["changes"], "--set").items():
+        part, _, field = name.partition(".")
+        if part not in parts or not field:
+            raise InvalidSetting(f"--set takes task., model., init. or train. and a field, got {name!r}")
+        parts[part][field] = value
+    data = {**parts, "m": options["m"], "n_test": options["n_test"], "seeds": [options["seed"]]}
+    return sweep_from_json(data, device=device).trials[0]
+
+
+_MODELS: Mapping[str, Mapping[str, Any]] = {
+    "block": {},
+    "post": {"normalisation": "layernorm"},
+    "pre": {"style": "pre", "normalisation": "layernorm"},
+    "edelman2022": {"style": "edelman", "heads": 1, "activation": "relu"},
+}
+
+
+def _balls(words: tuple[str, ...]) -> dict[str, Any]:
+    from boundcalc.errors import InvalidSetting
+
+    found: dict[str, Any] = {}
+    for word in words:
+        kind, _, rest = word.partition("=")
+        norm, _, radius = rest.partition(":")
+        try:
+            found[kind] = [norm, float(radius)]
+        except ValueError:
+            raise InvalidSetting(f"--ball takes KIND=NORM:RADIUS, such as W_QK=op:2; got {word!r}") from None
+    return found
+
+
+def _bounds(trial: Any, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
+    from boundcalc import compare
+    from boundcalc.learning.bounds import setting_of
+
+    if trial.online or "norms" not in result or "margins" not in result["train"]:
+        return []
+    return compare(setting_of(trial, result, margin=gamma, delta=delta))
+
+
+class _Live:
+    """The newest point of the curves: one line that is redrawn on a terminal, lines elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.redraw = sys.stderr.isatty()
+        self.shown = False
+
+    def __call__(self, state: Mapping[str, Any]) -> None:
+        if self.quiet:
+            return
+        point = state["points"][0]
+        text = (
+            f"step {state['step']:>6} of {state['steps']}  train loss {point['train_loss']:.4f} "
+            f"error {point['train_error']:.3f}  test loss {point['test_loss']:.4f} error {point['test_error']:.3f}"
+        )
+        click.echo(f"\r{text}" if self.redraw else text, err=True, nl=not self.redraw)
+        self.shown = True
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self.shown and self.redraw:
+            click.echo("", err=True)
+
+
+def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, gamma: float, delta: float) -> None:
+    shown = "T" if hasattr(trial.task, "T") else "L"
+    length = getattr(trial.task, shown, trial.architecture.seq_len)
+    size = "fresh examples" if trial.online else f"m = {trial.m}"
+    click.echo(
+        f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {shown} = {length}, {size}, "
+        f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
+    )
+    click.echo(f"{result['reason']} after {result['steps']} steps ({result['cpu_seconds']:.2f} CPU-s, path {result['path']})")
+    for which in ("train", "test"):
+        part = result[which]
+        low, high = part["interval"]
+        click.echo(
+            f"{which:<6} loss {part['loss']:.4g}  error {part['error']:.4f}  [{low:.4f}, {high:.4f}] of {part['n']}"
+        )
+    click.echo(f"gap    {result['gap']:.4f} (errors, test minus train)")
+    for block, mass in enumerate(result.get("attention", [])):
+        click.echo(
+            f"attention on the true coordinates, block {block}: best head {mass['best_head']:.1%}, "
+            f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
+        )
+    budgets = result.get("norms", {}).get("budgets", {})
+    if budgets:
+        click.echo("\nnorms (largest over heads)")
+        for key, budget in budgets.items():
+            numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items() if name != "rank")
+            click.echo(f"  {key:<22}{numbers}")
+    if values:
+        _show_bounds(values, gamma, delta)
+    elif not skipped:
+        click.echo("\nno bound: it needs a training sample (m > 0), a classification and finite weights")
+
+
+def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
+    sample = values[0].setting.sample
+    click.echo(
+        f"\nbounds of the gap (ramp loss of margin {gamma:g}, delta {delta:g}, "
+        f"share of training margins at most gamma: {sample.train_error:g}), norms paid for"
+    )
+    for value in values:
+        if value.refusal is not None:
+            click.echo(f"  {value.name:<12}refused: {value.refusal}")
+            continue
+        mark = "~" if value.kind == "proxy" else ""
+        says = "vacuous" if value.vacuous else f"gap <= {value.gap:.4g}"
+        click.echo(f"  {value.name:<12}{mark}10^{value.log10:.2f}  {value.kind}  {says}")

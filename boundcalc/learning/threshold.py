@@ -1,0 +1,259 @@
+"""How many examples a task needs at each length, and what its growth with the length is consistent with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from boundcalc.errors import NoSolution
+from boundcalc.learning.store import Record
+
+Array = Any
+_RIDGE = 1e-3
+"""A trace of a prior on the slope: where successes are separated from failures, the likelihood has no maximum."""
+_STEEPEST = 40.0
+MODELS = ("log", "power", "linear")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Trials of one T and one m."""
+
+    T: int
+    m: int
+    n: int
+    successes: int
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """m* of one T: where the fitted success probability reaches the level; an interval by bootstrap."""
+
+    T: int
+    m_star: float
+    low: float
+    high: float
+    trials: int
+    inside: bool
+    """Whether m* lies within the m that were tried."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One law of m* in T, fitted to log m* by least squares.
+
+    log: a + b log2 T; power: a T^b; linear: a + b T.
+    """
+
+    model: str
+    a: float
+    b: float
+    r2: float
+    aic: float
+    b_low: float
+    b_high: float
+
+    def __call__(self, T: float) -> float:
+        """The fitted m*."""
+        return float(_curve(self.model, self.a, self.b, np.asarray(float(T))))
+
+    @property
+    def formula(self) -> str:
+        """In words a person would write."""
+        if self.model == "log":
+            return f"{self.a:.3g} {'+' if self.b >= 0 else '-'} {abs(self.b):.3g} log2 T"
+        if self.model == "power":
+            return f"{self.a:.3g} T^{self.b:.3f}"
+        return f"{self.a:.3g} {'+' if self.b >= 0 else '-'} {abs(self.b):.3g} T"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Thresholds, fits, and what may be said of them."""
+
+    level: float
+    thresholds: tuple[Threshold, ...]
+    fits: tuple[Fit, ...] = ()
+    samples: Mapping[str, Array] = field(default_factory=dict[str, Array], repr=False)
+    """Bootstrap draws of (a, b) per model."""
+
+    def fit(self, model: str) -> Fit:
+        """One of the fits."""
+        return next(f for f in self.fits if f.model == model)
+
+    def prediction(self, model: str, T: float, level: float = 0.95) -> tuple[float, float]:
+        """An interval for m* at another T: uncertainty of the fit, and the spread of single thresholds around it."""
+        fit = self.fit(model)
+        draws = self.samples[model]
+        logs = np.log(np.maximum(_curve(model, draws[:, 0], draws[:, 1], float(T)), 1e-9))
+        residuals = np.array([math.log(t.m_star / max(fit(t.T), 1e-9)) for t in self.thresholds])
+        freedom = max(1, len(residuals) - 2)
+        spread = math.sqrt(float((residuals**2).sum()) / freedom)
+        noise = np.random.default_rng(0).standard_t(freedom, len(logs)) * spread
+        low, high = np.quantile(logs + noise, [(1 - level) / 2, (1 + level) / 2])
+        return math.exp(low), math.exp(high)
+
+    def words(self) -> list[str]:
+        """What the numbers support, and no more."""
+        return _words(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "level": self.level,
+            "thresholds": [vars(t) for t in self.thresholds],
+            "fits": [
+                {**vars(f), "formula": f.formula, "delta_aic": f.aic - min(g.aic for g in self.fits)} for f in self.fits
+            ],
+            "words": self.words(),
+        }
+
+
+def cells(records: Iterable[Record], success: float) -> list[Cell]:
+    """Trials counted by T and m; a diverged trial is a failure."""
+    counts: dict[tuple[int, int], list[int]] = {}
+    for record in records:
+        task = record.config["task"]
+        length = task.get("T", task.get("L"))
+        if length is None or record.config["m"] == 0:
+            continue
+        learned = record.result["status"] == "done" and 1 - record.result["test"]["error"] >= success
+        counts.setdefault((int(length), int(record.config["m"])), []).append(int(learned))
+    return [Cell(T, m, len(found), sum(found)) for (T, m), found in sorted(counts.items())]
+
+
+def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, seed: int = 0) -> Analysis:
+    """m* of every T, with bootstrap intervals (trials resampled within each T and m), and fits over T."""
+    by_length: dict[int, list[Cell]] = {}
+    for cell in found:
+        by_length.setdefault(cell.T, []).append(cell)
+    if not by_length:
+        raise NoSolution("no trials to find a threshold in: run `boundcalc sweep conjunction` first")
+    rng = np.random.default_rng(seed)
+    thresholds: list[Threshold] = []
+    tables: list[Array] = []
+    for T, group in sorted(by_length.items()):
+        m = np.array([c.m for c in group], float)
+        n = np.array([c.n for c in group])
+        k = np.array([c.successes for c in group])
+        if len(group) < 2 or k.sum() == 0 or k.sum() == n.sum():
+            which = "every" if k.sum() else "no"
+            raise NoSolution(
+                f"T = {T}: {which} trial succeeds at {len(group)} values of m, so no threshold can be fitted: "
+                "try other m (in the grid of the sweep)"
+            )
+        star = _m_star(m, n, k, level)
+        resampled = rng.binomial(n, k / n, size=(draws, len(n)))
+        stars = np.array([_m_star(m, n, row, level) for row in resampled])
+        low, high = np.quantile(stars, [0.025, 0.975])
+        thresholds.append(
+            Threshold(T, star, float(low), float(high), int(n.sum()), bool(m.min() <= star <= m.max()))
+        )
+        tables.append(stars)
+    if len(thresholds) < 3:
+        return Analysis(level, tuple(thresholds))
+    lengths = np.array([t.T for t in thresholds], float)
+    point = np.log([t.m_star for t in thresholds])
+    boot = np.log(np.stack(tables, 1))
+    fits: list[Fit] = []
+    samples: dict[str, Array] = {}
+    for model in MODELS:
+        a, b = _fit(model, lengths, point)
+        samples[model] = np.array([_fit(model, lengths, row) for row in boot])
+        low, high = np.quantile(samples[model][:, 1], [0.025, 0.975])
+        fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point), float(low), float(high)))
+    return Analysis(level, tuple(thresholds), tuple(fits), samples)
+
+
+def _m_star(m: Array, n: Array, k: Array, level: float) -> float:
+    """Where a logistic curve in log m, fitted to the counts, reaches the level."""
+    x = np.log(m)
+    centre = x.mean()
+    x = x - centre
+    if k.sum() in (0, n.sum()):  # a resample without any contrast: m* lies beyond the grid
+        return float(m.max() * 2 if k.sum() == 0 else m.min() / 2)
+    theta = np.array([0.0, 4.0])
+    ridge = np.array([0.0, _RIDGE])
+    for _ in range(60):
+        p = 1 / (1 + np.exp(-np.clip(theta[0] + theta[1] * x, -35, 35)))
+        weight = np.maximum(n * p * (1 - p), 1e-9)
+        slope = np.array([(k - n * p).sum(), ((k - n * p) * x).sum()]) - ridge * theta
+        cross = (weight * x).sum()
+        hessian = np.array([[weight.sum(), cross], [cross, (weight * x**2).sum()]]) + np.diag(ridge + 1e-9)
+        step = np.linalg.solve(hessian, slope)
+        theta = theta + step * min(1.0, 5.0 / max(1e-12, float(np.abs(step).max())))
+        theta[1] = np.clip(theta[1], 0.05, _STEEPEST)
+        if np.abs(step).max() < 1e-9:
+            break
+    log_star = (math.log(level / (1 - level)) - theta[0]) / theta[1] + centre
+    return float(np.exp(np.clip(log_star, math.log(m.min() / 10), math.log(m.max() * 10))))
+
+
+def _curve(model: str, a: Any, b: Any, T: Any) -> Array:
+    if model == "log":
+        return a + b * np.log2(T)
+    if model == "power":
+        return a * np.power(T, b)
+    return a + b * T
+
+
+def _fit(model: str, T: Array, log_m: Array) -> tuple[float, float]:
+    """Least squares of log m*: closed for the power law, a short descent for the others."""
+    if model == "power":
+        b, log_a = np.polyfit(np.log(T), log_m, 1)
+        return float(np.exp(log_a)), float(b)
+    x = np.log2(T) if model == "log" else T
+    b, a = np.polyfit(x, np.exp(log_m), 1)
+    scale = np.array([1.0, 1.0 / max(1e-12, float(np.ptp(x)))])
+
+    def loss(theta: Array) -> float:
+        value = theta[0] * scale[0] + theta[1] * scale[1] * x
+        return float(((np.log(np.maximum(value, 1e-6)) - log_m) ** 2).sum())
+
+    found = minimize(loss, np.array([a, b]) / scale, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-12})
+    return float(found.x[0] * scale[0]), float(found.x[1] * scale[1])
+
+
+def _quality(model: str, a: float, b: float, T: Array, log_m: Array) -> tuple[float, float]:
+    residuals = np.log(np.maximum(_curve(model, a, b, T), 1e-9)) - log_m
+    rss = max(float((residuals**2).sum()), 1e-12)
+    total = max(float(((log_m - log_m.mean()) ** 2).sum()), 1e-12)
+    return 1 - rss / total, len(T) * math.log(rss / len(T)) + 2 * 2
+
+
+def _words(found: Analysis) -> list[str]:
+    lines: list[str] = []
+    outside = [t.T for t in found.thresholds if not t.inside]
+    if outside:
+        lines.append(
+            f"m* lies outside the m that were tried at T = {', '.join(map(str, outside))}: it is an extrapolation there."
+        )
+    if len(found.fits) == 0:
+        lines.append("Fewer than three lengths: no law is fitted.")
+        return lines
+    lengths = [t.T for t in found.thresholds]
+    ordered = sorted(found.fits, key=lambda f: f.aic)
+    best = ordered[0]
+    close = [f.model for f in ordered[1:] if f.aic - best.aic < 4]
+    worse = [f.model for f in ordered[1:] if f.aic - best.aic >= 4]
+    power = found.fit("power")
+    where = f"for T from {lengths[0]} to {lengths[-1]} ({len(lengths)} lengths)"
+    lines.append(
+        f"{where}, the power law's exponent is {power.b:.3f}, 95% bootstrap interval "
+        f"[{power.b_low:.3f}, {power.b_high:.3f}]."
+    )
+    if close:
+        lines.append(
+            f"The fits {best.model} and {', '.join(close)} cannot be told apart here (AIC within 4 of each other)."
+        )
+    else:
+        lines.append(f"The {best.model} fit describes these points best.")
+    if worse:
+        lines.append(f"Described worse by: {', '.join(worse)}.")
+    lines.append("These fits describe the range measured; they prove nothing about larger T.")
+    return [line[0].upper() + line[1:] for line in lines]
