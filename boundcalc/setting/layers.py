@@ -39,7 +39,7 @@ class Normaliser:
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        if self.name in _NO_CONSTANT:
+        if isinstance(self.name, str) and self.name in _NO_CONSTANT:
             raise Unsupported(
                 Refusal(
                     what=f"normaliser {self.name!r}",
