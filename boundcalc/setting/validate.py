@@ -117,7 +117,7 @@ def flag(name: str, value: object) -> bool:
 
 def word(name: str, value: object) -> str:
     """A name that norms can be filed under."""
-    if not isinstance(value, str) or not value.isidentifier():
+    if not isinstance(value, str) or not value.isidentifier() or len(value) > _MOST_SHOWN:
         raise InvalidSetting(f"{name} must be a name like W_V, got {shown(value)}")
     return value
 
