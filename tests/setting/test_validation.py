@@ -1,0 +1,329 @@
+"""Settings that describe nothing are refused in one line that says what was got; nothing else is ever raised."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.errors import InvalidSetting, Unsupported
+from boundcalc.setting import (
+    Architecture,
+    Attention,
+    Budget,
+    Embedding,
+    LayerNorm,
+    Linear,
+    Normaliser,
+    Norms,
+    Pool,
+    Residual,
+    Sample,
+    Setting,
+)
+from tests.certificate.test_fuzz import mutated
+from tests.laws.settings import settings
+
+NAN, INF, HUGE = float("nan"), float("inf"), 10**400
+
+
+def refusal(**values: Any) -> str:
+    """The one line a setting is refused with."""
+    with pytest.raises(InvalidSetting) as caught:
+        Setting.of(**values)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert len(text) < 500
+    return text
+
+
+@pytest.mark.parametrize("name", ["depth", "seq_len", "d", "heads", "classes", "n_train", "d_head", "d_ff", "kv_heads"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, NAN, INF, -INF, HUGE, "3", True, [1], {}])
+def test_sizes_are_whole_and_positive(name: str, value: Any) -> None:
+    text = refusal(**{name: value})
+    assert any(word in text for word in ("whole number", "between 1 and 10^"))
+
+
+@pytest.mark.parametrize("name", ["depth", "seq_len", "d", "heads", "classes", "n_train"])
+def test_sizes_may_not_be_missing(name: str) -> None:
+    assert "whole number" in refusal(**{name: None})
+
+
+@pytest.mark.parametrize("name", ["vocabulary", "d_patch"])
+@pytest.mark.parametrize("value", [-1, 0.5, NAN, HUGE, "x", None])
+def test_sizes_that_may_be_zero(name: str, value: Any) -> None:
+    assert name in refusal(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["C", "margin", "input_radius", "lipschitz"])
+@pytest.mark.parametrize("value", [0, -1.0, NAN, INF, HUGE, "1", True, [1.0]])
+def test_positive_numbers(name: str, value: Any) -> None:
+    assert "must be" in refusal(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.1, 1.5, NAN, INF, HUGE, "0.1", True, None])
+def test_delta_lies_strictly_between_0_and_1(value: Any) -> None:
+    assert refusal(delta=value).startswith("delta must")
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, NAN, HUGE, "0.1", False, None])
+def test_training_errors_are_shares(value: Any) -> None:
+    assert refusal(train_error=value).startswith("train error must")
+
+
+@pytest.mark.parametrize("name", ["eps", "variance_floor", "position_radius"])
+@pytest.mark.parametrize("value", [-1e-9, NAN, INF, HUGE, "x", None])
+def test_numbers_that_may_be_zero(name: str, value: Any) -> None:
+    for style in ("edelman", "post"):
+        assert "must be" in refusal(style=style, **{name: value})
+
+
+def test_a_normalisation_needs_eps_or_a_floor() -> None:
+    assert "unbounded" in refusal(normalisation="layernorm", eps=0)
+    Setting.of(normalisation="layernorm", eps=0, variance_floor=0.1)
+
+
+@pytest.mark.parametrize("name", ["residual", "bias", "gated", "rope", "causal", "embedding_norm", "pooler"])
+@pytest.mark.parametrize("value", [0, 1, "yes", None, []])
+def test_flags_are_true_or_false(name: str, value: Any) -> None:
+    assert "true or false" in refusal(style="pre", **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("style", "prenorm", "pre"),
+        ("activation", "gelu2", "gelu"),
+        ("normalisation", "layer_norm", "layernorm"),
+        ("positions", "learnt", "learned"),
+        ("readout", "csl", "cls"),
+    ],
+)
+def test_words_are_known_and_near_ones_suggested(name: str, value: str, hint: str) -> None:
+    assert f"did you mean {hint!r}?" in refusal(**{name: value})
+    assert "must be one of" in refusal(**{name: 3})
+
+
+def test_unknown_fields_and_presets() -> None:
+    assert "did you mean 'seq_len'?" in refusal(seq_length=3)
+    assert "did you mean 'bert'?" in refusal(preset="berty")
+
+
+def test_widths_and_heads_fit() -> None:
+    assert "not divisible by heads = 3" in refusal(d=64, heads=3)
+    assert "multiple of kv_heads" in refusal(d=64, heads=4, kv_heads=3)
+    assert "10^5" in refusal(depth=10**6)
+    assert "10^5" in refusal(heads=10**6, d=10**6)
+    assert "not both" in refusal(vocabulary=3, d_patch=3)
+    for name in ("residual", "gated", "rope", "bias"):
+        assert "--style pre" in refusal(**{name: True})
+    assert Setting.of(d=np.int64(8), heads=2.0, n_train=1e6) == Setting.of(d=8, heads=2, n_train=10**6)
+
+
+@pytest.mark.parametrize("name", ["sparsemax", "entmax", "hardmax", "sigmoid-logT"])
+def test_normalisers_without_a_constant_are_unsupported(name: str) -> None:
+    with pytest.raises(Unsupported, match="independent of T") as caught:
+        Normaliser(name)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(Unsupported):
+        Setting.from_json({"architecture": {"normaliser": {"name": name}}})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"name": "softmaxx"},
+        {"name": None},
+        {"name": ["softmax"]},
+        {"name": "custom"},
+        {"name": "custom", "c": 1.0},
+        {"name": "custom", "c": -1.0, "mu": 1.0},
+        {"name": "custom", "c": 1.0, "mu": NAN},
+        {"name": "softmax", "c": 1.0},
+        {"name": "softmax", "temperature": 0.0},
+        {"name": "softmax", "temperature": "8"},
+    ],
+)
+def test_normalisers(values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting):
+        Setting.from_json({"architecture": {"normaliser": values}})
+    assert "normaliser" in refusal(normaliser="softmax")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"op": 2.0, "fro": 1.0},
+        {"fro": 2.0, "two_one": 1.0},
+        {"two_one": 2.0, "one_one": 1.0},
+        {"op": 2.0, "one_one": 1.0},
+        {"op": -1.0},
+        {"fro": NAN},
+        {"two_one": INF},
+        {"row": HUGE},
+        {"sup": "1"},
+        {"rank": 1.5},
+        {"rank": -1},
+        {"schatten": (0.0, 1.0)},
+        {"schatten": (2.5, 1.0)},
+        {"schatten": (1.0, -1.0)},
+        {"schatten": (1.0,)},
+        {"schatten": 1.0},
+    ],
+)
+def test_budgets_that_contradict_themselves(values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Budget(**values)
+    assert "\n" not in str(caught.value)
+    if len(values) == 2:
+        assert "contradict" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("W_VV", "did you mean 'W_V'?"),
+        ("w_v", "must be one of"),
+        ("W_V[2]", "blocks are 0 to 1"),
+        ("W_V[0,1]", "numbered from 0"),
+        ("readout[0]", "belongs to no block"),
+        ("W_1[0,0]", "no head 0"),
+        ("W_V[-1]", "a norm's key"),
+        ("W_V[0", "a norm's key"),
+        ("", "a norm's key"),
+    ],
+)
+def test_misplaced_budgets_are_not_ignored(key: str, why: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Setting.of(depth=2, norms=Norms(C=1.0, budgets={key: Budget(op=1.0)}))
+    assert why in str(caught.value)
+
+
+def test_budgets_of_every_part_are_accepted() -> None:
+    keys = ("norm_attention.gain", "norm_ffn.offset[1]", "b_1", "W_O[0]", "W_V[1,1]", "embedding", "positions")
+    given = {key: Budget(op=1.0, sup=1.0, row=1.0) for key in keys}
+    Setting.of("bert", depth=2, heads=2, d=8, norms=Norms(C=1.0, budgets=given))
+
+
+LAYERS = (Linear("W_in", 3, 4), Residual((LayerNorm("norm", 4),)), Attention(4, 2, d_value=2, combine="concat"))
+
+
+def test_layers_must_fit_together() -> None:
+    fine = (*LAYERS, Pool(), Linear("readout", 4, 1))
+    assert Architecture(layers=fine).stages == fine
+    for layers, why in (
+        ((*LAYERS, Linear("readout", 5, 1)), "width 5"),
+        ((Linear("W", 3, 4), Residual((Linear("V", 4, 5),)), Linear("readout", 5, 1)), "residual"),
+        ((*LAYERS, Linear("readout", 4, 10)), "classes = 1"),
+        ((), "not empty"),
+        ([Linear("readout", 4, 1)], "tuple"),
+        (("linear",), "tuple"),
+        ((Linear("readout", 4, 1), LayerNorm("norm", 2)), "width 2"),
+    ):
+        with pytest.raises(InvalidSetting, match=why):
+            Architecture(layers=layers)  # type: ignore[arg-type]
+    Architecture(layers=(Linear("W", 4, 7), Embedding(10, 3), Linear("readout", 3, 1)))  # tokens start afresh
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        {"layer": "linear", "kind": "W", "d_in": 0, "d_out": 1},
+        {"layer": "linear", "kind": ["W"], "d_in": 1, "d_out": 1},
+        {"layer": "linear", "kind": "W V", "d_in": 1, "d_out": 1},
+        {"layer": "linear", "kind": "W", "d_in": 1},
+        {"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1, "block": "0"},
+        {"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1, "block": -1},
+        {"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1, "bias": 3},
+        {"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1, "extra": 3},
+        {"layer": "attention", "d": 4, "qk": "both"},
+        {"layer": "attention", "d": 4, "qk": "split"},
+        {"layer": "attention", "d": 4, "heads": 3, "kv_heads": 2},
+        {"layer": "attention", "d": 4, "causal": 1},
+        {"layer": "attention", "d": 4, "normaliser": "softmax"},
+        {"layer": "layernorm", "kind": "n", "d": 4, "eps": 0},
+        {"layer": "layernorm", "kind": "n", "d": 4, "gain": "yes"},
+        {"layer": "ball", "radius": 0},
+        {"layer": "activation", "name": "step"},
+        {"layer": "residual", "branch": {}},
+        {"layer": "residual", "branches": []},
+        {"layer": "pool", "how": "max"},
+        {"layer": "convolution"},
+        {"kind": "W"},
+        "linear",
+        None,
+    ],
+)
+def test_layers_of_json(layer: Any) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Setting.from_json({"architecture": {"layers": [layer]}})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(None, 3, "text", "[]", "{", [], '{"a": NaN}', "[" * 100_000, '{"norms": {"C": ' + "9" * 5000 + "}}"),
+        {"architectur": {}},
+        {"architecture": []},
+        {"architecture": {"deepness": 3}},
+        {"architecture": {"layers": {}}},
+        {"norms": 1.0},
+        {"norms": {"C": 1.0, "budgets": []}},
+        {"norms": {"C": 1.0, "budgets": {"W_V": [1.0]}}},
+        {"norms": {"C": 1.0, "budgets": {"W_V": {"21": 1.0, "spectral": 2.0}}}},
+        {"norms": {"C": 1.0, "budgets": {"W_V": {"Sp": [1.0, 2.0, 3.0]}}}},
+        {"norms": {"C": 1.0, "budgets": {"W_V": {"op": 1.0, "distance": 0.1}}}},
+        {"norms": {"C": 1.0, "measured": 1}},
+        {"sample": {"m": 3}},
+        {"sample": {"n_train": "many"}},
+    ],
+)
+def test_json_of_the_wrong_shape(data: Any) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Setting.from_json(data)
+    assert "\n" not in str(caught.value)
+
+
+def test_parts_of_the_wrong_type() -> None:
+    for values in ({"architecture": "bert"}, {"norms": {"C": 1}}, {"sample": Norms(C=1.0)}):
+        with pytest.raises(InvalidSetting, match="of type"):
+            Setting(**values)  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match="must be a Budget"):
+        Norms(C=1.0, budgets={"W_V": 1.0})  # type: ignore[dict-item]
+    Setting(Architecture(), Norms(C=1.0), Sample())
+
+
+def test_no_budget_at_all_says_what_to_type() -> None:
+    with pytest.raises(InvalidSetting, match="--C 1"):
+        evaluate(Setting.of(norms=Norms()))
+
+
+def complaint(data: Any) -> str | None:
+    """What is wrong with how JSON of a setting is taken, or None."""
+    try:
+        back = Setting.from_json(data)
+        assert Setting.from_json(json.loads(json.dumps(back.to_json()))) == back
+    except (InvalidSetting, Unsupported) as error:
+        text = str(error)
+        return None if "\n" not in text and 0 < len(text) < 1000 else f"not one line: {text[:200]!r}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def test_random_changes_are_refused_or_make_another_setting() -> None:
+    rng = random.Random(3)
+    documents = [setting.to_json() for setting in settings(31, 60)]
+    for document in documents[:20]:
+        listed = copy.deepcopy(document)
+        layers = Setting.from_json(document).architecture
+        listed["architecture"] = Architecture(layers=layers.stages, classes=layers.classes).to_json()
+        documents.append(listed)
+    found = (complaint(mutated(rng.choice(documents), rng)) for _ in range(4000))
+    assert [text for text in found if text] == []
