@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from boundcalc.weights import spectral
 from boundcalc.weights.norms import Measured
-from boundcalc.weights.rounding import UNIT, gamma, root, roots, total, up, ups
+from boundcalc.weights.rounding import UNIT, gamma, root, roots, scale_for, total, up, ups
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Heads:
         top = float(np.abs(transposed).max(initial=0.0))
         if top == 0 or 2.0**-32 <= top <= 2.0**32:
             return cls(np.ascontiguousarray(transposed, np.float64))
-        scale = 2.0 ** -math.frexp(top)[1]
+        scale = scale_for(top)
         return cls(np.ascontiguousarray(transposed * scale), scale)
 
     @cached_property

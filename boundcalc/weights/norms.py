@@ -17,7 +17,7 @@ from boundcalc.setting import Budget
 from boundcalc.weights import spectral
 from boundcalc.weights.decode import check_finite, to_float
 from boundcalc.weights.readers.base import Tensor
-from boundcalc.weights.rounding import UNIT, root, roots, total, up, ups
+from boundcalc.weights.rounding import UNIT, root, roots, scale_for, total, up, ups
 
 Floats = NDArray[np.float64]
 Native = NDArray[np.floating[Any]]
@@ -180,7 +180,7 @@ def measure(
     by_gram = (op or spectrum) and (exact or spectrum or min(matrix.shape) <= spectral.EXACT_SIDE)
     sums = _Sums(matrix, 1.0, by_gram)
     if sums.largest > _LARGE or 0 < sums.largest < _SMALL:
-        sums = _Sums(matrix, 2.0 ** -math.frexp(sums.largest)[1], by_gram)
+        sums = _Sums(matrix, scale_for(sums.largest), by_gram)
     return sums.finish(rng, op=op, spectrum=spectrum)
 
 
@@ -262,7 +262,7 @@ def vector(values: Native, name: str = "vector") -> Measured:
     sup = float(sizes.max(initial=0.0))
     if sup == 0:
         return Measured((sizes.size,), op=0.0, one_one=0.0, sup=0.0)
-    scale = 2.0 ** -math.frexp(sup)[1]
+    scale = scale_for(sup)
     scaled = sizes * scale
     length = up(root(total(ups(scaled**2, 1))), 1) / scale
     return Measured((sizes.size,), op=max(length, sup), one_one=max(total(sizes), length), sup=sup)
@@ -275,7 +275,7 @@ def row_norms(matrix: Stored) -> Floats:
     for low in range(0, matrix.shape[0], step):
         chunk = np.asarray(matrix.block(slice(low, low + step), slice(None)), np.float64)
         top = float(np.abs(chunk).max(initial=0.0))
-        scale = 2.0 ** -math.frexp(top)[1] if top > 0 else 1.0
+        scale = scale_for(top) if top > 0 else 1.0
         chunk = chunk * scale
         parts.append(roots(ups(np.einsum("ij,ij->i", chunk, chunk), chunk.shape[1] + 1)) / scale)
     return np.concatenate(parts)

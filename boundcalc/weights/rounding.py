@@ -44,6 +44,11 @@ def roots(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return ups(np.sqrt(values), 0)
 
 
+def scale_for(largest: float) -> float:
+    """A power of two that brings the largest entry near 1 (as near as powers of two in range can)."""
+    return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(largest)[1])))
+
+
 def total(values: NDArray[np.float64]) -> float:
     """An upper bound of a sum of numbers of at least 0: `fsum` rounds once."""
     return up(math.fsum(values.ravel().tolist()), 0)

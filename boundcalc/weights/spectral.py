@@ -128,7 +128,7 @@ def chebyshev_upper(chunks: Chunks, side: int, square: float, rng: np.random.Gen
         excess = _excess(side, 4 * rounding / guess + 8 * UNIT, FAILURE / (attempt * (attempt + 1)))
         if _stays_small(chunks, side, guess, rng):
             return up(math.sqrt(guess * (1 + excess)), 4)
-        guess *= 1 + excess
+        guess *= 1 + excess * 2 ** (attempt - 1)
     raise ArithmeticError("the matrix has no finite spectral bound")
 
 
