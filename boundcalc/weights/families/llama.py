@@ -13,7 +13,7 @@ def _architecture(model: Model) -> Architecture:
     shape = Shape(
         d=d,
         heads=heads,
-        d_head=model.shape("W_Q", 0)[1] // heads,
+        d_head=model.head_width(model.shape("W_Q", 0)[1]),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("hidden_act", default="silu")),
         eps=float(model.setting("rms_norm_eps", default=1e-6)),

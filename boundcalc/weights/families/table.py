@@ -186,6 +186,12 @@ class Model:
             return self.options.heads
         return int(self.setting("num_attention_heads", "n_head", "n_heads", "heads"))
 
+    def head_width(self, outputs: int) -> int:
+        """Width of a head, from how many outputs all queries have."""
+        if outputs % self.heads:
+            raise CheckpointError(f"{self.checkpoint.where}: {outputs} outputs do not make {self.heads} heads")
+        return outputs // self.heads
+
     def vector(self, role: str, block: int | None = None) -> Native:
         """An offset, a gain or another small tensor, flat."""
         return read(self.place(role, block).tensor).ravel()

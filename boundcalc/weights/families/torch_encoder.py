@@ -13,7 +13,7 @@ def _architecture(model: Model) -> Architecture:
     shape = Shape(
         d=d,
         heads=heads,
-        d_head=d // heads,
+        d_head=model.head_width(d),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("activation", default="relu")),
         eps=float(model.setting("layer_norm_eps", default=1e-5)),

@@ -19,7 +19,7 @@ def _architecture(model: Model) -> Architecture:
     shape = Shape(
         d=d,
         heads=heads,
-        d_head=model.shape("W_Q", 0)[1] // heads,
+        d_head=model.head_width(model.shape("W_Q", 0)[1]),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("hidden_act", default="gelu")),
         eps=float(model.setting("layer_norm_eps", default=1e-12)),
