@@ -1,0 +1,164 @@
+"""`boundcalc plot`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.cli.setting import FILE, OPTIONS, setting_options, take_setting
+from boundcalc.cli.text import wrapped
+from boundcalc.cli.values import NUMBER
+from boundcalc.errors import InvalidSetting
+from boundcalc.plotting.registry import FIGURES
+from boundcalc.plotting.style import SIZES
+
+_AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C": "C"} | {
+    "sample-complexity": "T",
+    "breakdown": "depth",
+}
+
+
+@click.command(
+    name="plot",
+    short_help="A figure of predictions against measurements, with the data it shows.",
+    epilog="""\b
+Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C sample-complexity tightness
+         parity attention norms breakdown constants
+\b
+Examples:
+  boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
+  boundcalc plot gap-vs-T --values T=64:65536:x2 --bound best --bound published -o T.png
+  boundcalc plot gap-vs-m --store runs.db --runs task=conjunction --runs T=128 --norms-from runs
+  boundcalc plot spec.json -o figure.svg --size wide
+  boundcalc plot --from gap.json -o again.pdf
+\b
+Beside FIGURE.png stands FIGURE.json: the specification, the numbers drawn, the command, the versions
+and the hashes of the trials. --from draws exactly that again; --data takes its numbers, but your options.""",
+)
+@click.argument("what", metavar="FIGURE|SPEC", required=False)
+@click.option("-o", "--output", type=FILE, help="The image: .png, .pdf, .svg or .pgf.  [default: FIGURE.png]")
+@click.option("--from", "source", type=FILE, help="Draw a figure's JSON again, without computing anything.")
+@click.option("--data", "data_file", type=FILE, help="Take the numbers of this figure's JSON instead of computing.")
+@click.option("--values", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
+@click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
+@click.option("--quantity", "quantities", multiple=True, help="gap (default) or risk; repeated: a panel each.")
+@click.option("--store", type=FILE, help="A store of trials, or a JSON export of one.")
+@click.option("--runs", "runs", multiple=True, metavar="KEY=VALUE", help="Which trials: task, T, m, depth, sweep ...")
+@click.option(
+    "--norms-from", type=click.Choice(("setting", "runs")), help="Bounds for norms up to the trials' largest."
+)
+@click.option("--target", type=NUMBER, help="Risk that counts as learned (sample-complexity).  [default: 0.01]")
+@click.option("--success", type=NUMBER, help="How often it must be reached.  [default: 0.8]")
+@click.option("--size", help=f"One of {', '.join(SIZES)}.")
+@click.option("--uncapped", is_flag=True, default=None, help="Draw bounds above 1 at their size, dashed.")
+@click.option("--usetex", is_flag=True, default=None, help="Set text with LaTeX.")
+@click.option("--title", help="Above the figure.")
+@setting_options
+def command(
+    what: str | None,
+    output: str | None,
+    source: str | None,
+    data_file: str | None,
+    axis: str | None,
+    runs: Sequence[str],
+    norms_from: str | None,
+    **options: Any,
+) -> None:
+    """Draw a figure: predicted curves of checked bounds, and what training measured.
+
+    Every legend entry says its kind; vacuous stretches are dashed; proxies never share an axis with bounds.
+    """
+    from boundcalc.plotting import provenance, render
+
+    settings = {name: options.pop(name) for name in _setting_names()}
+    changes = {name: value for name, value in options.items() if value not in (None, ())}
+    if source is not None:
+        if what is not None or data_file is not None or changes or axis or runs:
+            raise InvalidSetting("--from draws a figure as it was: give it only -o (--data takes other options)")
+        spec, data, _ = provenance.read(Path(source))
+        target = Path(output) if output is not None else Path(source).with_suffix(".png")
+        _show(render.save(spec, data, target, _typed()))
+        return
+    if what is None:
+        raise InvalidSetting(f"name a figure ({', '.join(FIGURES)}) or a specification file")
+    spec = _spec(what, settings, axis, runs, norms_from, changes)
+    target = Path(output) if output is not None else Path(f"{spec.figure}.png")
+    render.check_output(target)
+    if data_file is not None:
+        held, data, _ = provenance.read(Path(data_file))
+        if held.figure != spec.figure:
+            raise InvalidSetting(f"{data_file} has the numbers of {held.figure}, not of {spec.figure}")
+        spec = held.but(**{name: getattr(spec, name) for name in ("size", "uncapped", "usetex", "title")})
+    else:
+        data = render.collect(spec)
+    _show(render.save(spec, data, target, _typed()))
+
+
+def _setting_names() -> list[str]:
+    return [*(option.field for option in OPTIONS), "measured", "preset", "setting_file", "norms_file"]
+
+
+def _spec(
+    what: str, settings: dict[str, Any], axis: str | None, runs: Sequence[str], norms: str | None, changes: Any
+) -> Any:
+    from boundcalc.plotting.spec import Spec, read_file
+
+    if what in FIGURES:
+        spec = Spec(what)
+    elif Path(what).suffix.lower() in (".json", ".yaml", ".yml", ".toml"):
+        spec = Spec.from_json(read_file(Path(what)))
+    else:
+        Spec(what)  # says what is known
+        raise AssertionError
+    if any(value not in (None, ()) for value in settings.values()):
+        spec = spec.but(setting=take_setting(settings).setting)
+    if axis is not None:
+        changes["values"] = tuple(_values(spec.figure, axis))
+    if runs:
+        changes["runs"] = _pairs(runs)
+    if norms is not None:
+        changes["norms"] = norms
+    return spec.but(**changes)
+
+
+def _values(figure: str, text: str) -> list[Any]:
+    from boundcalc.cli.axes import parse_axes
+
+    axes = parse_axes([text])
+    (name, (_, values)) = next(iter(axes.items()))
+    wanted = _AXIS_OF.get(figure)
+    if wanted != name:
+        runs_over = f"runs over {wanted}" if wanted else "has no axis of its own"
+        raise InvalidSetting(f"{figure} {runs_over}, got --values {text}")
+    return values
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, Any]:
+    from boundcalc.cli.values import number
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not value:
+            raise InvalidSetting(f"--runs is KEY=VALUE, such as task=conjunction or T=128; got {text!r}")
+        amount = number(value) if key not in ("task", "sweep") else None
+        whole = amount is not None and amount == int(amount)
+        found[key] = value if amount is None else int(amount) if whole else amount
+    return found
+
+
+def _typed() -> str:
+    """The command as it was typed."""
+    import shlex
+
+    return " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
+
+
+def _show(drawn: Any) -> None:
+    click.echo(f"{drawn.image} and {drawn.record}")
+    if drawn.caption:
+        click.echo("\n".join(wrapped(drawn.caption.split())))

@@ -1,0 +1,146 @@
+"""What a figure draws, as plain data: it is stored beside the image, and the image is a function of it alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, get_args
+
+from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
+from boundcalc.errors import InvalidSetting
+from boundcalc.setting import validate
+
+KINDS: tuple[str, ...] = (*get_args(Kind), "measured", "reference", "fit")
+PREDICTIONS = ("bound", "a_posteriori")
+"""Kinds that promise to lie above what is measured."""
+
+Number = float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve or set of marks.
+
+    Attributes:
+        key: the theorem, or what was measured: it chooses the look.
+        label: what the legend says; the kind is added to it.
+        kind: "bound", "a_posteriori", "proxy", "estimate", "measured", "reference" or "fit".
+        quantity: what y is, such as "gap", "risk", "m", "norm".
+        x: abscissae.
+        y: values; bounds of a probability capped at 1, None where there is none.
+        log10: of bounds, base-10 logarithms of the uncapped values.
+        low: lower ends of intervals.
+        high: upper ends.
+        count: how many trials each value is from.
+        refusal: why values are missing.
+        panel: on which axis it is drawn.
+    """
+
+    key: str
+    label: str
+    kind: str
+    quantity: str
+    x: tuple[float, ...]
+    y: tuple[Number, ...]
+    log10: tuple[Number, ...] = ()
+    low: tuple[Number, ...] = ()
+    high: tuple[Number, ...] = ()
+    count: tuple[int, ...] = ()
+    refusal: str = ""
+    panel: str = "main"
+
+    def __post_init__(self) -> None:
+        validate.choice("kind of a series", self.kind, KINDS)
+        for name in ("x", "y", "log10", "low", "high", "count"):
+            values = tuple(getattr(self, name))
+            object.__setattr__(self, name, values)
+            if values and len(values) != len(self.x):
+                raise InvalidSetting(f"series {self.label!r}: {name} has {len(values)} values for {len(self.x)} of x")
+
+    @property
+    def vacuous(self) -> tuple[bool, ...]:
+        """Where the value says nothing: bounds of a probability that reach 1."""
+        return tuple(log is not None and log > -VACUOUS_MARGIN for log in self.log10) or (False,) * len(self.x)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is not empty."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items() if value}
+
+    @classmethod
+    def from_json(cls, data: object) -> Series:
+        """A series from its JSON object."""
+        raw = validate.known_keys("a series", data, [f.name for f in fields(cls)])
+        values: dict[str, Any] = {"x": (), "y": (), **raw}
+        for name in ("key", "label", "kind", "quantity"):
+            if name not in values:
+                raise InvalidSetting(f"a series needs {name!r}")
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """Everything a figure shows.
+
+    Attributes:
+        series: curves and marks.
+        facts: numbers that are no curves (the rungs of a ladder, shares of bars, fits).
+        trials: hashes of the stored trials that were used.
+    """
+
+    series: tuple[Series, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    trials: tuple[str, ...] = ()
+
+    def of(self, *, kind: str | None = None, quantity: str | None = None, panel: str | None = None) -> list[Series]:
+        """Series by kind, quantity or panel."""
+        asked = {"kind": kind, "quantity": quantity, "panel": panel}
+        return [s for s in self.series if all(want is None or getattr(s, name) == want for name, want in asked.items())]
+
+    def to_json(self) -> dict[str, Any]:
+        """The data as JSON."""
+        return {
+            "series": [series.to_json() for series in self.series],
+            "facts": dict(self.facts),
+            "trials": list(self.trials),
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> FigureData:
+        """The data of a JSON object."""
+        raw = validate.known_keys("the data of a figure", data, ["series", "facts", "trials"])
+        return cls(
+            tuple(Series.from_json(series) for series in raw.get("series", [])),
+            dict(raw.get("facts", {})),
+            tuple(raw.get("trials", [])),
+        )
+
+
+def refuse_mixture(series: Sequence[Series]) -> None:
+    """No proxy on one absolute axis with anything else: its size means nothing beside theirs."""
+    proxies = [s for s in series if s.kind == "proxy"]
+    others = [s for s in series if s.kind != "proxy"]
+    if proxies and others:
+        raise InvalidSetting(
+            f"the proxy {proxies[0].label!r} and the {others[0].kind} {others[0].label!r} cannot share an absolute "
+            "axis: a proxy misses constants, so put it on a normalised axis of its own"
+        )
+    quantities = sorted({s.quantity for s in others if s.kind != "reference"})
+    if len(quantities) > 1 and quantities not in ALIKE:
+        raise InvalidSetting(f"{quantities[0]} and {quantities[1]} are different quantities: give each its own axis")
+
+
+ALIKE: Sequence[list[str]] = [["gap", "risk"]]
+"""Quantities that may share an axis: at training error 0 the risk is the gap (the figures say so)."""
+
+
+def normalised(series: Series) -> Series:
+    """A proxy divided by its first value, in logs: the one thing that may be read off it is how it changes."""
+    logs = series.log10 or tuple(None if v is None or v <= 0 else math.log10(v) for v in series.y)
+    first = next((log for log in logs if log is not None), None)
+    if first is None:
+        return series
+    shifted = tuple(None if log is None else log - first for log in logs)
+    values = tuple(None if log is None else 10.0 ** min(log, 300.0) for log in shifted)
+    return Series(series.key, series.label, "proxy", series.quantity, series.x, values, panel="proxy")

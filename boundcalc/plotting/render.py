@@ -1,0 +1,89 @@
+"""From a specification to an image and the JSON beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boundcalc.errors import BoundcalcError, InvalidSetting
+from boundcalc.plotting import provenance
+from boundcalc.plotting.data import FigureData
+from boundcalc.plotting.registry import FIGURES, family
+from boundcalc.plotting.spec import Spec
+from boundcalc.plotting.style import house_style
+
+FORMATS = (".png", ".pdf", ".svg", ".pgf")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure that was made: its files, and what the reader should conclude."""
+
+    image: Path
+    record: Path
+    caption: str
+
+
+def collect(spec: Spec) -> FigureData:
+    """The data of a figure."""
+    if FIGURES[spec.figure].needs_store and not spec.store:
+        raise InvalidSetting(
+            f"{spec.figure} draws what training measured: name a store of trials, --store runs.db "
+            "(boundcalc sweep makes one)"
+        )
+    return family(spec.figure).collect(spec)
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """The matplotlib figure, within the house style."""
+    with house_style(usetex=spec.usetex):
+        return family(spec.figure).draw(spec, data)
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """What the reader should conclude, in a sentence or two."""
+    return family(spec.figure).caption(spec, data)
+
+
+def check_output(path: Path) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
+    if not path.parent.is_dir():
+        raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
+    if path.suffix.lower() == ".pgf" and shutil.which("pdflatex") is None:
+        raise BoundcalcError("pgf files need pdflatex to measure text: install TeX Live, or write .pdf")
+
+
+def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:
+    """Write the image and its JSON; both or neither."""
+    check_output(path)
+    text = caption(spec, data)
+    found = provenance.record(spec, data, command, text)
+    suffix = path.suffix.lower()
+    partial = path.with_name(f".{path.stem}.{os.getpid()}{suffix}")
+    side = path.with_suffix(".json")
+    try:
+        with house_style(usetex=spec.usetex):
+            figure = family(spec.figure).draw(spec, data)
+            figure.savefig(partial, metadata=provenance.inside(found, suffix) or None)
+        side_text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+        partial_side = partial.with_suffix(".json")
+        partial_side.write_text(_compact(side_text), encoding="utf-8")
+        os.replace(partial, path)
+        os.replace(partial_side, side)
+    finally:
+        partial.unlink(missing_ok=True)
+        partial.with_suffix(".json").unlink(missing_ok=True)
+    return Drawn(path, side, text)
+
+
+def _compact(text: str) -> str:
+    """Lists of numbers on one line each."""
+    import re
+
+    return re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda m: "[" + " ".join(m[1].split()) + "]", text)
