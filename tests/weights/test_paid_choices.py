@@ -16,7 +16,8 @@ from boundcalc.numbers import FLOAT
 
 
 def setting(**values: Any) -> Setting:
-    return Setting.of(C=1.0, n_train=10**9, seq_len=64, **{"margin": 0.7, "train_error": 0.01} | values)
+    start = Setting.of(C=1.0, n_train=10**9, seq_len=64, margin=0.7, train_error=0.01)
+    return start.but(**values)
 
 
 @pytest.mark.parametrize("margin", [0.7, 0.5, 1.0, 3.0, 1e-9, 1e9, math.nextafter(0.25, 0)])

@@ -78,7 +78,8 @@ def test_strided_views_of_a_storage(tmp_path: Path) -> None:
 
 def test_npz(tmp_path: Path) -> None:
     path = tmp_path / "w.npz"
-    np.savez(path, **{name: np.asarray(v, "f4") if v.dtype.kind == "f" else v for name, v in tensors().items()})
+    t = tensors()
+    np.savez(path, a=t["a"].astype("f4"), b=t["b"].astype("f4"), n=t["n"], s=t["s"].astype("f4"))
     same(open_checkpoint(path), tensors(), "float32")
 
 

@@ -37,6 +37,8 @@ def _architecture(model: Model) -> Architecture:
 
 
 _LAYER = "encoder.layer.{b}."
+_LIVE = "layers.{b}."
+"""Newer releases of the library call the parts of a live module so, and write files in the old names."""
 VIT = Family(
     "vit",
     ("vit",),
@@ -61,6 +63,22 @@ VIT = Family(
         _LAYER + "intermediate.dense.bias": "b_1",
         _LAYER + "output.dense.weight": "W_2.T",
         _LAYER + "output.dense.bias": "b_2",
+        _LIVE + "layernorm_before.weight": "norm_attention.gain",
+        _LIVE + "layernorm_before.bias": "norm_attention.offset",
+        _LIVE + "attention.q_proj.weight": "W_Q.T",
+        _LIVE + "attention.q_proj.bias": "b_Q",
+        _LIVE + "attention.k_proj.weight": "W_K.T",
+        _LIVE + "attention.k_proj.bias": "b_K",
+        _LIVE + "attention.v_proj.weight": "W_V.T",
+        _LIVE + "attention.v_proj.bias": "b_V",
+        _LIVE + "attention.o_proj.weight": "W_O.T",
+        _LIVE + "attention.o_proj.bias": "b_O",
+        _LIVE + "layernorm_after.weight": "norm_ffn.gain",
+        _LIVE + "layernorm_after.bias": "norm_ffn.offset",
+        _LIVE + "mlp.fc1.weight": "W_1.T",
+        _LIVE + "mlp.fc1.bias": "b_1",
+        _LIVE + "mlp.fc2.weight": "W_2.T",
+        _LIVE + "mlp.fc2.bias": "b_2",
         "layernorm.weight": "norm_final.gain",
         "layernorm.bias": "norm_final.offset",
         "pooler.dense.weight": "W_pool.T",
