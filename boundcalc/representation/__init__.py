@@ -1,0 +1,1 @@
+"""R: sparse Boolean functions as explicit, certified Transformer weights, and what learning them needs."""

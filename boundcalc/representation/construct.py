@@ -1,0 +1,188 @@
+"""R2, R3: from a sparse function to explicit weights, in the ways it can be represented."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from boundcalc.errors import InvalidSetting
+from boundcalc.intervals import lower_float
+from boundcalc.representation.certify import Certified, Hint, cases, settle
+from boundcalc.representation.encoding import Encoding
+from boundcalc.representation.functions import SparseFunction
+from boundcalc.representation.network import Block, Network
+from boundcalc.representation.positions import Positions
+from boundcalc.representation.selection import Readers, Selection, short
+from boundcalc.representation.tune import Cases, Choice, Tuner
+from boundcalc.representation.units import MOST_CORNERS, Units, fit_bits, fit_mean
+
+KINDS = ("threshold", "mean", "signed mean", "corners")
+"""The constructions: a threshold of the mean (monotone symmetric functions); hinges of the mean of bits in one shared
+coordinate; the same where bits are kept apart, so that some may count negated; hinges of the bits kept apart (any f)."""
+
+
+@dataclass(frozen=True)
+class Construction:
+    """Weights for one function.
+
+    Attributes:
+        kind: which construction.
+        function: what is computed, of the bits it depends on.
+        network: the weights.
+        beta: strength of the attention.
+        hint: in the constructions by a mean, how the hidden units depend on it: the certificate checks it.
+    """
+
+    kind: str
+    function: SparseFunction
+    network: Network
+    beta: float
+    hint: Hint | None = None
+
+    def certify(self, margin: float | None = None) -> Certified:
+        """What can be shown of all 2^T inputs, from the arrays; refuses a margin below the one asked for."""
+        network = self.network
+        found, masses = cases(network.encoding, network.blocks[0], self.function, hint=self.hint)
+        method = "patterns" if self.hint is None else "levels"
+        certified = settle(found, masses, float(network.readout[0]), method, network.seq_len)
+        return certified if margin is None else certified.require(margin)
+
+    def normalised(self) -> Construction:
+        """The same with W_1 as small as a certified margin of 1 allows."""
+        network, block = self.network, self.network.blocks[0]
+        found, _ = cases(network.encoding, block, self.function, hint=self.hint)
+        margin = min(lower_float(case.margin()) for case in found)
+        if margin <= 0:
+            return self
+        scaled = replace(network, blocks=(replace(block, w_1=block.w_1 * ((1 + 2.0**-40) / margin)),))
+        return replace(self, network=scaled)
+
+    def with_beta(self, factor: float) -> Construction:
+        """The same weights but for the attention's strength: for trying what a certificate refuses."""
+        return replace(self, network=self.network.with_keys(factor), beta=self.beta * factor)
+
+
+def possible_kinds(function: SparseFunction) -> list[str]:
+    """The constructions a minimised function has."""
+    found: list[str] = []
+    symmetric = function.symmetric
+    if symmetric is not None:
+        if symmetric.changes == 1:
+            found.append("threshold")
+        found.append("signed mean" if any(symmetric.negated) else "mean")
+        if not any(symmetric.negated):
+            found.append("signed mean")
+    if function.table and function.arity <= MOST_CORNERS:
+        found.append("corners")
+    return found
+
+
+def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
+    """The function of the bits it depends on; refuses what cannot be represented among so many bits."""
+    outside = [v for v in function.variables if v >= seq_len]
+    if outside:
+        raise InvalidSetting(
+            f"bit x{outside[0]} is out of range: with T = {seq_len} bits are x0 to x{seq_len - 1}; "
+            f"choose T of at least {max(outside) + 1}"
+        )
+    smallest = function.minimised()
+    if smallest.constant:
+        value = (smallest.table or smallest.profile)[0]
+        raise InvalidSetting(
+            f"the function is constant ({value} for every input), so there is nothing to select or to learn; "
+            f"give one that depends on a bit"
+        )
+    if not smallest.table or smallest.arity <= MOST_CORNERS or smallest.symmetric is not None:
+        return smallest
+    raise InvalidSetting(
+        f"s = {smallest.arity} is too large for a function that is not symmetric: it takes up to 2^(s-1) hidden units, "
+        f"norms that grow like 2^s and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered"
+    )
+
+
+def construct(
+    function: SparseFunction, positions: Positions, kind: str, *, most: float | None = None, all_corners: bool = False
+) -> Construction:
+    """The weights of one construction, at the amplitudes, beta and scales of least capacity, margin about 1.
+
+    The function must be `usable`. `most`: values on the two sides of 0 stay within [1, most] of each other, for
+    constructions that later layers read. `all_corners`: one hidden unit per corner, not the fewest.
+    """
+    selection = Selection(positions, function.variables)
+    tuner = _tuner(function, selection, kind, most, all_corners)
+    choice = tuner.best()
+    return build(function, selection, kind, choice, tuner).normalised()
+
+
+def _tuner(function: SparseFunction, selection: Selection, kind: str, most: float | None, all_corners: bool) -> Tuner:
+    if kind == "corners":
+        table = function.table
+        return Tuner(
+            selection,
+            False,
+            None,
+            partial(fit_bits, table, most=most, all_corners=all_corners),
+            lambda units, slack: Cases.of_bits(units, table, slack),
+        )
+    symmetric = function.symmetric
+    if symmetric is None:
+        raise InvalidSetting(f"construction {kind!r} is for symmetric functions; got {function.describe()}")
+    signs = np.where(symmetric.negated, -1.0, 1.0)
+    shared = not any(symmetric.negated) and kind != "signed mean"
+    profile = symmetric.profile
+
+    def fit(slack: float, sizes: tuple[float, float]) -> Units:
+        if kind == "threshold":
+            return threshold_units(profile, slack)
+        return fit_mean(profile, slack, sizes, most)
+
+    return Tuner(selection, shared, signs, fit, lambda units, slack: Cases.of_mean(units, profile, slack))
+
+
+def threshold_units(profile: Sequence[int], slack: float) -> Units:
+    """The line through 0 between the two levels where the value changes, as the ReLUs of it and of its negative.
+
+    The two columns of the value matrix are each other's negatives: it has rank one.
+    """
+    s = len(profile) - 1
+    changes = [h for h in range(s) if profile[h] != profile[h + 1]]
+    if len(changes) != 1:
+        raise InvalidSetting("a threshold needs a profile that changes once")
+    middle = (2 * changes[0] + 1 - s) / s
+    margin = 1 / s - slack
+    sign = 1.0 if profile[-1] else -1.0
+    size = 1 / math.sqrt(margin)
+    return Units(
+        size * np.array([[1.0, -1.0]]), size * np.array([-middle, middle]), sign * size * np.array([1.0, -1.0])
+    )
+
+
+def build(function: SparseFunction, selection: Selection, kind: str, choice: Choice, tuner: Tuner) -> Construction:
+    """Arrays from numbers. Scales follow from the units' own values, so that the margin is 1 up to rounding."""
+    encoding = Encoding.of(selection.positions, tuner.shared, choice.place, choice.bit, choice.constant)
+    readers = Readers.of(encoding, selection, choice.beta, tuner.signs)
+    slack = tuner.slack(choice.beta)
+    cases = tuner.cases(choice.units, slack)
+    lam = choice.stretch / float(cases.sizes.max())
+    units = choice.units.scaled(lam)
+    alpha, theta = short(units.alpha), short(units.theta)
+    margin = float((cases.signed * lam / np.maximum(1.0, lam * cases.sizes)).min())
+    w_k = np.zeros((1, encoding.width))
+    w_k[0, encoding.place_block] = choice.beta / encoding.place * selection.total
+    w_q = np.zeros((1, encoding.width))
+    w_q[0, encoding.cls_index] = 1.0
+    w_v = np.zeros((1, encoding.width, units.count))
+    w_v[0, encoding.bit_block] = readers.bits.T @ alpha
+    w_v[0, encoding.place_block] = np.outer(readers.place, theta)
+    w_v[0, encoding.constant_index] = readers.constant * theta
+    exact = selection.positions.exact or tuner.signs is not None
+    rank = len(readers.bits) + bool(np.any(theta)) if exact else None
+    block = Block(w_q, w_k, w_v, (units.weight / margin)[:, None], rank)
+    network = Network(encoding, (block,), np.ones(1))
+    if tuner.signs is None:
+        return Construction(kind, function, network, choice.beta)
+    return Construction(kind, function, network, choice.beta, Hint(alpha[0], readers.bits[0]))

@@ -1,0 +1,104 @@
+"""Looking for wrong signs: all inputs of short sequences, random and adversarial ones of long sequences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from boundcalc.errors import InvalidSetting
+from boundcalc.representation.functions import SparseFunction
+from boundcalc.representation.network import Network
+
+MOST_BITS = 20
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The least signed score sign(f) F met, the input, and how many inputs were tried."""
+
+    score: float
+    bits: np.ndarray
+    tried: int
+
+
+def all_inputs(seq_len: int, start: int, stop: int) -> np.ndarray:
+    """Rows start, ..., stop - 1 of the 2^T inputs; bit t of the number is bit t of the input."""
+    return ((np.arange(start, stop, dtype=np.int64)[:, None] >> np.arange(seq_len)) & 1).astype(np.float64)
+
+
+def exhaust(network: Network, function: SparseFunction) -> Worst:
+    """The least signed score over all 2^T inputs (T <= 20)."""
+    T = network.seq_len
+    if T > MOST_BITS:
+        raise InvalidSetting(
+            f"T = {T} has 2^{T} inputs: exhaustion is for T <= {MOST_BITS}; the certificate covers every T in closed form"
+        )
+    worst = Worst(float("inf"), np.zeros(T), 1 << T)
+    for start in range(0, 1 << T, _CHUNK):
+        worst = _least(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T)), worst)
+    return worst
+
+
+def attack(network: Network, function: SparseFunction, count: int, seed: int, chunk: int = 20_000) -> Worst:
+    """The least signed score over `count` inputs: random ones, and for each pattern of the bits that matter the other
+    bits set against the sign by steepest descent, from every start that a hidden unit suggests.
+    """
+    rng = np.random.default_rng(seed)
+    T = network.seq_len
+    worst = Worst(float("inf"), np.zeros(T), 0)
+    tried = 0
+    while tried < count:
+        size = min(chunk, count - tried)
+        packed = rng.integers(0, 256, (size, -(-T // 8)), dtype=np.uint8)
+        bits = np.unpackbits(packed, axis=1, count=T)
+        if tried == 0:
+            bits = np.concatenate([adversarial(network, function, rng, size), bits])[:size]
+        worst = _least(network, function, bits.astype(np.float32), worst)
+        tried += size
+    return Worst(worst.score, worst.bits, tried)
+
+
+def adversarial(network: Network, function: SparseFunction, rng: np.random.Generator, most: int) -> np.ndarray:
+    """Inputs meant to be wrong: against each unit and against the sum, for patterns of the bits that matter."""
+    chosen = list(function.variables)
+    _, change = network.linear
+    starts = [np.zeros(network.seq_len), np.ones(network.seq_len)]
+    starts += [np.asarray(change[:, j] * sign > 0, dtype=float) for j in range(change.shape[1]) for sign in (1, -1)]
+    patterns = _patterns(len(chosen), rng, max(1, most // (3 * len(starts))))
+    out: list[np.ndarray] = []
+    for start in starts:
+        bits = np.repeat(start[None], len(patterns), axis=0)
+        bits[:, chosen] = patterns
+        for _ in range(2):
+            out.append(bits)
+            bits = _descend(network, function, bits)
+        out.append(bits)
+    return np.concatenate(out)
+
+
+def _patterns(s: int, rng: np.random.Generator, most: int) -> np.ndarray:
+    if s <= 12 and 1 << s <= most:
+        return all_inputs(s, 0, 1 << s)
+    ones = rng.integers(0, s + 1, most)  # every number of ones alike, not only the middle ones
+    return (rng.random((most, s)).argsort(1) < ones[:, None]).astype(float)
+
+
+def _descend(network: Network, function: SparseFunction, bits: np.ndarray) -> np.ndarray:
+    """All bits that do not matter set against the signed sum, to first order."""
+    base, change = network.linear
+    active = (bits @ change + base) > 0
+    signs = 2.0 * function.values(bits) - 1
+    slopes = (active * network.blocks[0].w_1[:, 0]) @ change.T * signs[:, None]
+    new = (slopes < 0).astype(float)
+    new[:, list(function.variables)] = bits[:, list(function.variables)]
+    return new
+
+
+def _least(network: Network, function: SparseFunction, bits: np.ndarray, worst: Worst) -> Worst:
+    signed = network.scores(bits) * (2.0 * function.values(bits) - 1)
+    at = int(signed.argmin())
+    if signed[at] < worst.score:
+        return Worst(float(signed[at]), bits[at].astype(np.int8), worst.tried)
+    return worst

@@ -1,0 +1,247 @@
+"""Amplitudes, beta and scales: the choice of numbers that makes the closed-form bound of a construction least.
+
+The weights of a construction are F = clip(relu(Pi_1(y)) g'), y = V-values scaled by lam, g' = G g: the read-out is 1 and
+the projection of the last row is what makes the margin exactly 1. What is minimised is A1's capacity
+(sum over matrices of (budget * gain)^(2/3) log^(1/3))^3 at margin 1, with gains |W_1|_op |W_V|_op for W_QK, |W_1|_op for
+W_V and min(1, |W_V|_op) for W_1: the norms trade against each other through it. The result is verified elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from boundcalc.errors import NoSolution
+from boundcalc.representation.selection import Selection
+from boundcalc.representation.units import Units, corners, levels
+
+_SAMPLES = 17e6
+"""Logarithms of the covers are taken at a million samples and sixteen ghosts each; they hardly move the optimum."""
+_STRETCH = (1.0, 1.25, 1.6, 2.0, 2.6, 3.5)
+"""Values may leave the unit ball by these factors before they are projected back."""
+_FEWEST_STEPS = 70
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Numbers of a construction."""
+
+    place: float
+    bit: float
+    constant: float
+    beta: float
+    stretch: float
+    units: Units
+    capacity: float
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Values of fixed units at all inputs: signed values of the sum, and the norms of the pre-activations."""
+
+    signed: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of_mean(cls, units: Units, profile: Sequence[int], slack: float) -> Cases:
+        """At the ends of every level of the mean (and at the knots between, where the sum may turn)."""
+        places = levels(len(profile) - 1)
+        signs = 2.0 * np.asarray(profile) - 1
+        slopes = units.alpha[0]
+        knots = -units.theta[slopes != 0] / slopes[slopes != 0]
+        inputs = [places - slack, places + slack]
+        answers = [signs, signs]
+        near = np.abs(knots[:, None] - places) <= slack
+        inputs.append(knots[near.any(1)])
+        answers.append(signs[near.argmax(1)[near.any(1)]])
+        return cls._at(units, np.concatenate(inputs)[:, None], np.concatenate(answers), 0.0)
+
+    @classmethod
+    def of_bits(cls, units: Units, table: Sequence[int], slack: float) -> Cases:
+        """At every corner, each unit off by as much as it may."""
+        s = len(table).bit_length() - 1
+        return cls._at(units, corners(s), 2.0 * np.asarray(table) - 1, slack)
+
+    @classmethod
+    def _at(cls, units: Units, inputs: np.ndarray, signs: np.ndarray, slack: float) -> Cases:
+        values = units.values(inputs)
+        wobble = slack * np.abs(units.alpha).sum(0)
+        helps = signs[:, None] * units.weight > 0
+        worst = np.maximum(np.where(helps, values - wobble, values + wobble), 0.0)
+        sizes = np.sqrt(((np.abs(values) + wobble) ** 2).sum(1))
+        return cls(signs * (worst @ units.weight), sizes)
+
+    def gains(self) -> list[tuple[float, float, float]]:
+        """(stretch, lam, G): the G that makes the margin 1 when values are scaled by lam = stretch / largest norm."""
+        found: list[tuple[float, float, float]] = []
+        for stretch in _STRETCH:
+            lam = stretch / float(self.sizes.max())
+            margin = float((self.signed * lam / np.maximum(1.0, lam * self.sizes)).min())
+            if margin > 0:
+                found.append((stretch, lam, 1 / margin))
+        return found
+
+
+@dataclass
+class Tuner:
+    """One way to represent one function on one selection of positions.
+
+    Attributes:
+        selection: positions.
+        shared: whether bits share a coordinate.
+        signs: of the literals whose mean is read; None where the bits are read one by one.
+        fit: (slack, (norm that reads an input, norm that reads 1)) -> units.
+        cases: (units, slack) -> cases.
+    """
+
+    selection: Selection
+    shared: bool
+    signs: np.ndarray | None
+    fit: Callable[[float, tuple[float, float]], Units]
+    cases: Callable[[Units, float], Cases]
+    _reading: np.ndarray = field(init=False)
+    _root: np.ndarray = field(init=False)
+    _known: dict[float, tuple[float, float, float]] = field(default_factory=dict[float, tuple[float, float, float]])
+
+    def __post_init__(self) -> None:
+        duals = self.selection.duals
+        if self.signs is None:
+            self._reading = duals @ duals.T
+        else:
+            size = 1.0 if self.shared else float(np.linalg.norm(self.signs @ duals))
+            self._reading = np.full((1, 1), (size / len(self.selection.chosen)) ** 2)
+        self._root = np.linalg.cholesky(self._reading).T
+
+    def slack(self, beta: float) -> float:
+        """What the other positions add at worst to an input that is read."""
+        if self.signs is None:
+            return self.selection.slack_of_bits(beta)
+        return self.selection.slack_of_mean(beta, self.signs, shared=self.shared)
+
+    @property
+    def slackless(self) -> bool:
+        """Whether nothing leaks into what is read."""
+        return (not self.shared and self.selection.positions.exact) or not self.selection.others.any()
+
+    def best(self) -> Choice:
+        """The numbers of least capacity found."""
+        found: list[Choice] = []
+        for beta in self._betas():
+            try:
+                found.append(self._at(beta))
+            except NoSolution:
+                continue
+        if not found:
+            raise NoSolution("no amplitudes were found: the positions are not far enough apart")
+        return min(found, key=lambda choice: choice.capacity)
+
+    def _betas(self) -> list[float]:
+        """Strengths to try: those at which the slack is a given part of what a mean of s bits can bear."""
+        s, others = len(self.selection.chosen), int(self.selection.others.sum()) + 1
+        if self.slackless:
+            guess = math.log(others / s) if others > s else 0.0
+            return [max(0.0, guess + math.log(max(2.0, guess + math.log(guess + 2))))]
+        bearable = 1 / s if self.signs is not None else 1.0
+        return [self._beta_of(part * bearable) for part in (0.03, 0.06, 0.12, 0.22, 0.35)]
+
+    def _beta_of(self, slack: float) -> float:
+        low, high = 0.0, 1.0
+        while self.slack(high) > slack:
+            low, high = high, 2 * high
+            if high > 1e4:
+                raise NoSolution(f"attention cannot be made so sharp: slack {slack:g}")
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.slack(middle) > slack else (low, middle)
+        return high
+
+    def _at(self, beta: float) -> Choice:
+        slack = 0.0 if self.slackless else self.slack(beta)
+        start = np.array([0.0, -0.7, beta] if self.slackless else [0.0, -0.7])
+        choice: Choice | None = None
+        for _ in range(2):  # the units depend on the norms that read their inputs, and these on the amplitudes
+            try:
+                found = self._settle(start, beta, slack)
+            except NoSolution:
+                if choice is None:
+                    raise
+                break
+            if choice is None or found.capacity < choice.capacity:
+                choice = found
+            start = np.array(
+                [math.log(choice.bit / choice.place), math.log(choice.constant / choice.place), choice.beta]
+            )
+            start = start if self.slackless else start[:2]
+        assert choice is not None  # noqa: S101 - the loop ran
+        return choice
+
+    def _settle(self, start: np.ndarray, beta: float, slack: float) -> Choice:
+        """The best amplitudes (and beta, where nothing leaks) for the units fitted at the given ones."""
+        from scipy.optimize import minimize
+
+        def strength(x: np.ndarray) -> float:
+            return max(0.0, float(x[2])) if self.slackless else beta
+
+        units = self.fit(slack, self._sizes(*_amplitudes(start), strength(start)))
+        gains = self.cases(units, slack).gains()
+        if not gains:
+            raise NoSolution("the units do not separate the values")
+
+        def cost(x: np.ndarray) -> float:
+            return min(self._capacity(_amplitudes(x), strength(x), units, gain) for gain in gains)
+
+        found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _FEWEST_STEPS, "fatol": 1e-4}).x
+        amplitudes, beta = _amplitudes(found), strength(found)
+        gain = min(gains, key=lambda g: self._capacity(amplitudes, beta, units, g))
+        return Choice(*amplitudes, beta, gain[0], units, self._capacity(amplitudes, beta, units, gain))
+
+    def _gathered(self, beta: float) -> tuple[float, float, float]:
+        """Mass on a chosen position, the sum of all masses times w_t, and the mass of all rows but [CLS]."""
+        if beta not in self._known:
+            masses = self.selection.masses(beta)
+            weighted = float(masses.rows @ self.selection.overlaps.sum(1))
+            self._known[beta] = masses.chosen, weighted, 1 - masses.cls
+        return self._known[beta]
+
+    def _sizes(self, place: float, bit: float, constant: float, beta: float) -> tuple[float, float]:
+        """Norms of the vectors that read an input (at most) and the constant 1."""
+        mass = self._gathered(beta)[0]
+        return math.sqrt(float(self._reading.diagonal().max())) / (bit * mass), self._one(place, constant, beta)
+
+    def _one(self, place: float, constant: float, beta: float) -> float:
+        _, weighted, rest = self._gathered(beta)
+        return 1 / math.hypot(place * weighted / float(np.linalg.norm(self.selection.total)), constant * rest)
+
+    def _capacity(
+        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gain: tuple[float, float, float]
+    ) -> float:
+        place, bit, constant = amplitudes
+        _, lam, strength = gain
+        root = self._root / (bit * self._gathered(beta)[0])
+        columns = np.vstack([root @ units.alpha, self._one(place, constant, beta) * units.theta])
+        op = lam * math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
+        two_one = lam * float(np.sqrt((columns**2).sum(0)).sum())
+        w_1 = strength * float(np.linalg.norm(units.weight))
+        keys = beta / place * float(np.linalg.norm(self.selection.total))
+        return capacity(keys, op, two_one, w_1, self.selection.positions.count, units.count)
+
+
+def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:
+    """(place, bit, constant) of squares that sum to 1, from two logarithms of their proportions."""
+    parts = np.exp(np.clip(np.array([0.0, x[0], x[1]]), -8, 8))
+    place, bit, constant = (float(part) for part in parts / np.linalg.norm(parts))
+    return place, bit, constant
+
+
+def capacity(keys: float, value_op: float, value_21: float, w_1: float, seq_len: int, units: int) -> float:
+    """A1's capacity of one block with |W_QK|_F = keys, a scalar W_1 and a read-out of norm 1, at margin 1."""
+    parts = (
+        (1.0, 1),
+        (w_1 * min(1.0, value_op), 1),
+        (w_1 * value_21, units),
+        (w_1 * value_op * keys, seq_len + 1),
+    )
+    return sum((size**2 * math.log(2 * _SAMPLES * points + 1)) ** (1 / 3) for size, points in parts) ** 3
