@@ -145,9 +145,10 @@ def _scores(layer: Attention, weights: Weights, queries: Tensor, keys: Tensor) -
         joint = weights[weight_name("W_QK", block)]
         if layer.qk_bias:
             queries = torch.cat([queries, torch.ones_like(queries[..., :1])], -1)
-        return (queries.unsqueeze(1) @ joint) @ keys.unsqueeze(1).transpose(-1, -2)
-    q = queries.unsqueeze(1) @ weights[weight_name("W_Q", block)]
-    k = keys.unsqueeze(1) @ weights[weight_name("W_K", block)]
+        asked = torch.einsum("ntd,hde->nhte", queries, joint)
+        return torch.einsum("nhqd,nkd->nhqk", asked, keys)
+    q = torch.einsum("ntd,hde->nhte", queries, weights[weight_name("W_Q", block)])
+    k = torch.einsum("ntd,hde->nhte", keys, weights[weight_name("W_K", block)])
     if layer.qk_bias:
         q = q + weights[weight_name("b_Q", block)].unsqueeze(-2)
         k = k + weights[weight_name("b_K", block)].unsqueeze(-2)
@@ -155,7 +156,7 @@ def _scores(layer: Attention, weights: Weights, queries: Tensor, keys: Tensor) -
 
 
 def _values(layer: Attention, weights: Weights, x: Tensor) -> Tensor:
-    values = x.unsqueeze(1) @ weights[weight_name("W_V", layer.block)]
+    values = torch.einsum("ntd,hde->nhte", x, weights[weight_name("W_V", layer.block)])
     if layer.v_bias:
         values = values + weights[weight_name("b_V", layer.block)].unsqueeze(-2)
     return _shared(layer, values)

@@ -20,6 +20,9 @@ from boundcalc.setting import Architecture
 PATHS = ("bits", "row", "plain")
 """Shared exponentials for bits; only the row that is read, from the last attention on; every layer on every row."""
 
+_FEW = 64
+"""Examples at once on the path for sharp models, which is hungry."""
+
 
 class Stack:
     """Weights of several models, the models in front, and their common forward pass."""
@@ -101,7 +104,7 @@ class Stack:
                     tokens = torch.cat([tokens.new_full((*tokens.shape[:-1], 1), CLS), tokens], -1)
                     architecture = self.architecture
                     row = torch.func.vmap(lambda weights, x: read_only(architecture, weights, x))
-                    parts.append(row(some, tokens))
+                    parts.append(torch.cat([row(some, few) for few in tokens.split(_FEW, 1)], 1))
                 else:
                     parts.append(bit_forward(self.plan, some, mine)[0])
         return torch.cat(parts)[torch.cat(order).argsort()]
