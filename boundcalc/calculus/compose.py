@@ -129,7 +129,8 @@ def _backward(
     for stage in reversed(stages):
         if stage.facts is None:
             uses["L8"] = None
-            amplification = amplification + _backward(stage.branch, amplification, gathered, uses)
+            _backward(stage.branch, amplification, gathered, uses)
+            amplification = amplification * (1 + _stretch(stage.branch))
             continue
         uses.update(dict.fromkeys(stage.facts.uses))
         for slot in reversed(stage.facts.slots):
@@ -137,6 +138,14 @@ def _backward(
             gathered.append((name, amplification, slot))
         amplification = amplification * stage.facts.lipschitz
     return amplification
+
+
+def _stretch(stages: Sequence[_Stage]) -> Number:
+    """How much some stages stretch errors of their input (a product, so that formulas stay factored)."""
+    product: Number = 1
+    for stage in reversed(stages):
+        product = product * (1 + _stretch(stage.branch) if stage.facts is None else stage.facts.lipschitz)
+    return product
 
 
 def member_targets(piece: Piece) -> Iterator[tuple[int, int]]:

@@ -28,6 +28,7 @@ from boundcalc.engine.allocate import (
 from boundcalc.engine.chain import best_chain
 from boundcalc.engine.exact import allocate_exactly
 from boundcalc.errors import Refusal, Unsupported
+from boundcalc.intervals import INTERVAL
 from boundcalc.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.setting import Setting
 from boundcalc.theorems.policies import Policy
@@ -38,6 +39,8 @@ HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
 _FIXED_POINT_STEPS = 30
 _MU_STEPS = 40
+_LOG_ROUNDING = 16 * 2.0**-53
+"""Relative error of a log after the few roundings between a weight and the log of its eps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +247,14 @@ class Search:
             weights.append(log_sum(costs) / 3)
             chosen.append(tuple(choices))
         total = log_sum(weights)
-        room = slack(items)
+        room, gains = slack(items), [item.log_gain for item in items]
+        if not published:  # the checked value is to be the formula's: exact gains, room only for the rounding of logs
+            gains = [float(piece.gain.log()) for piece in lower(self.setting, INTERVAL).pieces]
+            room = _LOG_ROUNDING * (1 + max(map(abs, (log_scale, total, *weights, *gains))))
         shares = [log_scale + weight - total - room for weight in weights]
         covers = {
-            item.key: Cover(share - item.log_gain, choices)
-            for item, share, choices in zip(items, shares, chosen, strict=True)
+            item.key: Cover(share - gain, choices)
+            for item, gain, share, choices in zip(items, gains, shares, chosen, strict=True)
         }
         if not published:
             return Level(log_scale, covers), 3 * total

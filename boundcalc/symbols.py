@@ -1,0 +1,105 @@
+"""Every symbol of the formulas once: name, LaTeX, assumptions, meaning. Importing this module imports sympy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import sympy
+
+from boundcalc.errors import InvalidSetting
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A symbol with what a reader needs to know of it.
+
+    Attributes:
+        symbol: the sympy symbol; its name is how text, code and keyword arguments call it.
+        latex: how papers print it.
+        meaning: a few words.
+        field: the field of `Setting.of` it stands for, if any.
+        typical: a range of ordinary values, for numerical checks.
+    """
+
+    symbol: sympy.Symbol
+    latex: str
+    meaning: str
+    field: str = ""
+    typical: tuple[float, float] = (0.5, 4.0)
+
+
+def _real(name: str) -> Any:  # symbols stand in for floats and sizes alike, so they are typed as neither
+    return sympy.Symbol(name, positive=True)
+
+
+def _whole(name: str) -> Any:
+    return sympy.Symbol(name, integer=True, positive=True)
+
+
+C, K, B_w = _real("C"), _real("K"), _real("B_w")
+gamma, delta, eps, target = _real("gamma"), _real("delta"), _real("epsilon"), _real("target")
+T, m, depth, d, heads, s, rank = (_whole(name) for name in ("T", "m", "depth", "d", "heads", "s", "rank"))
+vocabulary = _whole("vocabulary")
+L_s, B_X, c = _real("L_s"), _real("B_X"), _real("c")
+p, S_p = _real("p"), _real("S_p")
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(C, "C", "norm budget: bounds the spectral and the (2,1) norm of every matrix", "C", (1.0, 3.0)),
+    Entry(K, "K", "entrywise l1 norm of every matrix", "", (1.0, 8.0)),
+    Entry(B_w, "B_w", "norm of the read-out vector", "", (0.5, 4.0)),
+    Entry(T, "T", "sequence length", "seq_len", (1, 5000)),
+    Entry(m, "m", "number of training sequences", "n_train", (10, 10**7)),
+    Entry(depth, "D", "number of blocks", "depth", (1, 12)),
+    Entry(d, "d", "width of a row", "d", (1, 1024)),
+    Entry(heads, "H", "attention heads per block", "heads", (1, 16)),
+    Entry(gamma, r"\gamma", "margin of the ramp loss", "margin", (0.2, 2.0)),
+    Entry(delta, r"\delta", "failure probability", "delta", (0.001, 0.5)),
+    Entry(eps, r"\varepsilon", "scale of a cover", "", (0.01, 0.5)),
+    Entry(target, r"\tau", "gap that is asked for", "", (0.01, 0.5)),
+    Entry(s, "s", "number of relevant bits", "", (1, 4)),
+    Entry(rank, "r_w", "rank of every matrix", "", (1, 4)),
+    Entry(vocabulary, "V", "rows of the token table", "vocabulary", (2, 50000)),
+    Entry(L_s, "L_s", "Lipschitz constant of the loss in the head's output", "", (0.5, 2.0)),
+    Entry(B_X, "B_X", "largest l2 norm of an input row", "input_radius", (0.5, 2.0)),
+    Entry(c, "c", "the constant a published theorem does not specify", "", (1.0, 100.0)),
+    Entry(p, "p", "Schatten power", "", (0.2, 2.0)),
+    Entry(S_p, "S_p", "sum of the p-th powers of the singular values of a matrix", "", (4.0, 20.0)),
+)
+"""All symbols that may be given values, in the order in which they are listed."""
+
+BY_NAME: Mapping[str, Entry] = {entry.symbol.name: entry for entry in ENTRIES}
+
+ALIASES: Mapping[str, str] = {
+    "D": "depth",
+    "H": "heads",
+    "seq_len": "T",
+    "n_train": "m",
+    "margin": "gamma",
+    "eps": "epsilon",
+    "V": "vocabulary",
+    "r_w": "rank",
+    "tau": "target",
+    "input_radius": "B_X",
+}
+"""Other names under which a symbol may be given."""
+
+LATEX: dict[sympy.Symbol, str] = {entry.symbol: entry.latex for entry in ENTRIES}
+
+
+def named(name: str) -> sympy.Symbol:
+    """The symbol of a name; raises `InvalidSetting` with the nearest ones."""
+    known = ALIASES.get(name, name)
+    if known in BY_NAME:
+        return BY_NAME[known].symbol
+    near = get_close_matches(name, [*BY_NAME, *ALIASES], n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise InvalidSetting(f"no symbol {name!r}{hint}; the symbols are {', '.join(BY_NAME)}")
+
+
+def meaning(symbol: sympy.Basic) -> str:
+    """What a symbol stands for ("" for one that is not in the list)."""
+    entry = BY_NAME.get(str(symbol))
+    return entry.meaning if entry else ""
