@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from boundcalc.cli.report import Report
     from boundcalc.setting import Setting
     from boundcalc.weights import Audit
+    from boundcalc.weights.account import Account
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
@@ -72,16 +73,19 @@ def command(
 ) -> None:
     """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
     seen = _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
-    found = take_audit(model, options)
-    if found.account.unknown:
-        raise InvalidSetting(
-            f"{found.where} has {found.account.unknown[0]}, which the family {found.family!r} does not know, so a "
-            "bound may not be about this model: describe the model with --mapping (docs/weights.md)"
-        )
-    if found.missing and readout_norm is None:
-        raise InvalidSetting(
-            f"{found.where} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
-        )
+
+    def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
+        if account.unknown:
+            raise InvalidSetting(
+                f"{model} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
+                "about this model: describe the model with --mapping (docs/weights.md)"
+            )
+        if missing and readout_norm is None:
+            raise InvalidSetting(
+                f"{model} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
+            )
+
+    found = take_audit(model, options, inspect)
     from boundcalc.setting import Setting
 
     norms = found.norms(schatten, readout_budget(found, readout_norm))

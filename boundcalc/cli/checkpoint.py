@@ -48,8 +48,8 @@ def model_options(command: Command) -> Command:
     return command
 
 
-def take_audit(model: str, options: dict[str, Any]) -> Audit:
-    """Removes the model's options from a command's and measures the checkpoint."""
+def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None) -> Audit:
+    """Removes the model's options from a command's and measures the checkpoint, if `inspect` has nothing against it."""
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -71,6 +71,7 @@ def take_audit(model: str, options: dict[str, Any]) -> Audit:
             seed=taken["seed"],
             journal=None if taken["journal"] is None else Path(taken["journal"]),
             progress=progress,
+            inspect=inspect,
         )
 
 

@@ -168,8 +168,11 @@ def audit(
     seed: int | None = None,
     journal: Path | None = None,
     progress: Progress | None = None,
+    inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
+
+    `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
     With a `journal`, finished measurements are kept there, and an interrupted audit goes on from them.
     """
@@ -177,6 +180,9 @@ def audit(
     architecture = model.family.architecture(model)
     other = None if reference is None else open_model(reference, model.family, options)
     plan = Plan(model, architecture, want, other)
+    account = balance(model, architecture, plan.read, plan.shared)
+    if inspect is not None:
+        inspect(model.family.name, account, tuple(plan.missing))
     kept = _Journal(journal, _identity(model.checkpoint, other, architecture, want))
     if seed is None:
         seed = kept.seed if kept.seed is not None else secrets.randbits(63)
@@ -199,7 +205,7 @@ def audit(
         architecture=architecture,
         measured={key: m for key, m in found.items() if not key.endswith("'")},
         distances={key[:-1]: m for key, m in found.items() if key.endswith("'")},
-        account=balance(model, architecture, plan.read, plan.shared),
+        account=account,
         missing=tuple(plan.missing),
         seed=seed,
     )

@@ -43,7 +43,7 @@ def read_margins(path: Path) -> Margins:
             values = np.load(path, allow_pickle=False)
         else:
             values = _from_text(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, TypeError, ValueError, EOFError) as error:
         raise CheckpointError(f"{path} holds no margins: {error}; need a .npy file, or numbers as text") from None
     flat = np.asarray(values, np.float64).ravel() if np.asarray(values).dtype.kind in "fiu" else None
     if flat is None or not len(flat) or not np.isfinite(flat).all():
