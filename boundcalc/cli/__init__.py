@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("boundcalc.cli.explain:command", "A statement: formula, conditions, proof, constants, source."),
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
+    "plot": ("boundcalc.cli.plot:command", "A figure of predictions against measurements."),
+    "gallery": ("boundcalc.cli.gallery:command", "Every figure, from real runs, into a folder."),
     "tightness": ("boundcalc.cli.tightness:command", "What explicit constants gain over the published ones."),
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),

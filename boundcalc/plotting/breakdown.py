@@ -108,7 +108,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
         places[1].set_xlabel(f"block (depth {round(left[0].x[-1])})" if left[0].x[-1] else "block")
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure, canvas.legend_columns(width))
+    canvas.legend(figure)
     return figure
 
 

@@ -32,6 +32,11 @@ def new_figure(width: str, ratio: float) -> Figure:
     return figure
 
 
+def known(values: Sequence[float | None]) -> list[float]:
+    """Values as matplotlib takes them: what is missing is not drawn."""
+    return [math.nan if value is None else value for value in values]
+
+
 def legend_label(series: Series) -> str:
     """What the legend says of a series: always with its kind."""
     word = KIND_WORDS[series.kind]
@@ -145,12 +150,12 @@ def draw_marks(axes: Axes, series: Series, heights: Heights, seen: Look) -> None
             [y[i] for i in at],
             ls="none",
             marker="d",
-            ms=5,
+            ms=4.5,
             color=seen.colour,
             markerfacecolor="white" if wanted else seen.colour,
             label=legend_label(series) if not part else "_",
         )[0]
-        drawn.set(zorder=3.2, gid=gid(series, part), clip_on=False)
+        drawn.set(zorder=3.2, gid=gid(series, part))
         if not at:
             drawn.set_markerfacecolor("white")
 
@@ -223,19 +228,21 @@ def draw_proxies(axes: Axes, series: Sequence[Series], heights: Heights) -> None
     axes.set_ylabel("proxy / its first value")
 
 
-def legend(figure: Figure, columns: int) -> None:
-    """One legend under all panels, each label once."""
+def legend(figure: Figure) -> None:
+    """One legend under all panels, each label once, in as many columns as fit."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     handles: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             if not label.startswith("_"):
                 handles.setdefault(label, handle)
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
-
-
-def legend_columns(width: str) -> int:
-    """How many labels fit side by side."""
-    return {"column": 2, "neurips-half": 1, "neurips": 3, "wide": 4}[width]
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for columns in range(min(5, len(handles)), 0, -1):
+        found = figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+        if columns == 1 or found.get_window_extent(renderer).width <= 0.98 * figure.bbox.width:
+            return
+        found.remove()
 
 
 def panels(figure: Figure, count: int, width: str, *, share_y: bool = False) -> list[Axes]:

@@ -101,7 +101,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
             axes.set_xscale("log")
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure, canvas.legend_columns(width))
+    canvas.legend(figure)
     return figure
 
 

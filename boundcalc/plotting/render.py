@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,9 @@ def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:
     try:
         with house_style(usetex=spec.usetex):
             figure = family(spec.figure).draw(spec, data)
-            figure.savefig(partial, metadata=provenance.inside(found, suffix) or None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a layout that does not fit is no figure
+                figure.savefig(partial, metadata=provenance.inside(found, suffix) or None)
         side_text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
         partial_side = partial.with_suffix(".json")
         partial_side.write_text(_compact(side_text), encoding="utf-8")

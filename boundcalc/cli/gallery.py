@@ -1,0 +1,62 @@
+"""`boundcalc gallery`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from boundcalc.cli.learning import store_option
+from boundcalc.errors import InvalidSetting
+
+
+@click.command(
+    name="gallery",
+    short_help="Every figure, from real runs, into a folder.",
+    epilog="""\b
+Examples:
+  boundcalc gallery                          train what is missing, draw everything into figures/
+  boundcalc gallery --quick -o /tmp/gallery  tiny models, a minute
+  boundcalc gallery --predicted              without training: bounds alone
+  boundcalc gallery --only overlay --only parity""",
+)
+@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), default=Path("figures"))
+@store_option
+@click.option("--quick", is_flag=True, help="Tiny models and coarse axes, in a minute or two (store: in the folder).")
+@click.option("--predicted", is_flag=True, help="Only the figures that show no trials; needs no torch.")
+@click.option("--no-train", is_flag=True, help="Draw what the store has; train nothing.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this figure (repeatable).")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes for training.")
+@click.pass_context
+def command(
+    context: click.Context,
+    output: Path,
+    store_path: Path,
+    quick: bool,
+    predicted: bool,
+    no_train: bool,
+    only: tuple[str, ...],
+    jobs: int,
+) -> None:
+    """Train what is missing of the gallery's sweeps, then draw every figure with its data beside it."""
+    from click.core import ParameterSource
+
+    from boundcalc.plotting import gallery
+
+    plates = gallery.chosen(only, predicted=predicted)
+    if not output.parent.is_dir():
+        raise InvalidSetting(f"there is no directory {output.parent} to make {output.name} in")
+    output.mkdir(exist_ok=True)
+    if quick and context.get_parameter_source("store_path") is ParameterSource.DEFAULT:
+        store_path = output / "quick-runs.db"
+    typed = " ".join(["boundcalc", *sys.argv[1:]])
+
+    def say(text: str) -> None:
+        click.echo(text)
+
+    if not no_train and any(plate.sweep for plate in plates):
+        gallery.train(plates, store_path, quick=quick, jobs=jobs, say=say)
+    made = list(gallery.build(output, store_path, plates, quick=quick, command=typed, say=say))
+    if not only:
+        say(str(gallery.write_index(output, made, typed)))

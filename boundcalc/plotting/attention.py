@@ -1,0 +1,112 @@
+"""`attention`: how much of the read row's attention lies on the coordinates that matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from boundcalc.errors import NoSolution
+from boundcalc.plotting import canvas
+from boundcalc.plotting.data import FigureData, Series
+from boundcalc.plotting.spec import Spec
+from boundcalc.plotting.spread import axis_of, medians
+from boundcalc.plotting.style import look
+
+HEADS = {
+    "best_head": ("second", "best head, 10-90% of trials"),
+    "value_weighted": ("first", "heads weighted by what they add"),
+    "mean": ("third", "mean over heads"),
+}
+WORDS = {"T": "T (bits)", "m": "training samples m", "depth": "depth"}
+
+
+def collect(spec: Spec) -> FigureData:
+    """Shares by head over T (or m, or depth), of trials that learned and of those that did not."""
+    from boundcalc.plotting import measured as runs
+
+    chosen = [r for r in runs.read(spec, vary=("T", "m", "depth")) if r.result.get("attention")]
+    if not chosen:
+        raise NoSolution(f"no trial records attention on true coordinates: `{runs.make_runs(spec)}` makes such trials")
+    letter = axis_of(spec, chosen)
+    good = [r for r in chosen if 1 - r.result["test"]["error"] >= 1 - spec.target]
+    if not good:
+        raise NoSolution(f"no trial reaches test accuracy {1 - spec.target:g}: train on more, or raise --target")
+    series: list[Series] = []
+    for panel, records, by in (("axis", good, letter), ("learning", chosen, "accuracy")):
+        groups = runs.grouped(records, by) if by != "accuracy" else _by_accuracy(records)
+        for name, (key, label) in HEADS.items():
+            found = medians(groups, _share(name), key=key, label=label, quantity="share", panel=panel)
+            if found is not None:
+                series.append(found)
+    uniform = _uniform(good, letter)
+    facts = {"task": runs.described(chosen), "letter": letter, "learned": len(good)}
+    return FigureData((*series, *uniform), facts, tuple(r.hash for r in chosen))
+
+
+def _share(name: str) -> Any:
+    def read(record: Any) -> float | None:
+        masses = record.result.get("attention")
+        return masses[0].get(name) if masses else None  # behind the first block rows have been mixed
+
+    return read
+
+
+def _by_accuracy(records: Any) -> list[tuple[float, list[Any]]]:
+    """Trials by their test accuracy, in bins: what attention does as a model learns."""
+    bins: dict[float, list[Any]] = {}
+    for record in records:
+        accuracy = 1 - record.result["test"]["error"]
+        at = min(0.975, max(0.525, 0.05 * int(accuracy / 0.05) + 0.025))
+        bins.setdefault(round(at, 3), []).append(record)
+    return sorted(bins.items())
+
+
+def _uniform(records: Any, letter: str) -> list[Series]:
+    """What attention spread evenly over all rows would give."""
+    from boundcalc.plotting import measured as runs
+
+    if letter != "T":
+        return []
+    s = int(runs.where(records[0], "s"))
+    x = tuple(sorted({float(runs.where(r, "T")) for r in records}))
+    return [Series("floor", "even attention", "reference", "share", x, tuple(s / (T + 1) for T in x), panel="axis")]
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """Left, over T; right, against the accuracy that was reached."""
+    width = spec.size or "wide"
+    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
+    left, right = canvas.panels(figure, 2, width, share_y=True)
+    letter = data.facts["letter"]
+    for axes, panel in ((left, "axis"), (right, "learning")):
+        shown = data.of(panel=panel)
+        canvas.refuse_mixture(shown)
+        for index, one in enumerate(shown):
+            seen = look(one.key, index)
+            if one.kind == "reference":
+                line = axes.plot(one.x, canvas.known(one.y), color=seen.colour, lw=0.9, ls=(0, (1, 1.2)))[0]
+            else:
+                axes.fill_between(
+                    one.x, canvas.known(one.low), canvas.known(one.high), color=seen.colour, alpha=0.15, lw=0
+                )
+                line = axes.plot(one.x, canvas.known(one.y), color=seen.colour, marker=seen.mark)[0]
+            line.set(label=canvas.legend_label(one), gid=canvas.gid(one, panel))
+    if letter in ("T", "m"):
+        left.set_xscale("log", base=2)
+        left.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    left.set(xlabel=f"{WORDS[letter]}, trials that learned", ylabel="attention on the true coordinates", ylim=(0, 1.03))
+    right.set(xlabel="test accuracy reached")
+    if spec.title:
+        figure.suptitle(spec.title, fontsize=7.5)
+    canvas.legend(figure)
+    return figure
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """How concentrated attention is, and what the mean over heads hides."""
+    by_key = {s.key: s for s in data.of(panel="axis", kind="measured")}
+    best, mean = by_key["second"], by_key["third"]
+    return (
+        f"In trials that learned, the best head puts {100 * min(v or 0 for v in best.y):.0f} to "
+        f"{100 * max(v or 0 for v in best.y):.0f}% of its attention on the true coordinates (medians), while "
+        f"the mean over heads is {100 * min(v or 0 for v in mean.y):.0f} to {100 * max(v or 0 for v in mean.y):.0f}%."
+    )

@@ -1,0 +1,182 @@
+"""The gallery: which figures there are, which sweeps they need, and one function that makes them all."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boundcalc.errors import BoundcalcError, InvalidSetting
+from boundcalc.plotting import render
+from boundcalc.plotting.registry import FIGURES
+from boundcalc.plotting.spec import Spec
+from boundcalc.setting import validate
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plate:
+    """One picture of the gallery.
+
+    Attributes:
+        name: of its files.
+        title: a heading.
+        spec: of the figure, without the store.
+        sweep: whose trials it shows; empty for predicted curves alone.
+        vector: whether a PDF stands beside the PNG.
+    """
+
+    name: str
+    title: str
+    spec: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sweep: str = ""
+    vector: bool = False
+
+
+PLATES: Sequence[Plate] = (
+    Plate(
+        "overlay",
+        "Conjunctions of 3 among 128 bits: what is proved, and what is seen",
+        {"figure": "gap-vs-m", "quantities": ["gap", "risk"], "norms": "runs"},
+        "overlay",
+        vector=True,
+    ),
+    Plate("sample-complexity", "Samples needed against T", {"figure": "sample-complexity"}, "conjunction"),
+    Plate("parity", "Parity: a phase transition", {"figure": "parity"}, "parity"),
+    Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
+    Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
+    Plate("norms", "Norms of trained weights", {"figure": "norms"}, "conjunction"),
+    Plate("gap-vs-depth-measured", "Deeper models, trained", {"figure": "gap-vs-depth", "runs": {"m": 64}}, "depth"),
+    Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
+    Plate("gap-vs-T", "The gap bound against T", {"figure": "gap-vs-T"}),
+    Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth", "uncapped": True}),
+    Plate("gap-vs-C", "The gap bound against the norms allowed", {"figure": "gap-vs-C"}),
+    Plate("constants", "From published constants to the best bound", {"figure": "constants"}),
+    Plate("breakdown", "Where the entropy goes", {"figure": "breakdown"}),
+)
+
+_CONJUNCTION: dict[str, Any] = {"task": "conjunction", "s": 3}
+_SMALL: dict[str, Any] = {"d": 32, "heads": 8, "d_ff": 64}
+
+_QUICK_VALUES: Mapping[str, Sequence[float]] = {
+    "gap-vs-m": (16, 1e3, 1e5, 1e7),
+    "gap-vs-T": (64, 1024),
+    "gap-vs-depth": (1, 2, 4),
+    "gap-vs-C": (0.5, 1, 2),
+    "breakdown": (1, 3),
+}
+
+
+def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
+    """The sweeps of the gallery, as `sweep_from_json` reads them."""
+    from boundcalc.learning.presets import PRESETS
+
+    if quick:
+        train = {"lr": 4e-3, "batch": 16, "steps": 400, "stop_loss": 5e-3}
+        base = {"task": _CONJUNCTION, "model": _SMALL, "train": train, "n_test": 512}
+        parity = {"lr": 1e-2, "batch": 64, "steps": 300, "stop_test_error": 0.005, "curve_every": 25}
+        return {
+            "overlay": {**base, "seeds": 3, "grid": {"T": 16, "m": [12, 24, 48, 96]}},
+            "conjunction": {**base, "seeds": 6, "grid": {"T": [8, 16, 32], "m": [8, 16, 32, 64]}},
+            "parity": {
+                "task": {"task": "parity", "T": 6, "s": 2},
+                "m": 0,
+                "model": _SMALL,
+                "train": parity,
+                "seeds": 3,
+                "n_test": 512,
+            },
+            "depth": {**base, "seeds": 2, "grid": {"T": 8, "depth": [1, 2], "m": 64}},
+        }
+    found = {name: copy.deepcopy(PRESETS[name]) for name in ("conjunction", "parity", "depth")}
+    found["overlay"] = {
+        **copy.deepcopy(PRESETS["conjunction"]),
+        "about": "gaps from where nothing is learned to where they vanish, at T = 128",
+        "seeds": 20,
+        "grid": {"T": 128, "m": [16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512]},
+    }
+    return found
+
+
+def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
+    """The plates asked for."""
+    names = [validate.choice("plate", name, [plate.name for plate in PLATES]) for name in only]
+    found = [plate for plate in PLATES if not names or plate.name in names]
+    found = [plate for plate in found if not (predicted and plate.sweep)]
+    if not found:
+        raise InvalidSetting("all of these plates show trials: leave out --predicted")
+    return found
+
+
+def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: Say) -> None:
+    """Train what the store does not have of the sweeps these plates need."""
+    from boundcalc.learning.store import Store
+    from boundcalc.learning.sweep import missing, sweep_from_json
+
+    data = sweeps(quick=quick)
+    with Store(store) as opened:
+        for name in dict.fromkeys(plate.sweep for plate in plates if plate.sweep):
+            sweep = sweep_from_json({"name": name, **data[name]}, device="cpu")
+            todo = missing(sweep.trials, opened.hashes())
+            say(f"sweep {name}: {len(sweep.trials)} trials, {len(todo)} to train")
+            if not todo:
+                opened.enrol(name, [trial.hash for trial in sweep.trials])
+                continue
+            from boundcalc.learning.backends import Where
+            from boundcalc.learning.run import run_sweep
+
+            ran = run_sweep(sweep, opened, where=Where("loky", jobs, None, 1, 0.0))
+            if ran.errors:
+                raise BoundcalcError(f"sweep {name}: {len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
+
+
+def build(
+    folder: Path,
+    store: Path,
+    plates: Sequence[Plate],
+    *,
+    quick: bool,
+    command: str,
+    say: Say,
+) -> Iterator[tuple[Plate, render.Drawn]]:
+    """Draw the plates into a folder, one by one."""
+    for plate in plates:
+        spec = _spec(plate, store, quick=quick)
+        data = render.collect(spec)
+        drawn = render.save(spec, data, folder / f"{plate.name}.png", command)
+        if plate.vector:
+            render.save(spec, data, folder / f"{plate.name}.pdf", command)
+        say(f"{drawn.image}")
+        yield plate, drawn
+
+
+def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
+    raw = dict(plate.spec)
+    if plate.sweep:
+        raw |= {"store": str(store), "runs": {"sweep": plate.sweep, **raw.get("runs", {})}}
+    if quick and raw["figure"] in _QUICK_VALUES:
+        raw["values"] = list(_QUICK_VALUES[raw["figure"]])
+    if quick and raw["figure"] in ("attention", "sample-complexity"):
+        raw["target"] = 0.1  # tiny models on few examples
+    return Spec.from_json(raw)
+
+
+def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], command: str) -> Path:
+    """A page with every picture and what to conclude from it."""
+    lines = [
+        "# Figures",
+        "",
+        f"Made by `{command}`. Beside every image stands a JSON with the numbers drawn, the versions and",
+        "the hashes of the trials; `boundcalc plot --from NAME.json -o NAME.pdf` draws it again.",
+        "[docs/figures.md](../docs/figures.md) tells how to read them.",
+        "",
+    ]
+    for plate, drawn in made:
+        figure = plate.spec["figure"]
+        lines += [f"## {plate.title}", "", f"![{FIGURES[figure].about}]({drawn.image.name})", "", drawn.caption, ""]
+    path = folder / "README.md"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
