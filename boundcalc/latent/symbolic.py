@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sympy
 from sympy import Expr
@@ -35,17 +36,17 @@ class SymbolicModel:
 
     name: str
     latent: tuple[sympy.Symbol, ...]
-    log_prior: Expr
-    log_likelihood: Expr
-    log_posterior: Expr
-    parameters: Mapping[str, Expr]
-    predictive: Mapping[str, Expr]
+    log_prior: Any
+    log_likelihood: Any
+    log_posterior: Any
+    parameters: Mapping[str, Any]
+    predictive: Mapping[str, Any]
     statistic: str
 
     def residual(self) -> list[Expr]:
         """Derivatives of log prior + log likelihood - log posterior in z: all 0 where the posterior is right."""
         gap = self.log_prior + self.log_likelihood - self.log_posterior
-        return [sympy.simplify(sympy.diff(gap, symbol)) for symbol in self.latent]
+        return [_ratio(sympy.diff(gap, symbol)) for symbol in self.latent]
 
     def latex(self) -> str:
         """The parameters and the predictive law, as LaTeX lines of an align environment."""
@@ -60,6 +61,16 @@ _NAMES = {
     "predictive mean": r"\mathbb E[y\mid X]",
     "predictive variance": r"\mathrm{Var}(y\mid X)",
 }
+
+
+def _ratio(x: Any) -> Any:
+    """A rational expression over one denominator, without common factors; 0 where it is 0.
+
+    Not `simplify` or `factor`: their multivariate factorisation now and then does not come to an end.
+    """
+    top, bottom = sympy.fraction(sympy.together(x))
+    top = sympy.expand(top)
+    return sympy.S.Zero if top == 0 else sympy.cancel(top / bottom)
 
 
 def _printed(name: str) -> str:
@@ -120,8 +131,8 @@ def gaussian_mean() -> SymbolicModel:
     """N(0, t^2) prior, noise sigma^2, s = sum of L tokens."""
     total = sympy.Symbol("s", real=True)
     precision = 1 / prior**2 + L / noise**2
-    mean = sympy.simplify(total / noise**2 / precision)
-    variance = sympy.simplify(1 / precision)
+    mean = _ratio(total / noise**2 / precision)
+    variance = _ratio(1 / precision)
     return SymbolicModel(
         "gaussian-mean",
         (z,),
@@ -129,7 +140,7 @@ def gaussian_mean() -> SymbolicModel:
         (2 * z * total - L * z**2) / (2 * noise**2),
         -((z - mean) ** 2) / (2 * variance),
         {"mean": mean, "variance": variance},
-        {"predictive mean": mean, "predictive variance": sympy.simplify(variance + noise**2)},
+        {"predictive mean": mean, "predictive variance": _ratio(variance + noise**2)},
         "s = sum of L tokens",
     )
 
@@ -155,10 +166,10 @@ def gaussian_linear(features: int = 2) -> SymbolicModel:
         -(vector.T * vector)[0] / (2 * prior**2),
         (2 * (vector.T * cross)[0] - (vector.T * gram * vector)[0]) / (2 * noise**2),
         -(centred.T * precision * centred)[0] / (2 * noise**2),
-        {f"E[z_{i + 1}]": sympy.factor(mean[i]) for i in range(features)},
+        {f"E[z_{i + 1}]": _ratio(mean[i]) for i in range(features)},
         {
-            "predictive mean": sympy.factor((query.T * mean)[0]),
-            "predictive variance": sympy.factor(noise**2 + noise**2 * spread),
+            "predictive mean": _ratio((query.T * mean)[0]),
+            "predictive variance": _ratio(noise**2 + noise**2 * spread),
         },
         "G = Phi^T Phi, c = Phi^T v, phi = phi(q)",
     )
@@ -168,8 +179,8 @@ def attention_identity() -> tuple[Expr, Expr]:
     """X2 as matrix expressions: V^T (Phi Phi^T + lam)^(-1) Phi phi(q), and V^T Phi (Phi^T Phi + lam)^(-1) phi(q)."""
     p, width = sympy.symbols("p d_v", integer=True, positive=True)
     lam = sympy.Symbol("lambda", positive=True)
-    phi = sympy.MatrixSymbol("Phi", L, p)
-    values = sympy.MatrixSymbol("V", L, width)
+    phi: Any = sympy.MatrixSymbol("Phi", L, p)
+    values: Any = sympy.MatrixSymbol("V", L, width)
     query = sympy.MatrixSymbol("phi_q", p, 1)
     dual = values.T * (phi * phi.T + lam * sympy.Identity(L)).inv() * phi * query
     primal = values.T * phi * (phi.T * phi + lam * sympy.Identity(p)).inv() * query
