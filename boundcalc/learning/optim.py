@@ -63,21 +63,22 @@ class StackedOptimiser:
         weights, slopes, first = pick(self.weights), pick(grads), pick(self.first)
         rate = rule.lr * min(1.0, (self.step_count + 1) / rule.warmup) if rule.warmup else rule.lr
         if rule.optimiser == "sgd":
+            if rule.momentum and not self.step_count:
+                for buffer, slope, weight in zip(first, slopes, weights, strict=True):
+                    buffer.copy_(slope + rule.weight_decay * weight)
+            going = bool(rule.momentum and self.step_count)
             sgd(
                 weights,
                 slopes,
-                list(first) if rule.momentum and self.step_count else [None] * len(weights),  # type: ignore[arg-type]
+                list(first) if going else [None] * len(weights),  # type: ignore[arg-type]
                 weight_decay=rule.weight_decay,
-                momentum=0.0 if not self.step_count else rule.momentum,
+                momentum=rule.momentum if going else 0.0,
                 lr=rate,
                 dampening=0.0,
                 nesterov=False,
                 maximize=False,
                 foreach=True,
             )
-            if rule.momentum and not self.step_count:
-                for buffer, slope, weight in zip(first, slopes, weights, strict=True):
-                    buffer.copy_(slope if not rule.weight_decay else slope + rule.weight_decay * weight)
             return
         update = adamw if rule.optimiser == "adamw" else adam
         update(

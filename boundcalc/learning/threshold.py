@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from boundcalc.errors import NoSolution
 from boundcalc.learning.store import Record
@@ -147,9 +146,8 @@ def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, see
                 f"T = {T}: {which} trial succeeds at {len(group)} values of m, so no threshold can be fitted: "
                 "try other m (in the grid of the sweep)"
             )
-        star = _m_star(m, n, k, level)
-        resampled = rng.binomial(n, k / n, size=(draws, len(n)))
-        stars = np.array([_m_star(m, n, row, level) for row in resampled])
+        star = float(_m_star(m, n, k[None], level)[0])
+        stars = _m_star(m, n, rng.binomial(n, k / n, size=(draws, len(n))), level)
         low, high = np.quantile(stars, [0.025, 0.975])
         thresholds.append(
             Threshold(T, star, float(low), float(high), int(n.sum()), bool(m.min() <= star <= m.max()))
@@ -163,35 +161,35 @@ def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, see
     fits: list[Fit] = []
     samples: dict[str, Array] = {}
     for model in MODELS:
-        a, b = _fit(model, lengths, point)
-        samples[model] = np.array([_fit(model, lengths, row) for row in boot])
+        a, b = (float(value) for value in _fit(model, lengths, point[None])[0])
+        samples[model] = _fit(model, lengths, boot)
         low, high = np.quantile(samples[model][:, 1], [0.025, 0.975])
         fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point), float(low), float(high)))
     return Analysis(level, tuple(thresholds), tuple(fits), samples)
 
 
-def _m_star(m: Array, n: Array, k: Array, level: float) -> float:
-    """Where a logistic curve in log m, fitted to the counts, reaches the level."""
+def _m_star(m: Array, n: Array, k: Array, level: float) -> Array:
+    """Where logistic curves in log m, fitted to rows of counts, reach the level: Newton's method on all rows at once."""
     x = np.log(m)
     centre = x.mean()
     x = x - centre
-    if k.sum() in (0, n.sum()):  # a resample without any contrast: m* lies beyond the grid
-        return float(m.max() * 2 if k.sum() == 0 else m.min() / 2)
-    theta = np.array([0.0, 4.0])
-    ridge = np.array([0.0, _RIDGE])
+    a, b = np.zeros(len(k)), np.full(len(k), 4.0)
     for _ in range(60):
-        p = 1 / (1 + np.exp(-np.clip(theta[0] + theta[1] * x, -35, 35)))
+        p = 1 / (1 + np.exp(-np.clip(a[:, None] + b[:, None] * x, -35, 35)))
         weight = np.maximum(n * p * (1 - p), 1e-9)
-        slope = np.array([(k - n * p).sum(), ((k - n * p) * x).sum()]) - ridge * theta
-        cross = (weight * x).sum()
-        hessian = np.array([[weight.sum(), cross], [cross, (weight * x**2).sum()]]) + np.diag(ridge + 1e-9)
-        step = np.linalg.solve(hessian, slope)
-        theta = theta + step * min(1.0, 5.0 / max(1e-12, float(np.abs(step).max())))
-        theta[1] = np.clip(theta[1], 0.05, _STEEPEST)
-        if np.abs(step).max() < 1e-9:
+        rest = k - n * p
+        slope_a, slope_b = rest.sum(1), (rest * x).sum(1) - _RIDGE * b
+        aa, ab, bb = weight.sum(1) + 1e-9, (weight * x).sum(1), (weight * x**2).sum(1) + _RIDGE
+        determinant = aa * bb - ab**2
+        step_a, step_b = (bb * slope_a - ab * slope_b) / determinant, (aa * slope_b - ab * slope_a) / determinant
+        damping = np.minimum(1.0, 5.0 / np.maximum(1e-12, np.maximum(np.abs(step_a), np.abs(step_b))))
+        a, b = a + damping * step_a, np.clip(b + damping * step_b, 0.05, _STEEPEST)
+        if max(np.abs(step_a).max(), np.abs(step_b).max()) < 1e-9:
             break
-    log_star = (math.log(level / (1 - level)) - theta[0]) / theta[1] + centre
-    return float(np.exp(np.clip(log_star, math.log(m.min() / 10), math.log(m.max() * 10))))
+    stars = np.exp(np.clip((math.log(level / (1 - level)) - a) / b + centre, math.log(m.min() / 10), math.log(m.max() * 10)))
+    # a resample without any contrast: m* lies beyond the grid
+    stars = np.where(k.sum(1) == 0, m.max() * 2, stars)
+    return np.where(k.sum(1) == n.sum(), m.min() / 2, stars)
 
 
 def _curve(model: str, a: Any, b: Any, T: Any) -> Array:
@@ -202,21 +200,32 @@ def _curve(model: str, a: Any, b: Any, T: Any) -> Array:
     return a + b * T
 
 
-def _fit(model: str, T: Array, log_m: Array) -> tuple[float, float]:
-    """Least squares of log m*: closed for the power law, a short descent for the others."""
+def _fit(model: str, T: Array, log_m: Array) -> Array:
+    """Least squares of rows of log m*; (a, b) per row: closed for the power law, else Gauss-Newton with halved steps."""
+    x = {"power": np.log(T), "log": np.log2(T), "linear": T}[model]
+    design = np.stack([np.ones_like(x), x], 1)
     if model == "power":
-        b, log_a = np.polyfit(np.log(T), log_m, 1)
-        return float(np.exp(log_a)), float(b)
-    x = np.log2(T) if model == "log" else T
-    b, a = np.polyfit(x, np.exp(log_m), 1)
-    scale = np.array([1.0, 1.0 / max(1e-12, float(np.ptp(x)))])
+        theta = np.linalg.lstsq(design, log_m.T, rcond=None)[0].T
+        return np.stack([np.exp(theta[:, 0]), theta[:, 1]], 1)
+    theta = np.linalg.lstsq(design, np.exp(log_m).T, rcond=None)[0].T
 
-    def loss(theta: Array) -> float:
-        value = theta[0] * scale[0] + theta[1] * scale[1] * x
-        return float(((np.log(np.maximum(value, 1e-6)) - log_m) ** 2).sum())
+    def loss(at: Array) -> Array:
+        return ((np.log(np.maximum(at @ design.T, 1e-6)) - log_m) ** 2).sum(1)
 
-    found = minimize(loss, np.array([a, b]) / scale, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-12})
-    return float(found.x[0] * scale[0]), float(found.x[1] * scale[1])
+    best = loss(theta)
+    for _ in range(40):
+        value = np.maximum(theta @ design.T, 1e-6)
+        slope = design[None] / value[:, :, None]
+        wrong = np.log(value) - log_m
+        normal = np.einsum("rni,rnj->rij", slope, slope) + 1e-12 * np.eye(2)
+        step = np.linalg.solve(normal, np.einsum("rni,rn->ri", slope, wrong)[..., None])[..., 0]
+        for half in range(12):
+            trial = theta - step * 0.5**half
+            new = loss(trial)
+            better = new < best
+            theta[better], best[better] = trial[better], new[better]
+            step[better] = 0.0
+    return theta
 
 
 def _quality(model: str, a: float, b: float, T: Array, log_m: Array) -> tuple[float, float]:
