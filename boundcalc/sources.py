@@ -70,9 +70,10 @@ TRUONG2024 = Source(
 SAKAI2026 = Source(
     "sakai2026",
     "Mana Sakai, Masaaki Imaizumi",
-    "Spectrum-adaptive generalization bounds for Transformers",
+    "Spectrum-Adaptive Generalization Bounds for Trained Deep Transformers",
     2026,
     "preprint",
+    "2605.07297",
 )
 BARTLETT2017 = Source(
     "bartlett2017",

@@ -45,6 +45,8 @@ T, m, depth, d, heads, s, rank = (_whole(name) for name in ("T", "m", "depth", "
 vocabulary = _whole("vocabulary")
 L_s, B_X, c = _real("L_s"), _real("B_X"), _real("c")
 p, S_p = _real("p"), _real("S_p")
+C_V, K_V, K_QK = _real("C_V"), _real("K_V"), _real("K_QK")
+A_s, A_in, B_in, L_out, c_n, mu = (_real(name) for name in ("A_s", "A_in", "B_in", "L_out", "c_n", "mu"))
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(C, "C", "norm budget: bounds the spectral and the (2,1) norm of every matrix", "C", (1.0, 3.0)),
@@ -66,6 +68,15 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(B_X, "B_X", "largest l2 norm of an input row", "input_radius", (0.5, 2.0)),
     Entry(c, "c", "the constant a published theorem does not specify", "", (1.0, 100.0)),
     Entry(p, "p", "Schatten power", "", (0.2, 2.0)),
+    Entry(C_V, "C_V", "spectral norm of a head's value matrix", "", (0.5, 2.0)),
+    Entry(K_V, "K_V", "(2,1) norm of a head's value matrix", "", (2.0, 6.0)),
+    Entry(K_QK, "K_{QK}", "(2,1) norm of a head's score matrix", "", (0.5, 4.0)),
+    Entry(A_s, "A_s", "log-count of the score class at scale 1: at most A_s/e^2 at scale e", "", (1.0, 50.0)),
+    Entry(A_in, r"A_{\mathrm{in}}", "log-count of the feature class at scale 1", "", (1.0, 50.0)),
+    Entry(B_in, r"B_{\mathrm{in}}", "largest norm of a feature", "", (0.5, 2.0)),
+    Entry(L_out, r"L_{\mathrm{out}}", "Lipschitz constant of the output map", "", (0.5, 2.0)),
+    Entry(c_n, r"c_0", "Lipschitz constant of the normaliser from l_inf to l_1", "", (0.25, 2.0)),
+    Entry(mu, r"\mu", "largest l_1 mass of a row of attention weights", "", (0.5, 2.0)),
     Entry(S_p, "S_p", "sum of the p-th powers of the singular values of a matrix", "", (4.0, 20.0)),
 )
 """All symbols that may be given values, in the order in which they are listed."""

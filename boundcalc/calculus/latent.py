@@ -102,6 +102,7 @@ def cme_error_published(
     log_term: Number,
 ) -> Number:
     """X3 with the constants of the literature: 6 kappa M log(2/delta)/(sqrt(L) reg) + reg^(r-1/2) |g|."""
+    reg, kappa, most, source = (ns.number(x) for x in (reg, kappa, most, source))
     sampling = cme_sampling_published(ns, reg, kappa, most, log_term, n)
     return sampling + reg ** (ns.number(smoothness) - ns.number(1) / 2) * source
 

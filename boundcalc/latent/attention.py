@@ -67,8 +67,8 @@ def attend(
     one = _primal if chosen == "primal" else _dual
     views = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (queries, keys, values)]
     for index in np.ndindex(batch):
-        here = tuple(view[index] for view in views)
-        mean[index], size = one(*here, lam, found, spread, max_condition)
+        asked, here, held = (view[index] for view in views)
+        mean[index], size = one(asked, here, held, lam, found, spread, max_condition)
         if sizes is not None:
             sizes[index] = size
     return Attended(mean, sizes, chosen)

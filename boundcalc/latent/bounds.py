@@ -125,7 +125,7 @@ def cme_bound(
     in_floats, exact = log_term(FLOAT, delta), log_term(INTERVAL, delta)
     if published:
         chosen = _ridge(lambda x: latent.cme_error_published(FLOAT, n, x, *rest, in_floats), reg, source)
-        value = latent.cme_error_published(INTERVAL, arb(n), *_exact(chosen, *rest), exact)
+        value = latent.cme_error_published(INTERVAL, arb(n), chosen, *rest, exact)
         return _made("X3", "published", _value(value), given, {"reg": chosen}, "|f_hat - f*| in RKHS norm")
 
     def at(x: float, tilt: float | None = None) -> float:
@@ -135,10 +135,9 @@ def cme_bound(
     variance, radius = latent.cme_summands(FLOAT, chosen, *rest)
     del radius
     tilt = _least(lambda x: at(chosen, x), math.sqrt(2 * in_floats / (n * variance)))
-    exact_rest = _exact(chosen, *rest)
     value = min(
-        _value(latent.cme_error(INTERVAL, arb(n), *exact_rest, exact)),
-        _value(latent.cme_error(INTERVAL, arb(n), *exact_rest, exact, arb(tilt))),
+        _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact)),
+        _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact, arb(tilt))),
     )
     return _made("X3", "sharp", value, given, {"reg": chosen, "tilt": tilt}, "|f_hat - f*| in RKHS norm")
 
@@ -262,6 +261,6 @@ def best_temperature(
         bias = softmax_bias(tau, p, lipschitz)
         return softmax_bound(n, tau=tau, most=most, delta=delta, sphere=p).value + bias
 
-    grid = [0.02 * 1.15**i for i in range(40)]
+    grid = [0.002 * 1.15**i for i in range(57)]
     tau = min(grid, key=total)
     return tau, total(tau)

@@ -20,7 +20,7 @@ from scipy.stats import norm
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import validate
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 TOLERANCE = 1e-9
 
 

@@ -20,7 +20,7 @@ from boundcalc.errors import InvalidSetting
 from boundcalc.latent.models import BetaBernoulli, CategoricalMixture, DirichletCategorical, GaussianMean
 from boundcalc.setting import validate
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 Finite = BetaBernoulli | DirichletCategorical | CategoricalMixture
 """Models of finitely many token values."""
 Summary = Callable[[NDArray[np.int64]], Any]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import validate
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 _MOST_FEATURES = 10**5
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat
@@ -16,7 +17,7 @@ from boundcalc.intervals import INTERVAL, upper_float
 from boundcalc.latent.bounds import LatentBound
 from boundcalc.setting import validate
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 ROW_SPACE_TOLERANCE = 1e-8
 """A larger part of w outside the row space is not rounding."""
 

@@ -16,7 +16,7 @@ from boundcalc.representation.encoding import Encoding
 from boundcalc.representation.functions import SparseFunction
 from boundcalc.representation.network import Block, Network
 from boundcalc.representation.positions import Positions
-from boundcalc.representation.selection import Readers, Selection, short
+from boundcalc.representation.selection import Readers, Selected, Selection, short
 from boundcalc.representation.tune import Cases, Choice, Tuner
 from boundcalc.representation.units import MOST_CORNERS, Units, fit_bits, fit_mean
 
@@ -113,34 +113,36 @@ def construct(
     constructions that later layers read. `all_corners`: one hidden unit per corner, not the fewest.
     """
     selection = Selection(positions, function.variables)
-    tuner = _tuner(function, selection, kind, most, all_corners)
-    choice = tuner.best()
-    return build(function, selection, kind, choice, tuner).normalised()
+    view, tuner = _tuner(function, selection, kind, most, all_corners)
+    return build(function, view, kind, tuner.best()).normalised()
 
 
-def _tuner(function: SparseFunction, selection: Selection, kind: str, most: float | None, all_corners: bool) -> Tuner:
-    if kind == "corners":
-        table = function.table
-        return Tuner(
-            selection,
-            False,
-            None,
-            partial(fit_bits, table, most=most, all_corners=all_corners),
-            lambda units, slack: Cases.of_bits(units, table, slack),
-        )
+def literal_signs(function: SparseFunction) -> np.ndarray:
+    """+1 for a bit, -1 for a negated one, of a symmetric function."""
     symmetric = function.symmetric
     if symmetric is None:
-        raise InvalidSetting(f"construction {kind!r} is for symmetric functions; got {function.describe()}")
-    signs = np.where(symmetric.negated, -1.0, 1.0)
-    shared = not any(symmetric.negated) and kind != "signed mean"
-    profile = symmetric.profile
+        raise InvalidSetting(f"this construction is for symmetric functions; got {function.describe()}")
+    return np.where(symmetric.negated, -1.0, 1.0)
 
-    def fit(slack: float, sizes: tuple[float, float]) -> Units:
+
+def _tuner(
+    function: SparseFunction, selection: Selection, kind: str, most: float | None, all_corners: bool
+) -> tuple[Selected, Tuner]:
+    if kind == "corners":
+        table = function.table
+        view = Selected(selection, shared=False, signs=None)
+        fit = partial(fit_bits, table, most=most, all_corners=all_corners)
+        return view, Tuner(view, fit, lambda units, slack: Cases.of_bits(units, table, slack))
+    signs = literal_signs(function)
+    view = Selected(selection, shared=bool((signs > 0).all()) and kind != "signed mean", signs=signs)
+    profile = function.symmetric.profile  # type: ignore[union-attr]
+
+    def fit_profile(slack: float, sizes: tuple[float, float]) -> Units:
         if kind == "threshold":
             return threshold_units(profile, slack)
         return fit_mean(profile, slack, sizes, most)
 
-    return Tuner(selection, shared, signs, fit, lambda units, slack: Cases.of_mean(units, profile, slack))
+    return view, Tuner(view, fit_profile, lambda units, slack: Cases.of_mean(units, profile, slack))
 
 
 def threshold_units(profile: Sequence[int], slack: float) -> Units:
@@ -161,16 +163,13 @@ def threshold_units(profile: Sequence[int], slack: float) -> Units:
     )
 
 
-def build(function: SparseFunction, selection: Selection, kind: str, choice: Choice, tuner: Tuner) -> Construction:
-    """Arrays from numbers. Scales follow from the units' own values, so that the margin is 1 up to rounding."""
-    encoding = Encoding.of(selection.positions, tuner.shared, choice.place, choice.bit, choice.constant)
-    readers = Readers.of(encoding, selection, choice.beta, tuner.signs)
-    slack = tuner.slack(choice.beta)
-    cases = tuner.cases(choice.units, slack)
-    lam = choice.stretch / float(cases.sizes.max())
-    units = choice.units.scaled(lam)
+def build(function: SparseFunction, view: Selected, kind: str, choice: Choice) -> Construction:
+    """Arrays from numbers."""
+    selection = view.selection
+    encoding = Encoding.of(selection.positions, view.shared, choice.place, choice.bit, choice.constant)
+    readers = Readers.of(encoding, selection, choice.beta, view.signs)
+    units = choice.units.scaled(choice.scale)
     alpha, theta = short(units.alpha), short(units.theta)
-    margin = float((cases.signed * lam / np.maximum(1.0, lam * cases.sizes)).min())
     w_k = np.zeros((1, encoding.width))
     w_k[0, encoding.place_block] = choice.beta / encoding.place * selection.total
     w_q = np.zeros((1, encoding.width))
@@ -179,10 +178,8 @@ def build(function: SparseFunction, selection: Selection, kind: str, choice: Cho
     w_v[0, encoding.bit_block] = readers.bits.T @ alpha
     w_v[0, encoding.place_block] = np.outer(readers.place, theta)
     w_v[0, encoding.constant_index] = readers.constant * theta
-    exact = selection.positions.exact or tuner.signs is not None
+    exact = selection.positions.exact or view.by_mean
     rank = len(readers.bits) + bool(np.any(theta)) if exact else None
-    block = Block(w_q, w_k, w_v, (units.weight / margin)[:, None], rank)
-    network = Network(encoding, (block,), np.ones(1))
-    if tuner.signs is None:
-        return Construction(kind, function, network, choice.beta)
-    return Construction(kind, function, network, choice.beta, Hint(alpha[0], readers.bits[0]))
+    block = Block(w_q, w_k, w_v, (units.weight * choice.gain)[:, None], rank)
+    hint = Hint(alpha[0], readers.bits[0]) if view.by_mean else None
+    return Construction(kind, function, Network(encoding, (block,), np.ones(1)), choice.beta, hint)

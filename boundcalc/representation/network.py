@@ -29,6 +29,22 @@ from boundcalc.setting import (
 )
 
 
+def block_layers(d: int, k: int, out: int, index: int = 0, heads: int = 1) -> tuple[Layer, ...]:
+    """Pi_1(relu(Pi_1(attention)) W_1): rows of width d, k hidden units, `out` outputs, scores of rank one."""
+    return (
+        Attention(d=d, heads=heads, d_head=1, d_value=k, block=index),
+        Ball(1.0),
+        Activation("relu"),
+        Linear("W_1", k, out, block=index),
+        Ball(1.0),
+    )
+
+
+def read_layers(width: int) -> tuple[Layer, ...]:
+    """The row of [CLS], read by a vector."""
+    return (Pool("cls"), Linear("readout", width, 1))
+
+
 @dataclass(frozen=True)
 class Block:
     """The weights of one block; maps act on rows, x -> x W.
@@ -55,13 +71,7 @@ class Block:
     def layers(self, index: int) -> tuple[Layer, ...]:
         """The primitive layers it consists of."""
         d, k = self.w_v.shape[1:]
-        return (
-            Attention(d=d, heads=self.heads, d_head=1, d_value=k, block=index),
-            Ball(1.0),
-            Activation("relu"),
-            Linear("W_1", k, self.w_1.shape[1], block=index),
-            Ball(1.0),
-        )
+        return block_layers(d, k, self.w_1.shape[1], index, self.heads)
 
     def budgets(self, index: int) -> dict[str, Budget]:
         """Every norm of every matrix, rounded up."""
@@ -90,7 +100,7 @@ class Network:
     def architecture(self) -> Architecture:
         """The class of networks of these shapes."""
         layers = [layer for index, block in enumerate(self.blocks) for layer in block.layers(index)]
-        layers += [Pool("cls"), Linear("readout", len(self.readout), 1)]
+        layers += read_layers(len(self.readout))
         return Architecture(seq_len=self.seq_len + 1, layers=tuple(layers), input_radius=1.0, depth=len(self.blocks))
 
     @cached_property

@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
+from boundcalc.errors import NoSolution
 from boundcalc.representation.encoding import Encoding
 from boundcalc.representation.positions import Positions
 
@@ -64,19 +66,6 @@ class Selection:
         rest = math.exp(-beta)
         total = float(raw.sum()) + rest
         return Masses(1 / total, raw / total, rest / total)
-
-    def slack_of_mean(self, beta: float, signs: np.ndarray, *, shared: bool) -> float:
-        """How far the mean that is read may be off: what the other positions add, at worst."""
-        found = self.masses(beta)
-        reading = np.ones(self.positions.count) if shared else np.abs(self.overlaps @ signs)
-        return float((found.rows * reading)[self.others].sum() / (len(self.chosen) * found.chosen))
-
-    def slack_of_bits(self, beta: float) -> float:
-        """How far a single bit that is read may be off."""
-        if self.positions.exact:
-            return 0.0
-        found = self.masses(beta)
-        return float((found.rows[self.others, None] * np.abs(self.overlaps[self.others])).sum(0).max() / found.chosen)
 
 
 @dataclass(frozen=True)
@@ -129,3 +118,100 @@ def constant_reader(encoding: Encoding, selection: Selection, masses: Masses) ->
     along, beside = gathered / length, encoding.constant * (1 - masses.cls)
     size = along**2 + beside**2
     return along / (size * length), beside / size
+
+
+class View(Protocol):
+    """What tuning needs to know of a selection.
+
+    Attributes:
+        s: bits that are chosen.
+        seq_len: T.
+        by_mean: whether the mean of the literals is read, or the bits one by one.
+        slackless: whether nothing leaks into what is read.
+        reading: |sum_i a_i r_i| <= |reading a| for readers r_i of an amplitude and mass of 1, (inputs, inputs).
+        total: at least |sum_i D_i|.
+    """
+
+    s: int
+    seq_len: int
+    by_mean: bool
+    slackless: bool
+    reading: np.ndarray
+    total: float
+
+    def slack(self, beta: float) -> float:
+        """How far an input that is read may be off: what the other positions add, at worst."""
+        ...
+
+    def gathered(self, beta: float) -> tuple[float, float, float]:
+        """At least: the mass of a chosen position; sum_t m_t w_t / |sum_i D_i|; the mass of all rows but [CLS]."""
+        ...
+
+
+class Selected:
+    """One selection, and which literals are read."""
+
+    def __init__(self, selection: Selection, *, shared: bool, signs: np.ndarray | None) -> None:
+        self.selection, self.shared, self.signs = selection, shared, signs
+        self.s, self.seq_len = len(selection.chosen), selection.positions.count
+        self.by_mean = signs is not None
+        self.slackless = (not shared and selection.positions.exact) or not selection.others.any()
+        self.total = float(np.linalg.norm(selection.total))
+        self._known: dict[float, tuple[float, float, float]] = {}
+        if signs is None:
+            self.reading = np.linalg.cholesky(selection.duals @ selection.duals.T).T
+        else:
+            size = 1.0 if shared else float(np.linalg.norm(signs @ selection.duals))
+            self.reading = np.array([[size / self.s]])
+
+    def slack(self, beta: float) -> float:
+        if self.slackless:
+            return 0.0
+        selection, masses = self.selection, self.selection.masses(beta)
+        if self.signs is None:
+            added = masses.rows[selection.others, None] * np.abs(selection.overlaps[selection.others])
+            return float(added.sum(0).max() / masses.chosen)
+        reading = 1.0 if self.shared else np.abs(selection.overlaps @ self.signs)
+        return float((masses.rows * reading)[selection.others].sum() / (self.s * masses.chosen))
+
+    def gathered(self, beta: float) -> tuple[float, float, float]:
+        if beta not in self._known:
+            masses = self.selection.masses(beta)
+            along = float(masses.rows @ self.selection.overlaps.sum(1)) / self.total
+            self._known[beta] = masses.chosen, along, 1 - masses.cls
+        return self._known[beta]
+
+
+class AnySelection:
+    """Every selection of s among T positions of a coherence xi at once (0: orthonormal), by what xi allows.
+
+    With G the Gram matrix of the chosen positions, |G - I| <= (s-1) xi in every row, so with mu = 1 - (s-1) xi: G^-1 has
+    spectral norm and row sums at most 1/mu. Hence |sum a_i D_i|^2 = a G^-1 a <= |a|^2/mu, |D_i p_t| <= xi/mu and
+    |w_t| <= s xi/mu for t that is not chosen.
+    """
+
+    def __init__(self, s: int, seq_len: int, coherence: float, *, shared: bool, by_mean: bool) -> None:
+        self.s, self.seq_len, self.shared, self.by_mean = s, seq_len, shared, by_mean
+        self.coherence = coherence
+        self.mu = 1 - (s - 1) * coherence
+        self.overlap = s * coherence / self.mu
+        if self.mu <= 0 or self.overlap >= 1:
+            raise NoSolution(f"a coherence of {coherence:g} is too large to select any s = {s} positions")
+        self.slackless = seq_len == s or (not shared and coherence == 0)
+        self.total = math.sqrt(s / self.mu)
+        size = 1.0 if shared and by_mean else 1 / math.sqrt(self.mu)
+        self.reading = np.array([[size if shared else size * math.sqrt(s)]]) / s if by_mean else size * np.eye(s)
+
+    def slack(self, beta: float) -> float:
+        if self.slackless:
+            return 0.0
+        reading = 1 / self.s if self.shared else self.coherence / self.mu
+        return (self.seq_len - self.s) * math.exp(-beta * (1 - self.overlap)) * reading
+
+    def gathered(self, beta: float) -> tuple[float, float, float]:
+        others = self.seq_len - self.s
+        off = others * math.exp(-beta * (1 - self.overlap))
+        chosen = 1 / (self.s + off + math.exp(-beta))
+        weighted = max(0.0, chosen * (self.s - off * self.overlap))
+        cls = math.exp(-beta) / (self.s + math.exp(-beta) * (1 + others * math.exp(-beta * self.overlap)))
+        return chosen, weighted / self.total, 1 - cls

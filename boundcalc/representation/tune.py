@@ -15,25 +15,28 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from boundcalc.errors import NoSolution
-from boundcalc.representation.selection import Selection
+from boundcalc.representation.selection import View
 from boundcalc.representation.units import Units, corners, levels
 
 _SAMPLES = 17e6
 """Logarithms of the covers are taken at a million samples and sixteen ghosts each; they hardly move the optimum."""
 _STRETCH = (1.0, 1.25, 1.6, 2.0, 2.6, 3.5)
 """Values may leave the unit ball by these factors before they are projected back."""
-_FEWEST_STEPS = 70
+_SLACKS = (0.015, 0.03, 0.06, 0.12, 0.22, 0.35)
+"""Parts of the slack a construction can bear, each of which fixes a beta to try."""
+_STEPS = 70
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Numbers of a construction."""
+    """Numbers of a construction: values are the units' times `scale`, W_1 the units' weights times `gain`."""
 
     place: float
     bit: float
     constant: float
     beta: float
-    stretch: float
+    scale: float
+    gain: float
     units: Units
     capacity: float
 
@@ -74,57 +77,32 @@ class Cases:
         sizes = np.sqrt(((np.abs(values) + wobble) ** 2).sum(1))
         return cls(signs * (worst @ units.weight), sizes)
 
-    def gains(self) -> list[tuple[float, float, float]]:
-        """(stretch, lam, G): the G that makes the margin 1 when values are scaled by lam = stretch / largest norm."""
-        found: list[tuple[float, float, float]] = []
+    def gains(self) -> list[tuple[float, float]]:
+        """(lam, G): the G that makes the margin 1 when values are scaled by lam = stretch / largest norm."""
+        found: list[tuple[float, float]] = []
         for stretch in _STRETCH:
             lam = stretch / float(self.sizes.max())
             margin = float((self.signed * lam / np.maximum(1.0, lam * self.sizes)).min())
             if margin > 0:
-                found.append((stretch, lam, 1 / margin))
+                found.append((lam, 1 / margin))
         return found
 
 
 @dataclass
 class Tuner:
-    """One way to represent one function on one selection of positions.
+    """One way to represent a function, or a class of them.
 
     Attributes:
-        selection: positions.
-        shared: whether bits share a coordinate.
-        signs: of the literals whose mean is read; None where the bits are read one by one.
+        view: what is selected.
         fit: (slack, (norm that reads an input, norm that reads 1)) -> units.
         cases: (units, slack) -> cases.
+        sizes: (reading of the inputs, norm that reads 1, units) -> at least |W_V|_op and |W_V|_21.
     """
 
-    selection: Selection
-    shared: bool
-    signs: np.ndarray | None
+    view: View
     fit: Callable[[float, tuple[float, float]], Units]
     cases: Callable[[Units, float], Cases]
-    _reading: np.ndarray = field(init=False)
-    _root: np.ndarray = field(init=False)
-    _known: dict[float, tuple[float, float, float]] = field(default_factory=dict[float, tuple[float, float, float]])
-
-    def __post_init__(self) -> None:
-        duals = self.selection.duals
-        if self.signs is None:
-            self._reading = duals @ duals.T
-        else:
-            size = 1.0 if self.shared else float(np.linalg.norm(self.signs @ duals))
-            self._reading = np.full((1, 1), (size / len(self.selection.chosen)) ** 2)
-        self._root = np.linalg.cholesky(self._reading).T
-
-    def slack(self, beta: float) -> float:
-        """What the other positions add at worst to an input that is read."""
-        if self.signs is None:
-            return self.selection.slack_of_bits(beta)
-        return self.selection.slack_of_mean(beta, self.signs, shared=self.shared)
-
-    @property
-    def slackless(self) -> bool:
-        """Whether nothing leaks into what is read."""
-        return (not self.shared and self.selection.positions.exact) or not self.selection.others.any()
+    sizes: Callable[[np.ndarray, float, Units], tuple[float, float]] = field(default=lambda *a: value_sizes(*a))
 
     def best(self) -> Choice:
         """The numbers of least capacity found."""
@@ -140,27 +118,27 @@ class Tuner:
 
     def _betas(self) -> list[float]:
         """Strengths to try: those at which the slack is a given part of what a mean of s bits can bear."""
-        s, others = len(self.selection.chosen), int(self.selection.others.sum()) + 1
-        if self.slackless:
+        s, others = self.view.s, self.view.seq_len - self.view.s + 1
+        if self.view.slackless:
             guess = math.log(others / s) if others > s else 0.0
             return [max(0.0, guess + math.log(max(2.0, guess + math.log(guess + 2))))]
-        bearable = 1 / s if self.signs is not None else 1.0
-        return [self._beta_of(part * bearable) for part in (0.03, 0.06, 0.12, 0.22, 0.35)]
+        bearable = 1 / s if self.view.by_mean else 1.0
+        return [self._beta_of(part * bearable) for part in _SLACKS]
 
     def _beta_of(self, slack: float) -> float:
         low, high = 0.0, 1.0
-        while self.slack(high) > slack:
+        while self.view.slack(high) > slack:
             low, high = high, 2 * high
             if high > 1e4:
                 raise NoSolution(f"attention cannot be made so sharp: slack {slack:g}")
         for _ in range(40):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.slack(middle) > slack else (low, middle)
+            low, high = (middle, high) if self.view.slack(middle) > slack else (low, middle)
         return high
 
     def _at(self, beta: float) -> Choice:
-        slack = 0.0 if self.slackless else self.slack(beta)
-        start = np.array([0.0, -0.7, beta] if self.slackless else [0.0, -0.7])
+        slack = 0.0 if self.view.slackless else self.view.slack(beta)
+        start = np.array([0.0, -0.7, beta] if self.view.slackless else [0.0, -0.7])
         choice: Choice | None = None
         for _ in range(2):  # the units depend on the norms that read their inputs, and these on the amplitudes
             try:
@@ -174,7 +152,7 @@ class Tuner:
             start = np.array(
                 [math.log(choice.bit / choice.place), math.log(choice.constant / choice.place), choice.beta]
             )
-            start = start if self.slackless else start[:2]
+            start = start if self.view.slackless else start[:2]
         assert choice is not None  # noqa: S101 - the loop ran
         return choice
 
@@ -183,7 +161,7 @@ class Tuner:
         from scipy.optimize import minimize
 
         def strength(x: np.ndarray) -> float:
-            return max(0.0, float(x[2])) if self.slackless else beta
+            return max(0.0, float(x[2])) if self.view.slackless else beta
 
         units = self.fit(slack, self._sizes(*_amplitudes(start), strength(start)))
         gains = self.cases(units, slack).gains()
@@ -193,40 +171,38 @@ class Tuner:
         def cost(x: np.ndarray) -> float:
             return min(self._capacity(_amplitudes(x), strength(x), units, gain) for gain in gains)
 
-        found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _FEWEST_STEPS, "fatol": 1e-4}).x
+        found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "fatol": 1e-4}).x
         amplitudes, beta = _amplitudes(found), strength(found)
         gain = min(gains, key=lambda g: self._capacity(amplitudes, beta, units, g))
-        return Choice(*amplitudes, beta, gain[0], units, self._capacity(amplitudes, beta, units, gain))
-
-    def _gathered(self, beta: float) -> tuple[float, float, float]:
-        """Mass on a chosen position, the sum of all masses times w_t, and the mass of all rows but [CLS]."""
-        if beta not in self._known:
-            masses = self.selection.masses(beta)
-            weighted = float(masses.rows @ self.selection.overlaps.sum(1))
-            self._known[beta] = masses.chosen, weighted, 1 - masses.cls
-        return self._known[beta]
+        return Choice(*amplitudes, beta, *gain, units, self._capacity(amplitudes, beta, units, gain))
 
     def _sizes(self, place: float, bit: float, constant: float, beta: float) -> tuple[float, float]:
         """Norms of the vectors that read an input (at most) and the constant 1."""
-        mass = self._gathered(beta)[0]
-        return math.sqrt(float(self._reading.diagonal().max())) / (bit * mass), self._one(place, constant, beta)
+        longest = math.sqrt(float((self.view.reading**2).sum(0).max()))
+        return longest / (bit * self.view.gathered(beta)[0]), self.one(place, constant, beta)
 
-    def _one(self, place: float, constant: float, beta: float) -> float:
-        _, weighted, rest = self._gathered(beta)
-        return 1 / math.hypot(place * weighted / float(np.linalg.norm(self.selection.total)), constant * rest)
+    def one(self, place: float, constant: float, beta: float) -> float:
+        """The norm of the vector that reads the constant 1."""
+        _, along, rest = self.view.gathered(beta)
+        return 1 / math.hypot(place * along, constant * rest)
 
     def _capacity(
-        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gain: tuple[float, float, float]
+        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gain: tuple[float, float]
     ) -> float:
         place, bit, constant = amplitudes
-        _, lam, strength = gain
-        root = self._root / (bit * self._gathered(beta)[0])
-        columns = np.vstack([root @ units.alpha, self._one(place, constant, beta) * units.theta])
-        op = lam * math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
-        two_one = lam * float(np.sqrt((columns**2).sum(0)).sum())
+        lam, strength = gain
+        reading = self.view.reading / (bit * self.view.gathered(beta)[0])
+        op, two_one = self.sizes(reading, self.one(place, constant, beta), units)
         w_1 = strength * float(np.linalg.norm(units.weight))
-        keys = beta / place * float(np.linalg.norm(self.selection.total))
-        return capacity(keys, op, two_one, w_1, self.selection.positions.count, units.count)
+        keys = beta / place * self.view.total
+        return capacity(keys, lam * op, lam * two_one, w_1, self.view.seq_len, units.count)
+
+
+def value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
+    """|W_V|_op and |W_V|_21 of the value matrix that gives units their inputs."""
+    columns = np.vstack([reading @ units.alpha, one * units.theta])
+    op = math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
+    return op, float(np.sqrt((columns**2).sum(0)).sum())
 
 
 def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:

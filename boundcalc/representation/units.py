@@ -171,3 +171,23 @@ def _used(units: Units, costs: np.ndarray) -> Units:
     share = np.abs(units.weight) * costs
     keep = share > _NEGLIGIBLE * share.max()
     return Units(units.alpha[:, keep], units.theta[keep], units.weight[keep]).balanced(costs[keep])
+
+
+def ramp_units(profile: tuple[int, ...], slack: float, sizes: tuple[float, float]) -> Units:
+    """A ramp of two hinges wherever the profile changes, flat (+-1) within slack of every level, and a constant.
+
+    A profile with fewer changes uses some of the units of one with more, with the same sizes of weights.
+    """
+    s = len(profile) - 1
+    if slack >= 1 / s:
+        raise NoSolution(f"the mean of s = {s} bits must be known to within 1/s, got {slack:g}")
+    places = levels(s)
+    changes = [h for h in range(s) if profile[h] != profile[h + 1]]
+    steep = 2 / (2 / s - 2 * slack)
+    knots = [edge for h in changes for edge in (places[h] + slack, places[h + 1] - slack)]
+    rises = [sign * steep for h in changes for sign in ((1, -1) if profile[h + 1] else (-1, 1))]
+    alpha = np.array([1.0] * len(knots) + [0.0])
+    theta = np.array([-knot for knot in knots] + [1.0])
+    weight = np.array([*rises, 1.0 if profile[0] else -1.0])
+    costs = np.sqrt((alpha * sizes[0]) ** 2 + (theta * sizes[1]) ** 2)
+    return Units(alpha[None], theta, weight).balanced(costs)

@@ -108,6 +108,12 @@ class ClosedForm:
         return self._formula("capacity", main.expr, rest, "C_F", relation="eq")
 
     @cached_property
+    def on_sample(self) -> Formula:
+        """C_F counted on the m samples alone."""
+        main, *rest = self._capacity(1)
+        return self._formula("capacity", main.expr, rest, "C_F", relation="eq")
+
+    @cached_property
     def sufficient_m(self) -> Formula:
         """A sample size that brings the gap to `target`, given C_F at that size (C_F grows like log m).
 

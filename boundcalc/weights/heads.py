@@ -69,15 +69,21 @@ class Heads:
         return ups(self.square * gamma(self.transposed.shape[2] + 2), 2)
 
     @cached_property
-    def eigen(self) -> tuple[Floats, Floats]:
-        """Approximate eigenvalues (rising) and vectors of the Gram matrices."""
-        return np.linalg.eigh(self.gram)
+    def eigenvalues(self) -> Floats:
+        """Approximate eigenvalues of the Gram matrices, rising."""
+        return np.linalg.eigvalsh(self.gram)
 
     @cached_property
     def op(self) -> Floats:
         """Upper bounds of the spectral norms (of the scaled matrices)."""
-        top = np.maximum(self.eigen[0][:, -1], 0.0)
+        top = np.maximum(self.eigenvalues[:, -1], 0.0)
         return roots(spectral.cholesky_upper_batch(self.gram, top) + self.gram_margin)
+
+    @cached_property
+    def about_op(self) -> Floats:
+        """Upper bounds of the spectral norms at once: sigma_1^2 <= |W^T W|_F, at most d_head^(1/4) too large."""
+        size = ups(np.sqrt(np.einsum("hij,hij->h", self.gram, self.gram)), self.gram.shape[1] ** 2 + 2)
+        return roots(size + self.gram_margin)
 
     def measured(self) -> list[Measured]:
         """The norms of every head."""
@@ -87,7 +93,7 @@ class Heads:
         absolute = ups(np.abs(self.transposed).sum(axis=2), d)
         out: list[Measured] = []
         for h in range(len(self.transposed)):
-            eigen = self.eigen[0][h][::-1]
+            eigen = self.eigenvalues[h][::-1]
             margin = self.gram_margin[h] + error * max(float(eigen[0]), 0.0)
             columns, rows = roots(self.columns[h]), roots(self.rows[h])
             fro = root(float(self.square[h]))
@@ -120,8 +126,11 @@ class _Root:
 
 
 def _by_gram(heads: Heads) -> _Root:
-    values, vectors = heads.eigen
-    r = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
+    try:
+        r = np.ascontiguousarray(np.linalg.cholesky(heads.gram).transpose(0, 2, 1))
+    except np.linalg.LinAlgError:  # a rank below d_head
+        values, vectors = np.linalg.eigh(heads.gram)
+        r = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
     n = r.shape[1]
     residual = np.linalg.norm(r.transpose(0, 2, 1) @ r - heads.gram, axis=(1, 2))
     size = np.einsum("hij,hij->h", r, r)
@@ -168,14 +177,14 @@ def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> _Products:
     singular = np.linalg.svd(m, compute_uv=False)
     op_m = roots(spectral.cholesky_upper_batch(gram, np.square(singular[:, 0])) + gamma(n_b + 2) * size) + blur
     fro_m = roots(size) + blur
-    op_ra = np.minimum(ups(fro_a, n_a * n_a), roots(a.op**2 + root_a.phi))
+    op_ra = np.minimum(ups(fro_a, n_a * n_a), roots(a.about_op**2 + root_a.phi))
     if root_a.shift.any() or root_b.shift.any():
         op_ra = ups(fro_a, n_a * n_a)
     # |A B^T| from |R_A B^T| and that from |R_A R_B^T|: squares with phi, lengths with stretch and shift
     op = root_a.stretch * roots(
-        _square(root_b.stretch * op_m + op_ra * root_b.shift) + root_b.phi * op_ra**2 + root_a.phi * b.op**2
+        _square(root_b.stretch * op_m + op_ra * root_b.shift) + root_b.phi * op_ra**2 + root_a.phi * b.about_op**2
     )
-    op = ups(op + root_a.shift * b.op, 12)
+    op = ups(op + root_a.shift * b.about_op, 12)
     fro_b_up = roots(b.square)
     fro = root_a.stretch * roots(
         _square(root_b.stretch * fro_m + ups(fro_a, n_a * n_a) * root_b.shift)
@@ -185,8 +194,8 @@ def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> _Products:
     fro = ups(fro + root_a.shift * fro_b_up, 12)
     columns = _seen(root_a, b)
     rows = _seen(root_b, a)
-    lift = root_b.phi * op_ra**2 + root_a.phi * b.op**2
-    shift = root_a.shift * b.op + root_a.stretch * op_ra * root_b.shift + blur
+    lift = root_b.phi * op_ra**2 + root_a.phi * b.about_op**2
+    shift = root_a.shift * b.about_op + root_a.stretch * op_ra * root_b.shift + blur
     norms: list[Measured] = []
     for h in range(len(m)):
         margin = spectral.eigenvalue_error(n_a) * float(singular[h, 0]) + float(shift[h])
@@ -207,7 +216,7 @@ def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> _Products:
             )
         )
     with np.errstate(divide="ignore", invalid="ignore"):
-        loose = np.where(op_m > 0, (root_a.phi * b.op**2 + root_b.phi * op_ra**2) / op_m**2, np.inf)
+        loose = np.where(op_m > 0, (root_a.phi * b.about_op**2 + root_b.phi * op_ra**2) / op_m**2, np.inf)
     return _Products(norms, loose)
 
 
@@ -218,7 +227,7 @@ def _square(x: Floats) -> Floats:
 def _seen(r: _Root, other: Heads) -> Floats:
     """Upper bounds of |A o_j| for the rows o_j of the other factor: the columns of A O^T."""
     image = r.r @ other.transposed
-    lengths = ups(np.linalg.norm(image, axis=1), image.shape[1] + 2)
+    lengths = ups(np.sqrt(np.einsum("hwd,hwd->hd", image, image)), image.shape[1] + 2)
     own = roots(other.rows)
     rounding = gamma(other.transposed.shape[1] + 2) * np.linalg.norm(r.r, axis=(1, 2)) * (1 + 1e-9)
     lengths = lengths + rounding[:, None] * own

@@ -124,10 +124,10 @@ class Stored:
     shape: tuple[int, int]
     block: Callable[[slice, slice], Native]
 
-    def slabs(self, scale: float = 1.0) -> Iterator[tuple[int, Native]]:
+    def slabs(self, scale: float = 1.0, thick: int = 128) -> Iterator[tuple[int, Native]]:
         """Slabs along the longer side, each with the shorter side last, times a power of two."""
         long, short = max(self.shape), min(self.shape)
-        step = max(SLAB, min(long, (1 << 15) // max(short, 1)))
+        step = max(thick, min(long, (1 << 15) // max(short, 1)))
         whole = slice(None)
         for low in range(0, long, step):
             part = slice(low, low + step)
@@ -197,8 +197,8 @@ class _Sums:
         absolute: list[Floats] = []
         across = np.zeros(self.short)
         longest = slabs = 0
-        for _, slab in matrix.slabs(scale):
-            wide = np.ascontiguousarray(slab, np.float64)
+        for _, slab in matrix.slabs(scale, SLAB):
+            wide = slab.astype(np.float64, order="K")
             sizes = np.abs(wide)
             self.largest = max(self.largest, float(sizes.max()))
             absolute.append(sizes.sum(axis=1))

@@ -25,7 +25,7 @@ from boundcalc.latent.experiments.statistics import (
 )
 from boundcalc.setting import validate
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 _CHUNK = 3 * 10**6
 """Numbers held at once."""
 LENGTHS = tuple(2**i for i in range(3, 17))

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from boundcalc.errors import InvalidSetting
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from boundcalc.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.latent.transfer import best_head, condition, head_bound, transfer_bound
 from boundcalc.setting import validate
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from boundcalc.errors import InvalidSetting
@@ -19,21 +18,21 @@ from boundcalc.setting import validate
 class DirichletPosterior:
     """Dirichlet(alpha): law of z, and of one more token."""
 
-    alpha: NDArray[np.float64]
+    alpha: Array
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         """E[z|X], which is also the law of one more token."""
         return self.alpha / self.alpha.sum(-1, keepdims=True)
 
     predictive = mean
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Array:
         """Variance of every coordinate of z."""
         return self.mean * (1 - self.mean) / (self.alpha.sum(-1, keepdims=True) + 1)
 
-    def log_density(self, z: Array) -> NDArray[np.float64]:
+    def log_density(self, z: Array) -> Array:
         """Log density at a point of the simplex."""
         inside = ((self.alpha - 1) * np.log(z)).sum(-1)
         return inside + gammaln(self.alpha.sum(-1)) - gammaln(self.alpha).sum(-1)
@@ -58,7 +57,7 @@ class DirichletCategorical(LatentModel):
         return len(self.alpha)
 
     @property
-    def _alpha(self) -> NDArray[np.float64]:
+    def _alpha(self) -> Array:
         return np.array(self.alpha)
 
     def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
@@ -76,7 +75,7 @@ class DirichletCategorical(LatentModel):
     def log_predictive(self, statistic: Any, token: Array) -> float:
         return float(np.log(self.posterior_of("sums", statistic).predictive[int(token)]))
 
-    def _count(self, tokens: Array) -> NDArray[np.float64]:
+    def _count(self, tokens: Array) -> Array:
         found = whole_tokens(tokens, self.values)
         return (found[..., None] == np.arange(self.values)).sum(-2).astype(float)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from boundcalc.latent.kernels import Kernel, Linear
 from boundcalc.latent.models.base import Array, LatentModel
@@ -19,12 +18,12 @@ from boundcalc.setting import validate
 class NormalPosterior:
     """z ~ N(mean, variance I); one more token adds the noise."""
 
-    mean: NDArray[np.float64]
+    mean: Array
     variance: float
     noise_variance: float
 
     @property
-    def predictive(self) -> tuple[NDArray[np.float64], float]:
+    def predictive(self) -> tuple[Array, float]:
         """Mean and variance (per coordinate) of one more token."""
         return self.mean, self.variance + self.noise_variance
 
@@ -84,12 +83,12 @@ class GaussianMean(LatentModel):
 class LinearPosterior:
     """Columns of z ~ N(columns of mean, covariance), independent of each other."""
 
-    mean: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    mean: Array
+    covariance: Array
     noise_variance: float
     kernel: Kernel
 
-    def predictive(self, q: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predictive(self, q: Array) -> tuple[Array, Array]:
         """Mean (queries, width of v) and variance (queries,) of the values at these keys."""
         phi = self.kernel.features(np.asarray(q, dtype=float))
         return phi @ self.mean, self.noise_variance + np.einsum("qi,ij,qj->q", phi, self.covariance, phi)

@@ -9,22 +9,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy import special
 
 from boundcalc.errors import InvalidSetting
 from boundcalc.latent.models.base import Array, LatentModel, whole_tokens
 from boundcalc.setting import validate
 
 
+def logsumexp(x: Array) -> Any:
+    """Log of the sum of e^x."""
+    return special.logsumexp(x)
+
+
 @dataclass(frozen=True)
 class FinitePosterior:
     """Probabilities of the components."""
 
-    weights: NDArray[np.float64]
+    weights: Array
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         """The probabilities."""
         return self.weights
 
@@ -43,7 +47,7 @@ class _Finite(LatentModel):
             raise InvalidSetting(f"weights must sum to 1, got {sum(self.weights):g}")
 
     @abstractmethod
-    def log_likelihoods(self, tokens: Array) -> NDArray[np.float64]:
+    def log_likelihoods(self, tokens: Array) -> Array:
         """Log density of every token under every component: (tokens, components)."""
 
     def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
@@ -90,7 +94,7 @@ class CategoricalMixture(_Finite):
         """Size of the vocabulary."""
         return len(self.table[0])
 
-    def log_likelihoods(self, tokens: Array) -> NDArray[np.float64]:
+    def log_likelihoods(self, tokens: Array) -> Array:
         with np.errstate(divide="ignore"):
             return np.log(np.array(self.table)).T[whole_tokens(tokens, self.values)]
 
@@ -98,7 +102,7 @@ class CategoricalMixture(_Finite):
         edges = np.cumsum(np.array(self.table), axis=1)[z][:, None, :-1]
         return (rng.random((len(z), length, 1)) > edges).sum(-1)
 
-    def predictive(self, tokens: Array) -> NDArray[np.float64]:
+    def predictive(self, tokens: Array) -> Array:
         """Law of one more token."""
         return self.posterior(tokens).weights @ np.array(self.table)
 
@@ -117,10 +121,10 @@ class GaussianMixture(_Finite):
         self._check_weights(len(self.means))
 
     @property
-    def _means(self) -> NDArray[np.float64]:
+    def _means(self) -> Array:
         return np.array(self.means, dtype=float)
 
-    def log_likelihoods(self, tokens: Array) -> NDArray[np.float64]:
+    def log_likelihoods(self, tokens: Array) -> Array:
         x = np.asarray(tokens, dtype=float).reshape(-1, self._means.shape[1])
         squares = np.square(x[:, None] - self._means).sum(-1) / self.deviation**2
         return -0.5 * (squares + x.shape[1] * math.log(2 * math.pi * self.deviation**2))

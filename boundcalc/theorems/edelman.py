@@ -1,0 +1,228 @@
+"""Edelman, Goel, Kakade, Zhang 2022: bounds that grow like log T."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boundcalc.sources import EDELMAN2022
+from boundcalc.theorems.theorem import Forms, Theorem
+
+if TYPE_CHECKING:
+    from boundcalc.symbolic.formula import Formula
+
+_SAMPLE = ("m sequences are drawn independently", "every budget is fixed before the sample is drawn")
+_CONSTANT = "O(.) in the paper; the explicit version of the same argument is this library's"
+_SHARPER = (
+    "the softmax constant is 1 (L1) where the paper has 2, and the Lipschitz factor of a head C_V(kap + sqrt(1 + kap^2)) "
+    "(L7) where it has C_V(1 + 4 C_W)",
+    "covers by T1 and T2, without the factor 36 and without the scale inside the logarithm",
+)
+
+
+def _deep_published() -> Formula:
+    import sympy
+
+    from boundcalc import symbols as s
+    from boundcalc.symbolic.formula import Formula
+
+    expr = s.C ** (s.c * s.depth) * s.C**4 * sympy.log(s.d * s.m * s.T) / s.eps**2
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
+
+
+def _deep() -> Forms:
+    from boundcalc import symbols as s
+    from boundcalc.setting import Setting
+    from boundcalc.symbolic.closed import closed_form
+
+    form = closed_form(
+        Setting.of(
+            C=s.C,
+            depth=s.depth,
+            seq_len=s.T,
+            n_train=s.m,
+            d=s.d,
+            heads=s.heads,
+            delta=s.delta,
+            margin=s.gamma,
+        )
+    )
+    return {
+        "gap": lambda: form.gap,
+        "covering_number": lambda: form.covering_number,
+        "rademacher": lambda: form.rademacher,
+        "sample_complexity": lambda: form.sufficient_m,
+        "capacity": lambda: form.capacity,
+    }
+
+
+edelman2022 = Theorem(
+    name="edelman2022",
+    title="deep attention networks, log T",
+    source=EDELMAN2022,
+    statement="For D blocks Pi(sigma(Pi(attention)) W) whose matrices have spectral and (2,1) norm at most C, a linear "
+    "read-out of norm at most C and the margin loss, the gap grows with the sequence length only through log T.",
+    assumptions=(
+        *_SAMPLE,
+        "rows of the input have l2 norm at most 1, and activations are projected onto the unit ball twice per block",
+        "ReLU between the projections; the output is read from one row ([CLS])",
+        "the loss is the ramp at margin gamma (any [0, 1] loss that is 1/gamma-Lipschitz will do)",
+    ),
+    published_note=_CONSTANT + "; the exponent of C is O(D), written c D here",
+    compares="covering_number",
+    differs={
+        "C": "the exponent of C is 4D + 4 for C >= 1 (two from each of W_V and W_1, two from W_QK twice); the paper "
+        "writes O(D)",
+        "depth": "the constant is r^2 per block, r = H C^2 (C + sqrt(1 + C^2)); the paper writes C^O(D)",
+        "heads": "the paper's deep theorem has one head; here the first two terms of every block carry H, and r too",
+        "T": "",
+    },
+    also=_SHARPER,
+    uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S1", "S2", "T1", "T2", "A0", "A1", "A4", "G1", "G2"),
+    published_form=_deep_published,
+    forms=_deep,
+    policy="closed",
+)
+
+
+# -- one layer
+
+
+def _head_published(heads: bool) -> Formula:
+    import sympy
+
+    from boundcalc import symbols as s
+    from boundcalc.symbolic.formula import Formula
+
+    third = sympy.Rational(2, 3)
+    size = s.K_V**third + (s.C_V * s.K_QK * s.B_X) ** third
+    count = s.heads**3 if heads else 1
+    expr = s.c * count * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
+
+
+def _head_forms(heads: bool) -> Forms:
+    from boundcalc import symbols as s
+    from boundcalc.setting import Architecture, Attention, Budget, Norms, Sample, Setting
+    from boundcalc.symbolic.closed import closed_form
+    from boundcalc.symbolic.formula import Formula
+
+    layer = Attention(d=s.d, heads=s.heads if heads else 1)
+    norms = Norms(budgets={"W_V": Budget(op=s.C_V, two_one=s.K_V), "W_QK": Budget(two_one=s.K_QK)})
+    setting = Setting(
+        Architecture(layers=(layer,), classes=s.d, seq_len=s.T, input_radius=s.B_X),
+        norms,
+        Sample(n_train=s.m, lipschitz=s.L_s),
+    )
+
+    def covering() -> Formula:
+        form = closed_form(setting, exact=True, order=(s.C_V, s.K_V))
+        main = form.on_sample
+        return Formula(
+            "covering_number",
+            main.expr / s.eps**2,
+            main.where,
+            r"\log N(\mathcal F,\varepsilon)",
+            "le",
+            form.conditions,
+        )
+
+    return {"covering_number": covering}
+
+
+_ONE_LAYER = (
+    *_SAMPLE,
+    "rows of the input have l2 norm at most B_X; the output row is read after an L_s-Lipschitz map that vanishes at 0",
+    "softmax weights; one score matrix W_QK per head",
+)
+_LENGTH = (
+    "the score cover counts T points per sample and query, the value cover one pooled row: only the first grows, so the "
+    "explicit bound is smaller than the paper's, which counts mT points for both"
+)
+_RADIUS = (
+    "B_X^6 instead of B_X^4 in the score term: here the query row has norm B_X as every other, the paper's [CLS] query is "
+    "a fixed vector of norm 1"
+)
+
+edelman2022_head = Theorem(
+    name="edelman2022_head",
+    title="one attention head, log T",
+    source=EDELMAN2022,
+    statement="The class of single attention heads with |W_V|_op <= C_V, |W_V|_21 <= K_V and |W_QK|_21 <= K_QK has a "
+    "log covering number that grows like log(mT).",
+    assumptions=_ONE_LAYER,
+    published_note=_CONSTANT,
+    compares="covering_number",
+    differs={"B_X": _RADIUS},
+    also=(*_SHARPER, _LENGTH),
+    uses=("L1", "L6", "L7", "S1", "S2", "T1", "T2", "A0", "A1"),
+    published_form=lambda: _head_published(heads=False),
+    forms=lambda: _head_forms(heads=False),
+)
+
+edelman2022_multihead = Theorem(
+    name="edelman2022_multihead",
+    title="H attention heads, log T",
+    source=EDELMAN2022,
+    statement="The sum of H attention heads: covers of the heads add up, and so do their errors.",
+    assumptions=_ONE_LAYER,
+    published_note=_CONSTANT,
+    compares="covering_number",
+    differs={"B_X": _RADIUS},
+    also=(*_SHARPER, _LENGTH),
+    uses=("L1", "L6", "L7", "L8", "S1", "S2", "T1", "T2", "A0", "A1"),
+    published_form=lambda: _head_published(heads=True),
+    forms=lambda: _head_forms(heads=True),
+)
+
+
+# -- general attention
+
+
+def _general_published() -> Formula:
+    import sympy
+
+    from boundcalc import symbols as s
+    from boundcalc.symbolic.formula import Formula
+
+    third = sympy.Rational(1, 3)
+    inner = s.A_s**third * (s.c_n * s.L_out * s.B_in) ** (2 * third) + s.A_in**third * s.L_out ** (2 * third)
+    expr = s.c * inner**3 / s.eps**2
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", (), "proxy")
+
+
+def _general_forms() -> Forms:
+    import sympy
+
+    from boundcalc import symbols as s
+    from boundcalc.symbolic.formula import Definition, Formula
+
+    def covering() -> Formula:
+        share = sympy.Symbol("t", positive=True)
+        scores = s.A_s / (share * s.eps / (s.c_n * s.L_out * s.B_in)) ** 2
+        features = s.A_in / ((1 - share) * s.eps / (s.mu * s.L_out)) ** 2
+        third = sympy.Rational(1, 3)
+        weights = (s.A_s * (s.c_n * s.L_out * s.B_in) ** 2) ** third, (s.A_in * (s.mu * s.L_out) ** 2) ** third
+        best = Definition(share, weights[0] / sum(weights), "the scores' share of the error (A1)", "t")
+        return Formula("covering_number", scores + features, (best,), r"\log N(\mathcal F,\varepsilon)", "le", ())
+
+    return {"covering_number": covering}
+
+
+edelman2022_attention = Theorem(
+    name="edelman2022_attention",
+    title="general attention, for score and feature classes of one's own",
+    source=EDELMAN2022,
+    statement="Attention with any score class and any feature class: covers of both, the error shared between them.",
+    assumptions=(
+        "y = phi_out(sum_t Norm(Score(x_t, z))_t phi_in(x_t)) with phi_out L_out-Lipschitz and |phi_in| <= B_in",
+        "the normaliser is c_0-Lipschitz from l_inf to l_1 and its rows have l_1 mass at most mu",
+        "log-counts A_s/e^2 (scores, sup norm) and A_in/e^2 (features, on the pooled rows) at every scale e",
+    ),
+    published_note="the infimum over the split is left open; at A1's share it is this power mean",
+    compares="covering_number",
+    differs={"mu": "the paper takes weights that sum to 1, so mu = 1 does not appear"},
+    also=("the paper's softmax constant is 2, ours 1 (L1)",),
+    uses=("L1", "L2", "E", "A1"),
+    published_form=_general_published,
+    forms=_general_forms,
+)

@@ -1,0 +1,376 @@
+"""Attacks on what the package says of each layer: radius, Lipschitz factor, and what an error of each map costs.
+
+Real layers in NumPy, weights inside their budgets. No attack may exceed a claim; where a claim is tight, some attack
+comes within five per cent of it; and a claim lowered by a tenth is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.calculus import layers as calculus
+from boundcalc.calculus.layers import Context, Facts
+from boundcalc.calculus.weights import Matrix, Weights
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Ball,
+    Budget,
+    Embedding,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Normaliser,
+    Norms,
+    Pool,
+)
+from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
+from tests.soundness.test_layer_constants import extremal, slope_at
+
+SLACK = 1 + 1e-6
+TIGHT = 0.95
+KNOB = Norms(C=1.0)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A layer, the budgets of its weights, and where it stands."""
+
+    name: str
+    layer: Layer
+    norms: Norms = KNOB
+    width: int = 2
+    radius: float = 1.0
+    seq_len: int = 3
+    tight: frozenset[str] = frozenset()
+    """Claims ("radius", "lipschitz", or a kind of map) that some attack must come close to."""
+    published: frozenset[str] = frozenset()
+
+    def network(self) -> Network:
+        return Network([self.layer], self.norms, self.seq_len, self.radius, self.published)
+
+
+def budgets(**given: Budget) -> Norms:
+    return Norms(C=1.0, budgets={key.replace("__", "."): budget for key, budget in given.items()})
+
+
+def heads(
+    *,
+    joint: bool = True,
+    d: int = 2,
+    normaliser: str = "softmax",
+    bias: bool = False,
+    sizes: float = 1.0,
+    **values: object,
+) -> tuple[Attention, Norms]:
+    """A layer of heads, its scores from W_QK or from W_Q and W_K."""
+    made = Normaliser(normaliser, None, 1.5, 0.8) if normaliser == "custom" else Normaliser(normaliser)
+    layer = Attention(d=d, normaliser=made, qk_bias=bias, v_bias=bias, **values)  # type: ignore[arg-type]
+    matrix = Budget(op=sizes)
+    kinds = ["W_V", *(["W_QK"] if joint else ["W_Q", "W_K"])]
+    given: dict[str, Budget] = {kind: matrix for kind in kinds} | {"W_V": Budget(op=1.3)}
+    if bias:
+        given |= {"b_V": Budget(op=0.7), "b_Q": Budget(op=0.6), "b_K": Budget(op=10.0)}
+    return layer, Norms(C=1.0, budgets=given)
+
+
+def subjects() -> Iterator[Subject]:
+    """Every kind of layer, with every option that changes its rule."""
+    w = Budget(op=1.4, two_one=1.6)
+    yield Subject(
+        "linear",
+        Linear("W", 2, 3, bias="b"),
+        budgets(W=w, b=Budget(op=0.5)),
+        radius=1.7,
+        tight=frozenset({"radius", "lipschitz", "W", "b"}),
+    )
+    for name in ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh"):
+        yield Subject(name, Activation(name), width=1, radius=3.0, tight=frozenset({"lipschitz"}))
+    yield Subject("ball", Ball(0.8), radius=1.5, tight=frozenset({"radius", "lipschitz"}))
+    gain, offset = Budget(sup=1.5), Budget(op=0.4)
+    for centred in (True, False):
+        for floor in (0.0, 0.3):
+            yield Subject(
+                f"norm {centred} {floor}",
+                LayerNorm("n", 3, 0.05, centred, offset=True, variance_floor=floor),
+                budgets(n__gain=gain, n__offset=offset),
+                width=3,
+                radius=0.7,
+                tight=frozenset({"lipschitz", "n.offset"} | ({"radius"} if not centred and not floor else set())),
+            )
+    for name in ("softmax", "softmax1", "sigmoid", "linear", "custom"):
+        for bias in (False, True):
+            for joint in (True, False):
+                layer, norms = heads(joint=joint, normaliser=name, bias=bias, d_head=2, heads=2)
+                tight = {"W_V", "radius"} if name == "softmax" and joint and not bias else set[str]()
+                tight |= {"W_V", "b_V"} if name == "softmax" and bias else set()
+                tight |= {"W_V", "W_QK"} if name == "linear" and not joint and not bias else set()
+                label = f"{name}{' biased' if bias else ''} {'joint' if joint else 'product'}"
+                yield Subject(label, layer, norms, radius=1.2, tight=frozenset(tight))
+                if bias:
+                    yield Subject(f"{label} published", layer, norms, radius=1.2, published=calculus.PUBLISHED)
+    for causal, combine in ((True, "sum"), (False, "concat")):
+        layer, norms = heads(causal=causal, combine=combine, heads=3, d_value=2)
+        yield Subject(f"heads {combine}", layer, norms, seq_len=4, tight=frozenset({"radius", "W_V"}))
+    for name in ("softmax", "sigmoid", "linear"):
+        layer, norms = heads(
+            joint=False,
+            normaliser=name,
+            bias=name != "linear",
+            d_head=2,
+            heads=4,
+            kv_heads=2,
+            qk="split",
+            combine="concat",
+        )
+        yield Subject(f"rotary {name}", layer, norms, tight=frozenset({"W_V"} if name == "softmax" else ()))
+    layer, norms = heads(heads=2, d_head=1)
+    per_head = {"W_V[0,0]": Budget(op=0.3), "W_V[0,1]": Budget(op=2.0), "W_QK[0,1]": Budget(op=3.0)}
+    unequal = Norms(C=1.0, budgets={**norms.budgets, **per_head})
+    yield Subject("unequal heads", replace(layer, block=0), unequal, tight=frozenset({"radius", "W_V"}))
+    for name in ("silu", "gelu", "relu"):
+        yield Subject(
+            f"gated {name}",
+            GatedFeedForward(2, 3, name),
+            budgets(W_1=Budget(op=1.4), W_2=Budget(op=0.8), W_3=Budget(op=1.7)),
+            radius=1.3,
+            tight=frozenset({"radius", "W_1", "W_2", "W_3"} if name == "relu" else ()),
+        )
+    table = {"embedding": Budget(row=1.2), "positions": Budget(row=0.5), "segments": Budget(row=0.3)}
+    yield Subject(
+        "embedding",
+        Embedding(4, 2, "learned", segments=2),
+        budgets(**table),
+        tight=frozenset({"embedding", "positions", "segments"}),
+    )
+    yield Subject("fixed positions", Embedding(0, 2, "fixed", 0.5), tight=frozenset({"radius", "lipschitz"}))
+    for how in ("mean", "cls"):
+        yield Subject(how, Pool(how), tight=frozenset({"radius", "lipschitz"}))
+
+
+def worst_direction(f: Callable[[Array], Array], x: Array, row: int) -> Array:
+    """Unit rows along the derivative of one output row in its steepest direction."""
+    h = 1e-5
+    out = f(x).shape[1]
+    jacobian = np.zeros((out, *x.shape))
+    for i, j in np.ndindex(*x.shape):
+        step = np.zeros_like(x)
+        step[i, j] = h
+        jacobian[:, i, j] = (f(x + step)[row] - f(x - step)[row]) / (2 * h)
+    pulls = [np.tensordot(u, jacobian, axes=1) for u in np.linalg.svd(jacobian.reshape(out, -1))[0].T]
+    best = max(pulls, key=lambda pull: float(np.linalg.norm(pull, axis=1).sum()))
+    return best / np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1e-300)
+
+
+Claim = tuple[str, float]
+
+
+@dataclass
+class Attack:
+    """One layer with drawn weights and an input."""
+
+    subject: Subject
+    network: Network
+    p: Parameters
+    x: Array
+
+    @property
+    def place(self) -> tuple[Layer, Context, Facts]:
+        return self.network.known[0]
+
+    def layer(self, p: Parameters, *, project: bool = False) -> Callable[[Array], Array]:
+        layer, at, _ = self.place
+        return lambda z: np.atleast_2d(self.network.apply(layer, p, z, at, project=project))
+
+    def ratios(self, dice: Dice) -> Iterator[Claim]:
+        """(claim, observed over claimed)."""
+        layer, _, here = self.place
+        f = self.layer(self.p)
+        y = f(self.x)
+        yield "radius", rows(y) / here.radius
+        if not (isinstance(layer, Embedding) and layer.vocabulary):
+            yield from self.stretch(dice, f, y)
+        p = joined(self.network, layer, self.p) if isinstance(layer, Attention) else self.p
+        for slot in here.slots:
+            targets = [target for member in slot.members for target in member.targets]
+            reach = min(float(target.radius * target.norms.op) for target in targets)
+            for eps in (1e-6 * reach, float(dice.rng.choice([0.1, 1.0, 4.0])) * reach):
+                near = perturbed(dice, p, slot.kind, getattr(layer, "block", None), targets, eps)
+                change = rows(self.layer(near, project=True)(self.x) - y)
+                yield slot.kind, change / (slot.sensitivity * eps)
+                if slot.cap is not None:
+                    yield f"{slot.kind} cap", change / slot.cap
+
+    def stretch(self, dice: Dice, f: Callable[[Array], Array], y: Array) -> Iterator[Claim]:
+        here = self.place[2]
+        yield (
+            "lipschitz",
+            slope_at(f, self.x, worst_direction(f, self.x, int(dice.rng.integers(len(y))))) / here.lipschitz,
+        )
+        for size in (0.1, 1.0):
+            z = (1 - size) * self.x + size * tokens_or_rows(dice, self.network, self.subject.width, 0)
+            if rows(z - self.x) > 1e-6:
+                yield "lipschitz", rows(f(z) - y) / (here.lipschitz * rows(z - self.x))
+
+
+def attacks(subject: Subject, number: int) -> Iterator[Claim]:
+    """Random weights and inputs, each then improved by keeping what came closest and trying near it."""
+    rng = np.random.default_rng(len(subject.name) * 1009 + number)
+    network = subject.network()
+    vocabulary = subject.layer.vocabulary if isinstance(subject.layer, Embedding) else 0
+    for case in range(number):
+        dice = Dice(rng, aligned=case % 2 == 0)
+        x = tokens_or_rows(dice, network, subject.width, vocabulary)
+        if isinstance(subject.layer, LayerNorm):
+            x = x * rng.choice([1.0, 0.1, 1e-3])
+            if subject.layer.variance_floor:
+                x = x / max(rows(x), 1e-9) * network.radius
+        if isinstance(subject.layer, Activation):
+            x = rng.uniform(-3, 3, x.shape)
+        yield from Attack(subject, network, network.draw(dice), x).ratios(dice)
+
+
+SUBJECTS = list(subjects())
+
+
+def reached(subject: Subject, number: int = 60) -> dict[str, float]:
+    """The largest ratio per claim."""
+    largest: dict[str, float] = {}
+    for name, ratio in attacks(subject, number):
+        largest[name] = max(ratio, largest.get(name, 0.0))
+    return largest
+
+
+def excesses(subject: Subject) -> set[str]:
+    return {name for name, ratio in reached(subject).items() if ratio > SLACK}
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: s.name)
+def test_no_attack_exceeds_a_claim(subject: Subject) -> None:
+    ratios = reached(subject)
+    assert {name: ratio for name, ratio in ratios.items() if ratio > SLACK} == {}
+    assert {name: ratios.get(name) for name in subject.tight if ratios.get(name, 0.0) < TIGHT} == {}
+
+
+# ------------------------------------------------------------------------------------------------ tight heads
+
+
+def alone(kap: float, b: float, size: int, **values: object) -> Subject:
+    """One head with kap = b^2 C_W."""
+    layer = Attention(d=2, **values)  # type: ignore[arg-type]
+    norms = Norms(budgets={"W_QK": Budget(op=kap / b**2), "W_V": Budget(op=1.0)})
+    return Subject("head", layer, norms, radius=b, seq_len=size)
+
+
+def extremal_stretch(kap: float, *, causal: bool, normaliser: str = "softmax") -> float:
+    """The slope of the extremal head, over the claimed factor."""
+    x, w, row = extremal(kap, 1.5, 60)
+    subject = alone(kap, 1.5, len(x), causal=causal, normaliser=Normaliser(normaliser))
+    network = subject.network()
+    p: Parameters = {("W_QK", None, 0): w, ("W_V", None, 0): np.eye(2)}
+    attack = Attack(subject, network, p, x)
+    f = attack.layer(attack.p)
+    return slope_at(f, x, worst_direction(f, x, row)) / attack.place[2].lipschitz
+
+
+def extremal_score(gap: float) -> tuple[float, float]:
+    """Two opposite rows whose weights e^-gap : 1 become 1 : e^-gap: change over claim, and over the cap."""
+    subject = alone(4.0, 1.0, 2)
+    network = subject.network()
+    x = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    p: Parameters = {("W_QK", None, 0): np.diag([-gap / 2, 0.0]), ("W_V", None, 0): np.eye(2)}
+    attack = Attack(subject, network, p, x)
+    slot = attack.place[2].slots[0]
+    assert slot.cap is not None
+    near: Parameters = {**p, ("W_QK", None, 0): np.diag([gap / 2, 0.0])}
+    change = rows(attack.layer(near)(x) - attack.layer(p)(x))
+    return change / (slot.sensitivity * gap), change / slot.cap
+
+
+def test_the_factor_of_a_softmax_head_is_tight() -> None:
+    for kap in (0.3, 1.0, 3.0):
+        for causal in (False, True):
+            for name in ("softmax", "softmax1"):
+                ratio = extremal_stretch(kap, causal=causal, normaliser=name)
+                assert ratio <= SLACK
+                assert ratio > TIGHT
+
+
+def test_the_cost_of_a_score_error_is_tight() -> None:
+    for gap in (1e-3, 0.1, 1.0, 6.0):
+        ratio, cap = extremal_score(gap)
+        assert ratio <= SLACK
+        assert cap <= SLACK
+    assert extremal_score(1e-3)[0] > TIGHT
+    assert extremal_score(7.9)[1] > TIGHT
+
+
+# ------------------------------------------------------------------------------------------------ negative controls
+
+
+def subject_named(name: str) -> Subject:
+    return next(subject for subject in SUBJECTS if subject.name == name)
+
+
+def lowered(monkeypatch: pytest.MonkeyPatch, change: Callable[[Facts], Facts]) -> None:
+    """Every layer claims something else."""
+    honest = calculus.facts
+    monkeypatch.setattr("tests.soundness.network.facts", lambda layer, at: change(honest(layer, at)))
+
+
+@pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.tight], ids=lambda s: s.name)
+def test_claims_lowered_by_a_tenth_are_noticed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(fact: Facts) -> Facts:
+        slots = tuple(replace(slot, sensitivity=0.9 * slot.sensitivity) for slot in fact.slots)
+        return replace(fact, radius=0.9 * fact.radius, lipschitz=0.9 * fact.lipschitz, slots=slots)
+
+    lowered(monkeypatch, change)
+    assert subject.tight <= excesses(subject)
+
+
+def test_a_lower_softmax_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = calculus.normaliser_constants
+
+    def nine_tenths(*args: Any) -> tuple[float, float]:
+        c, mass = honest(*args)
+        return 0.9 * c, mass
+
+    monkeypatch.setattr(calculus, "normaliser_constants", nine_tenths)
+    assert extremal_score(1e-3)[0] > SLACK
+
+
+def test_a_key_bias_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Weights.scores
+
+    def without(self: Weights, *args: Any, bias: bool, key_bias: bool) -> Matrix:
+        return honest(self, *args, bias=bias, key_bias=False)
+
+    subject = subject_named("linear biased product")
+    assert excesses(subject) == set()
+    monkeypatch.setattr(Weights, "scores", without)
+    assert excesses(subject)
+
+
+def test_heads_that_do_not_add_up_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calculus, "_total", lambda values: values[0])
+    assert excesses(subject_named("unequal heads"))
+
+
+def test_an_offset_left_out_of_the_radius_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Weights.vector
+    monkeypatch.setattr(Weights, "vector", lambda *args: (0.0, honest(*args)[1]))
+    monkeypatch.setattr("tests.soundness.network.Network._vector", with_budget)
+    for name in ("linear", "softmax biased joint"):
+        assert "radius" in excesses(subject_named(name)) or "W_V" in excesses(subject_named(name))
+
+
+def with_budget(self: Network, dice: Dice, p: Parameters, key: Any, size: int) -> None:
+    limit = self.norms.find(*key).op
+    assert limit is not None
+    p[key] = limit * dice.unit(size)

@@ -1,0 +1,281 @@
+"""Whole small networks against the levels of real certificates.
+
+Every map of a network is replaced by another one within the eps its certificate gives it (or by zero, where the
+certificate leaves it out): the loss may change by no more than the level's scale, whatever the weights and the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.calculus import compose
+from boundcalc.calculus import layers as calculus
+from boundcalc.calculus.compose import loss_lipschitz, lower
+from boundcalc.calculus.layers import Facts, Slot
+from boundcalc.certificate import Level
+from boundcalc.checker import check
+from boundcalc.engine.search import Search
+from boundcalc.errors import CertificateError
+from boundcalc.numbers import FLOAT
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Ball,
+    Budget,
+    Embedding,
+    Linear,
+    Normaliser,
+    Norms,
+    Pool,
+    Residual,
+    Setting,
+)
+from boundcalc.setting.norms import place_of
+from boundcalc.theorems import POLICIES
+from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
+
+SLACK = 1 + 1e-6
+
+TINY: dict[str, Any] = {"seq_len": 3, "d": 2, "heads": 1, "n_train": 10**5}
+SMALL: dict[str, Any] = {"seq_len": 3, "d": 4, "heads": 2, "d_ff": 3, "n_train": 10**5, "eps": 1.0}
+
+LINE = (
+    Linear("A", 1, 1),
+    Residual((Linear("B", 1, 1), Activation("relu"), Linear("D", 1, 1, bias="c"))),
+    Activation("relu"),
+    Ball(3.0),
+    Pool(),
+    Linear("readout", 1, 1),
+)
+"""One number through a residual: every error adds up."""
+
+PAIR = TINY | {"heads": 2}
+FLOOR = SMALL | {"eps": 1e-9}
+
+SETTINGS: Mapping[str, Setting] = {
+    "edelman2022": Setting.of(**TINY, depth=1, C=1.0),
+    "edelman2022 deep": Setting.of(**TINY, depth=3, C=1.2),
+    "edelman2022 heads": Setting.of(
+        **PAIR,
+        depth=2,
+        norms=Norms(C=1.0, budgets={"W_V[0,1]": Budget(op=0.4), "W_QK": Budget(op=2.0), "W_1[1]": Budget(op=2.0)}),
+    ),
+    "edelman2022 mean": Setting.of(**TINY, depth=2, readout="mean", normaliser=Normaliser("sigmoid"), classes=3),
+    "edelman2022 free": Setting.of(**TINY, depth=2, normalisation="none", normaliser=Normaliser("linear")),
+    "bert": Setting.of("bert", **SMALL, depth=2, vocabulary=4, C=0.8),
+    "bert product": Setting.of(
+        "bert",
+        **SMALL,
+        depth=1,
+        vocabulary=4,
+        normaliser=Normaliser("softmax1"),
+        norms=Norms(C=0.8, budgets={"W_Q": Budget(op=1.2), "W_K": Budget(op=1.5), "norm_ffn.gain": Budget(sup=1.5)}),
+    ),
+    "gpt2": Setting.of("gpt2", **SMALL, depth=2, vocabulary=4, C=0.8),
+    "llama": Setting.of("llama", **SMALL, depth=2, vocabulary=4, kv_heads=1, C=0.9),
+    "vit": Setting.of("vit", **SMALL, depth=1, d_patch=3, input_radius=1.5, classes=3, C=0.9),
+    "line": Setting.of(layers=LINE, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})),
+    "floor": Setting.of("vit", **FLOOR, depth=1, d_patch=3, classes=2, C=0.9, variance_floor=0.5),
+}
+
+
+@dataclass
+class Rival:
+    """A network of a setting, and another one within a level of a certificate."""
+
+    setting: Setting
+    level: Level
+
+    def __post_init__(self) -> None:
+        architecture = self.setting.architecture
+        self.network = Network(architecture.stages, self.setting.norms, architecture.seq_len, architecture.input_radius)
+        first = architecture.stages[0]
+        self.vocabulary = first.vocabulary if isinstance(first, Embedding) else 0
+        self.width = first.d_in if isinstance(first, Linear) else architecture.d
+        self.slots = self._slots()
+
+    def _slots(self) -> dict[str, Slot]:
+        named: dict[str, Slot] = {}
+        for layer, _, here in self.network.known:
+            block = getattr(layer, "block", None)
+            for slot in here.slots:
+                named[slot.kind if block is None else f"{slot.kind}[{block}]"] = slot
+        assert named.keys() == self.level.covers.keys()
+        return named
+
+    def near(self, dice: Dice, p: Parameters, only: str | None = None) -> Parameters:
+        """Every map (or those of one piece) replaced as the level allows."""
+        for name, cover in self.level.covers.items():
+            if only is not None and name != only:
+                continue
+            kind, block, _ = place_of(name)
+            targets = [target for member in self.slots[name].members for target in member.targets]
+            if all(choice.lemma == "zero" for choice in cover.choices):
+                p = {**p, **{key: 0.0 * w for key, w in p.items() if key[:2] == (kind, block)}}
+            else:
+                p = perturbed(dice, p, kind, block, targets, float(np.exp(cover.log_eps)))
+        return p
+
+    def plain(self, p: Parameters) -> Parameters:
+        for layer, _, _ in self.network.known:
+            if isinstance(layer, Attention):
+                p = joined(self.network, layer, p)
+        return p
+
+    def change(self, p: Parameters, near: Parameters, x: Array) -> float:
+        """Change of the loss, over the scale of the level."""
+        reached: list[float] = []
+        before = self.network.run(p, x, check=reached)
+        assert max(reached) <= SLACK
+        moved = rows(self.network.run(near, x) - before)
+        return moved * float(loss_lipschitz(FLOAT, self.setting)) / float(np.exp(self.level.log_scale))
+
+
+def attack(rival: Rival, seed: int, steps: int) -> float:
+    """The largest change over the scale: random restarts, then one thing at a time while it helps."""
+    rng = np.random.default_rng(seed)
+    best, state = -1.0, None
+    for step in range(steps):
+        dice = Dice(rng, aligned=bool(rng.random() < 0.6))
+        if state is None or step < steps // 2:
+            p = rival.plain(rival.network.draw(dice))
+            x = tokens_or_rows(dice, rival.network, rival.width, rival.vocabulary)
+            near = rival.near(dice, p)
+        else:
+            p, near, x = state
+            kind = rng.integers(3)
+            if kind == 0:
+                x = tokens_or_rows(dice, rival.network, rival.width, rival.vocabulary)
+            else:
+                name = str(rng.choice(list(rival.level.covers)))
+                near = {**near, **only(rival.near(dice, p, name), name)}
+        found = rival.change(p, near, x)
+        if found > best:
+            best, state = found, (p, near, x)
+    return best
+
+
+def only(p: Parameters, name: str) -> Parameters:
+    kind, block, _ = place_of(name)
+    return {key: w for key, w in p.items() if key[:2] == (kind, block)}
+
+
+def levels(setting: Setting) -> list[Level]:
+    """Levels that the checker accepts, one per strategy: the coarsest or the finest."""
+    found: dict[str, Level] = {}
+    for name in ("best", "edelman", "closed"):
+        search = Search(setting, POLICIES[name])
+        for each in (*search.gaps(), *search.risks()):
+            certificate = each.certificate
+            if certificate.levels and certificate.strategy not in found:
+                check(certificate)
+                found[certificate.strategy] = certificate.levels[-1 if len(found) % 2 else 0]
+    return list(found.values())
+
+
+def alone(rival: Rival, name: str, seed: int, draws: int) -> float:
+    """One piece wrong by a tiny eps: the largest change of the loss over what the piece's gain allows."""
+    rng = np.random.default_rng(seed)
+    kind, block, _ = place_of(name)
+    gain = {piece.key: float(piece.gain) for piece in lower(rival.setting, FLOAT).pieces}[name]
+    targets = [target for member in rival.slots[name].members for target in member.targets]
+    scale = float(np.exp(rival.level.log_scale))
+    best = 0.0
+    for step in range(draws):
+        dice = Dice(rng, aligned=step % 4 > 0)
+        p = rival.plain(rival.network.draw(dice))
+        x = tokens_or_rows(dice, rival.network, rival.width, rival.vocabulary)
+        eps = float(rng.choice([1e-6, 0.05, 1.0])) * min(float(t.radius * t.norms.op) for t in targets)
+        near = perturbed(dice, p, kind, block, targets, eps)
+        best = max(best, rival.change(p, near, x) * scale / (gain * eps))
+    return best
+
+
+TIGHT: Mapping[str, set[str]] = {
+    "edelman2022": {"W_QK[0]", "W_V[0]", "W_1[0]", "readout"},
+    "edelman2022 heads": {"readout"},
+    "bert": {"norm_ffn.offset[1]", "b_pool", "b_readout"},
+    "gpt2": {"norm_final.offset", "b_readout"},
+    "vit": {"norm_final.offset", "b_readout"},
+    "line": {"A", "B", "D", "c", "readout"},
+}
+"""Pieces whose gain some attack comes within five per cent of."""
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_no_network_within_a_level_leaves_its_scale(name: str) -> None:
+    setting = SETTINGS[name]
+    found = levels(setting)
+    assert len(found) >= 4
+    for i, level in enumerate(found):
+        assert attack(Rival(setting, level), i, 40) <= SLACK
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_no_piece_costs_more_than_its_gain(name: str) -> None:
+    rival = Rival(SETTINGS[name], levels(SETTINGS[name])[0])
+    tight = TIGHT.get(name, set())
+    for piece in rival.slots:
+        ratio = alone(rival, piece, 1, 150 if piece in tight else 20)
+        assert ratio <= SLACK, piece
+        assert piece not in tight or ratio > 0.95, piece
+
+
+def test_the_attack_uses_most_of_a_level_where_errors_add_up() -> None:
+    """More than half of the scale is used on a line, so a factor lowered by half is noticed below."""
+    assert max(attack(Rival(SETTINGS["line"], level), 1, 150) for level in levels(SETTINGS["line"])) > 0.6
+    assert attack(Rival(SETTINGS["edelman2022"], levels(SETTINGS["edelman2022"])[0]), 1, 150) > 0.4
+
+
+def test_a_lower_lipschitz_factor_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were linear maps said to stretch half as much, certificates would pass that networks break."""
+    honest = calculus._RULES[Linear]
+
+    def halved(layer: Any, at: Any) -> Facts:
+        fact = honest(layer, at)
+        return replace(fact, lipschitz=fact.lipschitz / 2)
+
+    monkeypatch.setitem(calculus._RULES, Linear, halved)
+    assert max(attack(Rival(SETTINGS["line"], level), 1, 150) for level in levels(SETTINGS["line"])) > SLACK
+
+
+def test_a_skip_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were errors to travel through a residual's branch alone, a piece would seem to cost less than it does.
+
+    The checker, which walks the other way, refuses what such a search finds.
+    """
+    rival = Rival(SETTINGS["line"], levels(SETTINGS["line"])[0])
+    assert alone(rival, "A", 1, 150) <= SLACK
+    honest = compose._backward
+
+    def without(stages: Any, amplification: Any, gathered: Any, uses: Any) -> Any:
+        kept = [replace_stage(stage) for stage in stages]
+        return honest(kept, amplification, gathered, uses)
+
+    def replace_stage(stage: Any) -> Any:
+        if stage.facts is not None:
+            return stage
+        shrink = compose._Stage(None, Facts(1.0, 0.5), [])
+        return compose._Stage(None, None, [*stage.branch, shrink])
+
+    monkeypatch.setattr(compose, "_backward", without)
+    assert alone(rival, "A", 1, 150) > SLACK
+    with pytest.raises(CertificateError, match="larger error"):
+        levels(SETTINGS["line"])
+
+
+def test_a_wider_cover_is_refused_before_it_does_harm() -> None:
+    """What the attacks rely on: eps beyond a level's share does not pass the checker."""
+    for name in ("line", "edelman2022", "gpt2"):
+        search = Search(SETTINGS[name], POLICIES["best"])
+        certificate = next(f.certificate for f in search.gaps() if f.certificate.levels)
+        level = certificate.levels[0]
+        piece, cover = next((k, c) for k, c in level.covers.items() if c.choices[0].lemma != "zero")
+        wider = replace(level, covers={**level.covers, piece: replace(cover, log_eps=cover.log_eps + 0.01)})
+        with pytest.raises(CertificateError, match="larger error"):
+            check(replace(certificate, levels=(wider,)))
