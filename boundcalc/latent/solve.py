@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigvalsh, lapack
+from scipy.linalg import eigvalsh, get_lapack_funcs
 from scipy.sparse.linalg import eigsh
 
 from boundcalc.errors import Refusal, Unsupported
@@ -15,6 +15,7 @@ from boundcalc.latent.kernels import Array
 
 MOST_CONDITION = 1e12
 """Beyond this condition number fewer than about four digits of a solution can be trusted."""
+_POTRF, _POTRS, _TRTRS, _LANGE, _POCON = get_lapack_funcs(("potrf", "potrs", "trtrs", "lange", "pocon"), dtype="d")
 _DENSE = 1500
 """Up to this size all eigenvalues are computed to explain a failure; beyond, only the extreme ones."""
 
@@ -28,12 +29,12 @@ class Factor:
 
     def solve(self, b: Array) -> Array:
         """The matrix's inverse times b."""
-        x, _ = lapack.dpotrs(self.upper, b)
+        x, _ = _POTRS(self.upper, b)
         return x
 
     def whiten(self, b: Array) -> Array:
         """U^(-T) b: the columns' squared norms are b^T A^(-1) b."""
-        x, _ = lapack.dtrtrs(self.upper, b, trans=1)
+        x, _ = _TRTRS(self.upper, b, trans=1)
         return x
 
 
@@ -44,7 +45,7 @@ def factor_gram(make: Callable[[], Array], lam: float, most: float, *, what: str
     again.
     """
     gram = make()
-    norm = float(lapack.dlange("1", gram.T))
+    norm = float(_LANGE("1", gram.T))
     if not math.isfinite(norm):
         raise Unsupported(Refusal("CME attention", f"{what} with entries that are not finite", "finite entries"))
     if check:
@@ -52,12 +53,10 @@ def factor_gram(make: Callable[[], Array], lam: float, most: float, *, what: str
     a = gram.T if gram.flags.c_contiguous and gram.flags.writeable else np.array(gram.T, order="F")
     diagonal = np.einsum("ii->i", a)
     diagonal += lam
-    upper, info = lapack.dpotrf(
-        a, overwrite_a=1, clean=0
-    )  # gram is symmetric: its transpose is itself in Fortran's order
+    upper, info = _POTRF(a, overwrite_a=1, clean=0)  # gram is symmetric: its transpose is itself in Fortran's order
     if info:
         raise Unsupported(_singular(make(), lam, what))
-    reciprocal, _ = lapack.dpocon(upper, norm + lam)
+    reciprocal, _ = _POCON(upper, norm + lam)
     condition = 1 / reciprocal if reciprocal > 0 else math.inf
     if condition > most:
         if lam == 0 and condition * np.finfo(float).eps > 0.1:
@@ -84,7 +83,7 @@ def _check(gram: Array, what: str) -> None:
         )
     jittered = np.array(gram.T, order="F")
     jittered[np.diag_indices_from(jittered)] += 1e-10 * scale * len(gram)
-    if lapack.dpotrf(jittered, overwrite_a=1, clean=0)[1]:
+    if _POTRF(jittered, overwrite_a=1, clean=0)[1]:
         raise Unsupported(
             Refusal(
                 "CME attention",
@@ -100,7 +99,7 @@ def _extreme(gram: Array) -> tuple[float, float]:
     if len(gram) <= _DENSE:
         values = eigvalsh(gram)
         return float(values[0]), float(values[-1])
-    ends = eigsh(gram, k=2, which="BE", return_eigenvectors=False, tol=1e-3)
+    ends = eigsh(gram, k=2, which="BE", return_eigenvectors=False, tol=1e-3)  # type: ignore[arg-type]
     return float(min(ends)), float(max(ends))
 
 
