@@ -113,7 +113,7 @@ def construct(
     constructions that later layers read. `all_corners`: one hidden unit per corner, not the fewest.
     """
     selection = Selection(positions, function.variables)
-    view, tuner = _tuner(function, selection, kind, most, all_corners)
+    view, tuner = make_tuner(function, selection, kind, most=most, all_corners=all_corners)
     return build(function, view, kind, tuner.best()).normalised()
 
 
@@ -125,9 +125,10 @@ def literal_signs(function: SparseFunction) -> np.ndarray:
     return np.where(symmetric.negated, -1.0, 1.0)
 
 
-def _tuner(
-    function: SparseFunction, selection: Selection, kind: str, most: float | None, all_corners: bool
+def make_tuner(
+    function: SparseFunction, selection: Selection, kind: str, *, most: float | None = None, all_corners: bool = False
 ) -> tuple[Selected, Tuner]:
+    """What is selected, and how a construction's numbers are to be found."""
     if kind == "corners":
         table = function.table
         view = Selected(selection, shared=False, signs=None)

@@ -59,6 +59,15 @@ class SparseFunction:
         literals = chosen ^ np.asarray(self.negated, dtype=np.int64)
         return np.asarray(self.profile, dtype=np.int64)[literals.sum(-1)]
 
+    def tabulated(self) -> SparseFunction:
+        """The same by its truth table."""
+        if self.table:
+            return self
+        few(self.arity)
+        rows = (np.arange(1 << self.arity)[:, None] >> np.arange(self.arity)) & 1
+        plain = SparseFunction(tuple(range(self.arity)), (), self.profile, self.negated)
+        return SparseFunction(self.variables, tuple(int(v) for v in plain.values(rows)))
+
     def minimised(self) -> SparseFunction:
         """The same function of the bits it depends on (a symmetric function depends on all, or on none)."""
         if not self.table:
