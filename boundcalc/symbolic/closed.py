@@ -47,6 +47,7 @@ class _Names:
 
 
 LAST, MIDDLE = _Names("1", "(1)", _READ_ONE), _Names("T", "(T)", _READ_ALL)
+BLOCK = _Names("b", "", "any block")
 FIRST = _Names("0", "(0)", "the first block")
 
 
@@ -59,12 +60,14 @@ class ClosedForm:
         lemmas: names of the covering lemmas used.
         exact: lowered block by block with the true radii, instead of in symbolic depth with those of the balls.
         order: symbols each of which is assumed to be at most the next, such as C <= K_F <= K.
+        plain: use the budgets given rather than smaller ones that may follow from others (in symbolic depth always).
     """
 
     setting: Setting
     lemmas: frozenset[str] = CLOSED_LEMMAS
     exact: bool = False
     order: Order = ()
+    plain: bool = False
 
     @property
     def allowed(self) -> Allowed:
@@ -191,7 +194,7 @@ class ClosedForm:
     def pieces(self, copies: int = SAMPLES) -> list[Costed]:
         """All pieces with their coefficients; needs the depth as a number."""
         return costed(
-            lowered(self.setting, cap=not self.exact, order=self.order)[0].pieces,
+            lowered(self.setting, cap=not self.exact, plain=self.plain, order=self.order)[0].pieces,
             copies * self._m,
             self.allowed,
             self.order,
@@ -267,10 +270,14 @@ def _monomial(term: Expr) -> dict[Expr, Expr]:
 
 
 def common_factor(terms: Sequence[Expr]) -> Expr:
-    """The largest monomial of symbols that divides every term."""
+    """The largest monomial of symbols that divides every term, with the number they share."""
     monomials = [_monomial(term) for term in terms]
     shared = set(monomials[0]).intersection(*monomials[1:])
-    return sympy.Mul(*(base ** min(monomial[base] for monomial in monomials) for base in shared))
+    numbers = {
+        sympy.Mul(*(f for f in sympy.Mul.make_args(term) if f.is_number and not f.has(sympy.log))) for term in terms
+    }
+    size = numbers.pop() if len(numbers) == 1 else sympy.S.One
+    return size * sympy.Mul(*(base ** min(monomial[base] for monomial in monomials) for base in shared))
 
 
 def _weights(
@@ -332,8 +339,13 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
     if ends:
         inner = inner + FIRST.total * ratio ** (TWO_THIRDS * (depth - 2))
         parts.append(_definition(FIRST, ends, factor, "what comes before the second block"))
-    parts.append(_definition(LAST, last, factor, f"a block of which {_READ_ONE}"))
-    parts.append(_definition(MIDDLE, middle, factor, f"a block of which {_READ_ALL}"))
+    one = _definition(LAST, last, factor, f"a block of which {_READ_ONE}")
+    all_rows = _definition(MIDDLE, middle, factor, f"a block of which {_READ_ALL}")
+    if one.expr == all_rows.expr:  # nothing counts rows
+        inner = inner.xreplace({LAST.total: BLOCK.total, MIDDLE.total: BLOCK.total})
+        parts.append(_definition(BLOCK, last, factor, "a block"))
+    else:
+        parts += [one, all_rows]
     parts.append(_sum_definition(q, lower, upper))
     if ratio is R:
         parts.append(Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"))
@@ -378,12 +390,17 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
 
 
 def closed_form(
-    setting: Setting, *, lemmas: frozenset[str] = CLOSED_LEMMAS, exact: bool = False, order: Order = ()
+    setting: Setting,
+    *,
+    lemmas: frozenset[str] = CLOSED_LEMMAS,
+    exact: bool = False,
+    order: Order = (),
+    plain: bool = False,
 ) -> ClosedForm:
     """The closed forms of a setting, in symbolic depth unless `exact` asks for the true radii of every block."""
     if exact and not isinstance(setting.architecture.depth, int):
         raise InvalidSetting("exact radii need the depth as a number: give depth, or leave out exact")
-    return ClosedForm(setting, lemmas, exact, order)
+    return ClosedForm(setting, lemmas, exact, order, plain)
 
 
 def loss_constant(setting: Setting) -> Expr:

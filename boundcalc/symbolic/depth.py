@@ -50,7 +50,7 @@ def progression(setting: Setting, samples: Expr, allowed: Allowed, order: Order 
     """The pattern of a setting's blocks; refuses one whose gains do not form a geometric progression."""
     if setting.architecture.layers is not None:
         raise _refusal("an explicit list of layers", "layers", "a depth")
-    low, ns = lowered(on_spheres(setting).but(depth=PROBE), cap=True, order=order)
+    low, ns = lowered(on_spheres(setting).but(depth=PROBE), cap=True, plain=True, order=order)
     pieces = costed(low.pieces, samples, allowed, order)
     start = next(i for i, piece in enumerate(pieces) if piece.block is not None)
     stop = max(i for i, piece in enumerate(pieces) if piece.block is not None) + 1

@@ -65,9 +65,9 @@ class Costed:
 _KEY = re.compile(r"(?P<kind>[\w.]+)(\[(?P<block>\d+)\])?(?P<again>#\d+)?")
 
 
-def lowered(setting: Setting, *, cap: bool, order: Order = ()) -> tuple[Lowered, SympySystem]:
+def lowered(setting: Setting, *, cap: bool, plain: bool = False, order: Order = ()) -> tuple[Lowered, SympySystem]:
     """A setting's pieces as expressions; refuses sizes between which its symbols do not decide."""
-    ns = SympySystem(cap=cap, order=order)
+    ns = SympySystem(cap=cap, plain=plain, order=order)
     try:
         return lower(setting, ns), ns
     except TypeError as error:

@@ -102,6 +102,8 @@ class SympySystem:
     Attributes:
         cap: replace min(x, number), where undecided, by the number. Radii, norms and gains enter a bound increasingly,
             so what is then obtained is an upper bound of the exact expression, equal to it where the cap is reached.
+        plain: replace a minimum, where undecided, by the one argument that is a symbol by itself: a budget that was
+            given, rather than what follows from others. Again an upper bound.
         order: symbols each of which is assumed to be at most the next.
         capped: the minima that were replaced, as (expression, number).
     """
@@ -110,8 +112,9 @@ class SympySystem:
     pi = sympy.pi
     number = staticmethod(number)
 
-    def __init__(self, *, cap: bool = False, order: Order = ()) -> None:
+    def __init__(self, *, cap: bool = False, plain: bool = False, order: Order = ()) -> None:
         self.cap = cap
+        self.plain = plain
         self.order = order
         self.capped: list[tuple[Expr, Expr]] = []
 
@@ -155,6 +158,9 @@ class SympySystem:
         if self.cap and numbers:
             self.capped += [(x, numbers[0]) for x in kept if not x.is_number]
             return numbers[0]
+        given = [x for x in kept if x.is_Symbol]
+        if self.plain and len(given) == 1:
+            return given[0]
         return sympy.Min(*kept)
 
     @staticmethod

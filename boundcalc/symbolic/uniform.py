@@ -1,7 +1,7 @@
 """Covers that serve every sample at one scale (G2, X5), as formulas in symbolic depth: nothing depends on T.
 
-The error is split equally among the J pieces. Over the blocks the log-counts are sums of p log(1 + a r^i), which have no
-closed form; log(1 + a r^i) <= log(1 + a) + i log max(1, r) does, and is exact for one block.
+The error is split equally among the J pieces. Over the blocks the log-counts are sums of p log(1 + a r^i), which have
+no closed form; log(1 + a r^i) <= log(1 + a) + i log max(1, r) does, and is exact for one block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from boundcalc.calculus.targets import Target
 from boundcalc.errors import Refusal, Unsupported
 from boundcalc.setting import Setting
 from boundcalc.symbolic.closed import R
-from boundcalc.symbolic.depth import PROBE, Progression, progression
+from boundcalc.symbolic.depth import Progression, progression
 from boundcalc.symbolic.formula import Definition, Formula, ordered
 from boundcalc.symbolic.functions import geometric_sum, stable_geometric_sum
 from boundcalc.symbolic.pieces import Costed
@@ -73,7 +73,7 @@ class UniformForm:
 
     @cached_property
     def covering_number(self) -> Formula:
-        """log N(F, eps), eps in the read-out, on every sample at once."""
+        """Bound of log N(F, eps), eps in the read-out, on every sample at once."""
         inner = replace(self, setting=self.setting.but(lipschitz=1.0))
         total, parts = inner._count(symbols.eps, inner._pattern)
         name = r"\log N(\mathcal F,\varepsilon)"
@@ -143,7 +143,9 @@ class UniformForm:
         logs = [factor for factor in sympy.Mul.make_args(cost) if isinstance(factor, sympy.log) and factor.has(_Y)]
         if len(logs) != 1:
             raise Unsupported(
-                Refusal("X5", f"{name}, whose cost is not p log(1 + f y)", "volumetric covers", "Choose T4, T5 or T8-T10.")
+                Refusal(
+                    "X5", f"{name}, whose cost is not p log(1 + f y)", "volumetric covers", "Choose T4, T5 or T8-T10."
+                )
             )
         return cost / logs[0], sympy.expand(logs[0].args[0] - 1) / _Y
 
@@ -220,7 +222,7 @@ class SpectrumForm:
             Definition(V, self.total * (2 * J) ** p * sympy.Add(*terms) * POWER_SUM, "effective volume", "V"),
             Definition(
                 POWER_SUM,
-                geometric_sum(q, depth - 1, lower=0),
+                geometric_sum(q, depth - 1, lower=0).xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}),
                 "sum of r^(pi) over the blocks",
                 "G_p",
                 stable_geometric_sum(q, depth - 1, lower=0),

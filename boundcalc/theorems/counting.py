@@ -57,7 +57,11 @@ parameters = Theorem(
     compares="gap",
     differs={
         "depth": "every block also multiplies the accuracy the earlier ones need by r: p gets log terms D^2 log r",
-        "heads": "p counts two matrices per head and one more per block; the shape writes 1 + H",
+        "heads": "p counts two matrices per head, and r and the gains carry H inside logarithms; the shape writes 1 "
+        "+ H",
+        "C": "inside logarithms; folklore leaves it out",
+        "gamma": "inside logarithms; folklore leaves it out",
+        "delta": "not in the shape",
     },
     also=(),
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T4", "A0", "G2", "X5"),

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 _SAMPLE = ("m sequences are drawn independently", "every budget is fixed before the sample is drawn")
 _CONSTANT = "O(.) in the paper; the explicit version of the same argument is this library's"
 _SHARPER = (
-    "the softmax constant is 1 (L1) where the paper has 2, and the Lipschitz factor of a head C_V(kap + sqrt(1 + kap^2)) "
+    "the softmax constant is 1 (L1) where the paper has 2, and the Lipschitz factor of a head C_V(kap + sqrt(1 + "
+    "kap^2)) "
     "(L7) where it has C_V(1 + 4 C_W)",
     "covers by T1 and T2, without the factor 36 and without the scale inside the logarithm",
 )
@@ -70,11 +71,9 @@ edelman2022 = Theorem(
     published_note=_CONSTANT + "; the exponent of C is O(D), written c D here",
     compares="covering_number",
     differs={
-        "C": "the exponent of C is 4D + 4 for C >= 1 (two from each of W_V and W_1, two from W_QK twice); the paper "
-        "writes O(D)",
+        "C": "the exponent of C tends to 6D + 2 as C grows (r is of order C^3); the paper writes O(D)",
         "depth": "the constant is r^2 per block, r = H C^2 (C + sqrt(1 + C^2)); the paper writes C^O(D)",
         "heads": "the paper's deep theorem has one head; here the first two terms of every block carry H, and r too",
-        "T": "",
     },
     also=_SHARPER,
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S1", "S2", "T1", "T2", "A0", "A1", "A4", "G1", "G2"),
@@ -115,7 +114,7 @@ def _head_forms(heads: bool) -> Forms:
     )
 
     def covering() -> Formula:
-        form = closed_form(setting, exact=True, order=(s.C_V, s.K_V))
+        form = closed_form(setting, exact=True, order=(s.C_V, s.K_V), plain=True)
         main = form.on_sample
         return Formula(
             "covering_number",
@@ -135,11 +134,13 @@ _ONE_LAYER = (
     "softmax weights; one score matrix W_QK per head",
 )
 _LENGTH = (
-    "the score cover counts T points per sample and query, the value cover one pooled row: only the first grows, so the "
-    "explicit bound is smaller than the paper's, which counts mT points for both"
+    "of one output row the value cover counts one pooled row per sample, and the score cover either mT pairs (S1) or m "
+    "queries (S2): the lesser is bounded in T, where the paper counts mT points throughout"
 )
+_WIDTH = "a factor log d, from the columns of a matrix; the paper's logarithm leaves it out for one layer"
 _RADIUS = (
-    "B_X^6 instead of B_X^4 in the score term: here the query row has norm B_X as every other, the paper's [CLS] query is "
+    "B_X^6 instead of B_X^4 in the score term: here the query row has norm B_X as every other, the paper's [CLS] "
+    "query is "
     "a fixed vector of norm 1"
 )
 
@@ -152,8 +153,8 @@ edelman2022_head = Theorem(
     assumptions=_ONE_LAYER,
     published_note=_CONSTANT,
     compares="covering_number",
-    differs={"B_X": _RADIUS},
-    also=(*_SHARPER, _LENGTH),
+    differs={"B_X": _RADIUS, "T": _LENGTH, "d": _WIDTH},
+    also=_SHARPER,
     uses=("L1", "L6", "L7", "S1", "S2", "T1", "T2", "A0", "A1"),
     published_form=lambda: _head_published(heads=False),
     forms=lambda: _head_forms(heads=False),
@@ -167,8 +168,8 @@ edelman2022_multihead = Theorem(
     assumptions=_ONE_LAYER,
     published_note=_CONSTANT,
     compares="covering_number",
-    differs={"B_X": _RADIUS},
-    also=(*_SHARPER, _LENGTH),
+    differs={"B_X": _RADIUS, "T": _LENGTH, "d": _WIDTH},
+    also=_SHARPER,
     uses=("L1", "L6", "L7", "L8", "S1", "S2", "T1", "T2", "A0", "A1"),
     published_form=lambda: _head_published(heads=True),
     forms=lambda: _head_forms(heads=True),
@@ -194,16 +195,15 @@ def _general_forms() -> Forms:
     import sympy
 
     from boundcalc import symbols as s
-    from boundcalc.symbolic.formula import Definition, Formula
+    from boundcalc.symbolic.formula import Formula
 
     def covering() -> Formula:
-        share = sympy.Symbol("t", positive=True)
-        scores = s.A_s / (share * s.eps / (s.c_n * s.L_out * s.B_in)) ** 2
-        features = s.A_in / ((1 - share) * s.eps / (s.mu * s.L_out)) ** 2
+        # A1: E's infimum over the shares t and 1 - t of the error, for costs A_s/e^2 and A_in/e^2
         third = sympy.Rational(1, 3)
-        weights = (s.A_s * (s.c_n * s.L_out * s.B_in) ** 2) ** third, (s.A_in * (s.mu * s.L_out) ** 2) ** third
-        best = Definition(share, weights[0] / sum(weights), "the scores' share of the error (A1)", "t")
-        return Formula("covering_number", scores + features, (best,), r"\log N(\mathcal F,\varepsilon)", "le", ())
+        scores = (s.A_s * (s.c_n * s.L_out * s.B_in) ** 2) ** third
+        features = (s.A_in * (s.mu * s.L_out) ** 2) ** third
+        expr = (scores + features) ** 3 / s.eps**2
+        return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", ())
 
     return {"covering_number": covering}
 

@@ -54,7 +54,8 @@ trauger2024 = Theorem(
     name="trauger2024",
     title="deep attention networks, independent of T",
     source=TRAUGER2024,
-    statement="With entrywise l1 norms at most K (and spectral norms at most C) every matrix has a cover that serves every "
+    statement="With entrywise l1 norms at most K (and spectral norms at most C) every matrix has a cover that serves "
+    "every "
     "sample, so neither T nor m enters the covering number.",
     assumptions=(
         *_SAMPLE,
@@ -71,7 +72,8 @@ trauger2024 = Theorem(
     },
     also=(
         "the linear cover is by rounding (T3), which needs half the draws of Maurey's argument that the paper uses",
-        "the gap is stated with ghost samples (factor 17/16), so that the checker of closed forms can re-derive it; for "
+        "the gap is stated with ghost samples (factor 17/16), so that the checker of closed forms can re-derive it; "
+        "for "
         "uniform covers the factor could be 1",
     ),
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T3", "A0", "A1", "A4", "G1", "G2"),

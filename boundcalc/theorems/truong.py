@@ -33,12 +33,15 @@ truong2024 = Theorem(
     name="truong2024",
     title="low-rank matrices, independent of T",
     source=TRUONG2024,
-    statement="Matrices of rank at most r_w have r_w(d + k) parameters that matter, so a small rank pays like a small width.",
+    statement="Matrices of rank at most r_w have r_w(d + k) parameters that matter, so a small rank pays like a "
+    "small width.",
     assumptions=(*NETWORK, "every matrix of a block has rank at most r_w"),
-    published_note="the paper is about one layer; its abstract gives O(log r_w) and O(m^(-1/2)), the rest is its constant",
+    published_note="the paper is about one layer; its abstract gives O(log r_w) and O(m^(-1/2)), the rest is its "
+    "constant",
     compares="gap",
     differs={
-        "rank": "sqrt(r_w) here, from counting the parameters of both factors; the paper's log r_w has the width in its "
+        "rank": "sqrt(r_w) here, from counting the parameters of both factors; the paper's log r_w has the width in "
+        "its "
         "constant",
         "m": "a factor sqrt(log m) more, for the scale 1/m of the one cover",
         "d": "sqrt(d) here; in the paper's constant there",

@@ -32,14 +32,16 @@ zhang2022 = Theorem(
     name="zhang2022",
     title="learning error independent of the input size (X5)",
     source=ZHANG2022,
-    statement="All covers are uniform, so no sequence length enters: an empirical minimiser's risk exceeds the best of the "
+    statement="All covers are uniform, so no sequence length enters: an empirical minimiser's risk exceeds the best "
+    "of the "
     "class by a term of order m^(-1/2) that depends on widths, depth and norms alone.",
     assumptions=(
         *NETWORK,
         "positions, if any, are fixed (learned positions would make T d further parameters)",
         "for masked pre-training a sample is a (sequence, mask) pair and losses are averaged over masked tokens",
     ),
-    published_note="the paper's constant hides widths, depth and norms; only the absence of T and the rate are compared",
+    published_note="the paper's constant hides widths, depth and norms; only the absence of T and the rate are "
+    "compared",
     compares="gap",
     differs={
         "depth": "hidden in the paper's constant",
@@ -48,7 +50,6 @@ zhang2022 = Theorem(
         "gamma": "hidden in the paper's constant",
         "delta": "hidden in the paper's constant",
         "m": "a factor sqrt(log m) more, for the scale 1/m of the one cover; chaining would remove it",
-        "d": "a factor sqrt(1 + ...) of logarithms more",
     },
     also=("the paper covers a Lipschitz parametrisation of attention; here every matrix is covered by volume (T4)",),
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T4", "A0", "G2", "X5"),

@@ -200,8 +200,8 @@ def test_separate_budgets_stay_separate() -> None:
     n = 17 * sym.m * sym.T
     assert set(part.args) == {
         K_F**2 * sympy.log(2 * n * sym.T + 1),  # S1
-        sympy.Min(sym.K, K_F * sympy.sqrt(sym.d)) ** 2 * Lambda(sym.d, n),  # S2, query side: |W|_21 <= sqrt(d) |W|_F
-        sym.d * K_F**2 * Lambda(sym.d, n),  # S2, key side
+        sym.K**2 * Lambda(sym.d, n),  # S2, query side
+        sym.d * K_F**2 * Lambda(sym.d, n),  # S2, key side: |W^T|_21 <= sqrt(d) |W|_F
     }
     assert form.conditions[2] == "K_F <= K"
 
