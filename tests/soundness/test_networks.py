@@ -54,8 +54,8 @@ LINE = (
 )
 """One number through a residual: every error adds up."""
 
-PAIR = TINY | {"heads": 2}
-FLOOR = SMALL | {"eps": 1e-9}
+PAIR: dict[str, Any] = TINY | {"heads": 2}
+FLOOR: dict[str, Any] = SMALL | {"eps": 1e-9}
 
 SETTINGS: Mapping[str, Setting] = {
     "edelman2022": Setting.of(**TINY, depth=1, C=1.0),
