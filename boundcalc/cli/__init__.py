@@ -24,6 +24,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
     "runs": ("boundcalc.cli.runs:command", "List, show, export, import, verify and remove stored trials."),
     "threshold": ("boundcalc.cli.threshold:command", "How many examples are needed, and how that grows with T."),
+    "latent": ("boundcalc.cli.latent:command", "Attention as inference: posteriors, bounds, experiments."),
+    "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
+    "sparse": ("boundcalc.cli.sparse:command", "What learning an s-sparse Boolean function of T bits takes."),
 }
 
 

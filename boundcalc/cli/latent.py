@@ -1,0 +1,392 @@
+"""`boundcalc latent`: posteriors, bounds and experiments on attention as inference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from boundcalc.cli.values import NUMBER, WHOLE
+
+if TYPE_CHECKING:
+    from boundcalc.latent.bounds import LatentBound
+
+F = TypeVar("F", bound=Callable[..., Any])
+FORMATS = ("table", "json", "csv")
+NOTES = 160
+"""Characters of a line below a table."""
+
+
+class Many(click.ParamType):
+    """Numbers between commas; a:b is every power of two from a to b."""
+
+    name = "list"
+
+    def __init__(self, kind: click.ParamType) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        if not isinstance(value, str):
+            return tuple(value)
+        first, colon, last = value.partition(":")
+        if not colon:
+            return tuple(self.kind.convert(word, param, ctx) for word in value.split(",") if word)
+        low, high = (self.kind.convert(word, param, ctx) for word in (first, last))
+        if not 0 < low <= high:
+            self.fail(f"a range is like 8:65536, got {value!r}", param, ctx)
+        out = [low]
+        while out[-1] * 2 <= high:
+            out.append(out[-1] * 2)
+        return tuple(out)
+
+
+WHOLES, NUMBERS = Many(WHOLE), Many(NUMBER)
+
+
+def form_option(function: F) -> F:
+    """--format."""
+    return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(function)
+
+
+def show(
+    form: str, document: Any, headings: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()
+) -> None:
+    """A document as JSON, or rows as a table with notes below, or as CSV."""
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(document, indent=1, allow_nan=False))
+        return
+    if form == "csv":
+        from boundcalc.cli.formats import write_csv
+
+        write_csv(headings, (dict(zip(headings, row, strict=True)) for row in rows))
+        return
+    from boundcalc.cli.text import Line, wrapped, write_table
+
+    write_table(headings, [Line([cell(x) for x in row]) for row in rows])
+    for note in notes:
+        click.echo("\n".join(wrapped(note.split(), width=NOTES)))
+
+
+def cell(x: Any) -> str:
+    """A cell of a table: "-" for nothing, four digits of a number."""
+    return "-" if x is None else f"{x:.4g}" if isinstance(x, float) else str(x)
+
+
+def ceiling(x: float | None) -> str | None:
+    """An upper bound, rounded up."""
+    import math
+
+    from boundcalc.cli.values import upper
+
+    return None if x is None else upper(math.log10(x) if x > 0 else -math.inf)
+
+
+@click.group(
+    name="latent",
+    short_help="Attention as inference: posteriors, bounds, experiments.",
+    epilog="""\b
+Examples:
+  boundcalc latent posterior beta-bernoulli
+  boundcalc latent bound --L 512 --tau 0.5
+  boundcalc latent infer --L 8:4096
+  boundcalc latent transfer""",
+)
+def command() -> None:
+    """Latent-variable models, what attention makes of them, and the bounds X1-X6."""
+
+
+@command.command(short_help="A model's posterior and predictive law as formulas.")
+@click.argument("model", required=False)
+@click.option("--latex", is_flag=True, help="LaTeX lines for an align environment.")
+def posterior(model: str | None, latex: bool) -> None:
+    """A model's posterior and predictive law, derived and checked symbolically; without a name, the models."""
+    from boundcalc.latent.symbolic import SYMBOLIC
+    from boundcalc.setting.validate import choice
+
+    if model is None:
+        for name, build in SYMBOLIC.items():
+            click.echo(f"{name:24} {(build.__doc__ or '').splitlines()[0]}")
+        return
+    found = SYMBOLIC[choice("model", model, SYMBOLIC)]()
+    if latex:
+        click.echo(found.latex())
+        return
+    click.echo(f"{found.name}: {found.statistic}")
+    for name, value in [*found.parameters.items(), *found.predictive.items()]:
+        click.echo(f"  {name} = {value}")
+    checked = "checked: prior times likelihood over posterior does not depend on z"
+    click.echo(f"  {checked if found.latent and not any(found.residual()) else 'Bayes, by definition'}")
+
+
+@command.command(short_help="What summaries of a sequence leave unsaid about the next token.")
+@click.option("--L", "length", type=WHOLE, default=8, show_default=True, help="Bits in a sequence.")
+@click.option("--a", type=NUMBER, default=2.0, show_default=True, help="Beta prior.")
+@click.option("--b", type=NUMBER, default=1.0, show_default=True, help="Beta prior.")
+@form_option
+def sufficient(length: int, a: float, b: float, form: str) -> None:
+    """I(y; X | summary) of a Beta-Bernoulli sequence for several summaries: 0 for the sufficient ones (X1)."""
+    from boundcalc.latent.information import exact_information, posterior_summary
+    from boundcalc.latent.models import BetaBernoulli
+
+    model = BetaBernoulli(a, b)
+    half = length // 2
+    summaries: dict[str, Callable[[Any], Any]] = {
+        "posterior": posterior_summary(model),
+        "number of ones": lambda x: x.sum(),
+        "sorted sequence": model.statistics["sorted"],
+        f"ones in the first {half}": lambda x: x[:half].sum(),
+        "largest bit": lambda x: x.max(),
+        "nothing": lambda x: 0,
+    }
+    found = {name: exact_information(model, summary, length).estimate for name, summary in summaries.items()}
+    rows = [(name, value, "yes" if value < 1e-12 else "no") for name, value in found.items()]
+    show(form, found, ("summary", "I(y; X | summary), nats", "sufficient"), rows)
+
+
+@command.command(short_help="Whether sequences in a file can be part of longer exchangeable ones.")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--confidence", type=NUMBER, default=0.99, show_default=True)
+def extendible(path: Path, confidence: float) -> None:
+    """The correlation of two tokens of the sequences (rows) in a .npy or .csv file: negative means that no latent
+    variable makes them independent."""  # noqa: D205, D209 - one sentence
+    import numpy as np
+
+    from boundcalc.errors import InvalidSetting
+    from boundcalc.latent.exchangeability import extendibility
+
+    try:
+        data = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
+    found = extendibility(data, confidence)
+    click.echo(
+        f"correlation of two tokens: {found.correlation:.4g} [{found.low:.4g}, {found.high:.4g}], {len(data)} sequences"
+    )
+    click.echo(found.warning or "nothing speaks against a latent variable that makes the tokens independent")
+
+
+@command.command(
+    short_help="Checked values of X3, X4, X5 and X6.",
+    epilog="""\b
+Examples:
+  boundcalc latent bound --L 512
+  boundcalc latent bound --L 1e6 --tau 0.2 --sphere 4 --source 3 --smoothness 1.5
+  boundcalc latent bound --pretext "1,0;0,0.1" --downstream 1,1 --pretext-error 0.01""",
+)
+@click.option("--L", "n", type=WHOLE, default=512, show_default=True, help="Key-value pairs a query sees.")
+@click.option("--tau", type=NUMBER, default=1.0, show_default=True, help="Temperature of softmax attention.")
+@click.option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
+@click.option("--M", "most", type=NUMBER, default=1.0, show_default=True, help="Largest norm of a value.")
+@click.option("--kappa", type=NUMBER, default=1.0, show_default=True, help="Root of the largest k(x, x).")
+@click.option("--source", type=NUMBER, default=1.0, show_default=True, help="|g| in f* = L_K^r g.")
+@click.option("--smoothness", type=NUMBER, default=1.0, show_default=True, help="r in f* = L_K^r g.")
+@click.option("--reg", type=NUMBER, help="Regularisation lam/L (unset: the best).")
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of each bound.")
+@click.option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
+@click.option("--C", "knob", type=NUMBER, default=1.0, show_default=True, help="Norm budget of X5.")
+@click.option("--pretext", help="Also X6: matrix M, rows between semicolons.")
+@click.option("--downstream", type=NUMBERS, help="w of X6.")
+@click.option("--pretext-error", type=NUMBER, default=0.01, show_default=True, help="e_pre of X6.")
+@click.option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
+@form_option
+def bound(n: int, form: str, **options: Any) -> None:
+    """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
+    found = list(_bounds(n, **options))
+    rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
+    headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
+    notes = ("Each with probability at least 1 - delta; boundcalc explain X3 tells conditions and proof.",)
+    show(form, [b.to_json() for b in found], headings, rows, notes)
+
+
+def _inside(parameters: Any) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in parameters.items())
+
+
+def _bounds(
+    n: int,
+    tau: float,
+    sphere: int | None,
+    most: float,
+    kappa: float,
+    source: float,
+    smoothness: float,
+    reg: float | None,
+    delta: float,
+    m: int | None,
+    knob: float,
+    pretext: str | None,
+    downstream: tuple[float, ...] | None,
+    pretext_error: float,
+    spread: float | None,
+) -> Iterable[LatentBound]:
+    from boundcalc.errors import InvalidSetting
+    from boundcalc.latent.bounds import cme_bound, softmax_bound
+
+    law: dict[str, Any] = {"source": source, "smoothness": smoothness, "kappa": kappa, "most": most, "delta": delta}
+    yield cme_bound(n, reg=reg, **law)
+    if smoothness <= 1:
+        yield cme_bound(n, reg=reg, published=True, **law)
+    yield softmax_bound(n, tau=tau, most=most, delta=delta)
+    if sphere is not None:
+        yield softmax_bound(n, tau=tau, most=most, delta=delta, sphere=sphere)
+    yield softmax_bound(n, tau=tau, most=most, delta=delta, plain=True)
+    if m is not None:
+        from boundcalc.latent.learning import learning_bound
+        from boundcalc.setting import Setting
+
+        yield learning_bound(Setting.of(seq_len=n, n_train=m, C=knob, delta=delta))
+    if (pretext is None) != (downstream is None):
+        raise InvalidSetting('X6 needs both --pretext "1,0;0,0.1" and --downstream 1,1')
+    if pretext is not None and downstream is not None:
+        from boundcalc.latent.transfer import best_head, head_bound, transfer_bound
+
+        matrix = [NUMBERS.convert(row, None, None) for row in pretext.split(";")]
+        if len({len(row) for row in matrix}) != 1:
+            raise InvalidSetting("the rows of --pretext must be equally long")
+        if spread is not None:
+            head = best_head(matrix, downstream, pretext_error, spread=spread)
+            yield head_bound(matrix, downstream, head, pretext_error, spread=spread)
+        else:
+            yield transfer_bound(matrix, downstream, pretext_error)
+
+
+@command.command(
+    short_help="Errors of CME and softmax attention over growing inputs, beside X3, X3k and X4.",
+    epilog="""\b
+Examples:
+  boundcalc latent infer                      L = 8..65536, 200 inputs each
+  boundcalc latent infer --L 8:1024 --repetitions 1000 --format csv
+  boundcalc latent infer --width 8 --tau 0.5,0.1""",
+)
+@click.option("--L", "lengths", type=WHOLES, default="8:65536", show_default=True, help="Numbers of pairs.")
+@click.option("--repetitions", type=WHOLE, default=200, show_default=True, help="Inputs per length.")
+@click.option("--width", type=WHOLE, default=3, show_default=True, help="Dimension of the keys.")
+@click.option("--noise", type=NUMBER, default=0.5, show_default=True, help="Values are within this of their mean.")
+@click.option("--tau", "taus", type=NUMBERS, default="1,0.5,0.2,0.05", show_default=True, help="Temperatures.")
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of the bounds.")
+@click.option("--seed", type=WHOLE, default=0, show_default=True)
+@form_option
+def infer(form: str, **options: Any) -> None:
+    """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded."""
+    from boundcalc.latent.experiments.infer import InferPlan, best_temperatures
+    from boundcalc.latent.experiments.infer import infer as run
+
+    result = run(InferPlan(**options))
+    headings = ("L", "estimator, error", "mean", "low", "high", "quantile", "bound", "exceeded", "tends to")
+    rows = [
+        (
+            point.length,
+            point.name,
+            *(point.mean.value, point.mean.low, point.mean.high, point.quantile.value),
+            ceiling(point.bound),
+            None if point.failures is None else point.failures.value,
+            point.limit,
+        )
+        for point in result.points
+    ]
+    notes = [
+        f"{name}: error ~ L^{rate} measured, L^{result.bound_rates[name]:.3g} by the bound"
+        for name, rate in result.rates.items()
+    ]
+    best = ", ".join(f"{tau:g} at L={length}" for length, tau in best_temperatures(result).items())
+    show(form, result.to_json(), headings, rows, [*notes, f"nearest to the conditional mean: tau {best}"])
+
+
+@command.command(short_help="Downstream error against the diversity of the pretext tasks, beside X6.")
+@click.option("--diversity", "diversities", type=NUMBERS, help="Least singular values of M.")
+@click.option("--latent", type=WHOLE, default=4, show_default=True, help="Dimensions of z.")
+@click.option("--tasks", type=WHOLE, default=6, show_default=True, help="Pretext tasks.")
+@click.option("--L", "length", type=WHOLE, default=32, show_default=True, help="Tokens in a sequence.")
+@click.option("--m", "pretrain", type=WHOLE, default=2000, show_default=True, help="Sequences of pretraining.")
+@click.option("--repetitions", type=WHOLE, default=20, show_default=True, help="Runs per diversity.")
+@click.option("--seed", type=WHOLE, default=0, show_default=True)
+@form_option
+def transfer(form: str, **options: Any) -> None:
+    """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
+    from boundcalc.latent.experiments.transfer import TransferPlan
+    from boundcalc.latent.experiments.transfer import transfer as run
+
+    given = {name: value for name, value in options.items() if value is not None}
+    found = run(TransferPlan(**given))
+    headings = ("diversity", "kappa", "pretext error", "head wM+", "X6", "best head", "its X6", "fitted head", "above")
+    rows = [
+        (
+            *(row.diversity, row.kappa, row.pretext.value),
+            None if row.induced is None else row.induced.value,
+            ceiling(row.bound),
+            row.best.value,
+            ceiling(row.best_bound),
+            row.fitted.value,
+            row.violations,
+        )
+        for row in found
+    ]
+    reasons = [f"diversity {row.diversity:g}: {row.reason}" for row in found if row.reason]
+    show(form, [row.to_json() for row in found], headings, rows, reasons)
+
+
+@command.command(
+    short_help="Generalization gaps of trained attention over growing inputs, beside X5.",
+    epilog="""\b
+Examples:
+  boundcalc latent learn --store latent.db
+  boundcalc latent learn --L 8,64 --m 64 --seeds 4 --steps 300""",
+)
+@click.option("--L", "lengths", type=WHOLES, default="8,32,128,512", show_default=True, help="Tokens that inform.")
+@click.option("--m", "samples", type=WHOLES, default="64,256", show_default=True, help="Training sequences.")
+@click.option("--kind", "kinds", type=click.Choice(("supervised", "masked")), multiple=True, help="Both, unless given.")
+@click.option("--seeds", type=WHOLE, default=10, show_default=True, help="Trials per point.")
+@click.option("--steps", type=WHOLE, default=600, show_default=True, help="Optimisation steps.")
+@click.option("--C", "C", type=NUMBER, default=6.0, show_default=True, help="Radius of the norm balls.")
+@click.option("--store", type=click.Path(dir_okay=False, path_type=Path), default="latent-runs.db", show_default=True)
+@click.option("--quiet", is_flag=True, help="No progress.")
+@form_option
+def learn(store: Path, quiet: bool, form: str, **options: Any) -> None:
+    """Trains small attention models, supervised and on masked tokens; trials the store has are not run again."""
+    from boundcalc.cli.learning import progress_for
+    from boundcalc.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
+    from boundcalc.learning.run import run_sweep
+    from boundcalc.learning.store import Store
+    from boundcalc.learning.sweep import sweep_from_json
+
+    options["kinds"] = options["kinds"] or ("supervised", "masked")
+    plan = LearnPlan(**options)
+    sweeps = [sweep_from_json(plan.sweep(kind)) for kind in plan.kinds]
+    with Store(store) as runs:
+        for sweep in sweeps:
+            progress = progress_for(quiet)
+            try:
+                ran = run_sweep(sweep, runs, progress=progress)
+            finally:
+                if hasattr(progress, "stop"):
+                    progress.stop()
+            if ran.errors:
+                raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
+        wanted = {trial.hash: trial for sweep in sweeps for trial in sweep.trials}
+        records = [record.to_json() for record in runs.records() if record.hash in wanted]
+    points = gap_points(records)
+    models = {(trial.task.kind, getattr(trial.task, "L", 0)): trial.architecture for trial in wanted.values()}
+    kinds = {"supervised": "gaussian-linear", "masked": "masked-token"}
+    rows = [with_bounds(row, plan, models[kinds[row.kind], row.length]) for row in gap_rows(points)]
+    slopes = flatness(points)
+    headings = ("kind", "m", "L", "train", "test", "gap", "low", "high", "X5", "log T bound")
+    cells = [
+        (
+            *(row.kind, row.m, row.length, row.train, row.test, row.gap.value, row.gap.low, row.gap.high),
+            ("~" if row.kind == "supervised" else "") + str(ceiling(row.x5)),
+            ("~" if row.kind == "supervised" else "") + str(ceiling(row.log_t)),
+        )
+        for row in rows
+    ]
+    notes = [
+        f"{found.kind}, {'all m' if found.m is None else f'm {found.m}'}: gap changes by {found.slope} per unit of "
+        + ("log L; it rises" if found.rises else "log L; not significantly positive")
+        for found in slopes
+    ]
+    notes.append("~: rows of the supervised task are normal and exceed any radius with small probability")
+    document = {"rows": [row.to_json() for row in rows], "slopes": [found.to_json() for found in slopes]}
+    show(form, document, headings, cells, notes)
