@@ -94,8 +94,10 @@ def command(
     from boundcalc.cli.report import ask
     from boundcalc.cli.setting import Question
 
-    given = ("margin", "train_error", "n_train", "delta")
-    origin = dict.fromkeys([*given, "seq_len", "input_radius", "classes"], "given")
+    given = ["n_train", "delta", "seq_len", "input_radius", "classes"]
+    given += ["margin"] * (gamma is not None or margins is not None)
+    given += ["train_error"] * (train_error is not None or margins is not None)
+    origin = dict.fromkeys(given, "given")
     report = ask(Question(setting, origin), bounds, solve=solve)
     _write_certificates(report.best, certificate, certificate_risk)
     if form == "table":

@@ -25,8 +25,8 @@ _SHOWN = (("op", "op"), ("F", "fro"), ("21", "two_one"), ("21T", "two_one_t"), (
     epilog="""\b
 Examples:
   boundcalc norms runs/bert                     (a directory as save_pretrained writes it)
-  boundcalc norms model.safetensors --out norms.json && boundcalc eval --preset gpt2 --norms norms.json
   boundcalc norms runs/bert --setting-out setting.json && boundcalc eval --setting setting.json --m 1e8
+  boundcalc norms later/ --out norms.json && boundcalc eval --setting setting.json --norms norms.json
   boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
   boundcalc norms big/ --resume big.journal     (interrupt it, type it again: it goes on)
   boundcalc norms model.npz --mapping mine.json --format csv > norms.csv

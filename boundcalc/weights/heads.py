@@ -71,7 +71,7 @@ class Heads:
     @cached_property
     def eigenvalues(self) -> Floats:
         """Approximate eigenvalues of the Gram matrices, rising."""
-        return np.linalg.eigvalsh(self.gram)
+        return np.asarray(np.linalg.eigvalsh(self.gram), np.float64)
 
     @cached_property
     def op(self) -> Floats:
@@ -127,10 +127,10 @@ class _Root:
 
 def _by_gram(heads: Heads) -> _Root:
     try:
-        r = np.ascontiguousarray(np.linalg.cholesky(heads.gram).transpose(0, 2, 1))
+        r = np.ascontiguousarray(np.linalg.cholesky(heads.gram).transpose(0, 2, 1), np.float64)
     except np.linalg.LinAlgError:  # a rank below d_head
         values, vectors = np.linalg.eigh(heads.gram)
-        r = np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1)
+        r = np.asarray(np.sqrt(np.maximum(values, 0.0))[:, :, None] * vectors.transpose(0, 2, 1), np.float64)
     n = r.shape[1]
     residual = np.linalg.norm(r.transpose(0, 2, 1) @ r - heads.gram, axis=(1, 2))
     size = np.einsum("hij,hij->h", r, r)

@@ -239,7 +239,7 @@ def test_failure_is_what_is_promised() -> None:
             tau += 2 * rounding * spectral._GROWTH / (math.sinh(t) * (1 - math.exp(-t)))
             chance = (tau * math.sqrt(2 * side / math.pi)) ** spectral.PROBES
             assert chance <= spectral.FAILURE
-            assert excess < 0.03
+            assert excess < 0.05  # the norm itself is then within two and a half per cent
 
 
 def test_rounding_bounds() -> None:
