@@ -91,8 +91,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
                 line = axes.plot(one.x, canvas.known(one.y), color=seen.colour, marker=seen.mark)[0]
             line.set(label=canvas.legend_label(one), gid=canvas.gid(one, panel))
     if letter in ("T", "m"):
-        left.set_xscale("log", base=2)
-        left.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        canvas.plain_lengths(left, [x for s in data.of(panel="axis") for x in s.x])
     left.set(xlabel=f"{WORDS[letter]}, trials that learned", ylabel="attention on the true coordinates", ylim=(0, 1.03))
     right.set(xlabel="test accuracy reached")
     if spec.title:

@@ -88,6 +88,26 @@ class Heights:
             axes.set_yscale("log")
 
 
+def plain_ticks(axes: Axes) -> None:
+    """Powers of ten where there are several, else plain numbers."""
+    low, high = axes.get_ylim()
+    if axes.get_yscale() == "log" and high / low < 150:
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+
+
+def plain_lengths(axes: Axes, values: Sequence[float]) -> None:
+    """A binary log axis whose ticks are the lengths themselves, as many as fit."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xscale("log", base=2)
+    ticks = sorted(set(values))
+    while len(ticks) > 9:
+        ticks = ticks[::2]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
 def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
     """Every series in the way of its kind; a proxy beside anything else is refused."""
     refuse_mixture(series)
@@ -193,7 +213,9 @@ def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> N
         found.lines[0].set(gid=gid(series), zorder=3)
     if none_at:
         ends_at = [heights.at(float(series.high[i] or 0)) for i in none_at]
-        label = f"{series.label}: none seen, 95% upper end" if seen_at else legend_label(series)
+        label = (
+            "no error seen: 95% upper end (measured)" if series.quantity in ("gap", "risk") else legend_label(series)
+        )
         marks = Line2D([series.x[i] for i in none_at], ends_at, ls="none", marker="v", ms=4, color=seen.colour)
         marks.set(markerfacecolor="white", gid=gid(series, "none"), zorder=3, label=label)
         axes.add_line(marks)
@@ -240,7 +262,10 @@ def legend(figure: Figure) -> None:
     renderer = FigureCanvasAgg(figure).get_renderer()
     for columns in range(min(5, len(handles)), 0, -1):
         found = figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
-        if columns == 1 or found.get_window_extent(renderer).width <= 0.98 * figure.bbox.width:
+        extent = found.get_window_extent(renderer)
+        if columns == 1 or extent.width <= 0.98 * figure.bbox.width:
+            width, height = figure.get_size_inches()
+            figure.set_size_inches(width, height + extent.height / figure.dpi)  # panels keep their height
             return
         found.remove()
 

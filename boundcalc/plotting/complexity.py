@@ -19,7 +19,7 @@ DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters")
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 SPARSE = 3
 _FIT_KEYS = {"log": "second", "power": "third", "linear": "fourth"}
-_FIT_NAMES = {"log": "a + b log T", "power": "a T^b", "linear": "a + b T"}
+_FIT_NAMES = {"log": "$a + b\\,\\log T$", "power": "$a\\,T^b$", "linear": "$a + b\\,T$"}
 
 
 def collect(spec: Spec) -> FigureData:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from typing import Any
 
 from boundcalc.engine.tightness import ladder
@@ -32,7 +33,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     width = spec.size or "wide"
     rungs = data.facts["rungs"]
     narrow = width in ("column", "neurips-half")
-    figure = canvas.new_figure(width, 1.0 if narrow else 0.42)
+    figure = canvas.new_figure(width, {"column": 1.05, "neurips-half": 1.5, "neurips": 0.5}.get(width, 0.42))
     axes = figure.subplots()
     logs = [rung["log10"] for rung in rungs]
     for row, rung in enumerate(rungs):
@@ -63,10 +64,11 @@ def draw(spec: Spec, data: FigureData) -> Any:
     names = [_label(rung, narrow) for rung in rungs]
     names[-1] += " [risk]"
     axes.set_yticks(range(len(rungs)), names)
-    axes.set(xscale="log", ylim=(len(rungs) - 0.4, -0.9), xlabel="upper bound of the gap, uncapped (kind: bound)")
+    axes.set(xscale="log", ylim=(len(rungs) - 0.4, -0.9), xlabel="gap, uncapped (bound)")
     high, low = max(logs), min(logs)
     span = max(0.5, high - low)
-    axes.set_xlim(10 ** (low - 0.06 * span), 10 ** min(high + (0.55 if narrow else 0.3) * span, canvas.LARGEST + 10))
+    room = {"neurips-half": 1.0, "column": 0.55}.get(width, 0.3)
+    axes.set_xlim(10 ** (low - 0.06 * span), 10 ** min(high + room * span, canvas.LARGEST + 10))
     axes.grid(axis="y", visible=False)
     if spec.title:
         axes.set_title(spec.title)
@@ -74,11 +76,9 @@ def draw(spec: Spec, data: FigureData) -> Any:
 
 
 def _label(rung: dict[str, Any], narrow: bool) -> str:
-    words = rung["name"]
-    if narrow and len(words) > 22:
-        at = words.rfind(" ", 0, len(words) // 2 + 6)
-        words = words[:at] + "\n" + words[at + 1 :]
-    return f"{words}\n({rung['statement']})" if narrow else f"{words} ({rung['statement']})"
+    statements = rung["statement"].replace(", ", ",\u00a0") if narrow else rung["statement"]
+    text = f"{rung['name']} ({statements})"
+    return "\n".join(textwrap.wrap(text, 25)) if narrow else text
 
 
 def _power(text: str) -> str:

@@ -12,6 +12,8 @@ from boundcalc.plotting.words import many
 
 DEFAULT_RUNS = {"task": "parity"}
 LEARNED, BEGUN = 0.99, 0.75
+LEAST_LOSS = 1e-4
+"""Below this, how small a loss is says nothing any more."""
 
 
 def collect(spec: Spec) -> FigureData:
@@ -53,6 +55,9 @@ def draw(spec: Spec, data: FigureData) -> Any:
     _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss")
     _bundle(error, data.of(quantity="test_error"), "#111111", "test error")
     loss.set(yscale="log", xlabel="step", ylabel="loss")
+    drawn = [y for series in data.of(panel="loss") for y in series.y if y]
+    loss.set_ylim(max(LEAST_LOSS, 0.8 * min(drawn)), 1.3 * max(drawn))
+    canvas.plain_ticks(loss)
     error.set(xlabel="step", ylabel="test error", ylim=(-0.02, None))
     error.axhline(0.5, color="#666666", lw=0.9, ls=(0, (1, 1.2)), label="guessing (reference)", gid="guessing")
     error.axhline(1 - LEARNED, color="#666666", lw=0.9, ls=(0, (4, 2)), label="99% right (reference)", gid="learned")

@@ -127,12 +127,8 @@ def refuse_mixture(series: Sequence[Series]) -> None:
             "axis: a proxy misses constants, so put it on a normalised axis of its own"
         )
     quantities = sorted({s.quantity for s in others if s.kind != "reference"})
-    if len(quantities) > 1 and quantities not in ALIKE:
+    if len(quantities) > 1:
         raise InvalidSetting(f"{quantities[0]} and {quantities[1]} are different quantities: give each its own axis")
-
-
-ALIKE: Sequence[list[str]] = [["gap", "risk"]]
-"""Quantities that may share an axis: at training error 0 the risk is the gap (the figures say so)."""
 
 
 def normalised(series: Series) -> Series:
@@ -144,3 +140,37 @@ def normalised(series: Series) -> Series:
     shifted = tuple(None if log is None else log - first for log in logs)
     values = tuple(None if log is None else 10.0 ** min(log, 300.0) for log in shifted)
     return Series(series.key, series.label, "proxy", series.quantity, series.x, values, panel="proxy")
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A prediction that promises to lie above what is measured, and does not."""
+
+    bound: str
+    quantity: str
+    x: float
+    predicted: float
+    measured: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bound} at {self.x:g}: the {self.quantity} is measured to be at least {self.measured:.4g} (95%), "
+            f"above the {self.predicted:.4g} predicted"
+        )
+
+
+def contradictions(data: FigureData) -> list[Contradiction]:
+    """Where the lower end of a measured interval lies above a bound at the same place: none, unless something is wrong.
+
+    Only kinds that promise it are asked (`PREDICTIONS`); proxies, fits and references promise nothing.
+    """
+    found: list[Contradiction] = []
+    for seen in data.of(kind="measured"):
+        lows = {x: low for x, low in zip(seen.x, seen.low or seen.y, strict=True) if low is not None}
+        for bound in data.of(quantity=seen.quantity):
+            if bound.kind not in PREDICTIONS:
+                continue
+            for x, y in zip(bound.x, bound.y, strict=True):
+                if y is not None and x in lows and lows[x] > y:
+                    found.append(Contradiction(bound.label, seen.quantity, x, y, lows[x]))
+    return found

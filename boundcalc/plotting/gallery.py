@@ -92,6 +92,7 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
             "depth": {**base, "seeds": 2, "grid": {"T": 8, "depth": [1, 2], "m": 64}},
         }
     found = {name: copy.deepcopy(PRESETS[name]) for name in ("conjunction", "parity", "depth")}
+    found["parity"]["train"]["steps"] = 6000  # time for every seed to pass the transition
     found["overlay"] = {
         **copy.deepcopy(PRESETS["conjunction"]),
         "about": "gaps from where nothing is learned to where they vanish, at T = 128",

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from boundcalc.engine.evaluate import VACUOUS_MARGIN
 from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.predicted import curves
 from boundcalc.plotting.spec import Spec
-from boundcalc.plotting.words import decades, many, short
+from boundcalc.plotting.words import decades, short
 from boundcalc.setting import Setting
 
 DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters", "closed", "published")
@@ -36,6 +37,8 @@ AXES: Mapping[str, Axis] = {
     "gap-vs-depth": Axis("depth", "depth", "depth", tuple(range(1, 13)), False),
     "gap-vs-C": Axis("C", "C", "norm budget C", tuple(round(2 ** (i / 4), 4) for i in range(-8, 13)), True),
 }
+SMALL = 0.1
+"""A gap worth having, in captions."""
 YLABELS = {"gap": "generalization gap", "risk": "risk at training error 0"}
 
 
@@ -53,26 +56,27 @@ def collect(spec: Spec) -> FigureData:
     facts: dict[str, Any] = {}
     measured: list[Series] = []
     trials: tuple[str, ...] = ()
+    extra = 0
     if spec.store:
         from boundcalc.plotting import measured as runs
 
         chosen = runs.read(spec, vary=axis.letter)
         setting = runs.setting_of(chosen, spec, setting)
+        extra = int(axis.letter == "T")  # beside the bits stands the row that is read out
         measured = runs.errors(chosen, axis.letter, spec.quantities)
         measured += runs.a_posteriori(chosen, axis.letter, spec.quantities, setting)
         trials = tuple(run.hash for run in chosen)
         facts["task"] = runs.described(chosen)
     values = spec.values or axis.values
-    whole = axis.field != "C"
-    predicted = curves(
-        setting, axis.field, [round(v) if whole else v for v in values], spec.bounds or DEFAULT_BOUNDS, spec.quantities
-    )
+    predicted = curves(setting, axis.field, values, spec.bounds or DEFAULT_BOUNDS, spec.quantities, extra=extra)
     facts["setting"] = setting.to_json()
     return FigureData((*predicted, *measured), facts, trials)
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """One panel per quantity, and one for proxies."""
+    from matplotlib.ticker import MaxNLocator
+
     axis = AXES[spec.figure]
     proxies = data.of(kind="proxy")
     quantities = [q for q in spec.quantities if any(s.kind != "proxy" for s in data.of(quantity=q))]
@@ -85,14 +89,17 @@ def draw(spec: Spec, data: FigureData) -> Any:
         heights = canvas.Heights.for_series(series, uncapped=spec.uncapped)
         heights.dress(axes)
         if axis.logarithmic:
-            axes.set_xscale("log", base=2 if axis.letter in ("T", "C") else 10)
+            axes.set_xscale("log")
         canvas.draw_trivial(axes, series, heights)
         canvas.draw_all(axes, series, heights)
         axes.set(xlabel=axis.words, ylabel=YLABELS[quantity])
-        if axis.letter == "C":
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        if axis.letter in ("T", "C"):
+            canvas.plain_lengths(axes, [2.0**i for i in _powers([x for s in series for x in s.x])])
+        elif axis.letter == "depth":
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if not spec.uncapped:
             axes.set_ylim(top=1.6)
+        canvas.plain_ticks(axes)
     if proxies:
         axes = places[-1]
         canvas.draw_proxies(axes, proxies, canvas.Heights())
@@ -105,58 +112,71 @@ def draw(spec: Spec, data: FigureData) -> Any:
     return figure
 
 
+def _powers(values: list[float]) -> range:
+    """Exponents of the powers of two among or around some values."""
+    return range(math.floor(math.log2(min(values))), math.ceil(math.log2(max(values))) + 1)
+
+
 def caption(spec: Spec, data: FigureData) -> str:
     """Where bounds begin to say something, and how far that is from where the measured gap vanishes."""
     axis = AXES[spec.figure]
-    sentences = []
+    if axis.letter == "m":
+        return _over_m(spec, data)
+    return " ".join(_over_others(axis, q, data.of(kind="bound", quantity=q)) for q in spec.quantities)
+
+
+def _over_m(spec: Spec, data: FigureData) -> str:
+    """Two sentences: from where bounds say something, and how far that is from where the measured gap is small."""
+    proved, small, apart = [], [], []
     for quantity in spec.quantities:
-        predicted = [s for s in data.of(kind="bound", quantity=quantity)]
-        if axis.letter == "m":
-            sentences += _over_m(quantity, predicted, data.of(kind="measured", quantity=quantity))
+        least = _least(data.of(kind="bound", quantity=quantity))
+        if not least:
+            continue
+        telling = min((x for x, y in least.items() if y < 1 - VACUOUS_MARGIN), default=None)
+        tenth = min((x for x, y in least.items() if y <= SMALL), default=None)
+        if telling is None:
+            proved.append(f"nothing is proved about the {quantity} up to m = {short(max(least))}")
         else:
-            sentences.append(_over_others(axis, quantity, predicted))
-    return " ".join(sentences)
+            below = f", the least bound is below {SMALL} from m = {short(tenth)}" if tenth is not None else ""
+            proved.append(f"nothing is proved about the {quantity} before m = {short(telling)}{below}")
+        for one in data.of(kind="measured", quantity=quantity):
+            seen = _settled(one)
+            if seen is None:
+                small.append(f"the {quantity} measured stays above {SMALL}")
+                continue
+            vanishes = next((x for x, y in zip(one.x, one.y, strict=True) if y is not None and y <= 0), None)
+            none = f" (from m = {short(vanishes)} on, some m show no error at all)" if vanishes is not None else ""
+            small.append(f"the {quantity} measured is below {SMALL} from m = {short(seen)}{none}")
+            apart.append(("" if tenth is not None else "more than ") + decades((tenth or max(least)) / seen))
+    text = _sentence("; ".join(proved))
+    if not small:
+        return text
+    between = f": {' and '.join(apart)} of m lie between what is proved and what is seen" if apart else ""
+    return f"{text} {_sentence('; '.join(small) + between)}"
 
 
-def _over_m(quantity: str, predicted: list[Series], measured: list[Series]) -> list[str]:
-    word = "gap" if quantity == "gap" else "risk"
+def _least(bounds: list[Series]) -> dict[float, float]:
+    """The least of some bounds at every place."""
     least: dict[float, float] = {}
-    for one in predicted:
+    for one in bounds:
         for x, y in zip(one.x, one.y, strict=True):
             if y is not None:
                 least[x] = min(y, least.get(x, 1.0))
-    telling = min((x for x, y in least.items() if y < 1 - 1e-6), default=None)
-    tenth = min((x for x, y in least.items() if y <= 0.1), default=None)
-    text = (
-        f"No bound on the {word} says anything before m = {short(telling)}"
-        if telling is not None
-        else f"Every bound on the {word} is vacuous up to m = {short(max(least))}"
-    )
-    if tenth is not None:
-        text += f", and the least of them is below 0.1 from m = {short(tenth)}"
-    if not measured:
-        return [text + "."]
-    one = measured[0]
-    points = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
-    small = min((x for x, y in points if y <= 0.1 and all(v <= 0.1 for u, v in points if u >= x)), default=None)
-    sentences = [text + "."]
-    last_x, last_y = points[-1]
-    seen = (
-        f"the {word} measured is {last_y:.2g} at m = {short(last_x)}"
-        if last_y
-        else (f"no error at all is measured at m = {short(last_x)} ({many(one.count[-1], 'trial')})")
-    )
-    if small is None:
-        sentences.append(f"The {word} measured stays above 0.1: {seen}.")
-    elif tenth is None:
-        far = decades(max(least) / small)
-        sentences.append(f"The {word} measured is below 0.1 from m = {short(small)} ({seen}): more than {far} earlier.")
-    else:
-        sentences.append(
-            f"The {word} measured is below 0.1 from m = {short(small)} ({seen}): "
-            f"{decades(tenth / small)} of m lie between what is proved and what is seen."
-        )
-    return sentences
+    return least
+
+
+def _settled(one: Series) -> float | None:
+    """The place from which on a measured value stays small."""
+    found = None
+    for x, y in sorted(zip(one.x, one.y, strict=True), reverse=True):
+        if y is None or y > SMALL:
+            break
+        found = x
+    return found
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _over_others(axis: Axis, quantity: str, predicted: list[Series]) -> str:
@@ -176,13 +196,3 @@ def _over_others(axis: Axis, quantity: str, predicted: list[Series]) -> str:
         span = f"From {axis.letter} = {short(x0)} to {short(x1)}"
     word = "gap" if quantity == "gap" else "risk"
     return f"{span}, the bound on the {word} changes so (uncapped): " + "; ".join(parts) + "." if parts else ""
-
-
-def crossing(series: Series, level: float) -> float | None:
-    """The first place from which a series stays at most at a level."""
-    best = None
-    for x, y in reversed(list(zip(series.x, series.y, strict=True))):
-        if y is None or y > level or math.isnan(y):
-            break
-        best = x
-    return best

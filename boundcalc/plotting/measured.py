@@ -205,7 +205,7 @@ def a_posteriori(
     for quantity, each in rows.items():
         if each:
             x, y, logs, low, high, count = zip(*each, strict=True)
-            label = f"{bound} at the trained norms"
+            label = f"{bound}, trained norms"
             counts = tuple(map(int, count))
             found.append(
                 Series(bound, label, "a_posteriori", quantity, x, y, logs, low, high, counts, refusal, quantity)
@@ -225,15 +225,16 @@ def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Set
     Its budgets are the largest norms among the trials, rounded up to two digits. For that class, had it been fixed
     before the data, the curves are bounds; the trained models themselves have their own, a-posteriori marks.
     """
+    samples = {record.config["m"] for record in records}
+    if spec.figure in ("gap-vs-T", "gap-vs-depth", "gap-vs-C"):
+        otherwise = otherwise.but(n_train=samples.pop())  # they are of one m, or were refused
     if spec.norms != "runs":
-        if spec.setting is None:
-            lengths = {where(r, "T") for r in records}
-            longest = max(lengths) + 1 if all(isinstance(T, int) for T in lengths) else otherwise.architecture.seq_len
-            return otherwise.but(seq_len=longest) if spec.figure != "gap-vs-T" else otherwise
-        return otherwise
+        length = max(record.config["architecture"]["seq_len"] for record in records)
+        return otherwise.but(seq_len=length) if spec.setting is None else otherwise
     budgets: dict[str, Budget] = {}
     for record in records:
-        for key, budget in Norms.from_json(record.result["norms"]).budgets.items():
+        for place, budget in Norms.from_json(record.result["norms"]).budgets.items():
+            key = place.partition("[")[0]  # one budget per kind, for every block
             budgets[key] = budget if key not in budgets else _larger(budgets[key], budget)
     budgets = {key: _rounded(budget) for key, budget in budgets.items()}
     return Setting(records[0].trial.architecture, Norms(budgets=budgets), otherwise.sample)

@@ -69,10 +69,8 @@ def draw(spec: Spec, data: FigureData) -> Any:
             line.set(label=canvas.legend_label(one), gid=canvas.gid(one, panel))
         axes.set(yscale="log", xlabel=WORDS[letter], ylabel=words)
         if letter in ("T", "m"):
-            axes.set_xscale("log", base=2)
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if str(value)[0] in "25" else "")
+            canvas.plain_lengths(axes, [x for s in shown for x in s.x])
+        canvas.plain_ticks(axes)
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
     canvas.legend(figure)

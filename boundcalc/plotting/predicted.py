@@ -15,13 +15,20 @@ _LN10 = 2.302585092994046
 
 
 def curves(
-    setting: Setting, field: str, values: Sequence[Any], bounds: Sequence[str], quantities: Sequence[str]
+    setting: Setting,
+    field: str,
+    values: Sequence[float],
+    bounds: Sequence[str],
+    quantities: Sequence[str],
+    *,
+    extra: int = 0,
 ) -> list[Series]:
-    """One series per bound and quantity over the values of a field of the setting."""
+    """One series per bound and quantity over the values of a field of the setting (plus `extra`, in the setting)."""
     rows: list[list[BoundValue] | str] = []
     for value in values:
         try:
-            rows.append(compare(setting.but(**{field: value}), bounds))
+            given: Any = value if field == "C" else round(value) + extra
+            rows.append(compare(setting.but(**{field: given}), bounds))
         except InvalidSetting as error:  # such as d not divisible by heads
             rows.append(str(error))
     if all(isinstance(row, str) for row in rows):

@@ -23,9 +23,9 @@ def collect(spec: Spec) -> FigureData:
     setting = runs.setting_of(chosen, spec, gap.setting_of(spec.but(figure="gap-vs-m")))
     quantity = spec.quantities[0]
     seen = runs.errors(chosen, "m", [quantity])[0]
-    predicted = curves(
-        setting, "n_train", [round(x) for x in seen.x], spec.bounds or DEFAULT_BOUNDS, [quantity]
-    ) + runs.a_posteriori(chosen, "m", [quantity], setting)
+    predicted = curves(setting, "n_train", seen.x, spec.bounds or DEFAULT_BOUNDS, [quantity]) + runs.a_posteriori(
+        chosen, "m", [quantity], setting
+    )
     series = [_ratio(one, seen) for one in predicted]
     facts = {"setting": setting.to_json(), "task": runs.described(chosen), "quantity": quantity}
     return FigureData((seen, *predicted, *series), facts, tuple(r.hash for r in chosen))
@@ -73,7 +73,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
                 [x for x, _ in least], [y for _, y in least], ls="none", marker=(2, 0, 0), color=seen.colour
             )
             marks[0].set(marker="$\\uparrow$", ms=5, gid=canvas.gid(one, "at least"))
-            marks[0].set_label("at least (no error seen)" if index == 0 else "_")
+            marks[0].set_label("at least (no error)" if index == 0 else "_")
     line = axes.axhline(1, color="#666666", lw=0.9, ls=(0, (1, 1.2)), label="bound = measured (reference)", gid="one")
     line.set_zorder(1)
     word = "gap" if data.facts["quantity"] == "gap" else "risk"
@@ -81,6 +81,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.5), high * 1.5)
     _plain(axes, [x for s in shown for x in s.x])
+    canvas.plain_ticks(axes)
     if spec.title:
         axes.set_title(spec.title)
     canvas.legend(figure)
