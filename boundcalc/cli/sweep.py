@@ -36,7 +36,7 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option("--seeds", type=click.IntRange(1), help="Seeds per point, instead of those of the sweep.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a field, such as train.lr=0.002.")
 @click.option("--keep-weights", is_flag=True, help="Keep the trained weights beside the store.")
-@click.option("--compile", "compiled", is_flag=True, help="Use torch.compile (slow to start).")
+@click.option("--compile", "compiled", is_flag=True, help="Use torch.compile where inputs are not bits (slow to start).")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be trained, and stop.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def command(

@@ -87,15 +87,14 @@ def spread(
                 with joblib.parallel_config(**settings):
                     calls = (
                         joblib.delayed(_numbered)(number, [trial.to_json() for trial in stack], dict(options))
-                        for number, stack in waiting.items()
+                        for number, stack in list(waiting.items())
                     )
                     run = joblib.Parallel(
                         n_jobs=where.jobs, return_as=_streams(settings), batch_size=1, pre_dispatch="2*n_jobs"
                     )
                     for number, found in run(calls):  # type: ignore[union-attr]
                         deaths = 0
-                        del_later = waiting.pop(number, None)
-                        if del_later is not None:
+                        if waiting.pop(number, None) is not None:
                             yield number, found
             except Exception as error:
                 if not _is_death(error):

@@ -11,7 +11,7 @@ from boundcalc.setting import validate
 _LENGTHS = (32, 64, 128, 256, 512, 1024)
 _FEW = [16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96]
 _CONJUNCTION: dict[str, Any] = {"task": "conjunction", "s": 3}
-_MINI: dict[str, Any] = {"lr": 4e-3, "batch": 16, "steps": 3000, "stop_loss": 5e-3}
+_MINI: dict[str, Any] = {"lr": 4e-3, "warmup": 100, "batch": 16, "steps": 3000, "stop_loss": 5e-3}
 
 PRESETS: dict[str, dict[str, Any]] = {
     "conjunction": {
@@ -36,8 +36,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "about": "the same with full batches: every trial fits its examples, but needs far more of them",
         "task": _CONJUNCTION,
         "init": {"position_std": 0.3},
-        "train": {"lr": 1e-3, "batch": 0, "steps": 2000, "stop_loss": 5e-3},
-        "seeds": 20,
+        "train": {"lr": 1e-3, "batch": 0, "steps": 1000, "stop_loss": 5e-3},
+        "seeds": 10,
         "grid": [
             {"T": 32, "m": [20, 28, 40, 56, 80, 112]},
             {"T": 64, "m": [28, 40, 56, 80, 112, 160]},

@@ -38,9 +38,10 @@ class Stack:
         if self.path == "bits" and self.plan is None:
             raise InvalidSetting("the path 'bits' needs bits, one attention layer and a [CLS] read-out")
         one: Callable[..., Tensor] = plain if self.path == "plain" else read_only
-        self._each = torch.func.vmap(lambda weights, x: one(architecture, weights, x))
+        each = torch.func.vmap(lambda weights, x: one(architecture, weights, x))
+        # The path "bits" stays as it is: its hand-written gradient works in place, which the compiler refuses.
+        self._each: Callable[..., Tensor] = torch.compile(each) if compiled else each
         self.sharp = 0
-        self._bits: Callable[..., tuple[Tensor, Tensor]] = torch.compile(bit_forward) if compiled else bit_forward
 
     @classmethod
     def fresh(
@@ -81,7 +82,7 @@ class Stack:
         """Outputs (models, n, classes) for inputs made by `inputs`."""
         if self.plan is None or self.path != "bits":
             return self._each(self.weights, inputs)
-        out, spread = self._bits(self.plan, self.weights, inputs)
+        out, spread = bit_forward(self.plan, self.weights, inputs)
         too_sharp = ~(spread <= reach(out.dtype))
         if not bool(too_sharp.any()):
             return out

@@ -203,6 +203,8 @@ def _curve(model: str, a: Any, b: Any, T: Any) -> Array:
 def _fit(model: str, T: Array, log_m: Array) -> Array:
     """Least squares of rows of log m*; (a, b) per row: closed for the power law, else Gauss-Newton with halved steps."""
     x = {"power": np.log(T), "log": np.log2(T), "linear": T}[model]
+    unit = 1.0 if model == "power" else float(x.max())
+    x = x / unit
     design = np.stack([np.ones_like(x), x], 1)
     if model == "power":
         theta = np.linalg.lstsq(design, log_m.T, rcond=None)[0].T
@@ -217,7 +219,8 @@ def _fit(model: str, T: Array, log_m: Array) -> Array:
         value = np.maximum(theta @ design.T, 1e-6)
         slope = design[None] / value[:, :, None]
         wrong = np.log(value) - log_m
-        normal = np.einsum("rni,rnj->rij", slope, slope) + 1e-12 * np.eye(2)
+        normal = np.einsum("rni,rnj->rij", slope, slope)
+        normal += 1e-9 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(2)
         step = np.linalg.solve(normal, np.einsum("rni,rn->ri", slope, wrong)[..., None])[..., 0]
         for half in range(12):
             trial = theta - step * 0.5**half
@@ -225,7 +228,7 @@ def _fit(model: str, T: Array, log_m: Array) -> Array:
             better = new < best
             theta[better], best[better] = trial[better], new[better]
             step[better] = 0.0
-    return theta
+    return theta / np.array([1.0, unit])
 
 
 def _quality(model: str, a: float, b: float, T: Array, log_m: Array) -> tuple[float, float]:

@@ -1,0 +1,121 @@
+"""How much quicker the batched exact path is than a plain loop: ratios measured in one run, one thread, CPU time.
+
+    pytest tests/benchmarks/test_training_speed.py -s
+
+The other side is what one would write first: `nn.TransformerEncoderLayer` (d = 64, 16 heads, LayerNorm) on all
+T + 1 rows, one trial at a time, with torch's Adam. Ours is the same model, with the same LayerNorm, in a stack.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from boundcalc.learning.bits import two_sided  # noqa: E402
+from boundcalc.learning.optim import StackedOptimiser  # noqa: E402
+from boundcalc.learning.parameters import Init  # noqa: E402
+from boundcalc.learning.stack import Stack, losses  # noqa: E402
+from boundcalc.learning.tasks import BooleanTask  # noqa: E402
+from boundcalc.learning.trial import Optimisation, model_for  # noqa: E402
+
+pytestmark = pytest.mark.benchmark
+
+D, HEADS, FF = 64, 16, 256
+STACK = {16: 16, 256: 8}
+
+
+def cpu_seconds(step: Callable[[], Any], repeats: int, rounds: int = 3) -> float:
+    """The least mean over some rounds: whoever else is busy only ever adds."""
+    step()
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.process_time()
+        for _ in range(repeats):
+            step()
+        best = min(best, (time.process_time() - start) / repeats)
+    return best
+
+
+def plain_loop(T: int, m: int) -> float:
+    """Seconds per step of one trial with torch's own layer."""
+    layer = torch.nn.TransformerEncoderLayer(D, HEADS, FF, 0.0, "gelu", batch_first=True)
+    positions = torch.nn.Parameter(0.1 * torch.randn(T + 1, D))
+    embedding, readout = torch.nn.Embedding(3, D), torch.nn.Linear(D, 1)
+    weights = [positions, *embedding.parameters(), *layer.parameters(), *readout.parameters()]
+    optimiser = torch.optim.Adam(weights, lr=1e-3)
+    x = torch.cat([torch.full((m, 1), 2), torch.randint(0, 2, (m, T))], 1)
+    y = torch.randint(0, 2, (m,)).float()
+
+    def step() -> None:
+        optimiser.zero_grad()
+        scores = readout(layer(embedding(x) + positions)[:, 0])[:, 0]
+        torch.nn.functional.binary_cross_entropy_with_logits(scores, y).backward()
+        optimiser.step()
+
+    return cpu_seconds(step, 1, 2 if m * T > 50_000 else 5)
+
+
+def batched(T: int, m: int) -> float:
+    """Seconds per step and trial of a stack."""
+    task = BooleanTask(T=T, s=3)
+    architecture = model_for(task, d=D, heads=HEADS, d_ff=FF, normalisation="layernorm")
+    count = STACK[m]
+    generators = [torch.Generator().manual_seed(seed) for seed in range(count)]
+    stack = Stack.fresh(architecture, task.shape, Init(), generators)
+    stack.require_grad()
+    optimiser = StackedOptimiser(stack.trained, [Optimisation()] * count)
+    sides = two_sided(torch.randint(0, 2, (count, m, T)), torch.float32)
+    y = torch.randint(0, 2, (count, m))
+    trained = stack.trained
+
+    def step() -> None:
+        loss = losses(task.shape, stack(sides), y).mean(1).sum()
+        optimiser.step(dict(zip(trained, torch.autograd.grad(loss, list(trained.values())), strict=True)))
+
+    return cpu_seconds(step, 10, 4) / count
+
+
+def needed_operations(T: int, m: int) -> float:
+    """Floating-point operations of the products of one step of one trial (forward, and both gradients)."""
+    columns = HEADS + D
+    tables = 3 * 2 * T * D * columns
+    mixing = 2 * 2 * (2 * m) * T * columns  # bits need no gradient
+    rows = 3 * 2 * m * (D * D + 2 * D * FF)
+    return float(tables + mixing + rows)
+
+
+def peak() -> float:
+    """Operations per second of a large product."""
+    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    return 2 * 1024**3 / cpu_seconds(lambda: a @ b, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("T", "ratio"), [(64, 150), (256, 1000), (512, 2500)])
+def test_full_batches_of_256(T: int, ratio: float) -> None:
+    ours, theirs = batched(T, 256), plain_loop(T, 256)
+    share = needed_operations(T, 256) / ours / peak()
+    print(f"\nT = {T}, m = 256: {theirs / ours:.0f} times the plain loop, {share:.0%} of the peak of one core")
+    assert theirs / ours >= ratio
+    if T >= 256:
+        assert share >= 0.3
+
+
+@pytest.mark.parametrize(("T", "ratio"), [(64, 43), (256, 217), (512, 575)])
+def test_batches_of_16(T: int, ratio: float) -> None:
+    """Here memory traffic and the cost of a call count, not products."""
+    ours, theirs = batched(T, 16), plain_loop(T, 16)
+    print(f"\nT = {T}, batch 16: {theirs / ours:.0f} times the plain loop ({1e6 * ours:.0f} us per step and trial)")
+    assert theirs / ours >= ratio
