@@ -55,8 +55,8 @@ def command(
     def say(text: str) -> None:
         click.echo(text)
 
-    if not no_train and any(plate.sweep for plate in plates):
-        gallery.train(plates, store_path, quick=quick, jobs=jobs, say=say)
+    if any(plate.sweep for plate in plates):
+        gallery.train(plates, store_path, quick=quick, jobs=jobs, say=say, dry=no_train)
     made = list(gallery.build(output, store_path, plates, quick=quick, command=typed, say=say))
     if not only:
         say(str(gallery.write_index(output, made, typed)))

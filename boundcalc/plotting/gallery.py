@@ -112,19 +112,20 @@ def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     return found
 
 
-def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: Say) -> None:
-    """Train what the store does not have of the sweeps these plates need."""
+def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: Say, dry: bool = False) -> None:
+    """Train what the store does not have of the sweeps these plates need; `dry` only notes which trials are theirs."""
     from boundcalc.learning.store import Store
     from boundcalc.learning.sweep import missing, sweep_from_json
 
     data = sweeps(quick=quick)
-    with Store(store) as opened:
+    with Store(store, create=not dry) as opened:
         for name in dict.fromkeys(plate.sweep for plate in plates if plate.sweep):
             sweep = sweep_from_json({"name": name, **data[name]}, device="cpu")
             todo = missing(sweep.trials, opened.hashes())
-            say(f"sweep {name}: {len(sweep.trials)} trials, {len(todo)} to train")
-            if not todo:
-                opened.enrol(name, [trial.hash for trial in sweep.trials])
+            say(f"sweep {name}: {len(sweep.trials)} trials, {len(todo)} {'missing' if dry else 'to train'}")
+            absent = {trial.hash for trial in todo}
+            opened.enrol(name, [trial.hash for trial in sweep.trials if trial.hash not in absent])
+            if dry or not todo:
                 continue
             from boundcalc.learning.backends import Where
             from boundcalc.learning.run import run_sweep

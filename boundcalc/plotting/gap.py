@@ -122,7 +122,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     axis = AXES[spec.figure]
     if axis.letter == "m":
         return _over_m(spec, data)
-    return " ".join(_over_others(axis, q, data.of(kind="bound", quantity=q)) for q in spec.quantities)
+    return " ".join(_over_others(axis, q, data) for q in spec.quantities)
 
 
 def _over_m(spec: Spec, data: FigureData) -> str:
@@ -179,7 +179,13 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _over_others(axis: Axis, quantity: str, predicted: list[Series]) -> str:
+def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
+    """How the bounds change along the axis; what was measured there."""
+    predicted = data.of(kind="bound", quantity=quantity)
+    seen = [y for s in data.of(kind="measured", quantity=quantity) for y in s.y if y is not None]
+    measured = f" The {quantity} measured is {min(seen):.2g} to {max(seen):.2g}." if seen else ""
+    if predicted and all(all(s.vacuous) for s in predicted):
+        return f"Every bound on the {quantity} is vacuous at this m.{measured}"
     parts: list[str] = []
     span = ""
     for one in predicted:
@@ -194,5 +200,4 @@ def _over_others(axis: Axis, quantity: str, predicted: list[Series]) -> str:
         vacuous = ", vacuous throughout" if all(one.vacuous) else ""
         parts.append(f"`{one.key}` {grows}{vacuous}")
         span = f"From {axis.letter} = {short(x0)} to {short(x1)}"
-    word = "gap" if quantity == "gap" else "risk"
-    return f"{span}, the bound on the {word} changes so (uncapped): " + "; ".join(parts) + "." if parts else ""
+    return f"{span}, bounds on the {quantity} (uncapped): " + "; ".join(parts) + "." + measured if parts else measured
