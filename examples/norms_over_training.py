@@ -77,7 +77,9 @@ def main(figure: Path | None) -> None:
         drawing = Figure(figsize=(6, 3.5), layout="constrained")
         axes = drawing.subplots()
         for kind in kinds:
-            axes.plot([EVERY * i for i in range(len(rows))], [f.measured[kind].op for _, f, _ in rows], label=kind)
+            axes.plot(
+                [EVERY * i for i in range(len(rows))], [f.measured[kind].op or 0.0 for _, f, _ in rows], label=kind
+            )
         axes.set(xlabel="step", ylabel="spectral norm (upper bound)")
         axes.legend()
         drawing.savefig(figure, dpi=150)
