@@ -5,8 +5,9 @@ unit sees is a known number, plus what each of the s bits adds, plus what the T 
 absolute values. Two ways to go through the s bits:
 
 - levels: the value matrix depends on the bits through one vector (a hint, checked here up to rounding), so units are
-  functions of one number U, and the sum over units is piecewise linear in U. It is bounded on the whole interval that U
-  can lie in when h literals are true: at its ends and wherever it may turn. s + 1 cases.
+  functions of one number U, and the sum N over units is piecewise linear in U. When h literals are true U lies in an
+  interval. Between points where N turns, N is affine and max(1, |y|) convex, so where N > 0 their ratio is quasi-concave:
+  it is least at an end of the interval or where N turns. s + 1 cases.
 - patterns: all 2^s patterns, each unit off by the worst the other bits can do to it.
 
 The projection before the ReLU only divides by max(1, |y|), the one after W_1 only by max(1, |.|).
@@ -40,6 +41,7 @@ class Case:
         low: the weighted sum of units before any projection is at least this, one number per column of W_1,
         high: and at most this.
         size: at least |y|.
+        least: after the first projection, the sum counted positive on the side of the value is at least this.
     """
 
     name: str
@@ -47,15 +49,11 @@ class Case:
     low: tuple[arb, ...]
     high: tuple[arb, ...]
     size: arb
+    least: tuple[arb, ...]
 
     def signed(self, column: int = 0) -> arb:
-        """At least the weighted sum, counted positive on the side of the value."""
+        """At least the weighted sum before projections, counted positive on the side of the value."""
         return self.low[column] if self.value else -self.high[column]
-
-    def margin(self, column: int = 0) -> arb:
-        """At least the signed sum after the first projection."""
-        signed = self.signed(column)
-        return signed / self.size.max(arb(1)) if bool(signed > 0) else signed
 
 
 @dataclass(frozen=True)
@@ -164,13 +162,8 @@ def _by_levels(
         points = ends + [
             turn for b, slope in zip(base, slopes, strict=True) if (turn := _turn(b, slope, ends)) is not None
         ]
-        totals = [
-            _totals([b + slope * point for b, slope in zip(base, slopes, strict=True)], outputs) for point in points
-        ]
-        size = max(
-            (upper_float(_norm([b + slope * end for b, slope in zip(base, slopes, strict=True)])) for end in ends),
-        )
-        yield _case(f"{h} of {s} literals true", value, totals, arb(size))
+        seen = [[b + slope * point for b, slope in zip(base, slopes, strict=True)] for point in points]
+        yield _case(f"{h} of {s} literals true", value, seen, outputs)
 
 
 def _turn(base: arb, slope: arb, ends: Sequence[arb]) -> arb | None:
@@ -222,15 +215,31 @@ def _by_patterns(
     seen = arb_mat(1 << s, k, [b + w for _ in range(1 << s) for b, w in zip(base, wobble, strict=True)])
     seen += arb_mat(1 << s, s, [int(v) for v in signs.ravel()]) * onto
     for row, values in enumerate(seen.tolist()):
-        size = arb(upper_float(_norm(values)))
-        yield _case(f"bits {row:0{s}b}", function.table[row], [_totals(values, outputs)], size)
+        yield _case(f"bits {row:0{s}b}", function.table[row], [values], outputs)
 
 
-def _case(name: str, value: int, totals: Sequence[Sequence[arb]], size: arb) -> Case:
-    columns = list(zip(*totals, strict=True))
-    low = tuple(min((total.lower() for total in column), key=float) for column in columns)
-    high = tuple(max((total.upper() for total in column), key=float) for column in columns)
-    return Case(name, value, low, high, size)
+def _case(name: str, value: int, seen: Sequence[Sequence[arb]], outputs: Sequence[Sequence[arb]]) -> Case:
+    """From what the units see at all points that matter (each an enclosure)."""
+    one = arb(1)
+    totals = [_totals(values, outputs) for values in seen]
+    sizes = [arb(upper_float(_norm(values))) for values in seen]
+    low = tuple(_extreme([total.lower() for total in column], -1) for column in zip(*totals, strict=True))
+    high = tuple(_extreme([total.upper() for total in column], 1) for column in zip(*totals, strict=True))
+    projected: list[list[arb]] = []
+    for total, size in zip(totals, sizes, strict=True):
+        signed = [(x if value else -x).lower() for x in total]
+        projected.append([(x / size.max(one)).lower() if bool(x > 0) else x for x in signed])
+    least = tuple(_extreme(column, -1) for column in zip(*projected, strict=True))
+    return Case(name, value, low, high, _extreme(sizes, 1), least)
+
+
+def _extreme(values: Sequence[arb], side: int) -> arb:
+    """The least (-1) or greatest (1) of exact numbers."""
+    found = values[0]
+    for value in values[1:]:
+        if bool(value > found) if side > 0 else bool(value < found):
+            found = value
+    return found
 
 
 def _totals(values: Sequence[arb], outputs: Sequence[Sequence[arb]]) -> list[arb]:
@@ -295,7 +304,7 @@ def settle(found: Sequence[Case], masses: Attended, readout: float, method: str,
     """The least margin over cases of one scalar output: readout * min(1, total / max(1, |y|))."""
     least, worst = float("inf"), ""
     for case in found:
-        low = lower_float(case.margin())
+        low = lower_float(case.least[0])
         margin = lower_float(arb(min(low, 1.0)) * readout)
         if margin < least:
             least, worst = margin, case.name

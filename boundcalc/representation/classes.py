@@ -9,26 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from boundcalc.errors import InvalidSetting
-from boundcalc.representation.construct import threshold_units
+from boundcalc.representation.construct import Construction, build, literal_signs, threshold_units, usable
+from boundcalc.representation.functions import SparseFunction
 from boundcalc.representation.network import block_layers, read_layers
-from boundcalc.representation.norms import ordered
+from boundcalc.representation.norms import budget, ordered
 from boundcalc.representation.positions import Positions
 from boundcalc.representation.represent import positions_for
-from boundcalc.representation.selection import AnySelection
+from boundcalc.representation.selection import AnySelection, Selected, Selection
 from boundcalc.representation.tune import Cases, Choice, Tuner, value_sizes
 from boundcalc.representation.units import MOST_CORNERS, Units, corner_units, corners, ramp_units
 from boundcalc.setting import Architecture, Norms, Sample, Setting
 from boundcalc.setting.validate import choice, size
 
-_GUARD = 1 + 1e-9
-"""Budgets are computed in floats from a few dozen operations; this is far more than their rounding."""
+_GUARD = 1 + 1e-6
+"""Readers and units are rounded to 26 bits and budgets computed in floats: this is more than both can matter."""
 MOST_SYMMETRIC = 512
 
 
@@ -64,7 +65,12 @@ CLASSES: dict[str, FunctionClass] = {
         "symmetric functions of s bits or negated bits", True, True, lambda s: 2.0 * s + 1, MOST_SYMMETRIC, _KNOTS
     ),
     "signed-threshold": FunctionClass(
-        "at least h of s bits or negated bits, or not", True, True, lambda s: s + 1 + math.log2(s), MOST_SYMMETRIC, _KNOTS
+        "at least h of s bits or negated bits, or not",
+        True,
+        True,
+        lambda s: s + 1 + math.log2(s),
+        MOST_SYMMETRIC,
+        _KNOTS,
     ),
 }
 
@@ -97,6 +103,10 @@ class ClassBudgets:
         architecture = Architecture(seq_len=self.positions.count + 1, layers=layers, input_radius=1.0, depth=1)
         return Setting(architecture, self.norms, Sample(margin=1.0, **sample))
 
+    def member(self, function: SparseFunction) -> Construction:
+        """A network within these budgets that represents a function of the class with margin at least 1."""
+        return _member(self, function)
+
 
 @lru_cache(maxsize=32)
 def class_budgets(
@@ -115,6 +125,7 @@ def class_budgets(
     view = AnySelection(s, T, where.coherence, shared=shared, by_mean=family.by_mean)
     tuner = Tuner(view, *_parts(name, s))
     found = tuner.best()
+    found = replace(found, gain=found.gain * _GUARD)
     place, bit, constant = found.place, found.bit, found.constant
     mass = view.gathered(found.beta)[0]
     reading, one = view.reading / (bit * mass), tuner.one(place, constant, found.beta)
@@ -130,9 +141,11 @@ def class_budgets(
     rank = 1 if "threshold" in name else len(units.alpha) + 1
     budgets = {
         "W_QK[0]": ordered(keys, keys, keys * flat * _GUARD, keys, keys * flat * _GUARD, 1),
-        "W_V[0]": ordered(min(op, fro), fro, two_one, math.sqrt(width) * fro * _GUARD, math.sqrt(width) * two_one, rank),
+        "W_V[0]": ordered(
+            min(op, fro), fro, two_one, math.sqrt(width) * fro * _GUARD, math.sqrt(width) * two_one, rank
+        ),
         "W_1[0]": ordered(w_1, w_1, w_1, w_1_flat, w_1_flat, 1),
-        "readout": ordered(1.0, 1.0, 1.0, 1.0, 1.0, 1),
+        "readout": budget(np.ones((1, 1))),
     }
     return ClassBudgets(name, s, where, found, Norms(budgets=budgets), width, units.count)
 
@@ -177,13 +190,65 @@ def any_corner_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[flo
     diagonal there, and fewer columns make it no larger.
     """
     s = len(units.alpha)
-    slope, offset, constant = abs(units.alpha[0, 0]), abs(units.theta[0]) if units.count > 1 else 0.0, units.theta[-1]
+    slope, offset, constant = abs(units.alpha[0, 0]), abs(units.theta[0]), float(units.theta[-1])
     longest = float(np.linalg.norm(reading, 2))
     all_corners = float(1 << s)
-    op = math.sqrt(
-        max(all_corners * (slope * longest) ** 2, (all_corners * offset**2 + constant**2) * one**2)
-    )
+    op = math.sqrt(max(all_corners * (slope * longest) ** 2, (all_corners * offset**2 + constant**2) * one**2))
     column = math.hypot(longest * slope * math.sqrt(s), offset * one)
     count = 1 << (s - 1)
     fro = math.sqrt(count * column**2 + (constant * one) ** 2)
     return min(op, fro), count * column + constant * one
+
+
+def _member(budgets: ClassBudgets, function: SparseFunction) -> Construction:
+    """The class's amplitudes and beta, and those of its units that the function needs."""
+    family, found = CLASSES[budgets.name], budgets.choice
+    smallest = usable(function, budgets.positions.count)
+    selection = Selection(budgets.positions, smallest.variables)
+    if smallest.arity != budgets.s:
+        raise InvalidSetting(f"the class is of functions of {budgets.s} bits, this one depends on {smallest.arity}")
+    if not family.by_mean:
+        plain = smallest.tabulated()
+        view = Selected(selection, shared=False, signs=None)
+        return build(plain, view, "corners", replace(found, units=_used_corners(found.units, plain.table)))
+    symmetric = smallest.symmetric
+    if symmetric is None or (any(symmetric.negated) and not family.signed):
+        raise InvalidSetting(f"{smallest.describe()} is not in the class {budgets.name!r}: {family.title}")
+    if "threshold" in budgets.name and symmetric.changes != 1:
+        raise InvalidSetting(f"{smallest.describe()} is not in the class {budgets.name!r}: {family.title}")
+    view = Selected(selection, shared=not family.signed, signs=literal_signs(smallest))
+    if "threshold" in budgets.name:
+        middle = next(h for h in range(budgets.s) if symmetric.profile[h] != symmetric.profile[h + 1])
+        line = (2 * middle + 1 - budgets.s) / budgets.s
+        sign = 1.0 if symmetric.profile[-1] else -1.0
+        slope = found.units.alpha[0]
+        units = Units(found.units.alpha, -line * slope, sign * np.abs(found.units.weight) * np.sign(slope))
+        return build(smallest, view, "threshold", replace(found, units=units))
+    kind = "signed mean" if family.signed else "mean"
+    return build(smallest, view, kind, replace(found, units=_used_ramps(found.units, symmetric.profile)))
+
+
+def _used_corners(template: Units, table: tuple[int, ...]) -> Units:
+    """The corners of the rarer value, at the template's scales; the constant last."""
+    s = len(template.alpha)
+    signs = 2.0 * np.asarray(table) - 1
+    rare = 1.0 if (signs > 0).sum() <= (signs < 0).sum() else -1.0
+    chosen = corners(s)[signs == rare]
+    scale, offset = abs(template.alpha[0, 0]), template.theta[0]
+    alpha = np.concatenate([chosen.T * scale, np.zeros((s, 1))], axis=1)
+    theta = np.concatenate([np.full(len(chosen), offset), template.theta[-1:]])
+    weight = np.concatenate([np.full(len(chosen), abs(template.weight[0])), [-abs(template.weight[-1])]])
+    return Units(alpha, theta, rare * weight)
+
+
+def _used_ramps(template: Units, profile: tuple[int, ...]) -> Units:
+    """The ramps where the profile changes, rising or falling as it does; the constant last."""
+    keep: list[int] = []
+    signs: list[float] = []
+    for h in range(len(profile) - 1):
+        if profile[h] != profile[h + 1]:
+            keep += [2 * h, 2 * h + 1]
+            signs += [1.0, -1.0] if profile[h + 1] else [-1.0, 1.0]
+    keep.append(template.count - 1)
+    signs.append(1.0 if profile[0] else -1.0)
+    return Units(template.alpha[:, keep], template.theta[keep], np.abs(template.weight[keep]) * np.array(signs))

@@ -55,7 +55,7 @@ class Construction:
         """The same with W_1 as small as a certified margin of 1 allows."""
         network, block = self.network, self.network.blocks[0]
         found, _ = cases(network.encoding, block, self.function, hint=self.hint)
-        margin = min(lower_float(case.margin()) for case in found)
+        margin = min(lower_float(case.least[0]) for case in found)
         if margin <= 0:
             return self
         scaled = replace(network, blocks=(replace(block, w_1=block.w_1 * ((1 + 2.0**-40) / margin)),))

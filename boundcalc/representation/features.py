@@ -97,7 +97,9 @@ def compose(outer: SparseFunction, functions: Sequence[SparseFunction], seq_len:
     outer = outer.tabulated()
     k = len(functions)
     if set(outer.variables) - set(range(k)):
-        raise InvalidSetting(f"the outer function reads x0 to x{k - 1}, one for each inner function; got {outer.describe()}")
+        raise InvalidSetting(
+            f"the outer function reads x0 to x{k - 1}, one for each inner function; got {outer.describe()}"
+        )
     if outer.arity > MOST_FITTED:
         raise InvalidSetting(f"the outer function may have {MOST_FITTED} inputs, got {outer.arity}")
     outer = usable(outer, k)
@@ -105,7 +107,7 @@ def compose(outer: SparseFunction, functions: Sequence[SparseFunction], seq_len:
     outer = replace(outer, variables=tuple(range(outer.arity)))
     built = _second_block(outer, inner)
     found, _ = _outer_cases(built)
-    reached = min(lower_float(case.margin()) for case in found)
+    reached = min(lower_float(case.least[0]) for case in found)
     if reached <= 0:
         raise NoSolution("the composition could not be certified: the inner functions leave too little room")
     first, second = built.network.blocks
@@ -318,12 +320,12 @@ def _outer_cases(built: Composition) -> tuple[list[Case], Attended]:
         ]
         total = sum((weight * y.max(zero) for weight, y in zip(weights, seen, strict=True)), start=zero)
         norm = sum((abs(y).upper() ** 2 for y in seen), start=zero).sqrt()
-        found.append(Case(f"features {row:0{k}b}", value, (total.lower(),), (total.upper(),), norm.upper()))
+        signed = (total if value else -total).lower()
+        least = (signed / norm.upper().max(arb(1))).lower() if bool(signed > 0) else signed
+        found.append(Case(f"features {row:0{k}b}", value, (total.lower(),), (total.upper(),), norm.upper(), (least,)))
     return found, Attended([], zero, leak)
 
 
 def _signed_range(low: float, high: float, bit: int) -> arb:
     found = arb(low).union(arb(high))
     return found if bit else -found
-
-

@@ -169,12 +169,12 @@ class Tuner:
             raise NoSolution("the units do not separate the values")
 
         def cost(x: np.ndarray) -> float:
-            return min(self._capacity(_amplitudes(x), strength(x), units, gain) for gain in gains)
+            return min(self._capacities(_amplitudes(x), strength(x), units, gains))
 
         found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "fatol": 1e-4}).x
         amplitudes, beta = _amplitudes(found), strength(found)
-        gain = min(gains, key=lambda g: self._capacity(amplitudes, beta, units, g))
-        return Choice(*amplitudes, beta, *gain, units, self._capacity(amplitudes, beta, units, gain))
+        reached, gain = min(zip(self._capacities(amplitudes, beta, units, gains), gains, strict=True))
+        return Choice(*amplitudes, beta, *gain, units, reached)
 
     def _sizes(self, place: float, bit: float, constant: float, beta: float) -> tuple[float, float]:
         """Norms of the vectors that read an input (at most) and the constant 1."""
@@ -186,23 +186,32 @@ class Tuner:
         _, along, rest = self.view.gathered(beta)
         return 1 / math.hypot(place * along, constant * rest)
 
-    def _capacity(
-        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gain: tuple[float, float]
-    ) -> float:
+    def _capacities(
+        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gains: Sequence[tuple[float, float]]
+    ) -> list[float]:
+        """The capacity at every (lam, G)."""
         place, bit, constant = amplitudes
-        lam, strength = gain
         reading = self.view.reading / (bit * self.view.gathered(beta)[0])
         op, two_one = self.sizes(reading, self.one(place, constant, beta), units)
-        w_1 = strength * float(np.linalg.norm(units.weight))
+        weight = float(np.linalg.norm(units.weight))
         keys = beta / place * self.view.total
-        return capacity(keys, lam * op, lam * two_one, w_1, self.view.seq_len, units.count)
+        return [
+            capacity(keys, lam * op, lam * two_one, strength * weight, self.view.seq_len, units.count)
+            for lam, strength in gains
+        ]
 
 
 def value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
     """|W_V|_op and |W_V|_21 of the value matrix that gives units their inputs."""
     columns = np.vstack([reading @ units.alpha, one * units.theta])
-    op = math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
+    op = float(np.linalg.norm(columns, 2)) if len(columns) > 2 else _op_of_two(columns)
     return op, float(np.sqrt((columns**2).sum(0)).sum())
+
+
+def _op_of_two(columns: np.ndarray) -> float:
+    """Spectral norm of a matrix of two rows, without LAPACK."""
+    a, b, c = (float(x @ y) for x, y in ((columns[0], columns[0]), (columns[0], columns[1]), (columns[1], columns[1])))
+    return math.sqrt((a + c + math.hypot(a - c, 2 * b)) / 2)
 
 
 def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:

@@ -1,0 +1,142 @@
+"""`boundcalc represent`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boundcalc.cli.setting import FILE
+from boundcalc.cli.values import WHOLE, short
+from boundcalc.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from boundcalc.representation.exhaust import Worst
+    from boundcalc.representation.represent import Representation
+
+CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
+
+
+@click.command(
+    name="represent",
+    short_help="A sparse Boolean function as explicit, certified weights.",
+    epilog="""\b
+Examples:
+  boundcalc represent "x3 & ~x7 | x11" --T 512
+  boundcalc represent "MAJ(1, 5, 9)" --T 4096 --compact --attack 1e5
+  boundcalc represent "PARITY(0..7)" --T 64 --out parity.safetensors
+  boundcalc represent --table 01101001 --bits 2,4,8 --T 16 --format json
+\b
+Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take
+bits by number, ranges a..b and formulas.""",
+)
+@click.argument("expression", required=False)
+@click.option("--T", "seq_len", type=WHOLE, required=True, help="Bits per sequence.")
+@click.option(
+    "--table", help="A truth table instead: 2^s digits, the all-zero row first, the first bit changing fastest."
+)
+@click.option("--bits", help="The bits a table reads, as 3,7,11 (default 0, 1, ...).")
+@click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
+@click.option("--construction", type=click.Choice(CONSTRUCTIONS), help="This one (default: the fewest samples).")
+@click.option("--attack", type=WHOLE, default=0, metavar="N", help="Also try N random and adversarial inputs.")
+@click.option("--out", type=FILE, help="Write the weights, *.safetensors or *.npz.")
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(
+    expression: str | None,
+    seq_len: int,
+    table: str | None,
+    bits: str | None,
+    compact: bool,
+    construction: str | None,
+    attack: int,
+    out: Path | None,
+    form: str,
+) -> None:
+    """Weights of one Transformer block that compute a sparse Boolean function on all 2^T inputs, with their norms.
+
+    The function is reduced to the bits it depends on. Of the constructions it allows, the one whose class of networks
+    needs the fewest samples is taken. The sign is certified in interval arithmetic.
+    """
+    from boundcalc.representation.exhaust import MOST_BITS, exhaust
+    from boundcalc.representation.exhaust import attack as attack_it
+    from boundcalc.representation.represent import represent
+
+    function = _function(expression, table, bits)
+    found = represent(function, seq_len, positions="compact" if compact else "orthonormal", kind=construction)
+    network, smallest = found.construction.network, found.construction.function
+    tried: list[tuple[str, Worst]] = []
+    if seq_len <= min(16, MOST_BITS):
+        tried.append(("all", exhaust(network, smallest)))
+    if attack:
+        if attack < 0:
+            raise InvalidSetting(f"--attack must be at least 0, got {attack}")
+        tried.append(("random and adversarial", attack_it(network, smallest, attack, seed=0)))
+    about = found.to_json() | {"tried": {name: {"inputs": w.tried, "least": w.score} for name, w in tried}}
+    if out is not None:
+        from boundcalc.representation.export import save
+
+        save(out, network, about)
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(about, indent=1))
+        return
+    _show(found, tried)
+    if out is not None:
+        click.echo(f"weights written to {out}")
+
+
+def _function(expression: str | None, table: str | None, bits: str | None) -> Any:
+    from boundcalc.representation.expressions import parse
+    from boundcalc.representation.functions import from_table
+
+    if (expression is None) == (table is None):
+        raise InvalidSetting('give an expression such as "x3 & ~x7 | x11", or --table with 2^s digits')
+    if expression is not None:
+        if bits is not None:
+            raise InvalidSetting("--bits belongs to --table: an expression names its bits itself")
+        return parse(expression)
+    assert table is not None  # noqa: S101 - one of the two is given
+    if bits is None:
+        return from_table(table)
+    names = [word.strip().lstrip("xX") for word in bits.split(",")]
+    if not all(name.isdigit() for name in names):
+        raise InvalidSetting(f"--bits is a list like 3,7,11, got {bits!r}")
+    return from_table(table, [int(name) for name in names])
+
+
+def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
+    from boundcalc.cli.text import Line, write_table
+
+    built, certified = found.construction, found.certified
+    network, encoding = built.network, built.network.encoding
+    positions = encoding.positions
+    where = "orthonormal" if positions.exact else f"compact, coherence {positions.coherence:g}"
+    click.echo(f"Function      {built.function.describe()}")
+    click.echo(f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}")
+    click.echo(
+        f"Construction  {built.kind}; positions {where}; bits {'in one coordinate' if encoding.shared else 'apart'}"
+    )
+    click.echo(
+        f"Sizes         d {encoding.width}, hidden units {network.blocks[0].w_1.shape[0]}, one head, one block; "
+        f"rows place {encoding.place:.4f}, bit {encoding.bit:.4f}, constant {encoding.constant:.4f}"
+    )
+    click.echo(f"Attention     beta {built.beta:.4f}; at most {certified.leak:.4g} of it elsewhere (eta)\n")
+    lines = [
+        Line((key, f"{b.op:.4g}", f"{b.fro:.4g}", f"{b.two_one:.4g}", f"{b.one_one:.4g}", str(b.rank)))
+        for key, b in network.norms.budgets.items()
+    ]
+    write_table(("matrix", "op", "F", "21", "11", "rank"), lines, right=frozenset(range(1, 6)))
+    click.echo(
+        f"\nCertified: sign(f) F >= {certified.margin:.9g} on all 2^{network.seq_len} inputs "
+        f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})"
+    )
+    for name, worst in tried:
+        click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {worst.score:.9g}")
+    click.echo(
+        f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
+        f"{short(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})"
+    )
+    for name, m in sorted(found.others.items(), key=lambda entry: entry[1]):
+        click.echo(f"  construction {name!r} would need {short(m)}")

@@ -1,0 +1,138 @@
+"""`boundcalc sparse`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from boundcalc.cli.eval import complete_bound
+from boundcalc.cli.values import NUMBER, WHOLE, short
+from boundcalc.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from boundcalc.representation.samples import SampleComplexity
+
+FAMILIES = ("any", "symmetric", "threshold", "signed-symmetric", "signed-threshold")
+
+
+@click.command(
+    name="sparse",
+    short_help="What learning an s-sparse Boolean function of T bits takes.",
+    epilog="""\b
+Examples:
+  boundcalc sparse --s 3 --T 512 --risk 0.05 --delta 0.01
+  boundcalc sparse --s 3 --T 4096 --compact
+  boundcalc sparse --s 10 --T 512 --class threshold --format json
+  boundcalc sparse --symbolic""",
+)
+@click.option("--s", "s", type=WHOLE, default=None, help="Bits that matter.")
+@click.option("--T", "seq_len", type=WHOLE, default=None, help="Bits per sequence.")
+@click.option("--risk", type=NUMBER, default=0.05, show_default=True, help="Error probability asked for.")
+@click.option("--delta", type=NUMBER, default=0.01, show_default=True, help="Failure probability.")
+@click.option("--class", "name", type=click.Choice(FAMILIES), default="any", show_default=True, help="Which functions.")
+@click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
+@click.option("--bound", "bounds", multiple=True, shell_complete=complete_bound, help="Only this bound (repeatable).")
+@click.option(
+    "--symbolic", is_flag=True, help="Formulas in s and T (class any, orthonormal positions, simple constants)."
+)
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+def command(
+    s: int | None,
+    seq_len: int | None,
+    risk: float,
+    delta: float,
+    name: str,
+    compact: bool,
+    bounds: tuple[str, ...],
+    symbolic: bool,
+    form: str,
+) -> None:
+    """Norms in which every function of the class has certified weights, and the samples each theorem then needs.
+
+    Every m is a theorem for the class of networks with these norms at margin 1 and training error 0, its risk bound
+    re-derived by the checker. Beside them stand the bound for a learner that knows the finite class, and the number of labels
+    below which no learner can tell which bits matter.
+    """
+    if symbolic:
+        _symbolic(s, seq_len, risk, delta, form)
+        return
+    if s is None or seq_len is None:
+        raise InvalidSetting("give --s and --T, for instance --s 3 --T 512 (or --symbolic)")
+    from boundcalc.representation.samples import sample_complexity
+
+    found = sample_complexity(
+        s,
+        seq_len,
+        risk,
+        delta,
+        name=name,
+        positions="compact" if compact else "orthonormal",
+        policies=bounds,
+    )
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(found.to_json(), indent=1))
+        return
+    _show(found)
+
+
+def _show(found: SampleComplexity) -> None:
+    from boundcalc.cli.text import Line, write_table
+    from boundcalc.representation.classes import CLASSES
+
+    budgets, sample = found.budgets, found.setting.sample
+    positions = budgets.positions
+    where = "orthonormal" if positions.exact else f"compact (coherence {positions.coherence:g})"
+    click.echo(
+        f"Class      {CLASSES[budgets.name].title}, s {budgets.s}, T {positions.count}\n"
+        f"Networks   one block, one head, {where} positions, d {budgets.width}, hidden units {budgets.units}, "
+        f"beta {budgets.choice.beta:.4f}, margin 1\n"
+        f"Asked      risk <= {found.risk:g} with probability {1 - sample.delta:g}, training error 0\n"
+    )
+    norms = [
+        Line((key, f"{b.op:.4g}", f"{b.fro:.4g}", f"{b.two_one:.4g}", str(b.rank)))
+        for key, b in budgets.norms.budgets.items()
+    ]
+    write_table(("norms needed", "op", "F", "21", "rank"), norms, right=frozenset(range(1, 5)))
+    click.echo()
+    lines: list[Line] = []
+    for row in found.rows:
+        if row.solution is None:
+            lines.append(Line((row.policy, "-", "-", row.reason), "dim"))
+            continue
+        bound = row.solution.bound
+        dominant = (bound.by_risk or bound.by_gap).dominant if bound.by_gap else None  # type: ignore[union-attr]
+        share = f"{dominant[0]} {100 * dominant[1]:.0f}%" if dominant else ""
+        lines.append(Line((row.policy, short(row.solution.value), bound.risk_strategy, share)))
+    write_table(("bound", "smallest m", "strategy", "dominated by"), lines, right=frozenset({1}))
+    click.echo(
+        f"\nFinite class: {found.finite_class} samples suffice for a learner that knows the class (upper bound, realizable)."
+        f"\nCounting floor: with fewer than {found.floor} labels no learner finds the bits that matter with probability 1/2."
+    )
+
+
+def _symbolic(s: int | None, seq_len: int | None, risk: float, delta: float, form: str) -> None:
+    from boundcalc.representation.symbolic import formulas, samples_needed
+
+    found = formulas()
+    numbers = None
+    if s is not None and seq_len is not None:
+        if not 1 <= 2 * s <= seq_len or s > 40:
+            raise InvalidSetting(f"the formulas are for 2s <= T and s <= 40, got s = {s}, T = {seq_len}")
+        numbers = samples_needed(s, seq_len, risk, delta)
+    if form == "json":
+        import json
+
+        lines = [{"name": f.name, "meaning": f.meaning, "text": f.text, "latex": f.latex} for f in found]
+        click.echo(json.dumps({"formulas": lines, "m": numbers}, indent=1))
+        return
+    click.echo("Any s-sparse function of T >= 2s bits; r is the risk asked for, logarithms are natural.\n")
+    for formula in found:
+        click.echo(f"{formula.name}  ({formula.meaning})\n    {formula.text}")
+    click.echo(
+        "\nRate: m = O(4^s s^3 log^2(T/s) log(mT) / r). The norms beside |W_QK| do not depend on T; |W_QK| grows like log T."
+    )
+    if numbers is not None:
+        click.echo(f"At s = {s}, T = {seq_len}, r = {risk:g}, delta = {delta:g}: m = {numbers}")
