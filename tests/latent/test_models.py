@@ -222,9 +222,9 @@ def test_the_attention_identity_holds_as_matrices() -> None:
     numbers = {"L": 6, "p": 3, "d_v": 2, "lambda": 0.7}
     found: list[Any] = []
     for side in (dual, primal):
-        names = {symbol.name: symbol for symbol in side.free_symbols}
+        names = {str(symbol): symbol for symbol in side.free_symbols}
         plain = side.subs({names[name]: x for name, x in numbers.items() if name in names})
-        matrices = {symbol.name: symbol for symbol in plain.atoms(sympy.MatrixSymbol)}
+        matrices = {str(symbol): symbol for symbol in plain.atoms(sympy.MatrixSymbol)}
         given = {"Phi": phi, "V": values, "phi_q": query}
         order = [matrices[name] for name in given]
         found.append(sympy.lambdify(order, plain, "numpy")(*given.values()))

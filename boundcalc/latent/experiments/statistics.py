@@ -25,9 +25,9 @@ class Interval:
     low: float
     high: float
 
-    def to_json(self) -> list[float]:
-        """[value, low, high]."""
-        return [self.value, self.low, self.high]
+    def to_json(self) -> list[float | None]:
+        """[value, low, high]; an infinite end is null."""
+        return [x if math.isfinite(x) else None for x in (self.value, self.low, self.high)]
 
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
