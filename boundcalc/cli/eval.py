@@ -15,9 +15,9 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 def complete_bound(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Names of bounds, for the shell."""
-    from boundcalc.theorems import POLICIES
+    from boundcalc.theorems.policies import BOUNDS
 
-    return [name for name in POLICIES if name.startswith(incomplete)]
+    return [name for name in BOUNDS if name.startswith(incomplete)]
 
 
 @click.command(

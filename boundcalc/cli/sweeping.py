@@ -20,7 +20,7 @@ from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.theorems import POLICIES
+from boundcalc.theorems.policies import BOUNDS
 
 MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""
@@ -33,7 +33,7 @@ Rows = Iterator[dict[str, Any]]
 def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form: str) -> bool:
     """Computes and writes the grid; whether any point has a bound."""
     axes = parse_axes(texts)
-    names = [choice("bound", name, POLICIES) for name in bounds] or ["best"]
+    names = [choice("bound", name, BOUNDS) for name in bounds] or ["best"]
     if form in ("markdown", "latex"):
         raise InvalidSetting(f"sweeps are written as table, csv or json, not {form}")
     if question.setting.architecture.layers is not None:

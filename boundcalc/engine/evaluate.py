@@ -15,7 +15,7 @@ from boundcalc.errors import CertificateError, InvalidSetting, Refusal, Unsuppor
 from boundcalc.numbers import FLOAT, log_add
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.theorems import POLICIES
+from boundcalc.theorems.policies import BOUNDS, POLICIES
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
@@ -200,7 +200,7 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk
 
     A desk made for the setting lets later questions about it (`solve`) reuse what is found here.
     """
-    names = list(POLICIES) if bounds is None else [choice("bound", name, POLICIES) for name in bounds]
+    names = list(POLICIES) if bounds is None else [choice("bound", name, BOUNDS) for name in bounds]
     desk = desk or Desk(setting)
     return [desk.value(name) for name in names]
 
@@ -222,7 +222,7 @@ class Desk:
         """The search of a policy."""
         if name not in self._searches:
             self._searches[name] = Search(
-                self.paid, POLICIES[name], log_union=self.log_union, measured=self.measured, shared=self._shared
+                self.paid, BOUNDS[name], log_union=self.log_union, measured=self.measured, shared=self._shared
             )
         return self._searches[name]
 

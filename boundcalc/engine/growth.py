@@ -15,7 +15,7 @@ from boundcalc.checker import check
 from boundcalc.engine.evaluate import Proved
 from boundcalc.engine.search import Search
 from boundcalc.errors import BoundcalcError
-from boundcalc.theorems import POLICIES
+from boundcalc.theorems.policies import POLICIES
 
 _STEP = 1.02
 """Far above the checker's rounding, small enough that the choices still fit."""

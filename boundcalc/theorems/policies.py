@@ -31,6 +31,8 @@ class Policy:
         return lemma.name in self.lemmas or lemma.name in _VECTORS
 
 
+_COUNTING = frozenset({"T1", "T2"})
+_T_FREE = frozenset({"T3", "T4", "T4r", "T4v", "T4f"})
 _UNIFORM = frozenset({"T3", "T4", "T4r", "T4v", "T4f", "T5", "T6"})
 
 POLICIES: dict[str, Policy] = {
@@ -40,15 +42,24 @@ POLICIES: dict[str, Policy] = {
         Policy(
             "closed",
             "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)",
-            frozenset({"T1", "T2"}),
+            _COUNTING,
             "closed",
         ),
-        Policy("edelman", "log T covers T1 and T2 alone, explicit constants", frozenset({"T1", "T2"})),
-        Policy(
-            "trauger", "covers independent of T: Maurey and volumetric", frozenset({"T3", "T4", "T4r", "T4v", "T4f"})
-        ),
+        Policy("edelman", "log T covers T1 and T2 alone, explicit constants", _COUNTING),
+        Policy("trauger", "covers independent of T: Maurey and volumetric", _T_FREE),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),
     )
 }
 """Every policy by name, in the order of the table."""
+
+_NAMED = (
+    Policy("edelman2022", "deep attention networks, log T: as closed", _COUNTING, "closed"),
+    Policy("trauger2024", "independent of T: as trauger", _T_FREE),
+    Policy("zhang2022", "learning error independent of the input size (X5)", frozenset({"T4", "T4r"})),
+    Policy("truong2024", "low-rank matrices, independent of T", frozenset({"T4", "T4r", "T5"})),
+    Policy("sakai2026", "spectrum-adaptive, independent of T", frozenset({"T4", "T4r", "T5", "T6"})),
+)
+BOUNDS: dict[str, Policy] = POLICIES | {policy.name: policy for policy in _NAMED}
+"""What `--bound` takes: the policies, and the published theorems that give a number for any setting, by the covers each
+paper uses with this library's constants."""
