@@ -14,7 +14,7 @@ from boundcalc.cli.eval import command
 from boundcalc.cli.setting import OPTIONS, defaults
 from boundcalc.cli.values import short, upper
 from boundcalc.setting import Architecture, Sample
-from boundcalc.theorems import POLICIES
+from boundcalc.theorems.policies import BOUNDS, POLICIES
 
 from .conftest import Run, one_line, written
 
@@ -99,7 +99,8 @@ def test_the_smallest_m_is_told_or_why_there_is_none(run: Run) -> None:
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> str:
     """A policy whose one lemma covers no matrix."""
-    monkeypatch.setitem(POLICIES, "parameters", replace(POLICIES["parameters"], lemmas=frozenset({"T1"})))
+    for registry in (POLICIES, BOUNDS):
+        monkeypatch.setitem(registry, "parameters", replace(POLICIES["parameters"], lemmas=frozenset({"T1"})))
     return "parameters"
 
 

@@ -18,7 +18,7 @@ def test_a_name_that_stands_for_a_policy_gives_its_value() -> None:
 
 
 @pytest.mark.parametrize("name", T_FREE)
-def test_theorems_without_T_are_constant_in_T(name: str) -> None:
+def test_uniform_theorems_are_constant_in_the_length(name: str) -> None:
     here, far = evaluate(SETTING, name), evaluate(SETTING.but(seq_len=10**6), name)
     assert (here.log10, here.log_risk) == (far.log10, far.log_risk)
 
