@@ -73,6 +73,15 @@ class Plan:
         """Kinds that the architecture has and the checkpoint has not (a read-out yet to be trained)."""
         self.tasks = tuple(self._of(architecture.stages))
 
+    def _expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
+        """Refuse a tensor whose shape (that of x -> x W) is none of these."""
+        tensor = self.model.place(role, block).tensor
+        found = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
+        if len(shapes[0]) == 1:
+            found = (tensor.size,)
+        if found not in shapes:
+            raise CheckpointError(f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}")
+
     def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
         place = self.model.place(role, block)
         self.read[role, block] = (place.tensor.size if entries is None else entries, why)
@@ -86,9 +95,9 @@ class Plan:
                 yield from self._linear(layer)
             elif isinstance(layer, LayerNorm):
                 if layer.gain:
-                    yield self._vector(f"{layer.kind}.gain", layer.block)
+                    yield self._vector(f"{layer.kind}.gain", layer.block, layer.d)
                 if layer.offset:
-                    yield self._vector(f"{layer.kind}.offset", layer.block)
+                    yield self._vector(f"{layer.kind}.offset", layer.block, layer.d)
             elif isinstance(layer, GatedFeedForward):
                 for kind, shape in (
                     ("W_1", (layer.d, layer.d_ff)),
@@ -118,7 +127,7 @@ class Plan:
         else:
             yield self._matrix(layer.kind, layer.block, (layer.d_in, layer.d_out))
         if layer.bias:
-            yield self._vector(layer.bias, layer.block)
+            yield self._vector(layer.bias, layer.block, layer.d_out)
 
     def _matrix(self, kind: str, block: int | None, shape: tuple[int, int], source: str | None = None) -> Task:
         role = source or kind
@@ -148,7 +157,8 @@ class Plan:
         found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
         return found.transpose if transposed else found
 
-    def _vector(self, kind: str, block: int | None) -> Task:
+    def _vector(self, kind: str, block: int | None, size: int) -> Task:
+        self._expect(kind, block, (size,))
         entries = self._use(kind, block)
 
         def run(_: np.random.Generator) -> Found:
@@ -164,21 +174,27 @@ class Plan:
 
     def _embedding(self, layer: Embedding) -> Iterator[Task]:
         if layer.vocabulary:
+            self._expect("embedding", None, (layer.vocabulary, layer.d))
             yield self._table(
                 "embedding", layer.vocabulary, self._use("embedding"), lambda model: model.matrix("embedding")[0]
             )
         if layer.positions == "learned":
-            tensor = self.model.place("positions").tensor
-            rows, seq_len = tensor.shape[-2], self.architecture.seq_len
+            (rows, width), seq_len = self.model.table_shape("positions"), self.architecture.seq_len
+            if width != layer.d or rows < seq_len:
+                raise CheckpointError(
+                    f"the table positions should be {(seq_len, layer.d)}, the file has {(rows, width)}"
+                )
             first = min(position_offset(self.model), rows - seq_len)
             why = "positions that no row of the input has" if rows > seq_len else ""
             self._use("positions", None, seq_len * layer.d, why)
             if self.model.has("class_token"):
+                self._expect("class_token", None, (layer.d,))
                 self.read["class_token", None] = (0, "folded into position 0 (families/vit.py)")
             yield self._table(
                 "positions", seq_len, seq_len * layer.d, lambda model: held(positions(model, first, seq_len))
             )
         if layer.segments:
+            self._expect("segments", None, (layer.segments, layer.d))
             yield self._table(
                 "segments", layer.segments, self._use("segments"), lambda model: model.matrix("segments")[0]
             )
@@ -200,11 +216,17 @@ class Plan:
     def _attention(self, layer: Attention) -> Iterator[Task]:
         b = layer.block
         if self.model.has("W_QK", b):
-            yield self._whole_scores(layer)
+            self._expect("W_QK", b, (layer.heads, layer.d + layer.qk_bias, layer.d))
+            self._expect("W_V", b, (layer.groups, layer.d, layer.out))
+            yield self._headed("W_QK", layer)
             yield self._headed("W_V", layer)
             if layer.v_bias:
+                self._expect("b_V", b, (layer.groups * layer.out,))
                 yield self._headed_vector("b_V", layer)
             return
+        if layer.d_head is None:
+            raise CheckpointError("scores of full rank need one tensor W_QK per block")
+        self._expect_heads(layer)
         fused = self.model.has("W_QKV", b)
         stacked = not fused and len(self.model.place("W_Q", b).tensor.shape) == 3
         entries = sum(self._use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
@@ -219,14 +241,27 @@ class Plan:
             size = self.model.place("b_QKV", b).tensor.size
             used = size if split or not conserved else size - size // 3
             self.read["b_QKV", b] = (used, "the key third: " + KEY_BIAS)
-        if layer.d_head is None:
-            raise CheckpointError("scores of full rank need one tensor W_QK per block")
         per_group = layer.heads // layer.groups
         step = max(1, HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
         for first in range(0, layer.groups, step):
             part = slice(first, min(first + step, layer.groups))
             share = entries * (part.stop - part.start) // layer.groups
             yield Task(f"heads[{b}]{first}", share, self._heads_task(layer, part, per_group, stacked))
+
+    def _expect_heads(self, layer: Attention) -> None:
+        """Refuse maps of heads, and their offsets, that are not of the size the architecture says."""
+        b, d, width = layer.block, layer.d, layer.d_head or 0
+        outputs = {"Q": (layer.heads, width), "K": (layer.groups, width), "V": (layer.groups, layer.out)}
+        together = sum(count * out for count, out in outputs.values())
+        if self.model.has("W_QKV", b):
+            self._expect("W_QKV", b, (d, together))
+        for kind, (count, out) in outputs.items():
+            if not self.model.has("W_QKV", b):
+                self._expect(f"W_{kind}", b, (d, count * out), (count, d, out))
+            if self.model.has(f"b_{kind}", b):
+                self._expect(f"b_{kind}", b, (count * out,))
+        if self.model.has("b_QKV", b):
+            self._expect("b_QKV", b, (together,))
 
     def _heads_task(
         self, layer: Attention, part: slice, per_group: int, stacked: bool
@@ -247,9 +282,6 @@ class Plan:
             return out
 
         return run
-
-    def _whole_scores(self, layer: Attention) -> Task:
-        return self._headed("W_QK", layer)
 
     def _headed(self, kind: str, layer: Attention) -> Task:
         b = layer.block

@@ -22,10 +22,10 @@ def _architecture(model: Model, offset: int = 0, pooler: str = "tanh") -> Archit
         d_head=model.head_width(model.shape("W_Q", 0)[1]),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("hidden_act", "activation")),
-        eps=float(model.setting("layer_norm_eps", default=1e-12)),
+        eps=model.number("layer_norm_eps", default=1e-12),
         causal=bool(model.setting("is_decoder", default=False)),
     )
-    front, seq_len = tables(model, d, int(model.setting("max_position_embeddings")), offset)
+    front, seq_len = tables(model, d, model.whole("max_position_embeddings"), offset)
     layers: list[Layer] = [front, normalisation(model, "norm_embedding", shape)]
     for index in range(model.depth):
         layers += block(model, shape, index)
@@ -40,7 +40,7 @@ def _roberta(model: Model) -> Architecture:
 
 def roberta_offset(model: Model) -> int:
     """Rows of RoBERTa's position table that no token reads."""
-    return int(model.setting("pad_token_id", default=1)) + 1
+    return model.whole("pad_token_id", default=1, least=0) + 1
 
 
 def _distilbert(model: Model) -> Architecture:

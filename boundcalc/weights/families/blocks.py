@@ -58,6 +58,10 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
     def bias(name: str) -> str | None:
         return name if model.has(name, index) else None
 
+    if shape.rope and model.has("b_Q", index) != model.has("b_K", index):
+        raise CheckpointError(
+            f"block {index} has an offset of queries or of keys alone, which is not supported with RoPE"
+        )
     queries = model.has("b_Q", index) or model.has("b_QKV", index)
     attention = Attention(
         d=shape.d,
@@ -109,7 +113,7 @@ def read_out(model: Model, d: int, pooler: str = "tanh", how: str = "cls") -> tu
         shape = model.shape("W_transform")
         layers.append(Linear("W_transform", *shape, bias=_bias(model, "b_transform")))
         layers.append(Activation(pooler_of(model)))
-        eps = float(model.setting("layer_norm_eps", default=1e-12))
+        eps = model.number("layer_norm_eps", default=1e-12)
         layers.append(LayerNorm("norm_transform", shape[1], eps, offset=model.has("norm_transform.offset")))
         d = shape[1]
     elif model.has("W_pool"):
@@ -141,8 +145,9 @@ def tied(model: Model) -> bool:
     """Whether the read-out is the embedding table: a language-model head that the checkpoint does not hold."""
     if model.has("readout") or not model.has("embedding"):
         return False
-    heads = model.setting("architectures", default=None) or [""]
-    language = model.has("W_transform") or str(heads[0]).endswith(("LMHeadModel", "ForCausalLM", "ForMaskedLM"))
+    heads = model.setting("architectures", default=None)
+    first = str(heads[0]) if isinstance(heads, list) and heads else ""
+    language = model.has("W_transform") or first.endswith(("LMHeadModel", "ForCausalLM", "ForMaskedLM"))
     return language and bool(model.setting("tie_word_embeddings", default=True))
 
 
@@ -150,7 +155,9 @@ def tables(model: Model, d: int, longest: int, offset: int = 0) -> tuple[Embeddi
     """Token, segment and position tables, and T."""
     learned = model.has("positions")
     if learned:
-        longest = model.place("positions").tensor.shape[-2] - offset
+        longest = model.table_shape("positions")[0] - offset
+    if longest < 1:
+        raise CheckpointError(f"{model.checkpoint.where} has no positions that a row of the input could have")
     seq_len = model.options.seq_len or longest
     if learned and seq_len > longest:
         raise CheckpointError(f"T = {seq_len} is more than the {longest} positions of {model.checkpoint.where}")

@@ -21,12 +21,12 @@ def _architecture(model: Model) -> Architecture:
         d_head=model.head_width(d),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("activation_function", default="gelu_new")),
-        eps=float(model.setting("layer_norm_epsilon", default=1e-5)),
+        eps=model.number("layer_norm_epsilon", default=1e-5),
         first=True,
         causal=True,
         scaled=bool(model.setting("scale_attn_weights", default=True)),
     )
-    front, seq_len = tables(model, d, int(model.setting("n_positions", default=1024)))
+    front, seq_len = tables(model, d, model.whole("n_positions", default=1024))
     layers: list[Layer] = [front]
     for index in range(model.depth):
         layers += block(model, shape, index)

@@ -16,15 +16,15 @@ def _architecture(model: Model) -> Architecture:
         d_head=model.head_width(model.shape("W_Q", 0)[1]),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("hidden_act", default="silu")),
-        eps=float(model.setting("rms_norm_eps", default=1e-6)),
+        eps=model.number("rms_norm_eps", default=1e-6),
         norm="rmsnorm",
         first=True,
-        kv_heads=int(model.setting("num_key_value_heads", default=heads)),
+        kv_heads=model.whole("num_key_value_heads", default=heads),
         gated=True,
         rope=True,
         causal=True,
     )
-    front, seq_len = tables(model, d, int(model.setting("max_position_embeddings", default=2048)))
+    front, seq_len = tables(model, d, model.whole("max_position_embeddings", default=2048))
     layers: list[Layer] = [front]
     for index in range(model.depth):
         layers += block(model, shape, index)

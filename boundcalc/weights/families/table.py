@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.setting import Architecture
+from boundcalc.setting.validate import positive, size
 from boundcalc.weights.decode import read
 from boundcalc.weights.errors import CheckpointError
 from boundcalc.weights.norms import Floats, Native, Stored, stored
@@ -155,8 +156,18 @@ class Model:
         """(d, k) of x -> x W."""
         place = self.place(role, block)
         shape = place.tensor.shape
+        if len(shape) < 2 or not all(shape):
+            raise CheckpointError(f"{place.tensor.name} should be a matrix, the file has shape {shape}")
         flat = (shape[0], math.prod(shape[1:])) if len(shape) > 2 else shape
         return flat[::-1] if place.transposed else flat
+
+    def table_shape(self, role: str) -> tuple[int, int]:
+        """(rows, d) of a table, which may have further dimensions of length 1 before."""
+        tensor = self.place(role).tensor
+        rows, d = tensor.shape[-2:] if len(tensor.shape) > 1 else (0, 0)
+        if not rows or rows * d != tensor.size:
+            raise CheckpointError(f"{tensor.name} should be a table, the file has shape {tensor.shape}")
+        return rows, d
 
     @cached_property
     def depth(self) -> int:
@@ -179,12 +190,21 @@ class Model:
             )
         return default
 
+    def whole(self, *names: str, default: Any = _ABSENT, least: int = 1) -> int:
+        """A setting that is a whole number."""
+        value = self.setting(*names, default=default)
+        return size(f"{self.checkpoint.where}: {names[0]}", value, least=least)
+
+    def number(self, *names: str, default: float) -> float:
+        """A setting that is a number above 0."""
+        return positive(f"{self.checkpoint.where}: {names[0]}", self.setting(*names, default=default))
+
     @property
     def heads(self) -> int:
         """Attention heads."""
         if self.options.heads is not None:
-            return self.options.heads
-        return int(self.setting("num_attention_heads", "n_head", "n_heads", "heads"))
+            return size("heads", self.options.heads)
+        return self.whole("num_attention_heads", "n_head", "n_heads", "heads")
 
     def head_width(self, outputs: int) -> int:
         """Width of a head, from how many outputs all queries have."""
@@ -261,6 +281,6 @@ ACTIVATIONS: Mapping[str, str] = {
 
 def activation(name: object) -> str:
     """Our name of an activation."""
-    if name not in ACTIVATIONS:
+    if not isinstance(name, str) or name not in ACTIVATIONS:
         raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[str(name)]

@@ -16,7 +16,7 @@ def _architecture(model: Model) -> Architecture:
         d_head=model.head_width(d),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("activation", default="relu")),
-        eps=float(model.setting("layer_norm_eps", default=1e-5)),
+        eps=model.number("layer_norm_eps", default=1e-5),
         first=bool(model.setting("norm_first", default=False)),
     )
     layers: list[Layer] = []

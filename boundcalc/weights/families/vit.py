@@ -22,7 +22,7 @@ def _architecture(model: Model) -> Architecture:
         d_head=model.head_width(model.shape("W_Q", 0)[1]),
         d_ff=model.shape("W_1", 0)[1],
         activation=activation(model.setting("hidden_act", default="gelu")),
-        eps=float(model.setting("layer_norm_eps", default=1e-12)),
+        eps=model.number("layer_norm_eps", default=1e-12),
         first=True,
     )
     front, seq_len = tables(model, d, 0)
