@@ -71,13 +71,13 @@ def test_tightening_one_head_never_hurts() -> None:
 
 
 def test_as_many_key_heads_as_heads_is_none() -> None:
-    for setting in settings(21, 15):
+    for setting in settings(21, 10):
         if setting.architecture.kv_heads is None:
             assert differ(setting, setting.but(kv_heads=setting.architecture.heads)) == []
 
 
 def test_layers_listed_one_by_one_are_the_preset() -> None:
-    for setting in settings(22, 15):
+    for setting in settings(22, 10):
         architecture = setting.architecture
         explicit = Architecture(
             seq_len=architecture.seq_len,
@@ -111,7 +111,7 @@ def certificates(value: BoundValue) -> list[Certificate]:
 
 
 def test_certificates_survive_json() -> None:
-    for setting in settings(25, 20):
+    for setting in settings(25, 12):
         for value in compare(setting):
             for certificate in certificates(value):
                 back = Certificate.from_json(json.loads(json.dumps(certificate.to_json())))

@@ -239,7 +239,7 @@ def attacks(subject: Subject, number: int) -> Iterator[Claim]:
 SUBJECTS = list(subjects())
 
 
-def reached(subject: Subject, number: int = 60) -> dict[str, float]:
+def reached(subject: Subject, number: int = 48) -> dict[str, float]:
     """The largest ratio per claim."""
     largest: dict[str, float] = {}
     for name, ratio in attacks(subject, number):

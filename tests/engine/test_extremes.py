@@ -1,0 +1,93 @@
+"""The ends of the range: finite logarithms in bounded time, confirmed by the checker."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from boundcalc.checker import check
+from boundcalc.engine.evaluate import compare
+from boundcalc.engine.search import Search
+from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.theorems import POLICIES
+
+EXTREMES: dict[str, dict[str, Any]] = {
+    "everything large": {"depth": 100, "C": 50.0, "d": 12288, "seq_len": 10**9, "n_train": 10**15},
+    "one of everything": {"depth": 1, "d": 1, "seq_len": 1, "n_train": 1},
+    "norms beyond floats squared": {"depth": 3, "C": 1e300},
+    "norms of nothing": {"depth": 3, "C": 1e-300},
+    "no margin": {"margin": 1e-300},
+    "all margin": {"margin": 1e300},
+    "sure": {"delta": 1e-300},
+    "unsure": {"delta": 1 - 1e-15},
+    "wide": {"d": 10**15, "n_train": 10**18},
+    "many heads": {"d": 10**5, "heads": 10**5},
+    "every error": {"train_error": 1.0},
+}
+LARGEST: dict[str, Any] = EXTREMES["everything large"] | {"depth": 1000}
+LARGEST_DIFFERENCE = 1e-6
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_every_policy_has_a_finite_checked_value(name: str) -> None:
+    setting = Setting.of(**EXTREMES[name])
+    for value in compare(setting):
+        assert value.refusal is None
+        assert math.isfinite(value.log10)
+        assert math.isfinite(value.log_risk)
+        assert 0 <= value.gap <= 1
+        assert 0 <= value.risk <= 1
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_the_search_knows_what_the_checker_finds(name: str) -> None:
+    """Relative to the logarithm where that is large: beyond 10^300 a log carries its own rounding."""
+    setting = Setting.of(**EXTREMES[name])
+    for policy in POLICIES.values():
+        search = Search(setting, policy)
+        for found in (*search.gaps(), *search.risks()):
+            if not math.isfinite(found.log_value):
+                continue  # a risk too large for floats is only known to be vacuous
+            checked = check(found.certificate).log_value
+            room = LARGEST_DIFFERENCE * max(1.0, abs(checked))
+            assert checked <= found.log_value + room
+            if found.certificate.strategy != "ghost-realizable":  # its ceiling may round up once more
+                assert checked >= found.log_value - room
+
+
+def test_a_thousand_blocks() -> None:
+    for value in compare(Setting.of(**LARGEST), ["closed", "parameters", "published"]):
+        assert math.isfinite(value.log10)
+        if value.name != "parameters":  # which may do without any cover, and stay at the radius of the loss
+            assert value.log10 > 1000
+
+
+def test_published_bounds_exist_for_small_weights() -> None:
+    """Every piece lies within eps at the first scale; the published form still needs a positive capacity."""
+    for knob in (0.3, 0.01, 1e-10):
+        for m in (100, 10**12):
+            value = compare(Setting.of(C=knob, n_train=m), ["published"])[0]
+            assert math.isfinite(value.log10)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(op=0.0),
+        Budget(op=1.0, rank=0),
+        Budget(op=1.0, schatten=(0.5, 0.0)),
+        Budget(op=1.0, distance=Budget(op=0.0)),
+        Budget(schatten=(1.0, 2.0)),
+        Budget(op=0.5, schatten=(0.1, 30.0)),
+    ],
+)
+def test_budgets_of_nothing_and_of_spectra(budget: Budget) -> None:
+    for kind in ("W_QK", "W_V", "W_1", "readout"):
+        plain = Setting.of(n_train=10**8, norms=Norms(C=1.0, budgets={kind: Budget(op=1.0)}))
+        found = compare(plain.but(norms=Norms(C=1.0, budgets={kind: budget})))
+        for value, other in zip(found, compare(plain), strict=True):
+            assert math.isfinite(value.log10)
+            if budget.schatten is None:
+                assert value.log10 <= other.log10 + 0.05
