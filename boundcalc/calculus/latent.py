@@ -58,10 +58,11 @@ def cme_summands(
 ) -> tuple[Number, Number]:
     """X3: (variance, radius) of the centred terms (v - f_reg(k)) phi(k).
 
-    |f_reg|_K is at most M/sqrt(reg), and at most |f*|_K <= kappa^(2r-1) |g|; the mean is reg f_reg.
+    |f_reg|_K is at most M/sqrt(reg), and at most |f*|_K <= kappa^(2r-1) |g|; the mean is reg f_reg, and its norm at most
+    the root of the variance.
     """
     largest = ns.minimum(most / ns.sqrt(reg), kappa ** (2 * smoothness - 1) * source)
-    return (kappa * most) ** 2, kappa * (most + kappa * largest) + reg * largest
+    return (kappa * most) ** 2, kappa * (most + kappa * largest) + ns.minimum(reg * largest, kappa * most)
 
 
 def cme_error(

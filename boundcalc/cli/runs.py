@@ -59,7 +59,7 @@ def list_runs(store_path: Path, limit: int, **filters: Any) -> None:
         click.echo("no trials")
         return
     columns = ("task", "T", "m", "depth", "seed", "status", "steps", "train_error", "test_error", "gap")
-    rows = [("hash", *columns)]
+    rows: list[tuple[str, ...]] = [("hash", *columns)]
     for record in records[:limit]:
         values = summary_columns(record.config, record.result)
         cells = [f"{values[c]:.4f}" if isinstance(values[c], float) else str(values[c]) for c in columns]

@@ -36,7 +36,9 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option("--seeds", type=click.IntRange(1), help="Seeds per point, instead of those of the sweep.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a field, such as train.lr=0.002.")
 @click.option("--keep-weights", is_flag=True, help="Keep the trained weights beside the store.")
-@click.option("--compile", "compiled", is_flag=True, help="Use torch.compile where inputs are not bits (slow to start).")
+@click.option(
+    "--compile", "compiled", is_flag=True, help="Use torch.compile where inputs are not bits (slow to start)."
+)
 @click.option("--list", "only_list", is_flag=True, help="Say what would be trained, and stop.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def command(
@@ -88,8 +90,8 @@ def command(
     if not quiet:
         diverged = f", {ran.diverged} of them diverged" if ran.diverged else ""
         click.echo(
-            f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} in {clock(ran.seconds)}; "
-            f"see `boundcalc runs list --store {store_path}`"
+            f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "
+            f"in {clock(ran.seconds)}; see `boundcalc runs list --store {store_path}`"
         )
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
@@ -128,4 +130,6 @@ def _change(data: dict[str, Any], name: str, value: Any) -> None:
     elif not field and name in ("m", "n_test", "seeds", "success", "name"):
         data[name] = value
     else:
-        raise InvalidSetting(f"--set takes task., model., init., train. or grid. and a field, or m, n_test; got {name!r}")
+        raise InvalidSetting(
+            f"--set takes task., model., init., train. or grid. and a field, or m, n_test; got {name!r}"
+        )

@@ -55,9 +55,7 @@ def command(
             f"trials of {len(kinds)} kinds are mixed ({'; '.join(kinds)[:200]}): choose with --task or --sweep"
         )
     found = analyse(cells(records, success), level=level, draws=bootstrap)
-    predictions = {
-        str(T): {fit.model: found.prediction(fit.model, T) for fit in found.fits} for T in predict
-    }
+    predictions = {str(T): {fit.model: found.prediction(fit.model, T) for fit in found.fits} for T in predict}
     if form == "json":
         click.echo(json.dumps({**found.to_json(), "predictions": predictions}, indent=1))
         return

@@ -12,6 +12,8 @@ import click
 from boundcalc.cli.learning import assignments, device_option
 
 _OPTIMISERS = ("adam", "adamw", "sgd")
+_PRECISIONS = ("float32", "float64", "bfloat16")
+_PRESETS = ("block", "post", "pre", "edelman2022")
 
 
 @click.command(
@@ -35,7 +37,9 @@ Examples:
 @click.option("--m", "m", type=int, default=64, show_default=True, help="Training examples (0: fresh at every step).")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--n-test", type=int, default=2048, show_default=True, help="Test examples.")
-@click.option("--preset", type=click.Choice(("block", "post", "pre", "edelman2022")), default="block", show_default=True)
+@click.option(
+    "--preset", type=click.Choice(("block", "post", "pre", "edelman2022")), default="block", show_default=True
+)
 @click.option("--depth", type=int, help="Blocks.")
 @click.option("--d", "d", type=int, help="Width.")
 @click.option("--heads", type=int, help="Heads.")
@@ -45,7 +49,9 @@ Examples:
 @click.option("--batch", type=int, default=16, show_default=True, help="Examples per step (0: all).")
 @click.option("--steps", type=int, default=3000, show_default=True, help="Most steps.")
 @click.option("--curve-every", type=int, default=0, help="Steps between points of the curves (0: geometric).")
-@click.option("--precision", type=click.Choice(("float32", "float64", "bfloat16")), default="float32", show_default=True)
+@click.option(
+    "--precision", type=click.Choice(("float32", "float64", "bfloat16")), default="float32", show_default=True
+)
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
 @click.option("--gamma", type=float, default=1.0, show_default=True, help="Margin of the bounds.")
@@ -200,7 +206,9 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
         f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {shown} = {length}, {size}, "
         f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
     )
-    click.echo(f"{result['reason']} after {result['steps']} steps ({result['cpu_seconds']:.2f} CPU-s, path {result['path']})")
+    click.echo(
+        f"{result['reason']} after {result['steps']} steps ({result['cpu_seconds']:.2f} CPU-s, path {result['path']})"
+    )
     for which in ("train", "test"):
         part = result[which]
         low, high = part["interval"]

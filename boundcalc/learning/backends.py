@@ -62,7 +62,9 @@ def train_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
     torch.set_num_threads(int(options.get("threads", 1)))
     try:
         trials = [Trial.from_json(config) for config in configs]
-        outcomes = train(trials, device=options.get("device"), path=options.get("path"), compiled=bool(options.get("compile")))
+        outcomes = train(
+            trials, device=options.get("device"), path=options.get("path"), compiled=bool(options.get("compile"))
+        )
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
     keep = bool(options.get("keep_weights"))
@@ -157,7 +159,9 @@ def _connect_dask(where: Where, cluster: ExitStack) -> dict[str, Any]:
         if where.address:
             client = Client(where.address, timeout="10s")
         else:
-            client = Client(n_workers=None if where.jobs < 0 else where.jobs, threads_per_worker=1, dashboard_address=None)
+            client = Client(
+                n_workers=None if where.jobs < 0 else where.jobs, threads_per_worker=1, dashboard_address=None
+            )
     except (OSError, ValueError, TimeoutError) as error:
         raise BackendError(f"cannot reach a Dask cluster at {where.address}: {_short(error)}") from None
     cluster.enter_context(client)
@@ -171,8 +175,7 @@ def _is_death(error: Exception) -> bool:
     """Whether an error says that a worker is gone, rather than that our code is wrong."""
     names = {cls.__name__ for cls in type(error).__mro__}
     return bool(
-        names
-        & {"TerminatedWorkerError", "BrokenProcessPool", "RayActorError", "ActorDiedError", "WorkerCrashedError"}
+        names & {"TerminatedWorkerError", "BrokenProcessPool", "RayActorError", "ActorDiedError", "WorkerCrashedError"}
         | (names & {"KilledWorker", "ActorUnavailableError", "NodeDiedError", "CommClosedError"})
     )
 

@@ -75,9 +75,7 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
         inside, after = stage.branch[:cut], stage.branch[cut + 1 :]
     else:
         inside, after = (), ()
-    additive = (
-        not front and not inside and embedding.positions != "none" and found[0].normaliser.name in _EXPONENTIAL
-    )
+    additive = not front and not inside and embedding.positions != "none" and found[0].normaliser.name in _EXPONENTIAL
     return BitPlan(embedding, front, inside, found[0], after, isinstance(stage, Residual), tail, additive)
 
 
@@ -190,9 +188,7 @@ def _additive(
     return (numerator + own.unsqueeze(-1) * own_value.unsqueeze(1)) / denominator.unsqueeze(-1), spread
 
 
-def _tabled(
-    layer: Attention, weights: Weights, query: Tensor, rows: Tensor, sides: Tensor
-) -> tuple[Tensor, Tensor]:
+def _tabled(layer: Attention, weights: Weights, query: Tensor, rows: Tensor, sides: Tensor) -> tuple[Tensor, Tensor]:
     """The same for any rows (trials, 2 T, d), zeros first."""
     trials, n, _, seq_len = sides.shape
     heads, width = layer.heads, layer.out

@@ -10,9 +10,7 @@ from boundcalc.learning.trial import Trial
 from boundcalc.setting import Norms, Sample, Setting
 
 
-def setting_of(
-    trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05
-) -> Setting:
+def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
     """What `boundcalc.compare` needs: norms as measured (so bounds pay P1), and a margin's training error.
 
     The training error of a margin is bounded from the recorded quantiles: the level of the least one above it.

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from boundcalc.learning.parameters import weight_name
 from boundcalc.setting import Activation, Attention, Ball, GatedFeedForward, Layer, LayerNorm, Linear, Residual
@@ -19,11 +19,11 @@ from boundcalc.setting import Activation, Attention, Ball, GatedFeedForward, Lay
 Weights = Mapping[str, Tensor]
 
 _ACTIVATIONS = {
-    "relu": F.relu,
-    "gelu": F.gelu,
-    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-    "silu": F.silu,
-    "mish": F.mish,
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+    "silu": functional.silu,
+    "mish": functional.mish,
     "tanh": torch.tanh,
     "identity": lambda x: x,
 }
@@ -48,7 +48,7 @@ def norm(layer: LayerNorm, weights: Weights, x: Tensor) -> Tensor:
     gain = weights.get(weight_name(f"{layer.kind}.gain", layer.block)) if layer.gain else None
     offset = weights.get(weight_name(f"{layer.kind}.offset", layer.block)) if layer.offset else None
     if layer.centred:
-        x = F.layer_norm(x, (layer.d,), eps=layer.eps)
+        x = functional.layer_norm(x, (layer.d,), eps=layer.eps)
     else:
         x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + layer.eps)
     if gain is not None:

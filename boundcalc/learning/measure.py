@@ -118,9 +118,7 @@ def attention_mass(
     return found
 
 
-def _head_sizes(
-    architecture: Architecture, weights: Weights, block: int | None, mix: Tensor, x: Tensor
-) -> Tensor:
+def _head_sizes(architecture: Architecture, weights: Weights, block: int | None, mix: Tensor, x: Tensor) -> Tensor:
     """Mean norm of what each head adds to the read row."""
     layer = next(layer for layer in attentions(architecture.stages) if layer.block == block)
     value = weights[weight_name("W_V", block)].repeat_interleave(layer.heads // layer.groups, 0)

@@ -20,7 +20,7 @@ CLS = 2
 class Transformer(nn.Module):
     """One model: reads tokens (n, T), or rows (n, T, d_in) where there is no vocabulary; returns (n, classes)."""
 
-    def __init__(self, architecture: Architecture, init: Init = Init(), generator: torch.Generator | None = None):
+    def __init__(self, architecture: Architecture, init: Init | None = None, generator: torch.Generator | None = None):
         super().__init__()
         self.architecture = architecture
         table = parameters(architecture, init)

@@ -64,11 +64,11 @@ def weight_name(kind: str, block: int | None) -> str:
     return kind if block is None else f"{kind}[{block}]"
 
 
-def parameters(architecture: Architecture, init: Init = Init()) -> dict[str, Parameter]:
+def parameters(architecture: Architecture, init: Init | None = None) -> dict[str, Parameter]:
     """Every tensor of a model, input to read-out."""
     trainable(architecture)
     found: dict[str, Parameter] = {}
-    for parameter in _of_layers(architecture.stages, architecture.seq_len, init):
+    for parameter in _of_layers(architecture.stages, architecture.seq_len, init or Init()):
         if parameter.name in found:
             raise InvalidSetting(f"two layers have weights called {parameter.name}: give them different blocks")
         found[parameter.name] = parameter
@@ -84,7 +84,9 @@ def trainable(architecture: Architecture) -> None:
             )
     if architecture.rope:
         raise Unsupported(
-            Refusal("training", "rotary positions", "positions added to the rows", "Use rope=False, positions='learned'.")
+            Refusal(
+                "training", "rotary positions", "positions added to the rows", "Use rope=False, positions='learned'."
+            )
         )
 
 

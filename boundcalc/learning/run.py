@@ -84,13 +84,14 @@ def run_sweep(
     sweep: Sweep,
     store: Store,
     *,
-    where: Where = Where(),
+    where: Where | None = None,
     stack: int = STACK,
     keep_weights: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Ran:
     """Train what the store does not have; every finished trial is stored at once."""
+    where = where or Where()
     shown = progress or Silent()
     started = time.monotonic()
     present = store.hashes()

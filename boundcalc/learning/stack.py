@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from boundcalc.errors import InvalidSetting
 from boundcalc.learning.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
@@ -28,7 +28,13 @@ class Stack:
     """Weights of several models, the models in front, and their common forward pass."""
 
     def __init__(
-        self, architecture: Architecture, shape: Shape, weights: Weights, *, path: str | None = None, compiled: bool = False
+        self,
+        architecture: Architecture,
+        shape: Shape,
+        weights: Weights,
+        *,
+        path: str | None = None,
+        compiled: bool = False,
     ) -> None:
         self.architecture = architecture
         self.shape = shape
@@ -39,6 +45,7 @@ class Stack:
             raise InvalidSetting("the path 'bits' needs bits, one attention layer and a [CLS] read-out")
         one: Callable[..., Tensor] = plain if self.path == "plain" else read_only
         each = torch.func.vmap(lambda weights, x: one(architecture, weights, x))
+        self._row = torch.func.vmap(lambda weights, x: read_only(architecture, weights, x))
         # The path "bits" stays as it is: its hand-written gradient works in place, which the compiler refuses.
         self._each: Callable[..., Tensor] = torch.compile(each) if compiled else each
         self.sharp = 0
@@ -103,9 +110,7 @@ class Stack:
                 if sharp:
                     tokens = mine[..., 1, :].long()
                     tokens = torch.cat([tokens.new_full((*tokens.shape[:-1], 1), CLS), tokens], -1)
-                    architecture = self.architecture
-                    row = torch.func.vmap(lambda weights, x: read_only(architecture, weights, x))
-                    parts.append(torch.cat([row(some, few) for few in tokens.split(_FEW, 1)], 1))
+                    parts.append(torch.cat([self._row(some, few) for few in tokens.split(_FEW, 1)], 1))
                 else:
                     parts.append(bit_forward(self.plan, some, mine)[0])
         return torch.cat(parts)[torch.cat(order).argsort()]
@@ -128,10 +133,10 @@ class Stack:
 def losses(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
     """The training loss of every example: logistic, cross-entropy or squared."""
     if shape.answer == "classes":
-        return F.cross_entropy(outputs.flatten(0, 1), y.flatten().long(), reduction="none").view(y.shape)
+        return functional.cross_entropy(outputs.flatten(0, 1), y.flatten().long(), reduction="none").view(y.shape)
     scores = outputs.squeeze(-1)
     if shape.answer == "binary":
-        return F.binary_cross_entropy_with_logits(scores, y.to(scores.dtype), reduction="none")
+        return functional.binary_cross_entropy_with_logits(scores, y.to(scores.dtype), reduction="none")
     return (scores - y.to(scores.dtype)).square()
 
 

@@ -29,7 +29,7 @@ def _columns_from_json(connection: sqlite3.Connection) -> None:
     for key, config, result in connection.execute("SELECT hash, config, result FROM trials").fetchall():
         values = summary_columns(json.loads(config), json.loads(result))
         names = ", ".join(f"{name} = ?" for name in values)
-        connection.execute(f"UPDATE trials SET {names} WHERE hash = ?", (*values.values(), key))  # noqa: S608
+        connection.execute(f"UPDATE trials SET {names} WHERE hash = ?", (*values.values(), key))
 
 
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -175,7 +175,9 @@ class Store:
             if "full" in text or ("disk I/O" in text and _free(self.path) < 2**20):
                 why = "the disk is full; what was finished is kept: make room and run the same command again"
             elif "locked" in text:
-                why = f"another process has kept it locked for {_WAIT:g} s: wait for it, then run the same command again"
+                why = (
+                    f"another process has kept it locked for {_WAIT:g} s: wait for it, then run the same command again"
+                )
             elif "not a database" in text or "malformed" in text:
                 why = "it is not a SQLite file, or it is damaged: choose another --store"
             else:
@@ -211,9 +213,7 @@ class Store:
                 name = self._write_weights(trial, weights)
         return self._insert(trial.hash, canonical(trial.to_json()), canonical(result), time.time(), name, sweep)
 
-    def _insert(
-        self, key: str, config: str, result: str, created: float, weights: str | None, sweep: str = ""
-    ) -> bool:
+    def _insert(self, key: str, config: str, result: str, created: float, weights: str | None, sweep: str = "") -> bool:
         columns = {
             "hash": key,
             "config": config,
@@ -226,7 +226,7 @@ class Store:
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
         with self._explained(), self._transaction():
             done = self.connection.execute(
-                f"INSERT OR IGNORE INTO trials ({names}) VALUES ({marks})",  # noqa: S608 - fixed names
+                f"INSERT OR IGNORE INTO trials ({names}) VALUES ({marks})",
                 tuple(columns.values()),
             )
             if sweep:
@@ -312,7 +312,7 @@ class Store:
     def records(self, where: str = "1", values: tuple[Any, ...] = ()) -> Iterator[Record]:
         """Stored trials, in a fixed order."""
         query = (
-            f"SELECT hash, config, result, digest, created, weights FROM trials WHERE {where} "  # noqa: S608
+            f"SELECT hash, config, result, digest, created, weights FROM trials WHERE {where} "
             "ORDER BY task, T, m, depth, seed, hash"
         )
         with self._explained():

@@ -66,7 +66,9 @@ def _yaml(path: Path, text: str) -> Any:
     try:
         import yaml
     except ImportError:
-        raise InvalidSetting(f"reading {path} needs PyYAML: pip install pyyaml, or write it as .json or .toml") from None
+        raise InvalidSetting(
+            f"reading {path} needs PyYAML: pip install pyyaml, or write it as .json or .toml"
+        ) from None
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -117,7 +119,7 @@ def _combinations(grid: object) -> Iterator[dict[str, Any]]:
         listed = values if isinstance(values, list) else [values]
         if not listed:
             raise InvalidSetting(f"the grid's {key!r} has no value")
-        axes.append([(_SHORT.get(key, key), value) for value in listed])
+        axes.append([(_SHORT.get(str(key), str(key)), value) for value in listed])
     names = [axis[0][0] for axis in axes]
     if len(set(names)) != len(names):
         raise InvalidSetting(f"the grid sets {next(n for n in names if names.count(n) > 1)!r} twice")

@@ -149,9 +149,7 @@ def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, see
         star = float(_m_star(m, n, k[None], level)[0])
         stars = _m_star(m, n, rng.binomial(n, k / n, size=(draws, len(n))), level)
         low, high = np.quantile(stars, [0.025, 0.975])
-        thresholds.append(
-            Threshold(T, star, float(low), float(high), int(n.sum()), bool(m.min() <= star <= m.max()))
-        )
+        thresholds.append(Threshold(T, star, float(low), float(high), int(n.sum()), bool(m.min() <= star <= m.max())))
         tables.append(stars)
     if len(thresholds) < 3:
         return Analysis(level, tuple(thresholds))
@@ -169,7 +167,7 @@ def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, see
 
 
 def _m_star(m: Array, n: Array, k: Array, level: float) -> Array:
-    """Where logistic curves in log m, fitted to rows of counts, reach the level: Newton's method on all rows at once."""
+    """Where logistic curves in log m, fitted to rows of counts, reach the level: Newton's method on all rows."""
     x = np.log(m)
     centre = x.mean()
     x = x - centre
@@ -186,7 +184,9 @@ def _m_star(m: Array, n: Array, k: Array, level: float) -> Array:
         a, b = a + damping * step_a, np.clip(b + damping * step_b, 0.05, _STEEPEST)
         if max(np.abs(step_a).max(), np.abs(step_b).max()) < 1e-9:
             break
-    stars = np.exp(np.clip((math.log(level / (1 - level)) - a) / b + centre, math.log(m.min() / 10), math.log(m.max() * 10)))
+    stars = np.exp(
+        np.clip((math.log(level / (1 - level)) - a) / b + centre, math.log(m.min() / 10), math.log(m.max() * 10))
+    )
     # a resample without any contrast: m* lies beyond the grid
     stars = np.where(k.sum(1) == 0, m.max() * 2, stars)
     return np.where(k.sum(1) == n.sum(), m.min() / 2, stars)
@@ -201,7 +201,7 @@ def _curve(model: str, a: Any, b: Any, T: Any) -> Array:
 
 
 def _fit(model: str, T: Array, log_m: Array) -> Array:
-    """Least squares of rows of log m*; (a, b) per row: closed for the power law, else Gauss-Newton with halved steps."""
+    """Least squares of rows of log m*; (a, b) per row: closed for the power law, else Gauss-Newton."""
     x = {"power": np.log(T), "log": np.log2(T), "linear": T}[model]
     unit = 1.0 if model == "power" else float(x.max())
     x = x / unit
@@ -242,9 +242,7 @@ def _words(found: Analysis) -> list[str]:
     lines: list[str] = []
     outside = [t.T for t in found.thresholds if not t.inside]
     if outside:
-        lines.append(
-            f"m* lies outside the m that were tried at T = {', '.join(map(str, outside))}: it is an extrapolation there."
-        )
+        lines.append(f"m* lies outside the m that were tried at T = {', '.join(map(str, outside))}: an extrapolation.")
     if len(found.fits) == 0:
         lines.append("Fewer than three lengths: no law is fitted.")
         return lines

@@ -321,7 +321,13 @@ class _Training:
         self._all = None
 
     def _result(
-        self, index: int, reason: str, step: int, weights: dict[str, Tensor], train: dict[str, Any], test: dict[str, Any]
+        self,
+        index: int,
+        reason: str,
+        step: int,
+        weights: dict[str, Tensor],
+        train: dict[str, Any],
+        test: dict[str, Any],
     ) -> dict[str, Any]:
         trial, examples = self.trials[index], self.examples[index]
         diverged = reason.startswith("diverged")

@@ -101,8 +101,8 @@ class Trial:
     m: int
     seed: int = 0
     n_test: int = 2048
-    init: Init = Init()
-    optimisation: Optimisation = Optimisation()
+    init: Init = field(default_factory=Init)
+    optimisation: Optimisation = field(default_factory=Optimisation)
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -113,7 +113,9 @@ class Trial:
         trainable(self.architecture)
         fits(self.task.shape, self.architecture)
         if self.m == 0 and (self.optimisation.batch == 0 or self.task.size is not None):
-            raise InvalidSetting("online training (m = 0) needs a batch size and a task without end: give m, or a batch")
+            raise InvalidSetting(
+                "online training (m = 0) needs a batch size and a task without end: give m, or a batch"
+            )
         if self.task.size is not None and self.m >= self.task.size:
             raise InvalidSetting(f"m = {self.m} leaves no test example among {self.task.size}: choose a smaller m")
         if self.device == "mps" and self.optimisation.precision == "float64":
@@ -251,6 +253,8 @@ def fits(shape: Shape, architecture: Architecture) -> None:
         if architecture.vocabulary or architecture.d_patch not in (0, shape.width):
             raise InvalidSetting(f"the task gives rows of width {shape.width}: set d_patch={shape.width}, vocabulary=0")
         if not architecture.d_patch and architecture.d != shape.width:
-            raise InvalidSetting(f"rows have width {shape.width}, the model {architecture.d}: set d_patch={shape.width}")
+            raise InvalidSetting(
+                f"rows have width {shape.width}, the model {architecture.d}: set d_patch={shape.width}"
+            )
     elif architecture.vocabulary < shape.vocabulary:
         raise InvalidSetting(f"the task has {shape.vocabulary} tokens: set vocabulary={shape.vocabulary}")

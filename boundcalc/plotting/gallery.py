@@ -10,6 +10,7 @@ from typing import Any
 
 from boundcalc.errors import BoundcalcError, InvalidSetting
 from boundcalc.plotting import render
+from boundcalc.plotting.data import FigureData
 from boundcalc.plotting.registry import FIGURES
 from boundcalc.plotting.spec import Spec
 from boundcalc.setting import validate
@@ -49,7 +50,18 @@ PLATES: Sequence[Plate] = (
     Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
     Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
     Plate("norms", "Norms of trained weights", {"figure": "norms"}, "conjunction"),
-    Plate("gap-vs-depth-measured", "Deeper models, trained", {"figure": "gap-vs-depth", "runs": {"m": 64}}, "depth"),
+    Plate(
+        "gap-vs-T-measured",
+        "Longer sequences, trained",
+        {"figure": "gap-vs-T", "runs": {"m": 48}, "norms": "runs", "values": [32, 64, 128, 256, 512, 1024]},
+        "conjunction",
+    ),
+    Plate(
+        "gap-vs-depth-measured",
+        "Deeper models, trained",
+        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 3, 4, 5, 6, 7, 8]},
+        "depth",
+    ),
     Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
     Plate("gap-vs-T", "The gap bound against T", {"figure": "gap-vs-T"}),
     Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth", "uncapped": True}),
@@ -67,6 +79,11 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "gap-vs-depth": (1, 2, 4),
     "gap-vs-C": (0.5, 1, 2),
     "breakdown": (1, 3),
+}
+
+_QUICK: Mapping[str, Mapping[str, Any]] = {
+    "gap-vs-T-measured": {"runs": {"sweep": "conjunction", "m": 32}, "values": [8, 16, 32]},
+    "gap-vs-depth-measured": {"values": [1, 2]},
 }
 
 
@@ -161,9 +178,28 @@ def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
         raw |= {"store": str(store), "runs": {"sweep": plate.sweep, **raw.get("runs", {})}}
     if quick and raw["figure"] in _QUICK_VALUES:
         raw["values"] = list(_QUICK_VALUES[raw["figure"]])
+    if quick and plate.name in _QUICK:
+        raw |= _QUICK[plate.name]
     if quick and raw["figure"] in ("attention", "sample-complexity"):
         raw["target"] = 0.1  # tiny models on few examples
     return Spec.from_json(raw)
+
+
+def make(name: str, folder: Path, *, quick: bool) -> FigureData:
+    """Train what one plate needs into a folder, draw it there, and give back its data."""
+    from boundcalc.plotting.provenance import read
+
+    (plate,) = chosen([name], predicted=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    store = folder / "runs.db"
+
+    def quiet(_: str) -> None:
+        """Examples print their own lines."""
+
+    if plate.sweep:
+        train([plate], store, quick=quick, jobs=1, say=quiet)
+    ((_, drawn),) = build(folder, store, [plate], quick=quick, command=f"examples: {name}", say=quiet)
+    return read(drawn.record)[1]
 
 
 def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], command: str) -> Path:

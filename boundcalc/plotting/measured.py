@@ -123,7 +123,10 @@ def _refuse_mixture(records: Sequence[Record], vary: set[str]) -> None:
         shown = ", ".join(str(v) for v in values[:4]) + (", ..." if len(values) > 4 else "")
         if name in _READ:
             raise InvalidSetting(f"the trials mix {name} = {shown}: choose one, such as --runs {name}={values[0]}")
-        raise InvalidSetting(f"the trials mix several kinds of {name}: choose a sweep, --runs sweep=NAME")
+        raise InvalidSetting(
+            f"the trials mix several kinds of {name} (the sweep was changed, or there are several): "
+            "choose one with --runs sweep=NAME, or put the others into another store"
+        )
 
 
 def described(records: Sequence[Record]) -> dict[str, Any]:

@@ -53,13 +53,16 @@ class Construction:
 
     def normalised(self) -> Construction:
         """The same with W_1 as small as a certified margin of 1 allows."""
-        network, block = self.network, self.network.blocks[0]
-        found, _ = cases(network.encoding, block, self.function, hint=self.hint)
-        margin = min(lower_float(case.least[0]) for case in found)
-        if margin <= 0:
-            return self
-        scaled = replace(network, blocks=(replace(block, w_1=block.w_1 * ((1 + 2.0**-40) / margin)),))
-        return replace(self, network=scaled)
+        built = self
+        for guard in (2.0**-40, 1e-9, 1e-7):  # radii of enclosures are rounded up, so a second look may be needed
+            block = built.network.blocks[0]
+            found, _ = cases(built.network.encoding, block, self.function, hint=self.hint)
+            margin = min(lower_float(case.least[0]) for case in found)
+            if margin <= 0 or (margin >= 1 and built is not self):
+                break
+            larger = replace(block, w_1=block.w_1 * ((1 + guard) / margin))
+            built = replace(built, network=replace(built.network, blocks=(larger,)))
+        return built
 
     def with_beta(self, factor: float) -> Construction:
         """The same weights but for the attention's strength: for trying what a certificate refuses."""

@@ -81,7 +81,7 @@ class Encoding:
 
     @property
     def width(self) -> int:
-        """d."""
+        """D."""
         return self.bit_block.stop + 2
 
     def rows(self, bits: np.ndarray) -> np.ndarray:

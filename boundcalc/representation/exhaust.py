@@ -12,6 +12,7 @@ from boundcalc.representation.network import Network
 
 MOST_BITS = 20
 _CHUNK = 1 << 16
+_RECHECKED = 200
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,10 @@ def exhaust(network: Network, function: SparseFunction) -> Worst:
 
 
 def attack(network: Network, function: SparseFunction, count: int, seed: int, chunk: int = 20_000) -> Worst:
-    """The least signed score over `count` inputs: random ones, and for each pattern of the bits that matter the other
-    bits set against the sign by steepest descent, from every start that a hidden unit suggests.
+    """The least signed score over `count` inputs.
+
+    Random ones, and for each pattern of the bits that matter the other bits set against the sign by steepest descent,
+    from every start that a hidden unit suggests.
     """
     rng = np.random.default_rng(seed)
     T = network.seq_len
@@ -97,7 +100,11 @@ def _descend(network: Network, function: SparseFunction, bits: np.ndarray) -> np
 
 
 def _least(network: Network, function: SparseFunction, bits: np.ndarray, worst: Worst) -> Worst:
+    """The worse of the worst so far and the worst of a batch; float32 batches only choose what float64 decides."""
     signed = network.scores(bits) * (2.0 * function.values(bits) - 1)
+    if bits.dtype == np.float32 and len(bits) > _RECHECKED:
+        bits = bits[np.argpartition(signed, _RECHECKED)[:_RECHECKED]].astype(np.float64)
+        signed = network.scores(bits) * (2.0 * function.values(bits) - 1)
     at = int(signed.argmin())
     if signed[at] < worst.score:
         return Worst(float(signed[at]), bits[at].astype(np.int8), worst.tried)

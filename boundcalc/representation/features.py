@@ -17,7 +17,7 @@ from flint import arb
 
 from boundcalc.errors import CertificateError, InvalidSetting, NoSolution
 from boundcalc.intervals import lower_float, upper_float
-from boundcalc.representation.certify import Attended, Case, Certified, Hint, attend, cases, settle
+from boundcalc.representation.certify import Attended, Case, Certified, Hint, cases, settle
 from boundcalc.representation.construct import make_tuner, usable
 from boundcalc.representation.encoding import Encoding
 from boundcalc.representation.functions import SparseFunction

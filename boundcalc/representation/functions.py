@@ -42,7 +42,7 @@ class SparseFunction:
 
     @property
     def arity(self) -> int:
-        """s."""
+        """S."""
         return len(self.variables)
 
     @property

@@ -155,7 +155,7 @@ class Network:
         return np.concatenate(parts)
 
     def hidden(self, bits: np.ndarray) -> np.ndarray:
-        """relu of the projected attention output of [CLS] in the first block, (n, k)."""
+        """Relu of the projected attention output of [CLS] in the first block, (n, k)."""
         base, change = self.linear
         values = bits @ (change.astype(np.float32) if bits.dtype == np.float32 else change) + base
         return np.maximum(_clip_rows(values), 0.0)

@@ -60,7 +60,7 @@ class Positions:
 
     @property
     def width(self) -> int:
-        """n."""
+        """N."""
         return self.count if self.signs is None else self.signs.shape[1]
 
     @cached_property

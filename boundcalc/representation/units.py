@@ -38,7 +38,7 @@ class Units:
 
     @property
     def count(self) -> int:
-        """k."""
+        """K."""
         return self.theta.size
 
     def balanced(self, sizes: np.ndarray) -> Units:

@@ -18,6 +18,7 @@ from boundcalc.symbolic.depth import PROBE, Progression, progression
 from boundcalc.symbolic.formula import Definition, Formula, ordered
 from boundcalc.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
 from boundcalc.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
+from boundcalc.symbolic.shorten import shortened
 from boundcalc.symbolic.system import SYMPY, Expr, Order, number
 
 TWO_THIRDS = 2 * THIRD
@@ -207,8 +208,8 @@ class ClosedForm:
     def _capacity(self, copies: int) -> list[Definition]:
         """C_F and its named parts, on `copies` times m samples."""
         if self.exact:
-            return _direct(self.pieces(copies))
-        return _geometric(self._pattern(copies), number(self.setting.architecture.depth))
+            return shortened(_direct(self.pieces(copies)))
+        return shortened(_geometric(self._pattern(copies), number(self.setting.architecture.depth)))
 
 
 def _chain(factor: Expr, m: Expr) -> tuple[Expr, Definition]:
@@ -300,7 +301,7 @@ def _weights(
         Definition(
             symbol,
             least,
-            f"the cheaper score cover of a block of which {names.note}",
+            f"the cheaper score cover: {names.note}",
             rf"\Lambda_{{s}}{names.latex}" + ("" if index == 0 else "'" * index),
         )
         for index, (least, symbol) in enumerate(minima.items())
@@ -361,7 +362,7 @@ def _definition(names: _Names, terms: Sequence[Expr], factor: Expr, note: str) -
 def _sum_definition(q: Expr, lower: int, upper: Expr) -> Definition:
     value = geometric_sum(q, upper, lower=lower)
     value = value.xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}) if q.has(R) else value
-    note = f"sum of r^(2i/3) over i = {lower}, ..., {upper}"
+    note = f"sum of r^(2i/3) over i = {lower}, ..., {str(upper).replace('depth', 'D')}"
     return Definition(SUM, value, note, "G", stable_geometric_sum(q, upper, lower=lower))
 
 
@@ -371,12 +372,12 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
     parts: list[Definition] = []
     totals: list[Expr] = []
     outside, more = _weights(
-        [piece for piece in pieces if piece.block is None], _Names("w", "_w", "outside the blocks")
+        [piece for piece in pieces if piece.block is None], _Names("w", "[w]", "the layers outside the blocks")
     )
     parts += more
     inside: list[tuple[_Names, list[Expr]]] = []
     for block in blocks:
-        names = _Names(f"b{block}", f"_{{{block}}}", f"block {block}")
+        names = _Names(f"b{block}", f"[{block}]", f"block {block}")
         terms, more = _weights([piece for piece in pieces if piece.block == block], names)
         parts += more
         inside.append((names, terms))

@@ -12,6 +12,7 @@ from sympy.printing.jscode import JavascriptCodePrinter
 from sympy.printing.mathematica import MCodePrinter
 from sympy.printing.pycode import PythonCodePrinter
 
+from boundcalc.intervals import IntervalSystem
 from boundcalc.setting.validate import choice
 from boundcalc.symbolic.functions import Lambda
 from boundcalc.symbolic.system import Expr
@@ -159,6 +160,37 @@ class _MpmathPrinter(_PythonPrinter):
         return self._call("loggamma", expr)
 
 
+class _IntervalPrinter(_MpmathPrinter):
+    _module = "iv"
+
+    def _print_Rational(self, expr: Any) -> str:
+        return f"(iv.number({int(expr.p)})/{int(expr.q)})"
+
+    def _print_Integer(self, expr: Any) -> str:
+        return f"iv.number({int(expr)})"
+
+    def _print_Max(self, expr: Any) -> str:
+        return "iv.maximum(" + ", ".join(self._print(arg) for arg in expr.args) + ")"
+
+    def _print_Min(self, expr: Any) -> str:
+        return "iv.minimum(" + ", ".join(self._print(arg) for arg in expr.args) + ")"
+
+    def _print_loggamma(self, expr: Any) -> str:
+        return self._call("lgamma", expr)
+
+
+class _Intervals(IntervalSystem):
+    """The number system of the checker with the two names it lacks."""
+
+    @property
+    def e(self) -> Any:
+        return self.exp(1)
+
+    @staticmethod
+    def cbrt(x: Any) -> Any:
+        return x.root(3)
+
+
 class _JavascriptPrinter(_Products, JavascriptCodePrinter):
     def _print_Cbrt(self, expr: Any) -> str:
         return f"Math.cbrt({self._print(expr.args[0])})"
@@ -275,6 +307,12 @@ def mpmath_function(formula: Formula) -> Callable[..., Any]:
     """A function of mpmath numbers, at whatever precision is set when it is called."""
     text = _define("formula", formula.inputs, _python_body(formula, _MpmathPrinter()))
     return _compiled(text, "formula", "mp", mpmath)
+
+
+def interval_function(formula: Formula) -> Callable[..., Any]:
+    """A function of enclosures (Arb balls) that encloses the formula's value."""
+    text = _define("formula", formula.inputs, _python_body(formula, _IntervalPrinter()))
+    return _compiled(text, "formula", "iv", _Intervals())
 
 
 def numpy_function(formula: Formula, inputs: Sequence[sympy.Symbol]) -> Callable[..., Any]:

@@ -100,7 +100,11 @@ def _costed(piece: Piece, samples: Expr, allowed: Allowed, order: Order) -> Cost
         total = total + member.multiplicity * _least(left)
     block = match["block"]
     return Costed(
-        piece, match["kind"] + (match["again"] or ""), None if block is None else int(block), total, tuple(options)
+        piece,
+        match["kind"] + (match["again"] or ""),
+        None if block is None else int(block),
+        sympy.factor_terms(total),
+        tuple(options),
     )
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 RELATIONS = {"le": (r"\le", "<="), "eq": ("=", "="), "ge": (r"\ge", ">=")}
 
 
+_ZEROS = 5
+"""Integers that end in more zeros are printed with a power of ten."""
+
+
 def decimal(x: Any) -> str | None:
     """A fraction as a decimal, where that ends and reads better."""
     p, q = int(x.p), int(x.q)
@@ -69,6 +73,14 @@ class _Latex(_Order, LatexPrinter):
     def _print_Rational(self, expr: Any) -> str:
         return decimal(expr) or super()._print_Rational(expr)
 
+    def _print_Integer(self, expr: Any) -> str:
+        digits = str(int(expr))
+        head = digits.rstrip("0")
+        if len(digits) - len(head) < _ZEROS:
+            return digits
+        power = f"10^{{{len(digits) - len(head)}}}"
+        return power if head == "1" else rf"{head} \cdot {power}"
+
     def _print_Mul(self, expr: Any) -> str:
         merged = merge_roots(expr)
         if merged is None:
@@ -84,6 +96,10 @@ class _Latex(_Order, LatexPrinter):
             if expr.base.is_Function:
                 return self._print(expr.base, exp=f"{power.p}/{power.q}")
             return f"{base}^{{{power.p}/{power.q}}}"
+        top, bottom = sympy.fraction(sympy.together(power))
+        if bottom.is_Integer and bottom > 1 and not power.is_Rational:
+            inner = f"({self._print(top)})" if top.is_Add else self._print(top)
+            return f"{self.parenthesize(expr.base, PRECEDENCE['Pow'])}^{{{inner}/{bottom}}}"
         return super()._print_Pow(expr)
 
     def _print_Exp1(self, expr: Any, exp: Any = None) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -251,7 +267,7 @@ def formula_text(formula: Formula, *, expand: bool = False) -> str:
     if expand:
         return f"{formula.name} {sign} {text(formula.expanded)}"
     lines = [f"{formula.name} {sign} {text(formula.expr)}"]
-    lines += [f"  {part.symbol} = {_case_text(part.expr)}" for part in formula.where]
+    lines += [f"  {part.symbol} = {case_text(part.expr)}" for part in formula.where]
     if formula.uses_lambda:
         constant, explicit = formula.lambda_definition()
         short = explicit.subs(2 * POINTS * COLUMNS + 1, sympy.Symbol("w"))
@@ -259,7 +275,8 @@ def formula_text(formula: Formula, *, expand: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _case_text(expr: Expr) -> str:
+def case_text(expr: Expr) -> str:
+    """An expression in plain text, its cases side by side."""
     if not isinstance(expr, sympy.Piecewise):
         return text(expr)
     cases: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -12,9 +13,15 @@ Expr = Any
 """A sympy expression; sympy annotates its own functions only in part, so they cannot be held to more."""
 
 
+_LARGEST_ROOT = 1e6
+
+
 def number(x: Any) -> Expr:
-    """A constant as a person would write it: 0.1 is one tenth, not the float nearest to it."""
+    """A constant as a person would write it: 0.1 is one tenth, and the square root of 2 is no fraction."""
     if isinstance(x, float):
+        square = round(x * x) if 0 < x < _LARGEST_ROOT else 0
+        if x != int(x) and square and math.sqrt(square) == x:
+            return sympy.sqrt(square)
         exact = Fraction(repr(x))
         return sympy.Rational(exact.numerator, exact.denominator)
     return sympy.sympify(x)

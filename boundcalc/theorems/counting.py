@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import HERE
 from boundcalc.theorems.theorem import Forms, Theorem
@@ -40,11 +40,15 @@ def _published() -> Formula:
     return Formula("gap", expr, (), r"\mathrm{gap}", "le", _SAMPLE, "proxy")
 
 
-def _forms() -> Forms:
+def _forms() -> tuple[Any, Forms]:
     from boundcalc.symbolic.uniform import UniformForm
 
     form = UniformForm(network())
-    return {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number, "excess": lambda: form.excess}
+    return form, {
+        "gap": lambda: form.gap,
+        "covering_number": lambda: form.covering_number,
+        "excess": lambda: form.excess,
+    }
 
 
 parameters = Theorem(

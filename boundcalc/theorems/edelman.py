@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import EDELMAN2022
 from boundcalc.theorems.theorem import Forms, Theorem
@@ -30,7 +30,7 @@ def _deep_published() -> Formula:
     return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
 
 
-def _deep() -> Forms:
+def _deep() -> tuple[Any, Forms]:
     from boundcalc import symbols as s
     from boundcalc.setting import Setting
     from boundcalc.symbolic.closed import closed_form
@@ -47,7 +47,7 @@ def _deep() -> Forms:
             margin=s.gamma,
         )
     )
-    return {
+    return form, {
         "gap": lambda: form.gap,
         "covering_number": lambda: form.covering_number,
         "rademacher": lambda: form.rademacher,
@@ -99,7 +99,7 @@ def _head_published(heads: bool) -> Formula:
     return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
 
 
-def _head_forms(heads: bool) -> Forms:
+def _head_forms(heads: bool) -> tuple[Any, Forms]:
     from boundcalc import symbols as s
     from boundcalc.setting import Architecture, Attention, Budget, Norms, Sample, Setting
     from boundcalc.symbolic.closed import closed_form
@@ -113,8 +113,9 @@ def _head_forms(heads: bool) -> Forms:
         Sample(n_train=s.m, lipschitz=s.L_s),
     )
 
+    form = closed_form(setting, exact=True, order=(s.C_V, s.K_V), plain=True)
+
     def covering() -> Formula:
-        form = closed_form(setting, exact=True, order=(s.C_V, s.K_V), plain=True)
         main = form.on_sample
         return Formula(
             "covering_number",
@@ -125,7 +126,7 @@ def _head_forms(heads: bool) -> Forms:
             form.conditions,
         )
 
-    return {"covering_number": covering}
+    return form, {"covering_number": covering}
 
 
 _ONE_LAYER = (
@@ -191,7 +192,7 @@ def _general_published() -> Formula:
     return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", (), "proxy")
 
 
-def _general_forms() -> Forms:
+def _general_forms() -> tuple[Any, Forms]:
     import sympy
 
     from boundcalc import symbols as s
@@ -205,7 +206,7 @@ def _general_forms() -> Forms:
         expr = (scores + features) ** 3 / s.eps**2
         return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", ())
 
-    return {"covering_number": covering}
+    return None, {"covering_number": covering}
 
 
 edelman2022_attention = Theorem(

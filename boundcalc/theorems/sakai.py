@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import SAKAI2026
 from boundcalc.theorems.counting import NETWORK, network
@@ -22,12 +22,12 @@ def _published() -> Formula:
     return Formula("gap", expr / s.m**power, (), r"\mathrm{gap}", "le", (), "proxy")
 
 
-def _forms() -> Forms:
+def _forms() -> tuple[Any, Forms]:
     from boundcalc import symbols as s
     from boundcalc.symbolic.uniform import SpectrumForm
 
     form = SpectrumForm(network(), s.p, s.S_p)
-    return {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number}
+    return form, {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number}
 
 
 sakai2026 = Theorem(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import EDELMAN2022
 from boundcalc.theorems.theorem import Forms, Theorem
@@ -23,7 +23,7 @@ def _published() -> Formula:
     return Formula("gap", expr, (), r"\mathrm{gap}", "le", _SAMPLE, "proxy")
 
 
-def _forms() -> Forms:
+def _forms() -> tuple[Any, Forms]:
     import sympy
 
     from boundcalc import symbols as s
@@ -48,7 +48,7 @@ def _forms() -> Forms:
         expr = (size + inverse) / (2 * s.target**2)
         return Formula("sample_complexity", expr, (part,), "m", "ge", _SAMPLE)
 
-    return {"gap": the_gap, "covering_number": covering, "sample_complexity": needed}
+    return None, {"gap": the_gap, "covering_number": covering, "sample_complexity": needed}
 
 
 sparse_boolean = Theorem(

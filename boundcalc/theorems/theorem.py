@@ -36,7 +36,7 @@ class Theorem:
         uses: statements of the calculus the explicit formula rests on.
         policy: the policy of `boundcalc eval` that goes with it, if any.
         published_form: builds the published shape.
-        forms: builds the explicit formulas, by name.
+        forms: builds what derives the explicit formulas (a form of `boundcalc.symbolic`, or None), and them by name.
         kind: "bound", or "proxy".
     """
 
@@ -51,7 +51,7 @@ class Theorem:
     also: tuple[str, ...]
     uses: tuple[str, ...]
     published_form: Callable[[], Formula] = field(repr=False)
-    forms: Callable[[], Forms] = field(repr=False)
+    forms: Callable[[], tuple[Any, Forms]] = field(repr=False)
     policy: str | None = None
     kind: str = "bound"
     _made: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
@@ -65,6 +65,15 @@ class Theorem:
 
     @property
     def _forms(self) -> Forms:
+        return self._built[1]
+
+    @property
+    def form(self) -> Any:
+        """What derives the formulas: a form of `boundcalc.symbolic`, or None where there is no network."""
+        return self._built[0]
+
+    @property
+    def _built(self) -> tuple[Any, Forms]:
         if "forms" not in self._made:
             self._made["forms"] = self.forms()
         return self._made["forms"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import TRAUGER2024
 from boundcalc.theorems.theorem import Forms, Theorem
@@ -23,7 +23,7 @@ def _published() -> Formula:
     return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
 
 
-def _forms() -> Forms:
+def _forms() -> tuple[Any, Forms]:
     from boundcalc import symbols as s
     from boundcalc.setting import Budget, Norms, Setting
     from boundcalc.symbolic.closed import closed_form
@@ -41,7 +41,7 @@ def _forms() -> Forms:
         margin=s.gamma,
     )
     form = closed_form(setting, lemmas=frozenset({"T3"}), order=(s.C, s.K))
-    return {
+    return form, {
         "gap": lambda: form.gap,
         "covering_number": lambda: form.covering_number,
         "rademacher": lambda: form.rademacher,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import TRUONG2024
 from boundcalc.theorems.counting import NETWORK, network
@@ -21,12 +21,16 @@ def _published() -> Formula:
     return Formula("gap", s.c * sympy.log(1 + s.rank) / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", (), "proxy")
 
 
-def _forms() -> Forms:
+def _forms() -> tuple[Any, Forms]:
     from boundcalc import symbols as s
     from boundcalc.symbolic.uniform import UniformForm
 
     form = UniformForm(network(), {"*": "T5", "readout": "T4"}, s.rank)
-    return {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number, "excess": lambda: form.excess}
+    return form, {
+        "gap": lambda: form.gap,
+        "covering_number": lambda: form.covering_number,
+        "excess": lambda: form.excess,
+    }
 
 
 truong2024 = Theorem(

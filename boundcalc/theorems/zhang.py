@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import ZHANG2022
 from boundcalc.theorems.counting import NETWORK, network
@@ -21,11 +21,15 @@ def _published() -> Formula:
     return Formula("gap", s.c * s.d / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", (), "proxy")
 
 
-def _forms() -> Forms:
+def _forms() -> tuple[Any, Forms]:
     from boundcalc.symbolic.uniform import UniformForm
 
     form = UniformForm(network())
-    return {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number, "excess": lambda: form.excess}
+    return form, {
+        "gap": lambda: form.gap,
+        "covering_number": lambda: form.covering_number,
+        "excess": lambda: form.excess,
+    }
 
 
 zhang2022 = Theorem(

@@ -39,7 +39,7 @@ def x3(rng: Rng) -> tuple[Value, Any]:
     n = whole(rng, 5, 4000)
     rho, k, m, g, ell, rr = (num(x) for x in (reg, kappa, most, source, log, r))
     f = min(m / MP.sqrt(rho), MP.power(k, 2 * rr - 1) * g)
-    b = k * m + k**2 * f + rho * f
+    b = k * m + k**2 * f + min(rho * f, k * m)
     mean = b * ell / (3 * n) + MP.sqrt((b * ell / (3 * n)) ** 2 + 2 * k**2 * m**2 * ell / n)
     a = rr - MP.mpf(1) / 2
     top = MP.mpf(1) if a == 1 else MP.power(a, a) * MP.power(1 - a, 1 - a)

@@ -48,10 +48,10 @@ def architecture(T: int, **fields: Any) -> Architecture:
     return Architecture(seq_len=T + 1, **(base | fields))
 
 
-def models(arch: Architecture, dtype: Any, scale: float, count: int, init: Init = Init(1.0, 0.3)) -> dict[str, Any]:
+def models(arch: Architecture, dtype: Any, scale: float, count: int, init: Init | None = None) -> dict[str, Any]:
     drawn: list[dict[str, Any]] = []
     for seed in range(count):
-        weights = Transformer(arch, init, torch.Generator().manual_seed(seed)).weights
+        weights = Transformer(arch, init or Init(1.0, 0.3), torch.Generator().manual_seed(seed)).weights
         drawn.append({k: v.detach() * (scale if k[:3] in ("W_Q", "W_K") else 1.0) for k, v in weights.items()})
     return {k: v.to(dtype) for k, v in stacked(drawn).items()}
 
@@ -152,7 +152,7 @@ def encoder_layer(arch: Architecture, weights: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("style", ["post", "pre"])
 def test_equals_torchs_encoder_layer(style: str, T: int, dtype: Any, scale: float) -> None:
     arch = architecture(T, **(BLOCK | {"normalisation": "layernorm", "style": style}))
-    # With larger positions, torch's float32 gradients are themselves 1.5e-5 from float64's (these are 2.5e-6 from them).
+    # With larger positions, torch's float32 gradients are themselves 1.5e-5 from float64's (ours 2.5e-6).
     weights, x = models(arch, dtype, scale, 1, Init()), bits(1, 6, T)
     layer = encoder_layer(arch, weights)
     last = torch.nn.LayerNorm(64, dtype=dtype) if style == "pre" else torch.nn.Identity()

@@ -20,10 +20,10 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("joblib")
 
-from boundcalc.learning.backends import Where  # noqa: E402
-from boundcalc.learning.run import run_sweep  # noqa: E402
-from boundcalc.learning.store import Store  # noqa: E402
-from boundcalc.learning.sweep import sweep_from_json  # noqa: E402
+from boundcalc.learning.backends import Where
+from boundcalc.learning.run import run_sweep
+from boundcalc.learning.store import Store
+from boundcalc.learning.sweep import sweep_from_json
 
 SPEC: dict[str, Any] = {
     "name": "survival",
@@ -135,7 +135,9 @@ def _children(pid: int) -> list[int]:
 
 def _workers(kind: str) -> list[int]:
     """Processes below this one that train: told by their command lines."""
-    marks = {"loky": ("loky",), "ray": ("ray::PoolActor", "ray::"), "dask": ("spawn_main", "from multiprocessing")}[kind]
+    marks = {"loky": ("loky",), "ray": ("ray::PoolActor", "ray::"), "dask": ("spawn_main", "from multiprocessing")}[
+        kind
+    ]
     found: list[int] = []
     for pid in _children(os.getpid()):
         try:

@@ -13,8 +13,15 @@ import pytest
 
 from boundcalc.errors import InvalidSetting
 from boundcalc.learning.source import NumpySource, TorchSource, substream
-from boundcalc.learning.tasks import ArraysTask, BooleanTask, GaussianLinearTask, MaskedTokenTask, MixtureTask
-from boundcalc.learning.tasks import task_from_json, task_names
+from boundcalc.learning.tasks import (
+    ArraysTask,
+    BooleanTask,
+    GaussianLinearTask,
+    MaskedTokenTask,
+    MixtureTask,
+    task_from_json,
+    task_names,
+)
 from boundcalc.learning.tasks.expressions import from_expression, from_table, named
 
 SOURCES = ["numpy", *(["torch"] if importlib.util.find_spec("torch") else [])]
@@ -32,7 +39,7 @@ def drawn(task: Any, kind: str, n: int = N, seed: int = 1) -> tuple[dict[str, An
 
 
 def truth(task: BooleanTask, world: dict[str, Any], x: Any) -> Any:
-    rows = sum(x[:, c].astype(int) << i for i, c in enumerate(world["coordinates"]))
+    rows = np.stack([x[:, c].astype(int) << i for i, c in enumerate(world["coordinates"])]).sum(axis=0)
     return np.array(task.table.table)[rows]
 
 
@@ -67,10 +74,8 @@ def test_boolean_laws(task: BooleanTask, kind: str) -> None:
 
 def test_the_check_of_laws_rejects_a_biased_law() -> None:
     """Negative control: a law that forgets to balance is seen."""
-    with pytest.raises(AssertionError):
-        broken = BooleanTask(T=9, s=3, law="natural")
-        _, _, y = drawn(broken, "numpy")
-        assert abs(y.mean() - 0.5) < 5 * 0.5 / math.sqrt(N)
+    _, _, y = drawn(BooleanTask(T=9, s=3, law="natural"), "numpy")
+    assert abs(y.mean() - 0.5) > 5 * 0.5 / math.sqrt(N)
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -141,8 +146,7 @@ def test_complexity_counts_the_hidden_functions() -> None:
         task = BooleanTask(T=T, s=s, function=function)
         inputs = np.array(list(itertools.product((0, 1), repeat=T)))
         seen = {
-            tuple(truth(task, {"coordinates": list(places)}, inputs))
-            for places in itertools.permutations(range(T), s)
+            tuple(truth(task, {"coordinates": list(places)}, inputs)) for places in itertools.permutations(range(T), s)
         }
         assert math.exp(task.complexity().log_hypotheses) == pytest.approx(len(seen))
     assert BooleanTask(T=6, function="0011").complexity().relevant == 1  # depends on one of its two variables
@@ -189,7 +193,7 @@ def test_malformed_expressions_are_refused(text: str) -> None:
     ],
 )
 def test_bad_tasks_are_refused_in_one_line(data: Any, says: str) -> None:
-    with pytest.raises(InvalidSetting, match=".") as error:
+    with pytest.raises(InvalidSetting) as error:
         task_from_json(data)
     assert says in str(error.value)
     assert "\n" not in str(error.value)

@@ -23,12 +23,21 @@ from boundcalc.learning.rerun import rerun_some  # noqa: E402
 from boundcalc.learning.run import run_sweep, stacks_of  # noqa: E402
 from boundcalc.learning.store import Store  # noqa: E402
 from boundcalc.learning.sweep import sweep_from_json  # noqa: E402
-from boundcalc.learning.tasks import ArraysTask, BooleanTask, GaussianLinearTask, MaskedTokenTask  # noqa: E402
-from boundcalc.learning.tasks import MixtureTask  # noqa: E402
+from boundcalc.learning.tasks import (  # noqa: E402
+    ArraysTask,
+    BooleanTask,
+    GaussianLinearTask,
+    MaskedTokenTask,
+    MixtureTask,
+)
 from boundcalc.learning.trainer import stack_of, train  # noqa: E402
 from boundcalc.learning.trial import Optimisation, Trial, model_for  # noqa: E402
 
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else []), *(["mps"] if torch.backends.mps.is_available() else [])]
+DEVICES = [
+    "cpu",
+    *(["cuda"] if torch.cuda.is_available() else []),
+    *(["mps"] if torch.backends.mps.is_available() else []),
+]
 SMALL: dict[str, Any] = {"d": 32, "heads": 8, "d_ff": 64}
 
 
@@ -102,7 +111,7 @@ def test_hyper_parameters_may_differ_within_a_stack(optimiser: str) -> None:
     from boundcalc.learning.model import Transformer, plain
 
     rates = ((1e-3, 0.0), (5e-3, 0.1), (1e-3, 0.0))
-    extra = {"momentum": 0.5} if optimiser == "sgd" else {}
+    extra: dict[str, Any] = {"momentum": 0.5} if optimiser == "sgd" else {}
     trials = [
         conjunction(
             seed, 12, batch=0, steps=6, lr=lr, weight_decay=decay, optimiser=optimiser, precision="float64", **extra

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +23,10 @@ def test_shown_output_is_what_the_command_prints(command: str) -> None:
     assert shown.strip() == output_of(command).strip()
 
 
-def test_python_snippet_runs() -> None:
+def test_python_snippet_runs(tmp_path: Path) -> None:
     found = re.search(r"<!-- python -->\n```python\n(.*?)```", README, re.DOTALL)
     assert found is not None
-    done = subprocess.run([sys.executable, "-c", found[1]], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", found[1]], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "bound" in done.stdout
 
@@ -42,4 +43,4 @@ def test_a_stale_output_would_be_noticed() -> None:
 
 
 def test_readme_is_short() -> None:
-    assert README.count("\n") <= 170
+    assert README.count("\n") <= 190

@@ -67,7 +67,8 @@ LATENT = (
         "X3",
         "CME attention against the conditional mean",
         r"\|\hat f-f^*\|_{\mathcal H}\le\frac1\rho\Big(\tfrac{b\ell}{3L}+\sqrt{\big(\tfrac{b\ell}{3L}\big)^2+\tfrac{2"
-        r"\kappa^2M^2\ell}L}\Big)+c_r\,\rho^{r-1/2}\|g\|,\quad b=\kappa(M+\kappa F)+\rho F,\ F=\min(M\rho^{-1/2},"
+        r"\kappa^2M^2\ell}L}\Big)+c_r\,\rho^{r-1/2}\|g\|,\quad b=\kappa(M+\kappa F)+\min(\rho F,\kappa M),\ "
+        r"F=\min(M\rho^{-1/2},"
         r"\kappa^{2r-1}\|g\|),\ c_r=a^a(1-a)^{1-a},\ a=r-\tfrac12",
         "(k_i, v_i) independent given z, |v| <= M, k(x, x) <= kappa^2, f*(k) = E[v|k, z] = L_K^r g with 1/2 < r <= "
         "3/2, lam = L rho; with probability at least 1 - delta over the pairs, l = log(2/delta). At a query q: "

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from boundcalc.errors import InvalidSetting
 from boundcalc.learning.source import Source
@@ -25,7 +25,7 @@ class Risk:
 
     @property
     def kind(self) -> str:
-        """"exact" or "estimate"."""
+        """Either "exact" or "estimate"."""
         return "estimate" if self.error else "exact"
 
 
@@ -110,7 +110,10 @@ TASKS: dict[str, type[Task]] = {}
 _SHORT: dict[str, Callable[..., Task]] = {}
 
 
-def register(cls: type[Task]) -> type[Task]:
+Kind = TypeVar("Kind", bound=Task)
+
+
+def register(cls: type[Kind]) -> type[Kind]:
     """Make a kind of task known to files and the command line."""
     TASKS[cls.kind] = cls
     return cls

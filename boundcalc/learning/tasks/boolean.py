@@ -45,7 +45,9 @@ class BooleanTask(Task):
         object.__setattr__(self, "T", validate.size("T", self.T))
         validate.choice("law", self.law, ("balanced", "natural"))
         if not isinstance(self.function, str):
-            raise InvalidSetting(f"function must be a name, a truth table or a formula in quotes, got {self.function!r}")
+            raise InvalidSetting(
+                f"function must be a name, a truth table or a formula in quotes, got {self.function!r}"
+            )
         if not 0 <= validate.fraction("noise", self.noise, ends=True) <= 0.5:
             raise InvalidSetting(f"label noise must lie in [0, 1/2], got {self.noise:g}")
         if self.s is not None:
@@ -58,7 +60,9 @@ class BooleanTask(Task):
         if self.s is None:
             object.__setattr__(self, "s", arity)
         elif self.s != arity:
-            raise InvalidSetting(f"the function has {arity} variables but s = {self.s}: leave s out, or make them agree")
+            raise InvalidSetting(
+                f"the function has {arity} variables but s = {self.s}: leave s out, or make them agree"
+            )
         if arity > self.T:
             raise InvalidSetting(f"s = {arity} coordinates cannot hide among T = {self.T}: choose s <= T")
         if self.law == "balanced" and not (self.table.ones and self.table.zeros):
@@ -134,7 +138,8 @@ def _below(u: Any, count: int) -> Any:
 
 def _alias(name: str) -> None:
     def build(**values: Any) -> Task:
-        return BooleanTask(**({"function": name} | values))
+        chosen: dict[str, Any] = {"function": name} | values
+        return BooleanTask(**chosen)
 
     alias(name, build)
 

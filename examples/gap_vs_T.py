@@ -1,0 +1,33 @@
+"""The gap of trained Transformers against the length of sequences, below what is proved for their norms.
+
+Run it with `python examples/gap_vs_T.py` (or with the word `tiny` behind it, for a minute's version).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from boundcalc.plotting.gallery import make
+
+Values = dict[float, float]
+PROMISES = "above"
+"""What `main` returns first must lie above, or below, what it returns second."""
+
+
+def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+    """Bounds at the trained norms (P1 paid), and lower ends of the measured gaps, by T."""
+    data = make("gap-vs-T-measured", folder, quick=scale == "tiny")
+    (paid,) = data.of(kind="a_posteriori", quantity="gap")
+    (seen,) = data.of(kind="measured", quantity="gap")
+    return _known(paid.x, paid.y), _known(seen.x, seen.low)
+
+
+def _known(x: tuple[float, ...], y: tuple[float | None, ...]) -> Values:
+    return {at: value for at, value in zip(x, y, strict=True) if value is not None}
+
+
+if __name__ == "__main__":
+    predicted, measured = main(sys.argv[1] if len(sys.argv) > 1 else "full")
+    for place, value in predicted.items():
+        print(f"T = {place:g}: gap at most {value:.4g} at the trained norms, at least {measured[place]:.4g} measured")

@@ -1,0 +1,179 @@
+"""Certified norms, class budgets that hold for every member, and how norms grow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from boundcalc.errors import CertificateError, InvalidSetting
+from boundcalc.representation.classes import CLASSES, class_budgets
+from boundcalc.representation.construct import construct, possible_kinds
+from boundcalc.representation.functions import SparseFunction
+from boundcalc.representation.norms import budget, upper_op, upper_rank
+from boundcalc.representation.positions import orthonormal
+from tests.representation.conftest import random_table
+
+
+def test_upper_norms_are_upper_and_close() -> None:
+    rng = np.random.default_rng(0)
+    for shape in ((3, 3), (40, 5), (5, 40), (200, 30), (1, 7), (6, 1)):
+        matrix = rng.normal(size=shape) * 10.0 ** rng.integers(-5, 5)
+        matrix[rng.random(shape) < 0.3] = 0
+        singular = np.linalg.svd(matrix, compute_uv=False)
+        found = budget(matrix)
+        exact = {
+            "op": singular[0],
+            "fro": math.sqrt(math.fsum((matrix**2).ravel())),
+            "two_one": math.fsum(np.linalg.norm(matrix, axis=0)),
+            "two_one_t": math.fsum(np.linalg.norm(matrix, axis=1)),
+            "one_one": math.fsum(np.abs(matrix).ravel()),
+        }
+        for name, value in exact.items():
+            assert value * (1 - 1e-14) <= getattr(found, name) <= value * (1 + 1e-9), (shape, name)
+        assert found.rank >= np.linalg.matrix_rank(matrix)
+
+
+def test_the_spectral_norm_is_not_below_a_known_one() -> None:
+    """Orthogonal columns of equal length: every direction attains the norm, where a power iteration sees nothing."""
+    for k in (2, 5, 16):
+        signs = np.array([[(-1.0) ** (i & j).bit_count() for j in range(16)] for i in range(16)])[:, :k]
+        assert 4 * (1 - 1e-15) <= upper_op(signs) <= 4 * (1 + 1e-12)
+
+
+def test_rank_counts_rows_and_columns_up_to_sign() -> None:
+    row = np.array([1.0, -2.0, 0.5])
+    assert upper_rank(np.stack([row, -row, row, np.zeros(3)])) == 1
+    assert upper_rank(np.outer([1.0, 2.0], row)) == 2  # proportional rows are not recognised: an upper value only
+    assert upper_rank(np.zeros((3, 4))) == 0
+
+
+def test_declared_rank_is_true(built) -> None:
+    """The value matrix is an exact product, so its numerical rank is no accident."""
+    for made in built.values():
+        found = made.network.norms.budgets["W_V[0]"]
+        w_v = made.network.blocks[0].w_v[0]
+        singular = np.linalg.svd(w_v, compute_uv=False)
+        assert (singular > 1e-12 * singular[0]).sum() <= found.rank
+
+
+def test_weights_are_within_the_budgets_of_the_setting(built) -> None:
+    for made in built.values():
+        weights = made.network.weights(joint=True)
+        budgets = made.network.norms.budgets
+        for name, array in weights.items():
+            matrix = array[0] if array.ndim == 3 else array
+            assert np.linalg.norm(matrix) <= budgets[name].fro
+            assert np.linalg.norm(matrix, 2) <= budgets[name].op * (1 + 1e-12)
+
+
+NAMES = ("op", "fro", "two_one", "two_one_t", "one_one", "rank")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize(("T", "where"), [(16, "orthonormal"), (300, "orthonormal"), (1024, "compact")])
+def test_every_member_keeps_within_the_class(name: str, T: int, where) -> None:
+    """Random members at random places: certified margin 1, and no norm above the class's."""
+    rng = np.random.default_rng(T)
+    for s in (1, 2, 3, 4):
+        budgets = class_budgets(name, s, T, where)
+        tried = 0
+        while tried < 6:
+            function = _member_of(name, s, T, rng)
+            if function.minimised().arity < s:
+                continue
+            tried += 1
+            made = budgets.member(function)
+            made.certify(1.0)
+            for key, has in made.network.norms.budgets.items():
+                may = budgets.norms.budgets[key]
+                for norm in NAMES:
+                    if norm == "rank" and where == "compact":
+                        continue  # true in real numbers; sums of rounded products hide it from a certain count
+                    assert getattr(has, norm) <= getattr(may, norm), (s, key, norm)
+
+
+def _member_of(name: str, s: int, T: int, rng: np.random.Generator) -> SparseFunction:
+    places = tuple(int(v) for v in np.sort(rng.choice(T, s, replace=False)))
+    if name == "any":
+        return SparseFunction(places, tuple(int(v) for v in rng.integers(0, 2, 1 << s)))
+    level, flip = int(rng.integers(1, s + 1)), int(rng.integers(0, 2))
+    profile = rng.integers(0, 2, s + 1) if "symmetric" in name else (np.arange(s + 1) >= level) ^ flip
+    negated = tuple(bool(b) for b in rng.integers(0, 2, s)) if name.startswith("signed") else (False,) * s
+    return SparseFunction(places, (), tuple(int(v) for v in profile), negated)
+
+
+def test_budgets_with_a_tenth_less_are_left() -> None:
+    """The control: budgets are not so loose that any number would pass."""
+    budgets = class_budgets("any", 3, 300)
+    made = budgets.member(SparseFunction((3, 50, 200), (0, 1, 1, 0, 1, 0, 0, 1)))
+    for key in ("W_QK[0]", "W_V[0]", "W_1[0]"):
+        assert made.network.norms.budgets[key].fro > 0.9 * budgets.norms.budgets[key].fro
+    with pytest.raises(CertificateError):
+        made.with_beta(0.8).certify(1.0)
+
+
+def test_members_of_other_classes_are_refused() -> None:
+    with pytest.raises(InvalidSetting, match="depends on 2"):
+        class_budgets("any", 3, 16).member(SparseFunction((0, 1, 2), (0, 1, 1, 0, 0, 1, 1, 0)))
+    with pytest.raises(InvalidSetting, match="not in the class"):
+        class_budgets("threshold", 2, 16).member(SparseFunction((0, 1), (0, 1, 1, 0)))
+    with pytest.raises(InvalidSetting, match="not in the class"):
+        class_budgets("symmetric", 2, 16).member(SparseFunction((0, 1), (0, 1, 0, 0)))
+
+
+def product(name: str, s: int, T: int) -> float:
+    """What multiplies errors of attention scores: |W_QK|_F |W_V|_op |W_1|_op at margin 1."""
+    found = class_budgets(name, s, T).norms.budgets
+    return float(found["W_QK[0]"].fro * found["W_V[0]"].op * found["W_1[0]"].op)  # type: ignore[operator]
+
+
+def slope(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def test_norms_of_general_functions_grow_exponentially() -> None:
+    s = np.arange(1, 9)
+    logs = np.log([product("any", int(v), 512) for v in s])
+    base = math.exp(slope(s[2:], logs[2:]))
+    assert 2.0 < base < 3.0
+    freed = math.exp(slope(s, logs - 1.5 * np.log(s)))
+    assert 1.7 < freed < 2.1  # 2^s s^1.5, as in the formula
+
+
+def test_norms_of_symmetric_functions_grow_polynomially() -> None:
+    s = np.array([3, 4, 6, 8, 10, 14, 20, 28, 40])
+    for name, low, high in (("symmetric", 2.2, 3.0), ("threshold", 1.3, 2.0)):
+        logs = np.log([product(name, int(v), 512) for v in s])
+        assert low < slope(np.log(s), logs) < high
+        local = np.diff(logs) / np.diff(np.log(s))
+        assert local.max() < 3.2  # no local degree drifts upward as it would for an exponential
+    assert product("symmetric", 40, 512) < product("any", 10, 512)
+
+
+def test_norms_grow_like_log_t() -> None:
+    T = 2 ** np.arange(6, 18)
+    keys = np.array([class_budgets("any", 3, int(t)).norms.budgets["W_QK[0]"].fro for t in T], dtype=float)
+    rest = np.array([product("any", 3, int(t)) / k for t, k in zip(T, keys, strict=True)])
+    per_e_fold = slope(np.log(T), keys)
+    assert 2.0 < per_e_fold < 3.2  # sqrt(2 s) = 2.45 in the simple construction
+    assert np.abs(keys - np.polyval(np.polyfit(np.log(T), keys, 1), np.log(T))).max() < 0.5  # straight in log T
+    assert rest.max() / rest.min() < 1.1  # the other norms do not grow
+
+
+def test_a_particular_function_needs_no_more_than_its_class_by_much() -> None:
+    """Fitted units beat one unit per corner."""
+    rng = np.random.default_rng(4)
+    for _ in range(6):
+        function = random_table(4, rng, 64)
+        if "corners" not in possible_kinds(function):
+            continue
+        fitted = construct(function, orthonormal(64), "corners")
+        by_corner = construct(function, orthonormal(64), "corners", all_corners=True)
+
+        def cost(made) -> float:
+            found = made.network.norms.budgets
+            return found["W_QK[0]"].fro * found["W_V[0]"].op * found["W_1[0]"].op
+
+        assert cost(fitted) <= cost(by_corner) * 1.02
