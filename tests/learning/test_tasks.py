@@ -66,7 +66,7 @@ def test_boolean_laws(task: BooleanTask, kind: str) -> None:
     positive = 0.5 if task.law == "balanced" else len(task.table.ones) / len(task.table.table)
     assert abs(y.mean() - positive) < 5 * sigma
     # given the label, rows of the truth table are equally likely
-    rows = sum(x[:, c].astype(int) << i for i, c in enumerate(world["coordinates"]))
+    rows = np.sum([x[:, c].astype(int) << i for i, c in enumerate(world["coordinates"])], axis=0)
     for label, table_rows in ((1, task.table.ones), (0, task.table.zeros)):
         shares = np.array([(rows[y == label] == row).mean() for row in table_rows])
         assert np.abs(shares - 1 / len(table_rows)).max() < 5 * 0.5 / math.sqrt((y == label).sum())

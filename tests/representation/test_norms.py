@@ -109,7 +109,10 @@ def test_budgets_with_a_tenth_less_are_left() -> None:
     budgets = class_budgets("any", 3, 300)
     made = budgets.member(SparseFunction((3, 50, 200), (0, 1, 1, 0, 1, 0, 0, 1)))
     for key in ("W_QK[0]", "W_V[0]", "W_1[0]"):
-        assert made.network.norms.budgets[key].fro > 0.9 * budgets.norms.budgets[key].fro
+        own, most = made.network.norms.budgets[key].fro, budgets.norms.budgets[key].fro
+        assert own is not None
+        assert most is not None
+        assert own > 0.9 * most
     with pytest.raises(CertificateError):
         made.with_beta(0.8).certify(1.0)
 
@@ -149,7 +152,7 @@ def test_norms_of_symmetric_functions_grow_polynomially() -> None:
         assert low < slope(np.log(s), logs) < high
         local = np.diff(logs) / np.diff(np.log(s))
         assert local.max() < 3.2  # no local degree drifts upward as it would for an exponential
-    assert product("symmetric", 40, 512) < product("any", 10, 512)
+    assert product("symmetric", 28, 512) < product("any", 10, 512)
 
 
 def test_norms_grow_like_log_t() -> None:

@@ -56,7 +56,7 @@ def test_every_m_is_confirmed_by_the_checker(s: int, T: int, where) -> None:
     assert found.floor < found.finite_class < values["best"]
 
 
-def test_the_best_bound_with_compact_positions_hardly_grows_with_T() -> None:
+def test_the_best_bound_with_compact_positions_hardly_grows_with_the_length() -> None:
     needed = {
         T: sample_complexity(3, T, RISK, DELTA, positions="compact", policies=("best",)).rows[0].solution
         for T in (512, 4096, 65536)
@@ -214,7 +214,9 @@ class TestFormulas:
     def test_the_leading_part_leads(self) -> None:
         at = {symbolic.s: 3, symbolic.m: 10**9}
         ratios = [
-            float((symbolic.capacity(2 * symbolic.m) / symbolic.leading).subs(at | {symbolic.T: sympy.Integer(10) ** k}))
+            float(
+                (symbolic.capacity(2 * symbolic.m) / symbolic.leading).subs(at | {symbolic.T: sympy.Integer(10) ** k})
+            )
             for k in (3, 6, 12, 60)
         ]
         assert ratios == sorted(ratios, reverse=True)
