@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -188,7 +190,8 @@ def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """An expression in presentation MathML, without the surrounding element."""
     plain = {symbol: sympy.Symbol(_unicode(name)) for symbol, name in {**symbols.LATEX, **dict(names or {})}.items()}
     printed = _MathML({"mul_symbol": "&#xA0;"}).doprint(expr.xreplace(plain))
-    return printed.replace("&amp;#xA0;", "&#xA0;")
+    printed = printed.replace("&amp;#xA0;", "&#xA0;")
+    return re.sub(r"&(?!amp;|lt;|gt;|quot;)(\w+);", lambda found: f"&#{ord(unescape(found[0]))};", printed)
 
 
 _GREEK = {

@@ -48,7 +48,7 @@ def widest_term(expr: Expr) -> float:
     return max(width(term) for term in sympy.Add.make_args(expr))
 
 
-def shortened(parts: Iterable[Definition], letter: str = "u") -> list[Definition]:
+def shortened(parts: Iterable[Definition], letter: str = "u", limit: float = LINE) -> list[Definition]:
     """The same definitions, with inner sums named u_1, u_2, ... where a term would be wider than a line."""
     done: list[Definition] = []
     todo = list(parts)
@@ -59,8 +59,8 @@ def shortened(parts: Iterable[Definition], letter: str = "u") -> list[Definition
         expr = part.expr
         if names:
             expr = expr.func(*(arg.xreplace(names) for arg in expr.args)) if expr.args else expr
-        while widest_term(expr) > LINE:
-            inner = _candidate(expr)
+        while widest_term(expr) > limit:
+            inner = _candidate(expr, limit)
             if inner is None:
                 break
             if inner not in names:
@@ -76,10 +76,10 @@ def _latex(symbol: sympy.Symbol) -> str:
     return f"{letter}_{{{index}}}"
 
 
-def _candidate(expr: Expr) -> Expr | None:
+def _candidate(expr: Expr, limit: float) -> Expr | None:
     """The widest sum strictly inside an expression (of several, the one met most often)."""
     sums = [arg for arg in sympy.preorder_traversal(expr) if arg.is_Add and arg != expr and width(arg) > _INNER]
     if not sums:
         return None
-    limit = [arg for arg in sums if width(arg) <= 1.6 * LINE] or sums
-    return max(limit, key=lambda arg: (limit.count(arg) * width(arg), width(arg), str(arg)))
+    fitting = [arg for arg in sums if width(arg) <= 1.6 * limit] or sums
+    return max(fitting, key=lambda arg: (fitting.count(arg) * width(arg), width(arg), str(arg)))

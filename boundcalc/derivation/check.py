@@ -1,0 +1,104 @@
+"""Checking a derivation: inequalities in interval arithmetic at random points, equalities symbolically."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import sympy
+from flint import arb
+
+from boundcalc import symbols
+from boundcalc.derivation.step import Derivation, DerivationError, Step
+from boundcalc.intervals import INTERVAL
+from boundcalc.symbolic.code import interval_function
+from boundcalc.symbolic.formula import Formula
+
+SLACK = arb("1e-25")
+"""Two sides that are equal in mathematics differ by the width of their enclosures."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check did."""
+
+    steps: int
+    inequalities: int
+    equalities: int
+    points: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.steps} steps: {self.inequalities} inequalities held at {self.points} random points in all "
+            f"(intervals), {self.equalities} equalities held symbolically"
+        )
+
+
+def check(derivation: Derivation, *, points: int = 20, seed: int = 0) -> Report:
+    """Every trial of every step at so many points, and every identity."""
+    random = Random(seed)
+    inequalities = equalities = tested = 0
+    steps = derivation.steps()
+    derivation.statements()  # refuses statements that do not exist
+    for number, step in steps:
+        for trial in step.trials:
+            inequalities += 1
+            for _ in range(points):
+                tested += 1
+                _test(number, step, *trial(random))
+        for identity in step.identities:
+            equalities += 1
+            _equal(number, step, *identity())
+    return Report(len(steps), inequalities, equalities, tested)
+
+
+def _name(number: str, step: Step) -> str:
+    return f"step {number} ({step.title})" if number else f"the last step ({step.title})"
+
+
+def _test(number: str, step: Step, less: Any, more: Any) -> None:
+    less, more = arb(less), arb(more)
+    if not (less.is_finite() and more.is_finite()):
+        raise DerivationError(f"{_name(number, step)}: a side is not finite: {less} <= {more}")
+    if not bool(less <= more + SLACK * abs(more)):
+        raise DerivationError(f"{_name(number, step)} fails at a random point: {less} <= {more} is false")
+
+
+def _equal(number: str, step: Step, left: Any, right: Any) -> None:
+    if not identical(left, right):
+        raise DerivationError(f"{_name(number, step)}: {left} = {right} does not simplify to an identity")
+
+
+def identical(left: Any, right: Any) -> bool:
+    """Whether two expressions are equal, by simplification."""
+    difference = sympy.sympify(left) - sympy.sympify(right)
+    tries: tuple[Callable[[Any], Any], ...] = (
+        lambda e: e,
+        sympy.expand,
+        lambda e: sympy.cancel(sympy.together(e)),
+        lambda e: sympy.powsimp(sympy.expand(sympy.expand_power_base(e, force=True)), force=True),
+        sympy.simplify,
+    )
+    return any(attempt(difference) == 0 for attempt in tries)
+
+
+def random_point(formula: Formula, random: Random, fixed: dict[str, Any] | None = None) -> dict[str, arb]:
+    """A random admissible value of every input."""
+    point: dict[str, arb] = {}
+    for symbol in formula.inputs:
+        if fixed and symbol.name in fixed:
+            point[symbol.name] = arb(fixed[symbol.name])
+            continue
+        entry = symbols.BY_NAME.get(symbol.name)
+        low, high = entry.typical if entry else (0.5, 4.0)
+        value = low * (high / low) ** random.random() if low > 0 else random.uniform(low, high)
+        point[symbol.name] = INTERVAL.number(round(value) if symbol.is_integer else value)
+    return point
+
+
+def on_intervals(formula: Formula) -> Callable[[dict[str, arb]], arb]:
+    """A formula as a function of enclosures."""
+    function = interval_function(formula)
+    return lambda point: function(*(point[symbol.name] for symbol in formula.inputs))
