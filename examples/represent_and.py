@@ -1,0 +1,49 @@
+"""An AND of three bits as explicit weights: what is certified of all 2^T inputs, and the worst input an attack finds.
+
+Run it with `python examples/represent_and.py` (or with the word `tiny` behind it, for shorter sequences). Weakened by a
+fifth, the attention no longer keeps the margin: the certificate says so, and the attack finds inputs that show it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from boundcalc.representation.construct import Construction
+from boundcalc.representation.exhaust import attack, exhaust
+from boundcalc.representation.expressions import parse
+from boundcalc.representation.represent import represent
+
+Values = dict[float, float]
+PROMISES = "below"
+"""What `main` returns first must lie above, or below, what it returns second."""
+EXPRESSION = "AND(1, 5, 9)"
+
+
+def worst_met(made: Construction, tries: int) -> float:
+    """The least signed score of all inputs where that is feasible, else of random and adversarial ones."""
+    if made.network.seq_len <= 16:
+        return exhaust(made.network, made.function).score
+    return attack(made.network, made.function, tries, seed=0).score
+
+
+def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+    """The certified margin and the worst score met, by T; those of the weakened attention at -T."""
+    del folder  # nothing is written
+    lengths, tries = ((12, 64), 2_000) if scale == "tiny" else ((16, 512, 4096), 100_000)
+    certified: Values = {}
+    met: Values = {}
+    for T in lengths:
+        # bits in one coordinate, so that the bits which do not matter leak in and attention must be sharp
+        made = represent(parse(EXPRESSION), T, kind="mean").construction
+        for key, network in ((float(T), made), (-float(T), made.with_beta(0.8))):
+            certified[key] = network.certify().margin - 1e-9  # scores are computed in floats
+            met[key] = worst_met(network, tries)
+    return certified, met
+
+
+if __name__ == "__main__":
+    predicted, measured = main(sys.argv[1] if len(sys.argv) > 1 else "full")
+    for place, value in predicted.items():
+        which = "as constructed" if place > 0 else "beta lowered by a fifth"
+        print(f"T = {abs(place):g}, {which}: certified {value:.6f}, worst met {measured[place]:.6f}")
