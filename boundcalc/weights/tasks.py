@@ -13,8 +13,8 @@ from boundcalc.weights.account import KEY_BIAS
 from boundcalc.weights.decode import read
 from boundcalc.weights.errors import CheckpointError
 from boundcalc.weights.families.table import Model
-from boundcalc.weights.heads import Heads, products
-from boundcalc.weights.norms import Floats, Measured, Native, Stored, held, measure, vector
+from boundcalc.weights.maps import Found, HeadMaps, difference, head_maps, key_of
+from boundcalc.weights.norms import Floats, Measured, Stored, held, measure, vector
 
 HEADS_BYTES = 32 << 20
 """Maps of a group of heads take at most so much as float64."""
@@ -37,11 +37,6 @@ class Want:
     def spectrum(self, shape: Sequence[int]) -> bool:
         """Whether to compute the singular values of a matrix."""
         return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
-
-
-Found = dict[str, Measured]
-"""By key of norms files. Keys ending in "~" are products for the report and for proxies, no budgets; keys ending in "'"
-are distances from the reference."""
 
 
 @dataclass(frozen=True)
@@ -142,16 +137,16 @@ class Plan:
         def run(rng: np.random.Generator) -> Found:
             matrix, transposed = self.model.matrix(role, block)
             transposed = not transposed if source else transposed
-            out = {_key(kind, block): self._measure(matrix, transposed, rng)}
+            out = {key_of(kind, block): self._measure(matrix, transposed, rng)}
             if self.reference is not None:
                 other, flipped = self.reference.matrix(role, block)
                 flipped = not flipped if source else flipped
-                out[_key(kind, block) + "'"] = self._measure(
+                out[key_of(kind, block) + "'"] = self._measure(
                     _difference(matrix, other, transposed != flipped), transposed, rng
                 ).widened
             return out
 
-        return Task(_key(kind, block), entries, run)
+        return Task(key_of(kind, block), entries, run)
 
     def _measure(self, matrix: Stored, transposed: bool, rng: np.random.Generator) -> Measured:
         found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
@@ -163,12 +158,12 @@ class Plan:
 
         def run(_: np.random.Generator) -> Found:
             values = self.model.vector(kind, block)
-            out = {_key(kind, block): vector(values)}
+            out = {key_of(kind, block): vector(values)}
             if self.reference is not None:
-                out[_key(kind, block) + "'"] = vector(_minus(values, self.reference.vector(kind, block))).widened
+                out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, block))).widened
             return out
 
-        return Task(_key(kind, block), entries, run)
+        return Task(key_of(kind, block), entries, run)
 
     # -- tables
 
@@ -268,8 +263,8 @@ class Plan:
     ) -> Callable[[np.random.Generator], Found]:
         queries = slice(part.start * per_group, part.stop * per_group)
 
-        def maps(model: Model) -> _Maps:
-            return _maps(model, layer, queries, part, stacked)
+        def maps(model: Model) -> HeadMaps:
+            return head_maps(model, layer, queries, part, stacked)
 
         def run(_: np.random.Generator) -> Found:
             own = maps(self.model)
@@ -290,15 +285,15 @@ class Plan:
         def run(rng: np.random.Generator) -> Found:
             own = read(self.model.place(kind, b).tensor)
             out = {
-                _key(kind, b, h): measure(held(w), rng, spectrum=self.want.spectrum(w.shape), exact=True)
+                key_of(kind, b, h): measure(held(w), rng, spectrum=self.want.spectrum(w.shape), exact=True)
                 for h, w in enumerate(own)
             }
             if self.reference is not None:
-                far = _minus(own, read(self.reference.place(kind, b).tensor))
-                out |= {_key(kind, b, h) + "'": measure(held(w), rng, exact=True).widened for h, w in enumerate(far)}
+                far = difference(own, read(self.reference.place(kind, b).tensor))
+                out |= {key_of(kind, b, h) + "'": measure(held(w), rng, exact=True).widened for h, w in enumerate(far)}
             return out
 
-        return Task(_key(kind, b), entries, run)
+        return Task(key_of(kind, b), entries, run)
 
     def _headed_vector(self, kind: str, layer: Attention) -> Task:
         b = layer.block
@@ -306,30 +301,19 @@ class Plan:
 
         def run(_: np.random.Generator) -> Found:
             own = read(self.model.place(kind, b).tensor).reshape(layer.groups, -1)
-            out = {_key(kind, b, h): vector(w) for h, w in enumerate(own)}
+            out = {key_of(kind, b, h): vector(w) for h, w in enumerate(own)}
             if self.reference is not None:
-                far = _minus(own, read(self.reference.place(kind, b).tensor).reshape(layer.groups, -1))
-                out |= {_key(kind, b, h) + "'": vector(w).widened for h, w in enumerate(far)}
+                far = difference(own, read(self.reference.place(kind, b).tensor).reshape(layer.groups, -1))
+                out |= {key_of(kind, b, h) + "'": vector(w).widened for h, w in enumerate(far)}
             return out
 
-        return Task(_key(kind, b), entries, run)
-
-
-def _key(kind: str, block: int | None, head: int | None = None) -> str:
-    if block is None:
-        return kind
-    return f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
-
-
-def _minus(a: Native, b: Native) -> Floats:
-    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
-    return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+        return Task(key_of(kind, b), entries, run)
 
 
 def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
     def block(rows: slice, columns: slice) -> Floats:
         other = b.block(columns, rows).T if flipped else b.block(rows, columns)
-        return _minus(a.block(rows, columns), other)
+        return difference(a.block(rows, columns), other)
 
     if a.shape != (b.shape[::-1] if flipped else b.shape):
         raise CheckpointError(f"the reference has a matrix of shape {b.shape} where the model has {a.shape}")
@@ -358,104 +342,3 @@ def positions(model: Model, first: int, seq_len: int) -> Floats:
             parts.append(-np.asarray(model.vector("b_patch"), np.float64))
         rows[0] = [math.fsum(entries) for entries in zip(*parts, strict=True)]
     return rows
-
-
-# -- the maps of some heads of one block
-
-
-@dataclass(frozen=True)
-class _Maps:
-    """(heads, width, d) arrays of transposed maps, biases (heads, width), and the parts of W_O that read each head."""
-
-    q: Floats
-    k: Floats
-    v: Floats
-    o: Floats | None
-    b_q: Floats | None
-    b_k: Floats | None
-    b_v: Floats | None
-
-    def norms(self, layer: Attention, first: int, first_group: int) -> Found:
-        """Norms of each map; joint scores with the query bias as a further row."""
-        b = layer.block
-        out: Found = {}
-        q, k, v = Heads.of(self.q), Heads.of(self.k), Heads.of(self.v)
-        shared = layer.groups != layer.heads
-        per_group = layer.heads // layer.groups
-        for h, found in enumerate(v.measured()):
-            out[_key("W_V", b, first_group + h)] = found
-        for kind, values in (
-            ("b_V", self.b_v),
-            *((("b_Q", self.b_q), ("b_K", self.b_k)) if layer.qk == "split" else ()),
-        ):
-            if values is not None:
-                start = first if kind == "b_Q" else first_group
-                out |= {_key(kind, b, start + h): vector(w) for h, w in enumerate(values)}
-        keys = Heads.of(np.repeat(self.k, per_group, axis=0)) if shared else k
-        if layer.qk == "split":
-            out |= {_key("W_Q", b, first + h): found for h, found in enumerate(q.measured())}
-            out |= {_key("W_K", b, first_group + h): found for h, found in enumerate(k.measured())}
-            out |= {_key("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
-        else:
-            scores = products(self._queries(), keys)
-            out |= {_key("W_QK", b, first + h): found for h, found in enumerate(scores)}
-        if self.o is not None:
-            values = Heads.of(np.repeat(self.v, per_group, axis=0)) if shared else v
-            out |= {
-                _key("W_VO", b, first + h) + "~": found for h, found in enumerate(products(values, Heads.of(self.o)))
-            }
-        return out
-
-    def _queries(self) -> Heads:
-        if self.b_q is None:
-            return Heads.of(self.q)
-        return Heads.of(np.concatenate([self.q, self.b_q[:, :, None]], axis=2))
-
-    def minus(self, other: _Maps, layer: Attention, first: int, first_group: int) -> Found:
-        """Norms of the distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
-        b = layer.block
-        out: Found = {}
-        pairs: list[tuple[str, Floats, Floats, int]] = [("W_V", self.v, other.v, first_group)]
-        if layer.qk == "split":
-            pairs += [("W_Q", self.q, other.q, first), ("W_K", self.k, other.k, first_group)]
-        for kind, mine, theirs, start in pairs:
-            found = Heads.of(_minus(mine, theirs)).measured()
-            out |= {_key(kind, b, start + h): m.widened for h, m in enumerate(found)}
-        offsets = [("b_V", self.b_v, other.b_v, first_group)]
-        if layer.qk == "split":
-            offsets += [("b_Q", self.b_q, other.b_q, first), ("b_K", self.b_k, other.b_k, first_group)]
-        for kind, mine, theirs, start in offsets:
-            if mine is not None and theirs is not None:
-                out |= {_key(kind, b, start + h): vector(w).widened for h, w in enumerate(_minus(mine, theirs))}
-        if layer.qk != "split":
-            queries, theirs = self._queries(), other._queries()
-            left = np.concatenate([queries.transposed / queries.scale, -theirs.transposed / theirs.scale], axis=1)
-            right = np.concatenate([self.k, other.k], axis=1)
-            found = products(Heads.of(left), Heads.of(right))
-            out |= {_key("W_QK", b, first + h): m for h, m in enumerate(found)}
-        return out
-
-
-def _maps(model: Model, layer: Attention, queries: slice, groups: slice, stacked: bool) -> _Maps:
-    b = layer.block
-
-    def cut(kind: str, count: int, part: slice) -> Floats:
-        if stacked:  # boundcalc's own: (heads, d, width)
-            values = read(model.place(f"W_{kind}", b).tensor)
-            return np.ascontiguousarray(np.asarray(values[part], np.float64).transpose(0, 2, 1))
-        return model.heads_of(kind, b, count, part)
-
-    def offsets(kind: str, needed: bool, count: int, part: slice) -> Floats | None:
-        found = model.head_offsets(kind, b, count) if needed else None
-        return None if found is None else found[part]
-
-    has_output = not stacked and model.has("W_O", b)
-    return _Maps(
-        q=cut("Q", layer.heads, queries),
-        k=cut("K", layer.groups, groups),
-        v=cut("V", layer.groups, groups),
-        o=model.output_heads(b, layer.heads, queries) if has_output else None,
-        b_q=offsets("Q", layer.qk_bias, layer.heads, queries),
-        b_k=offsets("K", layer.qk_bias and layer.qk == "split", layer.groups, groups),
-        b_v=offsets("V", layer.v_bias, layer.groups, groups),
-    )
