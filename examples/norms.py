@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from boundcalc.plotting import measured as runs
-from boundcalc.plotting.gallery import make
+from boundcalc.plotting.gallery import make, sweep_name
 from boundcalc.plotting.spec import Spec
 from boundcalc.setting import Setting
 
@@ -21,7 +21,8 @@ PROMISES = "above"
 def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
     """Spectral budgets of W_QK for the class of all trials, and the norm below which 90% of trials lie, by T."""
     data = make("norms", folder, quick=scale == "tiny")
-    records = runs.read(Spec("norms", store=str(folder / "runs.db"), runs={"sweep": "conjunction"}), vary=("T", "m"))
+    name = sweep_name("conjunction", quick=scale == "tiny")
+    records = runs.read(Spec("norms", store=str(folder / "runs.db"), runs={"sweep": name}), vary=("T", "m"))
     asked = Spec("gap-vs-m", store=str(folder / "runs.db"), norms="runs")
     budget = runs.setting_of(records, asked, Setting.of()).norms.find("W_QK").op or 0.0
     seen = next(s for s in data.of(panel="op") if s.key == "first")

@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
     "list": ("boundcalc.cli.listing:command", "What can be asked for by name, with sources."),
     "explain": ("boundcalc.cli.explain:command", "A statement: formula, conditions, proof, constants, source."),
+    "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with the steps that lead to it."),
+    "export": ("boundcalc.cli.export:command", "A bound's formula as LaTeX, BibTeX or code."),
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
     "plot": ("boundcalc.cli.plot:command", "A figure of predictions against measurements."),

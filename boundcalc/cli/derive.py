@@ -1,0 +1,78 @@
+"""`boundcalc derive`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.cli.formulas import formula_options, take_formula
+
+FORMATS = ("text", "markdown", "latex", "html", "json")
+
+
+@click.command(
+    name="derive",
+    short_help="A bound as a formula, with the steps that lead to it.",
+    epilog="""\b
+Examples:
+  boundcalc derive --depth D --T T
+  boundcalc derive --bound trauger2024 --quantity covering_number --format markdown
+  boundcalc derive --preset bert --steps brief
+  boundcalc derive --format latex --out article
+  boundcalc derive --format latex --fragment --out sections
+  boundcalc derive --check
+  boundcalc derive --theorems
+\b
+Every size may be a number or a letter; letters stay symbols.""",
+)
+@formula_options
+@click.option(
+    "--steps", type=click.Choice(("brief", "full")), default="full", show_default=True, help="How much to show."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--fragment", is_flag=True, help="LaTeX for \\input, or HTML without a page around it.")
+@click.option("--out", type=click.Path(file_okay=False), help="Folder for the files (LaTeX: with macros and .bib).")
+@click.option(
+    "--check", "checking", is_flag=True, help="Test every step: intervals at random points, and simplification."
+)
+@click.option("--theorems", is_flag=True, help="All theorems as a Markdown table, instead.")
+@click.option("--expand", is_flag=True, help="Only the formula, with every named part written out.")
+def command(
+    steps: str, form: str, fragment: bool, out: str | None, checking: bool, theorems: bool, expand: bool, **options: Any
+) -> None:
+    """The formula of a bound, its steps with the statements they use, and what the paper has otherwise."""
+    if theorems:
+        from boundcalc.theorems.table import markdown
+
+        click.echo(markdown(), nl=False)
+        return
+    from boundcalc.derivation import derive
+
+    asked = take_formula(options)
+    derivation = derive(asked.what, asked.quantity, asked.values)
+    if checking:
+        click.echo(str(derivation.check()))
+        return
+    if expand:
+        click.echo(derivation.formula.text(expand=True))
+        return
+    if form == "latex" and out is not None:
+        from boundcalc.derivation.latex import files
+
+        _write(Path(out), files(derivation, full=steps == "full", fragment=fragment))
+        return
+    text = derivation.render(form, steps=steps, fragment=fragment)
+    if out is not None:
+        suffix = {"text": "txt", "markdown": "md", "html": "html", "json": "json"}[form]
+        _write(Path(out), {f"{derivation.name}.{suffix}": text})
+        return
+    click.echo(text, nl=False)
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        click.echo(folder / name)

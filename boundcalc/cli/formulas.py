@@ -1,0 +1,153 @@
+"""Options of the commands that show formulas: sizes as numbers or symbols, and the formula they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from boundcalc.cli.lazy import near
+from boundcalc.cli.values import number
+from boundcalc.errors import InvalidSetting
+from boundcalc.theorems import THEOREMS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+QUANTITIES = ("gap", "covering_number", "rademacher", "sample_complexity", "capacity", "excess")
+
+
+class Size(NamedTuple):
+    """An option for a size: how it is typed, the letter that stands for it, and its name in formulas."""
+
+    option: str
+    letter: str
+    name: str
+    whole: bool
+    help: str
+
+
+SIZES = (
+    Size("--depth", "D", "depth", True, "Blocks."),
+    Size("--T", "T", "T", True, "Rows (tokens) per sequence."),
+    Size("--m", "m", "m", True, "Training sequences."),
+    Size("--C", "C", "C", False, "Norm budget of every matrix."),
+    Size("--d", "d", "d", True, "Width of a row."),
+    Size("--heads", "H", "heads", True, "Attention heads per block."),
+    Size("--gamma", "gamma", "gamma", False, "Margin of the ramp loss."),
+    Size("--delta", "delta", "delta", False, "Failure probability."),
+)
+
+
+class NumberOrSymbol(click.ParamType):
+    """A number, or the letter that stands for the size."""
+
+    name = "number|letter"
+
+    def __init__(self, size: Size) -> None:
+        self.size = size
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        letters = {self.size.letter, self.size.name}
+        if not isinstance(value, str) or value in letters:
+            return self.size.letter if isinstance(value, str) else value
+        found = number(value)
+        if found is None or isinstance(found, complex):
+            self.fail(f"needs a number or the letter {self.size.letter}, got {value!r}", param, ctx)
+        if self.size.whole and (found != int(found) or found < 1):
+            self.fail(f"needs a whole number of at least 1 or the letter {self.size.letter}, got {value!r}", param, ctx)
+        if not self.size.whole and not 0 < found < float("inf"):
+            self.fail(f"needs a number above 0 or the letter {self.size.letter}, got {value!r}", param, ctx)
+        return int(found) if self.size.whole else found
+
+
+def _theorems(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in THEOREMS if name.startswith(incomplete)]
+
+
+def formula_options(command: Command) -> Command:
+    """The theorem, the quantity and its sizes."""
+    options = [
+        click.option(
+            "--bound",
+            default="edelman2022",
+            show_default=True,
+            shell_complete=_theorems,
+            help=f"Theorem: {', '.join(THEOREMS)}.",
+        ),
+        click.option("--preset", help="Closed form of another architecture (bert, gpt2, llama, vit) for edelman2022."),
+        click.option(
+            "--quantity",
+            type=click.Choice(QUANTITIES),
+            help="What to bound; by default the gap, or what the theorem is about.",
+        ),
+    ]
+    for size in SIZES:
+        options.append(
+            click.option(
+                size.option,
+                size.name,
+                type=NumberOrSymbol(size),
+                help=f"{size.help} A number, or {size.letter} (default) to keep it a symbol.",
+            )
+        )
+    options.append(
+        click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol of the theorem.")
+    )
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+class Asked(NamedTuple):
+    """What the options ask for."""
+
+    what: Any
+    quantity: str | None
+    values: Mapping[str, Any]
+
+
+def take_formula(options: dict[str, Any]) -> Asked:
+    """Removes the options of a formula from a command's, and resolves them."""
+    bound, preset, quantity = (options.pop(name) for name in ("bound", "preset", "quantity"))
+    given = {size.name: options.pop(size.name) for size in SIZES}
+    values = {name: value for name, value in given.items() if value is not None and not isinstance(value, str)}
+    values |= _others(options.pop("others"))
+    if bound not in THEOREMS:
+        raise click.UsageError(near(f"no theorem is called {bound!r}", bound, list(THEOREMS)))
+    if preset in (None, "edelman2022"):
+        return Asked(THEOREMS[bound], quantity, values)
+    if bound != "edelman2022":
+        raise InvalidSetting(
+            f"theorem {bound} is stated for the architecture edelman2022: leave out --preset, or --bound (the closed form "
+            f"of T1 and T2 exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
+        )
+    return Asked(_of_preset(preset, values), quantity, values)
+
+
+def _others(pairs: tuple[str, ...]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        value = number(text) if equals else None
+        if value is None:
+            raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {pair!r}")
+        found[name] = int(value) if value == int(value) else value
+    return found
+
+
+def _of_preset(preset: str, values: dict[str, Any]) -> Any:
+    """A preset with symbols for all that formulas keep as symbols; d and heads are part of the architecture."""
+    from boundcalc import symbols as sym
+    from boundcalc.setting import Setting
+
+    architecture = {name: values.pop(name) for name in ("d", "heads") if name in values}
+    return Setting.of(
+        preset,
+        C=sym.C,
+        depth=sym.depth,
+        seq_len=sym.T,
+        n_train=sym.m,
+        delta=sym.delta,
+        margin=sym.gamma,
+        **architecture,
+    )

@@ -1,0 +1,88 @@
+"""The registry as a Markdown table, for the README and docs/theorems.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from boundcalc.sources import HERE
+from boundcalc.theorems import THEOREMS, Theorem
+
+
+def markdown(theorems: Mapping[str, Theorem] = THEOREMS) -> str:
+    """One row per theorem: what it bounds, which inputs it depends on, what it uses, where it is from."""
+    head = ("theorem", "says", "depends on T", "explicit formulas", "covers", "source")
+    return _table([head, *(_row(theorem) for theorem in theorems.values())])
+
+
+def _row(theorem: Theorem) -> tuple[str, ...]:
+    inputs = {symbol.name for symbol in theorem.explicit.inputs}
+    lemmas = ", ".join(name for name in theorem.uses if name[0] in "TEG" and name[1:2].isdigit() and name not in _G)
+    author = theorem.source.authors.split(",")[0].split()[-1]
+    where = "this library" if theorem.source == HERE else f"{author} {theorem.source.year}"
+    return (
+        f"`{theorem.name}`",
+        theorem.title,
+        "log T" if "T" in inputs else "no",
+        ", ".join(theorem.quantities),
+        lemmas or "user's own",
+        where,
+    )
+
+
+_G = frozenset({"G0", "G1", "G2"})
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
+    head, *body = rows
+    lines = [head, tuple("---" for _ in head), *body]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n"
+
+
+def document() -> str:
+    """docs/theorems.md."""
+    out = [
+        "# Theorems",
+        "",
+        "Written by `python -m boundcalc.theorems.document`; a test compares. Every theorem is an object:",
+        "",
+        "```python",
+        "from boundcalc.theorems import edelman2022",
+        "",
+        "edelman2022.gap  # the bound, all constants explicit",
+        "edelman2022.published  # the paper's shape, its constant the symbol c",
+        'edelman2022.latex()  # also .lambdify(), .code("javascript"), .cite(), .differences()',
+        "```",
+        "",
+        markdown(),
+    ]
+    for theorem in THEOREMS.values():
+        out += [f"## {theorem.title[0].upper()}{theorem.title[1:]}: `{theorem.name}`", "", theorem.statement, ""]
+        out += [str(theorem.source), ""]
+        out += ["Assumes:", "", *(f"- {line}" for line in theorem.assumptions), ""]
+        out += [f"Explicit ({theorem.compares.replace('_', ' ')}):", "", "```text", theorem.explicit.text(), "```", ""]
+        out += [f"Published shape ({theorem.published_note}):", "", "```text", theorem.published.text(), "```", ""]
+        if theorem.differences():
+            out += ["Differs:", "", *(f"- {line}" for line in theorem.differences()), ""]
+    out += [_FOOT]
+    return "\n".join(out)
+
+
+_FOOT = """## Formulas, derivations, code
+
+- `boundcalc derive --depth D --T T` prints a bound with its steps; `--format markdown|latex|html|json`, `--check` tests
+  every inequality in interval arithmetic at random points and every equality by simplification.
+- `boundcalc export --to latex|bibtex|python|numpy|mathematica|javascript` prints the formula in another language.
+- In symbolic depth, activations are taken to fill their ball (or sphere). The formula is then what
+  `boundcalc eval --bound closed` prints, to twelve digits, whenever they do (for preset edelman2022: C >= 1, d >= 2), and
+  an upper bound of it otherwise; `closed_form(setting, exact=True)` follows the true radii.
+- Pieces whose costs are not powers have no closed split of the error: `boundcalc.symbolic.allocation` gives the sum of
+  the costs, the constraint and one stationarity condition per piece.
+- `formula.leading("T")`, `formula.exponents(...)`: the dominant term with its constant, and local elasticities.
+
+## Adding a theorem
+
+1. Write a module in `boundcalc/theorems/` with a `Theorem`: the paper's shape, the forms of `boundcalc.symbolic` that
+   give the explicit formula, assumptions, and for every input in which the two grow differently a sentence why.
+2. Add it to `THEOREMS` in `boundcalc/theorems/__init__.py`. The law tests (`tests/laws/test_theorem_laws.py`) then check
+   dimension 1, monotonicity, limits, and that words and growth agree; `boundcalc derive` and this page know it.
+"""

@@ -1,0 +1,20 @@
+"""Ten lines from a theorem to an equation in a paper, a number and a citation.
+
+Run it with `python examples/import_a_bound.py`.
+"""
+
+from __future__ import annotations
+
+
+def main() -> tuple[str, float, str]:
+    """The equation, the gap at one setting, and the BibTeX."""
+    from boundcalc.theorems import edelman2022 as bound
+
+    equation = bound.latex()
+    gap = bound.lambdify("C", "T", "m", "depth", "d", "heads", "gamma", "delta")
+    return equation, float(gap(1, 512, 1e9, 2, 64, 1, 1, 0.05)), bound.cite()
+
+
+if __name__ == "__main__":
+    latex, value, citation = main()
+    print(f"{latex}\n\ngap <= {value:.4f} at C = 1, T = 512, m = 1e9, two blocks\n\n{citation}")

@@ -1,0 +1,95 @@
+"""`boundcalc derive` and `boundcalc export`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from boundcalc.theorems import THEOREMS, edelman2022
+
+VALUES = {"C": 1.5, "T": 512, "m": 10**9, "depth": 3, "d": 64, "heads": 2, "gamma": 1, "delta": 0.05}
+
+
+def run(*words: str, code: int = 0) -> str:
+    """Stdout of a command, or its one line of stderr when it is to fail."""
+    done = subprocess.run([sys.executable, "-m", "boundcalc", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    if code:
+        assert done.stdout == ""
+        assert len(done.stderr.splitlines()) == 1
+    return done.stderr if code else done.stdout
+
+
+def test_symbolic_depth_and_length() -> None:
+    text = run("derive", "--depth", "D", "--T", "T")
+    assert "G = depth - 1 if r = 1" in text
+    assert "chaining in one line  [G1]" in text
+
+
+def test_numbers_are_put_in() -> None:
+    data = json.loads(run("derive", "--T", "512", "--depth", "3", "--m", "1e9", "--format", "json"))
+    assert data["inputs"] == ["C", "d", "heads", "gamma", "delta"]
+    assert run("derive", "--C", "2", "--expand").startswith("gap <= ")
+
+
+def test_check_says_what_it_tested() -> None:
+    assert "inequalities held at" in run("derive", "--bound", "trauger2024", "--check")
+
+
+def test_files(tmp_path: Path) -> None:
+    out = run("derive", "--format", "latex", "--steps", "brief", "--out", str(tmp_path)).splitlines()
+    assert {Path(line).name for line in out} == {"edelman2022.tex", "boundcalc-macros.tex", "boundcalc.bib"}
+    run("derive", "--format", "html", "--out", str(tmp_path))
+    assert (tmp_path / "edelman2022.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_the_table_of_theorems() -> None:
+    rows = run("derive", "--theorems").splitlines()
+    assert len(rows) == len(THEOREMS) + 2
+
+
+def test_code_runs_elsewhere() -> None:
+    values = [VALUES[symbol.name] for symbol in edelman2022.gap.inputs]
+    want = edelman2022.gap.value(**VALUES)
+    program = run("export", "--to", "python") + f"\nprint(repr(gap(*{values!r})))"
+    out = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True).stdout
+    assert float(out) == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed: exported JavaScript was not run")
+def test_javascript_runs_in_node() -> None:
+    program = run("export", "--to", "javascript", "--depth", "3", "--heads", "2")
+    call = "console.log(gap(1.5, 512, 1e9, 64, 1, 0.05));"
+    out = subprocess.run(["node", "-e", program + call], capture_output=True, text=True, check=True).stdout
+    assert float(out) == pytest.approx(edelman2022.gap.value(**VALUES), rel=1e-12)
+
+
+def test_export_of_a_preset_of_a_shape_and_of_a_citation() -> None:
+    assert "def gap(C, T, m, gamma, delta)" in run("export", "--preset", "bert", "--to", "numpy", "--depth", "12")
+    assert r"c D" in run("export", "--to", "latex", "--published")
+    assert run("export", "--bound", "sakai2026", "--to", "bibtex").startswith("@misc{sakai2026")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("derive", "--bound", "edelman2020"), "did you mean 'edelman2022'"),
+        (("derive", "--T", "N"), "needs a number or the letter T"),
+        (("derive", "--T", "0"), "whole number of at least 1"),
+        (("derive", "--set", "Q=3"), "no symbol 'Q'"),
+        (("derive", "--set", "K"), "needs NAME=VALUE"),
+        (("derive", "--bound", "zhang2022", "--T", "5"), "gap does not depend on T"),
+        (("derive", "--bound", "zhang2022", "--preset", "bert"), "leave out --preset"),
+        (("derive", "--bound", "edelman2022_head", "--quantity", "gap"), "needs one of covering_number"),
+        (("derive", "--preset", "brt"), "did you mean 'bert'"),
+        (("export", "--to", "python", "--preset", "bert", "--published"), "shape of a paper's theorem"),
+        (("derive", "--preset", "bert", "--fragment"), "fragment is for latex and html"),
+    ],
+)
+def test_refusals_say_what_to_type(words: tuple[str, ...], says: str) -> None:
+    assert says in run(*words, code=2)
