@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -92,7 +93,10 @@ def spread(
                         for number, stack in list(waiting.items())
                     )
                     run = joblib.Parallel(
-                        n_jobs=where.jobs, return_as=_streams(settings), batch_size=1, pre_dispatch="2*n_jobs"
+                        n_jobs=where.jobs,
+                        return_as=_streams(settings),
+                        batch_size=1,  # type: ignore[arg-type]
+                        pre_dispatch="2*n_jobs",
                     )
                     for number, found in run(calls):  # type: ignore[union-attr]
                         deaths = 0
@@ -139,7 +143,7 @@ def _connect_ray(where: Where, cluster: ExitStack) -> dict[str, Any]:
         raise BackendError("--backend ray needs ray: pip install 'boundcalc[ray]'") from None
     if not ray.is_initialized():
         try:
-            ray.init(address=where.address, log_to_driver=False, logging_level="error")
+            ray.init(address=where.address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise BackendError(f"cannot reach a Ray cluster at {where.address}: {_short(error)}") from None
         cluster.callback(ray.shutdown)

@@ -154,38 +154,20 @@ def _additive(
 ) -> tuple[Tensor, Tensor]:
     """Heads' outputs (trials, n, heads, d_value) where rows are position + bit row."""
     trials, n, _, seq_len = sides.shape
-    heads, width = layer.heads, layer.out
+    heads = layer.heads
     maps, score_offset, value_offset = head_maps(layer, weights, query)
     offset = torch.cat([score_offset, value_offset], -1).unsqueeze(1)
     few = torch.baddbmm(offset, torch.cat([bit_rows, query], 1), maps)  # zero, one, and the read row itself
-    bit_scores, own_score = few[:, :CLS, :heads], few[:, CLS, :heads]
-    bit_values, own_value = (few[:, k, heads:].unflatten(-1, (heads, width)) for k in (slice(0, CLS), CLS))
     table = positions @ maps
     with torch.no_grad():
-        scores = table[..., :heads]
-        shift = scores.amax(1) - _LIFT[table.dtype]
+        scores, bit_scores = table[..., :heads], few[:, :CLS, :heads]
         spread = (bit_scores[:, 0] - bit_scores[:, 1]).abs().amax(-1)
         if not bool((spread <= reach(table.dtype)).all()):
             # Harmless where positions differ less: what the higher bit hides is then below rounding error.
             spread = torch.minimum(spread, (scores.amax(1) - scores.amin(1)).amax(-1) + _ROUNDING)
-    summed = _SharedExponentials.apply(table, shift, sides.reshape(trials, 2 * n, seq_len))
-    summed = summed.view(trials, n, 2, heads * (1 + width))
-    shifted = (bit_scores + shift.unsqueeze(1)).unsqueeze(1)
-    own_score = own_score.unsqueeze(1)
-    with torch.no_grad():  # the log of each sample's larger side: no factor below can overflow
-        present = summed[..., :heads] > 0
-        top = torch.maximum((shifted + summed[..., :heads].log()).amax(2), own_score)
-        if layer.normaliser.name == "softmax1":
-            top = top.clamp_min(0.0)
-    bit_factor = torch.where(present, shifted - top.unsqueeze(2), -torch.inf).exp()
-    own = (own_score - top).exp()
-    mass = summed[..., :heads] * bit_factor
-    numerator = summed[..., heads:].unflatten(-1, (heads, width)) * bit_factor.unsqueeze(-1)
-    numerator = (numerator + mass.unsqueeze(-1) * bit_values.unsqueeze(1)).sum(2)
-    denominator = mass.sum(2) + own
-    if layer.normaliser.name == "softmax1":
-        denominator = denominator + (-top).exp()
-    return (numerator + own.unsqueeze(-1) * own_value.unsqueeze(1)) / denominator.unsqueeze(-1), spread
+    picks = sides.reshape(trials, 2 * n, seq_len)
+    out = _AdditiveHeads.apply(table, few, picks, heads, layer.normaliser.name == "softmax1")
+    return out, spread
 
 
 def _tabled(layer: Attention, weights: Weights, query: Tensor, rows: Tensor, sides: Tensor) -> tuple[Tensor, Tensor]:
@@ -221,37 +203,107 @@ def _tabled(layer: Attention, weights: Weights, query: Tensor, rows: Tensor, sid
     return numerator / denominator.unsqueeze(-1), spread
 
 
-class _SharedExponentials(torch.autograd.Function):
-    """picks @ [E, E * V] for a table of scores and values, E = exp(scores - shift); the shift is a constant.
+class _AdditiveHeads(torch.autograd.Function):
+    """Heads' outputs from scores and values of positions, of the two bits and of the read row.
 
-    By hand because memory traffic is what a small batch pays for: the gradient of the table is made in place
-    in the one large buffer that the product returns.
+    With E = exp(score of a position - shift), D_b and N_b the sums of E and of E V over the positions of a sample
+    whose bit is b, and f_b = exp(score of the bit + shift - top) for any top of the sample,
+        Z = sum_b f_b D_b + f_own (+ exp(-top)),   out = (sum_b f_b (N_b + D_b v_b) + f_own v_own) / Z.
+    By hand because memory traffic and the number of calls are what a small batch pays for: the gradient of the
+    table is made in place in the one large buffer that its product returns.
     """
 
     @staticmethod
-    def forward(ctx: Any, table: Tensor, shift: Tensor, picks: Tensor) -> Tensor:  # type: ignore[override]
-        heads = shift.shape[-1]
-        terms = torch.empty_like(table)
-        mass = torch.sub(table[..., :heads], shift.unsqueeze(1), out=terms[..., :heads]).exp_()
-        width = table.shape[-1] // heads - 1
-        torch.mul(
-            table[..., heads:].unflatten(-1, (heads, width)),
-            mass.unsqueeze(-1),
-            out=terms[..., heads:].unflatten(-1, (heads, width)),
-        )
-        ctx.save_for_backward(terms, picks)
+    def forward(ctx: Any, table: Tensor, few: Tensor, picks: Tensor, heads: int, plus_one: bool) -> Tensor:  # type: ignore[override]
+        trials, _, columns = table.shape
+        width = columns // heads - 1
+        shift = table[..., :heads].amax(1) - _LIFT[table.dtype]
+        terms = _exponentials(table, shift)
+        summed = (picks @ terms).view(trials, -1, 2, columns)
+        mass, sums = summed[..., :heads], summed[..., heads:].unflatten(-1, (heads, width))
+        own_score, bit_scores = few[:, CLS:, :heads], few[:, :CLS, :heads] + shift.unsqueeze(1)
+        # The log of each sample's larger side as top: no factor below can overflow, and a side without bits is 0.
+        top = torch.maximum((bit_scores.unsqueeze(1) + mass.log()).amax(2), own_score)
+        if plus_one:
+            top = top.clamp_min(0.0)
+        factor = torch.where(mass > 0, bit_scores.unsqueeze(1) - top.unsqueeze(2), -torch.inf).exp()
+        own = (own_score - top).exp()
+        share = mass * factor
+        denominator = share.sum(2).add_(own)
+        if plus_one:
+            denominator += (-top).exp()
+        values = few[..., heads:].unflatten(-1, (heads, width))
+        out = torch.einsum("bnshv,bnsh->bnhv", sums, factor)
+        out += torch.einsum("bnsh,bshv->bnhv", torch.cat([share, own.unsqueeze(2)], 2), values)
+        out /= denominator.unsqueeze(-1)
+        ctx.save_for_backward(terms, picks, few, summed, factor, own, denominator, out)
         ctx.heads = heads
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        terms, picks, few, summed, factor, own, denominator, out = ctx.saved_tensors
+        heads = ctx.heads
+        trials, samples, _, columns = summed.shape
+        width = columns // heads - 1
+        mass, sums = summed[..., :heads], summed[..., heads:].unflatten(-1, (heads, width))
+        values = few[..., heads:].unflatten(-1, (heads, width))
+        by_out = grads[0] / denominator.unsqueeze(-1)
+        by_mass = torch.einsum("bnhv,bshv->bnsh", by_out, values)  # of both bits and the read row
+        by_mass -= (by_out * out).sum(-1).unsqueeze(2)
+        shares = torch.cat([mass * factor, own.unsqueeze(2)], 2)
+        by_few = torch.empty_like(few)
+        by_few[..., heads:] = torch.einsum("bnsh,bnhv->bshv", shares, by_out).flatten(2)
+        by_score = shares * by_mass
+        by_score[:, :, :CLS] += torch.einsum("bnshv,bnhv->bnsh", sums, by_out) * factor
+        by_few[..., :heads] = by_score.sum(1)
+        by_summed = torch.empty_like(summed)
+        torch.mul(by_mass[:, :, :CLS], factor, out=by_summed[..., :heads])
+        torch.mul(
+            by_out.unsqueeze(2),
+            factor.unsqueeze(-1),
+            out=by_summed[..., heads:].unflatten(-1, (heads, width)),
+        )
+        by_terms = picks.transpose(1, 2) @ by_summed.view(trials, 2 * samples, columns)
+        return _table_gradient(by_terms, terms, heads), by_few, None, None, None
+
+
+def _exponentials(table: Tensor, shift: Tensor) -> Tensor:
+    """[E, E V] for a table [scores, V] and a shift per head."""
+    heads = shift.shape[-1]
+    width = table.shape[-1] // heads - 1
+    terms = torch.empty_like(table)
+    mass = torch.sub(table[..., :heads], shift.unsqueeze(1), out=terms[..., :heads]).exp_()
+    torch.mul(
+        table[..., heads:].unflatten(-1, (heads, width)),
+        mass.unsqueeze(-1),
+        out=terms[..., heads:].unflatten(-1, (heads, width)),
+    )
+    return terms
+
+
+def _table_gradient(grad: Tensor, terms: Tensor, heads: int) -> Tensor:
+    """From the gradient of [E, E V], in its place, that of [scores, V]."""
+    width = terms.shape[-1] // heads - 1
+    by_score = (grad[..., heads:] * terms[..., heads:]).unflatten(-1, (heads, width)).sum(-1)
+    mass = terms[..., :heads]
+    by_score.addcmul_(grad[..., :heads], mass)
+    grad[..., heads:].unflatten(-1, (heads, width)).mul_(mass.unsqueeze(-1))
+    grad[..., :heads] = by_score
+    return grad
+
+
+class _SharedExponentials(torch.autograd.Function):
+    """picks @ [E, E V] for a table of scores and values, E = exp(scores - shift); the shift is a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, shift: Tensor, picks: Tensor) -> Tensor:  # type: ignore[override]
+        terms = _exponentials(table, shift)
+        ctx.save_for_backward(terms, picks)
+        ctx.heads = shift.shape[-1]
         return picks @ terms
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         terms, picks = ctx.saved_tensors
-        heads = ctx.heads
-        width = terms.shape[-1] // heads - 1
-        grad = picks.transpose(1, 2) @ grads[0]
-        by_score = (grad[..., heads:] * terms[..., heads:]).unflatten(-1, (heads, width)).sum(-1)
-        mass = terms[..., :heads]
-        by_score.addcmul_(grad[..., :heads], mass)
-        grad[..., heads:].unflatten(-1, (heads, width)).mul_(mass.unsqueeze(-1))
-        grad[..., :heads] = by_score
-        return grad, None, None
+        return _table_gradient(picks.transpose(1, 2) @ grads[0], terms, ctx.heads), None, None

@@ -49,6 +49,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "parity": {
         "about": "parity of 3 among 20 bits, fresh batches: the loss curves and their transition",
         "task": {"task": "parity", "T": 20, "s": 3},
+        "init": {"embedding_std": 4.0, "position_std": 2.0},
         "m": 0,
         "train": {"lr": 3e-3, "batch": 256, "steps": 1500, "stop_test_error": 0.005, "curve_every": 25},
         "seeds": 10,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -213,7 +214,7 @@ def test_dask_cluster_of_two(tmp_path: Path, dask_address: str, kill: bool) -> N
 def test_ray_cluster_of_two(tmp_path: Path, kill: bool) -> None:
     import ray  # type: ignore[import-not-found]
 
-    ray.init(num_cpus=2, log_to_driver=False, logging_level="error", include_dashboard=False)
+    ray.init(num_cpus=2, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
     try:
         with Store(tmp_path / "runs.db") as store:
             thread = killed_once("ray", store, lambda: _workers("ray")) if kill else None
