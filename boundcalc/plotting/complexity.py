@@ -157,5 +157,5 @@ def caption(spec: Spec, data: FigureData) -> str:
             f"Training needs m* = {first:.1f} to {last:.1f}"
             + (f", {decades(min(far))} fewer at the least." if far else ".")
         )
-        sentences += [line for line in data.facts["threshold"]["words"][:2]]
+        sentences += [line for line in data.facts["threshold"]["words"]]
     return " ".join(sentences)

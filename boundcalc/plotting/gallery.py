@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +39,11 @@ class Plate:
     vector: bool = False
 
 
+_FAR: Mapping[str, Any] = {"bounds": ["best", "closed", "published"], "uncapped": True}
+"""Where every bound is vacuous, how far it is from saying something."""
+_NEAR: Mapping[str, Any] = {"bounds": ["best", "edelman"], "uncapped": True}
+"""The same without bounds that grow by ten orders of magnitude a block."""
+
 PLATES: Sequence[Plate] = (
     Plate(
         "overlay",
@@ -53,13 +60,13 @@ PLATES: Sequence[Plate] = (
     Plate(
         "gap-vs-T-measured",
         "Longer sequences, trained",
-        {"figure": "gap-vs-T", "runs": {"m": 48}, "norms": "runs", "values": [32, 64, 128, 256, 512, 1024]},
+        {"figure": "gap-vs-T", "runs": {"m": 48}, "norms": "runs", "values": [32, 64, 128, 256, 512, 1024], **_FAR},
         "conjunction",
     ),
     Plate(
         "gap-vs-depth-measured",
         "Deeper models, trained",
-        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 3, 4, 5, 6, 7, 8]},
+        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 3, 4, 5, 6, 7, 8], **_NEAR},
         "depth",
     ),
     Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
@@ -82,7 +89,7 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
 }
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {
-    "gap-vs-T-measured": {"runs": {"sweep": "conjunction", "m": 32}, "values": [8, 16, 32]},
+    "gap-vs-T-measured": {"runs": {"m": 32}, "values": [8, 16, 32]},
     "gap-vs-depth-measured": {"values": [1, 2]},
 }
 
@@ -109,7 +116,6 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
             "depth": {**base, "seeds": 2, "grid": {"T": 8, "depth": [1, 2], "m": 64}},
         }
     found = {name: copy.deepcopy(PRESETS[name]) for name in ("conjunction", "parity", "depth")}
-    found["parity"]["train"]["steps"] = 6000  # time for every seed to pass the transition
     found["overlay"] = {
         **copy.deepcopy(PRESETS["conjunction"]),
         "about": "gaps from where nothing is learned to where they vanish, at T = 128",
@@ -117,6 +123,12 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
         "grid": {"T": 128, "m": [16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512]},
     }
     return found
+
+
+def sweep_name(name: str, *, quick: bool) -> str:
+    """Under which name the store keeps a sweep of the gallery: with a digest, so that a changed one is another."""
+    text = json.dumps(sweeps(quick=quick)[name], sort_keys=True)
+    return f"{name}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
@@ -137,11 +149,11 @@ def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: 
     data = sweeps(quick=quick)
     with Store(store, create=not dry) as opened:
         for name in dict.fromkeys(plate.sweep for plate in plates if plate.sweep):
-            sweep = sweep_from_json({"name": name, **data[name]}, device="cpu")
+            sweep = sweep_from_json({**data[name], "name": sweep_name(name, quick=quick)}, device="cpu")
             todo = missing(sweep.trials, opened.hashes())
             say(f"sweep {name}: {len(sweep.trials)} trials, {len(todo)} {'missing' if dry else 'to train'}")
             absent = {trial.hash for trial in todo}
-            opened.enrol(name, [trial.hash for trial in sweep.trials if trial.hash not in absent])
+            opened.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash not in absent])
             if dry or not todo:
                 continue
             from boundcalc.learning.backends import Where
@@ -173,13 +185,12 @@ def build(
 
 
 def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
-    raw = dict(plate.spec)
+    raw = {**plate.spec, **(_QUICK.get(plate.name, {}) if quick else {})}
     if plate.sweep:
-        raw |= {"store": str(store), "runs": {"sweep": plate.sweep, **raw.get("runs", {})}}
-    if quick and raw["figure"] in _QUICK_VALUES:
+        name = sweep_name(plate.sweep, quick=quick)
+        raw |= {"store": str(store), "runs": {**raw.get("runs", {}), "sweep": name}}
+    if quick and raw["figure"] in _QUICK_VALUES and plate.name not in _QUICK:
         raw["values"] = list(_QUICK_VALUES[raw["figure"]])
-    if quick and plate.name in _QUICK:
-        raw |= _QUICK[plate.name]
     if quick and raw["figure"] in ("attention", "sample-complexity"):
         raw["target"] = 0.1  # tiny models on few examples
     return Spec.from_json(raw)

@@ -54,6 +54,8 @@ def where(record: Record, letter: str) -> Any:
 
 def make_runs(spec: Spec) -> str:
     """The command that makes trials for a figure."""
+    if "@" in str(spec.runs.get("sweep", "")):
+        return f"boundcalc gallery --store {spec.store}"
     if "sweep" in spec.runs:
         return f"boundcalc sweep {spec.runs['sweep']} --store {spec.store}"
     default = {"parity": "parity", "gap-vs-depth": "depth"}.get(spec.figure, "conjunction")

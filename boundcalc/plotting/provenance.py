@@ -41,7 +41,7 @@ def record(spec: Spec, data: FigureData, command: str, caption: str) -> dict[str
     content = json.loads(json.dumps(data.to_json(), allow_nan=False))
     return {
         "format": FORMAT,
-        "spec": json.loads(json.dumps(spec.to_json())),
+        "spec": json.loads(json.dumps(spec.but(store=Path(spec.store).name).to_json())),
         "command": command,
         "caption": caption,
         "versions": versions(),

@@ -71,9 +71,10 @@ def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:
     try:
         with house_style(usetex=spec.usetex):
             figure = family(spec.figure).draw(spec, data)
+            inside = provenance.inside(found, suffix)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # a layout that does not fit is no figure
-                figure.savefig(partial, metadata=provenance.inside(found, suffix) or None)
+                figure.savefig(partial, **({"metadata": inside} if inside else {}))
         side_text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
         partial_side = partial.with_suffix(".json")
         partial_side.write_text(_compact(side_text), encoding="utf-8")

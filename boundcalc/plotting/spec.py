@@ -12,7 +12,7 @@ from boundcalc.errors import InvalidSetting
 from boundcalc.plotting.registry import FIGURES
 from boundcalc.plotting.style import SIZES
 from boundcalc.setting import Setting, validate
-from boundcalc.theorems import POLICIES
+from boundcalc.theorems.policies import BOUNDS
 
 QUANTITIES = ("gap", "risk")
 NORMS = ("setting", "runs")
@@ -59,7 +59,7 @@ class Spec:
         if self.size:
             validate.choice("size", self.size, SIZES)
         validate.choice("norms", self.norms, NORMS)
-        for name, known in (("bounds", POLICIES), ("quantities", QUANTITIES)):
+        for name, known in (("bounds", BOUNDS), ("quantities", QUANTITIES)):
             words = getattr(self, name)
             if isinstance(words, str) or not isinstance(words, list | tuple):
                 raise InvalidSetting(f"{name} is a list such as [{next(iter(known))!r}], got {validate.shown(words)}")

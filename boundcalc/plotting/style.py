@@ -37,6 +37,12 @@ LOOKS: Mapping[str, Look] = {
     "closed": Look("#0072B2", "D"),
     "parameters": Look("#A64D79", "v"),
     "published": Look("#C98B00", "X"),
+    # published theorems by name
+    "edelman2022": Look("#8C3B00", "p"),
+    "trauger2024": Look("#00604A", "<"),
+    "zhang2022": Look("#5B3E96", "h"),
+    "truong2024": Look("#2F6F8F", ">"),
+    "sakai2026": Look("#7A6200", "*"),
     # measured things
     "measured": Look("#111111", "o"),
     "floor": Look("#444444", ""),

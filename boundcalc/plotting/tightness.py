@@ -89,17 +89,19 @@ def draw(spec: Spec, data: FigureData) -> Any:
 
 
 def _plain(axes: Any, values: list[float]) -> None:
-    """The few m of the trials as ticks, where they fit."""
+    """The m of the trials as ticks, as many as fit."""
     from matplotlib.ticker import NullLocator
 
     ticks = sorted(set(values))
-    if len(ticks) <= 12 and ticks and ticks[-1] / ticks[0] < 100:
-        kept = [ticks[0]]
-        for tick in ticks[1:]:
-            if tick / kept[-1] > 1.17:
-                kept.append(tick)
-        axes.set_xticks(kept, [f"{x:g}" for x in kept])
-        axes.xaxis.set_minor_locator(NullLocator())
+    if not ticks:
+        return
+    apart = max(1.15, (ticks[-1] / ticks[0]) ** (1 / 8))
+    kept = ticks[:1]
+    for tick in ticks[1:]:
+        if tick / kept[-1] >= apart:
+            kept.append(tick)
+    axes.set_xticks(kept, [f"{x:g}" for x in kept])
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def caption(spec: Spec, data: FigureData) -> str:

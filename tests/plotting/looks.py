@@ -67,8 +67,12 @@ def misplaced(figure: Any) -> list[str]:
             box = text.get_window_extent(renderer)
             if text.get_text() and box.width and not (page.contains(box.x0, box.y0) and page.contains(box.x1, box.y1)):
                 wrong.append(f"{text.get_text()!r} leaves the figure")
-        for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
-            boxes = [t.get_window_extent(renderer) for t in labels if t.get_text() and _inside(axes, t)]
+        for side, labels in (
+            ("x0", axes.get_xticklabels(which="both")),
+            ("y0", axes.get_yticklabels(which="both")),
+        ):
+            shown = [t for t in labels if t.get_text() and _inside(axes, t)]
+            boxes = sorted((t.get_window_extent(renderer) for t in shown), key=lambda b, side=side: getattr(b, side))
             wrong += [
                 f"tick labels of {axes.get_xlabel()!r} overlap"
                 for a, b in itertools.pairwise(boxes)
@@ -89,11 +93,11 @@ def misplaced(figure: Any) -> list[str]:
 
 
 def _shown(axes: Any) -> list[Any]:
-    return [t for t in [*axes.get_xticklabels(), *axes.get_yticklabels()] if _inside(axes, t)]
+    return [t for t in [*axes.get_xticklabels(which="both"), *axes.get_yticklabels(which="both")] if _inside(axes, t)]
 
 
 def _inside(axes: Any, label: Any) -> bool:
     """Matplotlib keeps labels of ticks beyond the axis; they are not drawn."""
     x, y = label.get_position()
     (a, b), (c, d) = sorted(axes.get_xlim()), sorted(axes.get_ylim())
-    return (a <= x <= b) if label in axes.get_xticklabels() else (c <= y <= d)
+    return (a <= x <= b) if label in axes.get_xticklabels(which="both") else (c <= y <= d)

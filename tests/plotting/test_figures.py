@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from boundcalc.plotting.registry import FIGURES
 from boundcalc.plotting.spec import Spec
 from boundcalc.plotting.style import LOOKS, SIZES, house_style
 from boundcalc.setting import Setting
-from boundcalc.theorems import POLICIES
+from boundcalc.theorems.policies import BOUNDS
 from tests.plotting import looks, trials
 
 SETTING = Setting.of("edelman2022", depth=1, seq_len=64)
@@ -286,6 +287,16 @@ def test_tightness_is_bound_over_measured(collected: dict[str, tuple[Spec, Figur
     assert (best.low[3] or 0) > 1
 
 
+def test_ticks_of_many_m_do_not_run_into_each_other(tmp_path: Path) -> None:
+    many = (16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512)
+    store = trials.write(tmp_path / "many.json", [trials.record(m=m, wrong=9) for m in many])
+    spec = Spec("tightness", bounds=("best",), store=store)
+    figure = render.draw(spec, render.collect(spec))
+    assert looks.misplaced(figure) == []
+    figure.axes[0].set_xticks(many, [f"{m}.0000" for m in many])
+    assert any("overlap" in text for text in looks.misplaced(figure))
+
+
 def test_parity_shows_every_seed_and_its_transition(collected: dict[str, tuple[Spec, FigureData]]) -> None:
     spec, data = collected["parity"]
     figure = render.draw(spec, data)
@@ -306,8 +317,8 @@ def test_predictions_lie_above_measurements_and_the_check_can_fail(stores: dict[
     assert contradictions(replace(data, series=honest)) == []  # a reference promises nothing
 
 
-def test_every_policy_has_a_look_of_its_own_also_in_grey() -> None:
-    marks = [LOOKS[name].mark for name in POLICIES]
+def test_every_bound_has_a_look_of_its_own_also_in_grey() -> None:
+    marks = [LOOKS[name].mark for name in BOUNDS]
     assert len(set(marks)) == len(marks)
     for name in LOOKS:
         red, green, blue = (int(LOOKS[name].colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
@@ -346,5 +357,7 @@ def test_metadata_inside_the_images(tmp_path: Path, collected: dict[str, tuple[S
     digest = provenance.digest(provenance.record(spec, data, "", "")["data"])
     assert digest in render.save(spec, data, tmp_path / "a.svg", "x").image.read_text(encoding="utf-8")
     assert b"/Subject" in render.save(spec, data, tmp_path / "a.pdf", "x").image.read_bytes()
+    if shutil.which("pdflatex") is not None:  # pgf carries no metadata, its JSON does
+        assert render.save(spec, data, tmp_path / "a.pgf", "x").image.stat().st_size > 1000
     fonts = (tmp_path / "a.pdf").read_bytes()
     assert b"/Type3" not in fonts  # embedded as outlines that editors keep
