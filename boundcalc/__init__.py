@@ -35,6 +35,7 @@ _HOMES = {
     "boundcalc.setting": ("Architecture", "Budget", "Norms", "Sample", "Setting"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -91,7 +91,9 @@ def upper_log(x: arb) -> float:
 
 
 def upper_float(x: arb) -> float:
-    """A float that is at least every value in the enclosure."""
+    """A float that is at least every value in the enclosure (inf when nothing is known of it)."""
+    if x.is_nan():
+        return math.inf
     top = x.upper()
     value = float(top)
     while not certainly_le(top, arb(value)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from boundcalc.calculus.layers import Context, Facts, Member, Slot, facts
@@ -146,10 +146,3 @@ def _stretch(stages: Sequence[_Stage]) -> Number:
     for stage in reversed(stages):
         product = product * (1 + _stretch(stage.branch) if stage.facts is None else stage.facts.lipschitz)
     return product
-
-
-def member_targets(piece: Piece) -> Iterator[tuple[int, int]]:
-    """Indices (member, target) of a piece, for listings."""
-    for index, member in enumerate(piece.members):
-        for target in range(len(member.targets)):
-            yield index, target

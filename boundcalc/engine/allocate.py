@@ -305,8 +305,11 @@ class TradeOff:
         self._exhausted = False
 
     def until(self, log_m: float) -> list[Point]:
-        """Vertices down to where counting alone costs more than the scale gains with so many samples (log)."""
-        most = log_m - math.log(2)
+        """Vertices down to where counting costs more than the scale gains with so many samples (log).
+
+        A last link costs at least e sqrt(2 log N/m) and gains less than 2 e.
+        """
+        most = log_m + math.log(2)
         while self._points[-1].log_count < most and len(self._points) < MOST_POINTS and not self._exhausted:
             self._extend()
         end = next((i for i, point in enumerate(self._points) if point.log_count >= most), len(self._points))

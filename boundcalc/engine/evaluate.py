@@ -209,6 +209,11 @@ class Desk:
     """One setting's searches and proofs, each made once however many policies share it."""
 
     def __init__(self, setting: Setting) -> None:
+        if setting.symbols:
+            raise InvalidSetting(
+                f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
+                "or ask boundcalc.symbolic.closed_form for the formula"
+            )
         self.setting = setting
         self.paid, self.measured = pay(setting)
         self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)

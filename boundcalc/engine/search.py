@@ -141,7 +141,7 @@ class Search:
         if self.has_empirical:
             items, points, counts = self._points(uniform=False)
             yield self._chain("chain", items, points, counts, factor=2.0)
-            hopeful = counts[0] < math.log(self.m)
+            hopeful = counts[0] < math.log(2 * self.m)  # else even the first link costs more than it gains
             for alpha in GHOSTS[1:] if hopeful else ():
                 counts = [recount(items, point, (1 + alpha) * self.m) for point in points]
                 yield self._chain("ghost-chain", items, points, counts, factor=1 + 1 / alpha, alpha=alpha)

@@ -77,6 +77,19 @@ class Setting:
             replace(self.architecture, **changes["architecture"]), new, replace(self.sample, **changes["sample"])
         )
 
+    @property
+    def symbols(self) -> list[str]:
+        """The symbols among its values, by name: a setting that has any is a formula, not a number."""
+        found: set[str] = set()
+        todo: list[Any] = [self.to_json()]
+        while todo:
+            value = todo.pop()
+            if isinstance(value, Mapping | list | tuple):
+                todo += value.values() if isinstance(value, Mapping) else value
+            elif not isinstance(value, str | int | float):
+                found.update(str(symbol) for symbol in getattr(value, "free_symbols", ()))
+        return sorted(found)
+
     def to_json(self) -> dict[str, Any]:
         """What differs from the defaults, as a JSON object."""
         return {

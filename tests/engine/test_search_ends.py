@@ -1,0 +1,42 @@
+"""Where the search stops, and what it refuses to start on."""
+
+from __future__ import annotations
+
+import math
+
+import flint
+import pytest
+
+import boundcalc
+from boundcalc import Setting, compare, evaluate, solve
+from boundcalc.errors import InvalidSetting
+from boundcalc.intervals import lower_float, upper_float
+from boundcalc.symbols import C, T
+
+
+@pytest.mark.parametrize(("depth", "m"), [(1, 9_000), (1, 10_000), (2, 30_000)])
+def test_a_link_pays_until_the_log_count_is_twice_the_samples(depth: int, m: int) -> None:
+    """Stopping at half the samples instead loses these bounds, which are below 1, and makes them jump with T."""
+    values = [evaluate(Setting.of(depth=depth, seq_len=length, n_train=m)) for length in (16, 64, 4096)]
+    assert values[0].gap < 0.97
+    assert values[0].gap <= values[1].gap <= values[2].gap
+
+
+def test_symbols_are_refused_by_name() -> None:
+    setting = Setting.of(seq_len=T, C=C)
+    assert setting.symbols == ["C", "T"]
+    assert Setting.of().symbols == []
+    for ask in (lambda: evaluate(setting), lambda: compare(setting), lambda: solve(setting, "m", 0.1)):
+        with pytest.raises(InvalidSetting, match="needs numbers, got the symbols C, T"):
+            ask()
+
+
+def test_an_enclosure_of_nothing_known_is_everything() -> None:
+    assert upper_float(flint.arb("nan")) == math.inf
+    assert lower_float(flint.arb("nan")) == -math.inf
+
+
+def test_every_name_of_the_package_can_be_imported() -> None:
+    names: dict[str, object] = {}
+    exec("from boundcalc import *", names)
+    assert set(boundcalc.__all__) <= set(names)
