@@ -233,7 +233,8 @@ class _AdditiveHeads(torch.autograd.Function):
         if plus_one:
             denominator += (-top).exp()
         values = few[..., heads:].unflatten(-1, (heads, width))
-        out = torch.einsum("bnshv,bnsh->bnhv", sums, factor)
+        out = sums[:, :, 0] * factor[:, :, 0].unsqueeze(-1)
+        out.addcmul_(sums[:, :, 1], factor[:, :, 1].unsqueeze(-1))
         out += torch.einsum("bnsh,bshv->bnhv", torch.cat([share, own.unsqueeze(2)], 2), values)
         out /= denominator.unsqueeze(-1)
         ctx.save_for_backward(terms, picks, few, summed, factor, own, denominator, out)
