@@ -22,7 +22,6 @@ from boundcalc.learning.tasks import (
     task_from_json,
     task_names,
 )
-from boundcalc.learning.tasks.expressions import from_expression, from_table, named
 
 SOURCES = ["numpy", *(["torch"] if importlib.util.find_spec("torch") else [])]
 N = 40_000
@@ -63,11 +62,11 @@ def test_boolean_laws(task: BooleanTask, kind: str) -> None:
     off = [t for t in range(task.T) if t not in world["coordinates"]]
     sigma = 0.5 / math.sqrt(N)
     assert np.abs(x[:, off].mean(0) - 0.5).max() < 5 * sigma
-    positive = 0.5 if task.law == "balanced" else len(task.table.ones) / len(task.table.table)
+    positive = 0.5 if task.law == "balanced" else len(task.rows_of(1)) / len(task.table.table)
     assert abs(y.mean() - positive) < 5 * sigma
     # given the label, rows of the truth table are equally likely
     rows = np.sum([x[:, c].astype(int) << i for i, c in enumerate(world["coordinates"])], axis=0)
-    for label, table_rows in ((1, task.table.ones), (0, task.table.zeros)):
+    for label, table_rows in ((1, task.rows_of(1)), (0, task.rows_of(0))):
         shares = np.array([(rows[y == label] == row).mean() for row in table_rows])
         assert np.abs(shares - 1 / len(table_rows)).max() < 5 * 0.5 / math.sqrt((y == label).sum())
 
@@ -152,23 +151,17 @@ def test_complexity_counts_the_hidden_functions() -> None:
     assert BooleanTask(T=6, function="0011").complexity().relevant == 1  # depends on one of its two variables
 
 
-def test_expressions_agree_with_python() -> None:
-    f, names = from_expression("x3 & ~(x7 | x11) ^ MAJ(x3, x7, x1)")
-    assert names == (1, 3, 7, 11)
-    for k, value in enumerate(f.table):
-        x1, x3, x7, x11 = ((k >> i) & 1 for i in range(4))
-        assert value == ((x3 & (1 - (x7 | x11))) ^ int(x3 + x7 + x1 >= 2))
-    assert from_table("0001") == named("AND", 2)
-    assert from_expression("x0 ^ x1 ^ x2")[0] == named("PARITY", 3)
+def test_a_formula_a_table_and_a_name_are_one_task_law() -> None:
+    assert BooleanTask(function="x3 & x9").table.table == BooleanTask(function="0001").table.table
+    assert BooleanTask(function="x0 ^ x1 ^ x2").table.table == BooleanTask(function="parity").table.table
+    assert BooleanTask(function="MAJ(4, 5, 6)").table.table == BooleanTask(function="majority").table.table
+    assert BooleanTask(function="x1 & ~x5 | x9").table.table == (0, 1, 0, 0, 1, 1, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "x0 &", "x0 x1", "(x0", "y0", "x0 && x1", "__import__('os')", "MAJ()", "1 | 0", "~" * 200 + "x0", "x0 + x1"],
-)
-def test_malformed_expressions_are_refused(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "x0 &", "x0 x1", "(x0", "y0", "__import__('os')", "1 | 0", "~" * 200 + "x0"])
+def test_malformed_functions_are_refused(text: str) -> None:
     with pytest.raises(InvalidSetting):
-        from_expression(text)
+        BooleanTask(function=text)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import Any, ClassVar
 from boundcalc.errors import InvalidSetting
 from boundcalc.learning.source import Source
 from boundcalc.learning.tasks.base import Complexity, Risk, Shape, Task, alias, register
-from boundcalc.learning.tasks.expressions import BooleanFunction, from_expression, from_table, named
+from boundcalc.representation.expressions import parse
+from boundcalc.representation.functions import SparseFunction, from_table
 from boundcalc.setting import validate
 
 _NAMED = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
@@ -65,7 +67,7 @@ class BooleanTask(Task):
             )
         if arity > self.T:
             raise InvalidSetting(f"s = {arity} coordinates cannot hide among T = {self.T}: choose s <= T")
-        if self.law == "balanced" and not (self.table.ones and self.table.zeros):
+        if self.law == "balanced" and self.table.constant:
             raise InvalidSetting("a constant function has no balanced law: use law 'natural'")
         if self.coordinates is not None:
             chosen = tuple(validate.size("coordinate", c, least=0) for c in self.coordinates)
@@ -74,13 +76,17 @@ class BooleanTask(Task):
                 raise InvalidSetting(f"coordinates must be {arity} different numbers below T = {self.T}, got {chosen}")
 
     @cached_property
-    def table(self) -> BooleanFunction:
+    def table(self) -> SparseFunction:
         """The function as a truth table."""
         if self.function in _NAMED:
-            return named(_NAMED[self.function], self.s or 3)
-        if set(self.function) <= {"0", "1"}:
+            return parse(f"{_NAMED[self.function]}(0..{(self.s or 3) - 1})").tabulated()
+        if self.function and set(self.function) <= {"0", "1"}:
             return from_table(self.function)
-        return from_expression(self.function)[0]
+        return parse(self.function).tabulated()
+
+    def rows_of(self, value: int) -> list[int]:
+        """Rows of the truth table with a value."""
+        return [row for row, found in enumerate(self.table.table) if found == value]
 
     @property
     def shape(self) -> Shape:
@@ -97,7 +103,7 @@ class BooleanTask(Task):
         if self.law == "balanced":
             y = source.integers(2, n)
             u = source.uniform(n)
-            ones, zeros = source.array(self.table.ones), source.array(self.table.zeros)
+            ones, zeros = source.array(self.rows_of(1)), source.array(self.rows_of(0))
             rows = y * ones[_below(u, len(ones))] + (1 - y) * zeros[_below(u, len(zeros))]
             for i, coordinate in enumerate(where):
                 x[:, coordinate] = (rows >> i) & 1
@@ -116,17 +122,32 @@ class BooleanTask(Task):
 
     def complexity(self) -> Complexity:
         """C(T, s) places, times the ways to put an asymmetric function on them."""
-        f = self.table.reduced()
+        f = self.table.minimised()
         if self.coordinates is not None:
             return Complexity(f.arity, 0.0)
         places = math.lgamma(self.T + 1) - math.lgamma(f.arity + 1) - math.lgamma(self.T - f.arity + 1)
-        return Complexity(f.arity, places + math.log(f.arrangements()))
+        return Complexity(f.arity, places + math.log(_arrangements(f.table)))
 
     def to_json(self) -> dict[str, Any]:
         data = super().to_json()
         if self.coordinates is not None:
             data["coordinates"] = list(self.coordinates)
         return {**data, "T": self.T, "s": self.s, "function": self.function}
+
+
+def _arrangements(table: tuple[int, ...]) -> int:
+    """How many different functions come from renaming the variables among themselves."""
+    arity = len(table).bit_length() - 1
+    if arity > 6:  # too many orders to try: one for a symmetric function, and an upper value for others
+        by_weight = {(row.bit_count(), value) for row, value in enumerate(table)}
+        return 1 if len(by_weight) == arity + 1 else math.factorial(arity)
+    orders = itertools.permutations(range(arity))
+    return len(
+        {
+            tuple(table[sum(((row >> i) & 1) << v for i, v in enumerate(order))] for row in range(len(table)))
+            for order in orders
+        }
+    )
 
 
 def _below(u: Any, count: int) -> Any:
