@@ -67,7 +67,9 @@ def command(
     from boundcalc.learning.store import Store
     from boundcalc.learning.sweep import missing
 
-    sweep = _sweep(what, resolve(device), seeds, assignments(changes, "--set"))
+    if where.backend == "loky" or device == "auto":
+        device = resolve(device)  # a cluster's workers may have what this machine has not
+    sweep = _sweep(what, device, seeds, assignments(changes, "--set"))
     with Store(store_path) as store:
         if only_list:
             todo = missing(sweep.trials, store.hashes())

@@ -16,6 +16,11 @@ _PATIENCE = 5
 """Deaths of workers in a row, without a finished stack between them, after which a sweep gives up."""
 
 
+_Call = tuple[int, list[dict[str, Any]], dict[str, Any]]
+_Run = Callable[[Sequence[_Call]], Iterator[tuple[int, Any]]]
+"""Gives stacks out and yields their results as they come."""
+
+
 class BackendError(BoundcalcError):
     """Workers that cannot be reached or keep dying."""
 
@@ -47,6 +52,11 @@ class Where:
             raise InvalidSetting("--address belongs to --backend ray or dask; loky runs on this machine")
         if self.threads < 1:
             raise InvalidSetting(f"threads must be at least 1, got {self.threads}")
+        if self.gpus < 0 or (self.gpus and self.backend == "loky"):
+            raise InvalidSetting(
+                f"--gpus {self.gpus:g} is a share of a cluster's GPUs: give at least 0, with --backend ray or dask; "
+                "here, use --device cuda"
+            )
 
     @property
     def here(self) -> bool:
@@ -79,29 +89,17 @@ def spread(
     stacks: Sequence[Sequence[Trial]], where: Where, options: Mapping[str, Any], note: Callable[[str], None]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Results of stacks as they come, with the number of the stack; stacks of a dead worker are given out again."""
-    import joblib
-
     waiting = dict(enumerate(stacks))
     deaths = 0
     with ExitStack() as cluster:
-        settings = _connect(where, cluster)
+        run = _ray(where, cluster) if where.backend == "ray" else _joblib(where, cluster)
         while waiting:
+            calls = [(number, [trial.to_json() for trial in stack], dict(options)) for number, stack in waiting.items()]
             try:
-                with joblib.parallel_config(**settings):
-                    calls = (
-                        joblib.delayed(_numbered)(number, [trial.to_json() for trial in stack], dict(options))
-                        for number, stack in list(waiting.items())
-                    )
-                    run = joblib.Parallel(
-                        n_jobs=where.jobs,
-                        return_as=_streams(settings),
-                        batch_size=1,  # type: ignore[arg-type]
-                        pre_dispatch="2*n_jobs",
-                    )
-                    for number, found in run(calls):  # type: ignore[union-attr]
-                        deaths = 0
-                        if waiting.pop(number, None) is not None:
-                            yield number, found
+                for number, found in run(calls):
+                    deaths = 0
+                    if waiting.pop(number, None) is not None:
+                        yield number, found
             except Exception as error:
                 if not _is_death(error):
                     raise
@@ -118,27 +116,28 @@ def _numbered(number: int, configs: Sequence[Mapping[str, Any]], options: Mappin
     return number, train_stack(configs, options)
 
 
-def _streams(settings: Mapping[str, Any]) -> str:
-    """Results one by one where the backend can; as a list, round by round, elsewhere."""
-    from joblib.parallel import BACKENDS as KNOWN
+def _joblib(where: Where, cluster: ExitStack) -> _Run:
+    import joblib
 
-    factory = KNOWN.get(settings["backend"])
-    streams = getattr(factory, "supports_return_generator", True)
-    return "generator_unordered" if streams is True or isinstance(streams, property) else "list"
+    settings = _dask(where, cluster) if where.backend == "dask" else {"inner_max_num_threads": where.threads}
+
+    def run(calls: Sequence[_Call]) -> Iterator[tuple[int, Any]]:
+        with joblib.parallel_config(where.backend, **settings):
+            parallel = joblib.Parallel(
+                n_jobs=where.jobs,
+                return_as="generator_unordered",
+                batch_size=1,  # type: ignore[arg-type]
+                pre_dispatch="2*n_jobs",
+            )
+            yield from parallel(joblib.delayed(_numbered)(*call) for call in calls)  # type: ignore[misc]
+
+    return run
 
 
-def _connect(where: Where, cluster: ExitStack) -> dict[str, Any]:
-    if where.backend == "loky":
-        return {"backend": "loky", "inner_max_num_threads": where.threads}
-    if where.backend == "ray":
-        return _connect_ray(where, cluster)
-    return _connect_dask(where, cluster)
-
-
-def _connect_ray(where: Where, cluster: ExitStack) -> dict[str, Any]:
+def _ray(where: Where, cluster: ExitStack) -> _Run:
+    """Ray's tasks themselves: Ray's plug-in for joblib hands back nothing until the last stack is done."""
     try:
         import ray  # type: ignore[import-not-found]
-        from ray.util.joblib import register_ray  # type: ignore[import-not-found]
     except ImportError:
         raise BackendError("--backend ray needs ray: pip install 'boundcalc[ray]'") from None
     if not ray.is_initialized():
@@ -147,14 +146,28 @@ def _connect_ray(where: Where, cluster: ExitStack) -> dict[str, Any]:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise BackendError(f"cannot reach a Ray cluster at {where.address}: {_short(error)}") from None
         cluster.callback(ray.shutdown)
-    register_ray()
-    settings: dict[str, Any] = {"backend": "ray"}
-    if where.gpus:
-        settings["ray_remote_args"] = {"num_gpus": where.gpus}
-    return settings
+    task = ray.remote(num_cpus=where.threads, num_gpus=where.gpus, max_retries=0)(train_stack)
+    most = where.jobs if where.jobs > 0 else max(1, int(ray.cluster_resources().get("CPU", 1)) // where.threads)
+
+    def run(calls: Sequence[_Call]) -> Iterator[tuple[int, Any]]:
+        left = list(reversed(calls))
+        flying: dict[Any, int] = {}
+        try:
+            while left or flying:
+                while left and len(flying) < most:
+                    number, configs, options = left.pop()
+                    flying[task.remote(configs, options)] = number
+                for done in ray.wait(list(flying))[0]:
+                    found = ray.get(done)
+                    yield flying.pop(done), found
+        finally:
+            for task_of_this_run in flying:
+                ray.cancel(task_of_this_run, force=True)
+
+    return run
 
 
-def _connect_dask(where: Where, cluster: ExitStack) -> dict[str, Any]:
+def _dask(where: Where, cluster: ExitStack) -> dict[str, Any]:
     try:
         from dask.distributed import Client  # type: ignore[import-not-found]
     except ImportError:
@@ -169,10 +182,7 @@ def _connect_dask(where: Where, cluster: ExitStack) -> dict[str, Any]:
     except (OSError, ValueError, TimeoutError) as error:
         raise BackendError(f"cannot reach a Dask cluster at {where.address}: {_short(error)}") from None
     cluster.enter_context(client)
-    settings: dict[str, Any] = {"backend": "dask"}
-    if where.gpus:
-        settings["resources"] = {"GPU": where.gpus}
-    return settings
+    return {"resources": {"GPU": where.gpus}} if where.gpus else {}
 
 
 def _is_death(error: Exception) -> bool:

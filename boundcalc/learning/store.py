@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from boundcalc.learning.trial import Trial, canonical
 _APPLICATION = 0x62636C64
 _WAIT = 60.0
 """Seconds to wait for another writer."""
+_FULL = "the disk is full; what was finished is kept: make room and run the same command again"
 
 
 class StoreError(BoundcalcError):
@@ -173,7 +175,12 @@ class Store:
         except sqlite3.Error as error:
             text = str(error)
             if "full" in text or ("disk I/O" in text and _free(self.path) < 2**20):
-                why = "the disk is full; what was finished is kept: make room and run the same command again"
+                why = _FULL
+            elif "disk I/O" in text:
+                why = (
+                    "it cannot be written any further (a quota, a limit of file sizes, or a failing disk); what was "
+                    "finished is kept: lift the limit and run the same command again"
+                )
             elif "locked" in text:
                 why = (
                     f"another process has kept it locked for {_WAIT:g} s: wait for it, then run the same command again"
@@ -184,11 +191,8 @@ class Store:
                 why = text
             raise StoreError(f"store {self.path}: {why}") from error
         except OSError as error:
-            if error.errno == 28:  # no space left
-                raise StoreError(
-                    f"store {self.path}: the disk is full; what was finished is kept: "
-                    "make room and run the same command again"
-                ) from error
+            if error.errno == errno.ENOSPC:
+                raise StoreError(f"store {self.path}: {_FULL}") from error
             raise StoreError(f"store {self.path}: {error.strerror or error}") from error
 
     def __enter__(self) -> Store:
