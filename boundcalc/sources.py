@@ -16,6 +16,11 @@ class Source:
     venue: str
     eprint: str = ""
 
+    @property
+    def short(self) -> str:
+        """As a table cites it."""
+        return "this library" if self.key == "boundcalc" else f"{self.authors.split(',')[0].split()[-1]} {self.year}"
+
     def __str__(self) -> str:
         where = f"{self.venue}, arXiv:{self.eprint}" if self.eprint else self.venue
         return f"{self.authors} ({self.year}). {self.title}. {where}."

@@ -47,6 +47,9 @@ L_s, B_X, c = _real("L_s"), _real("B_X"), _real("c")
 p, S_p = _real("p"), _real("S_p")
 C_V, K_V, K_QK = _real("C_V"), _real("K_V"), _real("K_QK")
 A_s, A_in, B_in, L_out, c_n, mu = (_real(name) for name in ("A_s", "A_in", "B_in", "L_out", "c_n", "mu"))
+L, rho, kappa, M, g, smoothness = _whole("L"), *(_real(name) for name in ("rho", "kappa", "M", "g", "smoothness"))
+temperature, kappa_w, e_pre = _real("temperature"), _real("kappa_w"), _real("e_pre")
+head, missed, spread = _real("head"), _real("missed"), _real("spread")
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(C, "C", "norm budget: bounds the spectral and the (2,1) norm of every matrix", "C", (1.0, 3.0)),
@@ -60,7 +63,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(gamma, r"\gamma", "margin of the ramp loss", "margin", (0.2, 2.0)),
     Entry(delta, r"\delta", "failure probability", "delta", (0.001, 0.5)),
     Entry(eps, r"\varepsilon", "scale of a cover", "", (0.01, 0.5)),
-    Entry(target, r"\tau", "gap that is asked for", "", (0.01, 0.5)),
+    Entry(target, "t", "what the bound is to be at most", "", (0.01, 0.5)),
     Entry(s, "s", "number of relevant bits", "", (1, 4)),
     Entry(rank, "r_w", "rank of every matrix", "", (1, 4)),
     Entry(vocabulary, "V", "rows of the token table", "vocabulary", (2, 50000)),
@@ -78,6 +81,18 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(c_n, r"c_0", "Lipschitz constant of the normaliser from l_inf to l_1", "", (0.25, 2.0)),
     Entry(mu, r"\mu", "largest l_1 mass of a row of attention weights", "", (0.5, 2.0)),
     Entry(S_p, "S_p", "sum of the p-th powers of the singular values of a matrix", "", (4.0, 20.0)),
+    Entry(L, "L", "key-value pairs a query sees", "", (5000, 10**6)),
+    Entry(rho, r"\rho", "regularisation per pair, lam/L", "", (0.001, 1.0)),
+    Entry(kappa, r"\kappa", "root of the largest k(x, x) of the kernel", "", (0.5, 2.0)),
+    Entry(M, "M", "largest norm of a value", "", (0.5, 4.0)),
+    Entry(g, r"\|g\|", "norm of g in f* = L_K^r g, the conditional mean's source", "", (0.5, 4.0)),
+    Entry(smoothness, "r", "smoothness of the conditional mean: f* = L_K^r g", "", (0.6, 1.4)),
+    Entry(temperature, r"\tau", "temperature of softmax attention", "temperature", (0.5, 4.0)),
+    Entry(kappa_w, r"\kappa_w", "condition number |w M^+| of the pair of tasks", "", (0.5, 20.0)),
+    Entry(e_pre, r"e_{\mathrm{pre}}", "mean squared error of the pretext task", "", (0.001, 0.5)),
+    Entry(head, "|a|", "norm of the head a on the pretext outputs", "", (0.5, 20.0)),
+    Entry(missed, "|aM-w|", "what the head misses of the downstream direction", "", (0.001, 2.0)),
+    Entry(spread, "s", "root of the largest eigenvalue of E hh^T", "", (0.5, 2.0)),
 )
 """All symbols that may be given values, in the order in which they are listed."""
 
@@ -92,7 +107,7 @@ ALIASES: Mapping[str, str] = {
     "eps": "epsilon",
     "V": "vocabulary",
     "r_w": "rank",
-    "tau": "target",
+    "tau": "temperature",
     "input_radius": "B_X",
 }
 """Other names under which a symbol may be given."""

@@ -60,9 +60,17 @@ class Target:
 
 
 def fewest(sizes: list[int]) -> int:
-    """The least of some sizes; symbolic ones are at least 1, so 0 or 1 is the least whatever they are."""
+    """The least of some sizes; symbolic ones are at least 1, so 0 or 1 is the least whatever they are.
+
+    Of symbols that cannot be compared the first stands for the least: a rank is at most each of them.
+    """
     numbers = [size for size in sizes if isinstance(size, int)]
-    return min(numbers) if numbers and min(numbers) <= 1 else min(sizes)
+    if numbers and min(numbers) <= 1:
+        return min(numbers)
+    try:
+        return min(sizes)
+    except TypeError:
+        return sizes[0]
 
 
 LEAST_BUDGET = 1e-300

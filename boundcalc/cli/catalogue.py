@@ -1,11 +1,11 @@
-"""Everything that has a name: statements, policies, presets, strategies."""
+"""Everything that has a name: theorems, policies, statements and lemmas of the calculus, presets, strategies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-GROUPS = ("theorems", "lemmas", "policies", "presets", "strategies")
+GROUPS = ("theorems", "policies", "statements", "lemmas", "presets", "strategies")
 _LEMMA_LETTERS = "TLS"
 
 
@@ -21,7 +21,8 @@ class Entry(NamedTuple):
 def entries(group: str) -> Iterator[Entry]:
     """All names of a group."""
     yield from {
-        "theorems": lambda: _statements("theorems"),
+        "theorems": _theorems,
+        "statements": lambda: _statements("statements"),
         "lemmas": lambda: _statements("lemmas"),
         "policies": _policies,
         "presets": _presets,
@@ -29,16 +30,20 @@ def entries(group: str) -> Iterator[Entry]:
     }[group]()
 
 
+def _theorems() -> Iterator[Entry]:
+    from boundcalc.theorems import THEOREMS
+
+    for theorem in THEOREMS.values():
+        yield Entry("theorems", theorem.name, theorem.title, theorem.source.short)
+
+
 def _statements(group: str) -> Iterator[Entry]:
     from boundcalc.calculus.statements import STATEMENTS
-    from boundcalc.sources import HERE
 
     for statement in STATEMENTS.values():
         lemma = statement.name[0] in _LEMMA_LETTERS
         if lemma == (group == "lemmas"):
-            source = statement.source
-            where = "this library" if source == HERE else f"{source.authors.split(',')[0].split()[-1]} {source.year}"
-            yield Entry(group, statement.name, statement.title, where)
+            yield Entry(group, statement.name, statement.title, statement.source.short)
 
 
 def _policies() -> Iterator[Entry]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import FILE, setting_options, take_setting
+from boundcalc.cli.values import WHOLE
 from boundcalc.errors import InvalidSetting
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
@@ -15,9 +17,9 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 def complete_bound(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Names of bounds, for the shell."""
-    from boundcalc.theorems.policies import BOUNDS
+    from boundcalc.theorems import BOUNDS, THEOREMS
 
-    return [name for name in BOUNDS if name.startswith(incomplete)]
+    return [name for name in dict.fromkeys([*BOUNDS, *THEOREMS]) if name.startswith(incomplete)]
 
 
 @click.command(
@@ -30,6 +32,7 @@ Examples:
   boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
   boundcalc eval --depth 1 --explain
   boundcalc eval --certificate gap.json && boundcalc verify gap.json
+  boundcalc eval --bound X3 --L 512 --set smoothness=1.2
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
 \b
 Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),
@@ -38,6 +41,8 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 )
 @setting_options
 @click.option("--bound", "bounds", multiple=True, shell_complete=complete_bound, help="Only this bound (repeatable).")
+@click.option("--L", "pairs_seen", type=WHOLE, help="Key-value pairs a query sees (X3, X4).")
+@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4, X6).")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format.")
 @click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound printed.")
 @click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
@@ -48,6 +53,8 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 def command(
     context: click.Context,
     bounds: tuple[str, ...],
+    pairs_seen: int | None,
+    others: tuple[str, ...],
     form: str,
     certificate: str | None,
     certificate_risk: str | None,
@@ -61,6 +68,24 @@ def command(
     Values that are not given come from the preset, or are assumed and marked with * in the output.
     """
     question = take_setting(options)
+    given = pairs(others) | ({} if pairs_seen is None else {"L": pairs_seen})
+    theorem = alone(bounds)
+    if theorem is not None:
+        useless = (
+            ("--sweep", axes),
+            ("--explain", explain),
+            ("--certificate", certificate),
+            ("--certificate-risk", certificate_risk),
+        )
+        for name, used in useless:
+            if used:
+                raise InvalidSetting(
+                    f"{name} is for bounds of a setting, which {theorem.name} is not: leave it out; "
+                    f"`boundcalc export --bound {theorem.name} --to numpy` evaluates arrays"
+                )
+        show_values(theorem, inputs(theorem, question, given), form)
+        return
+    refuse_inputs(given)
     if axes:
         for name, given in (
             ("--certificate", certificate),

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from boundcalc.cli.catalogue import GROUPS, STRATEGY_TITLES, entries
 from boundcalc.cli.lazy import near
-
-if TYPE_CHECKING:
-    from boundcalc.statement import Statement
 
 
 def _names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -19,25 +14,24 @@ def _names(context: click.Context, parameter: click.Parameter, incomplete: str) 
 
 @click.command(
     name="explain",
-    short_help="A statement: formula, conditions, proof, constants, source.",
+    short_help="A theorem, a policy, or a statement with its conditions and proof.",
     epilog="""\b
 Examples:
   boundcalc explain T2
   boundcalc explain G1
+  boundcalc explain truong2024
   boundcalc explain trauger
   boundcalc explain T2 --format json""",
 )
 @click.argument("name", shell_complete=_names)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(name: str, form: str) -> None:
-    """A statement of the calculus in full; also policies, presets and strategies."""
-    from boundcalc.calculus.statements import STATEMENTS
-
+    """A theorem, or a statement of the calculus, in full; also policies, presets and strategies."""
     known = [entry.name for group in GROUPS for entry in entries(group)]
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
         raise click.UsageError(near(f"nothing is called {name!r}", name, known))
-    parts = _statement(STATEMENTS[match]) if match in STATEMENTS else _other(match)
+    parts = [*_statement(match), *_theorem(match), *_other(match)]
     if form == "json":
         import json
 
@@ -46,37 +40,70 @@ def command(name: str, form: str) -> None:
     _show(match, parts)
 
 
-def _statement(statement: Statement) -> list[tuple[str, str]]:
+def _statement(name: str) -> list[tuple[str, str]]:
+    from boundcalc.calculus.statements import STATEMENTS
+
+    if name not in STATEMENTS:
+        return []
+    statement = STATEMENTS[name]
     parts = [
         ("Title", statement.title),
         ("Statement", statement.formula),
         ("Conditions", statement.conditions),
         ("Proof", statement.proof),
         ("Constants", statement.constants),
+        ("Arguments", ", ".join(statement.arguments)),
         ("Source", str(statement.source)),
     ]
     return [(title, text) for title, text in parts if text]
+
+
+def _theorem(name: str) -> list[tuple[str, str]]:
+    """A theorem of the registry; of one that is a statement, only how it is used."""
+    from boundcalc.calculus.statements import STATEMENTS
+    from boundcalc.theorems import theorem_called
+
+    theorem = theorem_called(name)
+    if theorem is None:
+        return []
+    commands = [f"boundcalc {word} --bound {theorem.name}" for word in ("derive", "eval")]
+    uses = [("Formulas", ", ".join(theorem.quantities)), ("Use", ", ".join(commands))]
+    if name in STATEMENTS:
+        return uses
+    return [
+        ("Title", theorem.title),
+        ("Says", theorem.statement),
+        ("Assumes", "; ".join(theorem.assumptions)),
+        ("Published", theorem.published_note),
+        ("Differs", "; ".join(theorem.differences())),
+        ("Rests on", " ".join(theorem.uses)),
+        ("Source", str(theorem.source)),
+        *uses,
+    ]
 
 
 def _other(name: str) -> list[tuple[str, str]]:
     from boundcalc.calculus.statements import STRATEGY_USES
     from boundcalc.certificate import STRATEGIES
     from boundcalc.setting import PRESETS, preset
-    from boundcalc.theorems import POLICIES
+    from boundcalc.theorems import BOUNDS, THEOREMS
 
-    if name in POLICIES:
-        policy = POLICIES[name]
-        return [
-            ("Title", policy.title),
+    if name in BOUNDS:
+        policy = BOUNDS[name]
+        covers = [
             ("Covers", " ".join(sorted(policy.lemmas)) + ", and T8, T9, T10 for offsets, gains and tables"),
             ("Search", policy.form),
-            ("Use", f"boundcalc eval --bound {name}"),
         ]
+        if name in THEOREMS:
+            return covers
+        return [("Title", policy.title), *covers, ("Use", f"boundcalc eval --bound {name}")]
     if name in PRESETS:
         made = preset(name)
         fields = ", ".join(f"{field} {value}" for field, value in made.to_json().items()) or "the default architecture"
         blocks = f"{made.depth} blocks, style {made.style}"
         return [("Title", blocks), ("Differs in", fields), ("Use", f"boundcalc eval --preset {name}")]
+    if name not in STRATEGIES:
+        return []
     return [
         ("Title", STRATEGY_TITLES.get(name, "")),
         ("Bounds", STRATEGIES[name]),

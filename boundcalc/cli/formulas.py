@@ -7,13 +7,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from boundcalc.cli.inputs import pairs
 from boundcalc.cli.lazy import near
 from boundcalc.cli.values import number
 from boundcalc.errors import InvalidSetting
-from boundcalc.theorems import THEOREMS
+from boundcalc.theorems import POLICIES, THEOREMS, theorem_called
+from boundcalc.theorems.theorem import QUANTITIES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-QUANTITIES = ("gap", "covering_number", "rademacher", "sample_complexity", "capacity", "excess")
 
 
 class Size(NamedTuple):
@@ -35,6 +36,7 @@ SIZES = (
     Size("--heads", "H", "heads", True, "Attention heads per block."),
     Size("--gamma", "gamma", "gamma", False, "Margin of the ramp loss."),
     Size("--delta", "delta", "delta", False, "Failure probability."),
+    Size("--L", "L", "L", True, "Key-value pairs a query sees (X3, X4)."),
 )
 
 
@@ -111,12 +113,15 @@ def take_formula(options: dict[str, Any]) -> Asked:
     bound, preset, quantity = (options.pop(name) for name in ("bound", "preset", "quantity"))
     given = {size.name: options.pop(size.name) for size in SIZES}
     values = {name: value for name, value in given.items() if value is not None and not isinstance(value, str)}
-    values |= _others(options.pop("others"))
-    if bound not in THEOREMS:
+    values |= pairs(options.pop("others"))
+    theorem = theorem_called(bound)
+    if theorem is None:
+        if bound in POLICIES:
+            raise click.UsageError(_policy(bound))
         raise click.UsageError(near(f"no theorem is called {bound!r}", bound, list(THEOREMS)))
     if preset in (None, "edelman2022"):
-        return Asked(THEOREMS[bound], quantity, values)
-    if bound != "edelman2022":
+        return Asked(theorem, quantity, values)
+    if theorem.name != "edelman2022":
         raise InvalidSetting(
             f"theorem {bound} is stated for the architecture edelman2022: leave out --preset, or --bound (the closed form "
             f"of T1 and T2 exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
@@ -124,15 +129,15 @@ def take_formula(options: dict[str, Any]) -> Asked:
     return Asked(_of_preset(preset, values), quantity, values)
 
 
-def _others(pairs: tuple[str, ...]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        value = number(text) if equals else None
-        if value is None:
-            raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {pair!r}")
-        found[name] = int(value) if value == int(value) else value
-    return found
+def _policy(name: str) -> str:
+    """Policies that search have no formula; the theorems with the same covers have one."""
+    policy = POLICIES[name]
+    near_ones = [t.name for t in THEOREMS.values() if t.policy is not None and t.policy.lemmas == policy.lemmas]
+    nearest = near_ones[0] if near_ones else "edelman2022"
+    return (
+        f"policy {name!r} is a search, which has no closed form: `boundcalc derive --bound {nearest}` is the nearest "
+        f"formula, `boundcalc eval --bound {name} --explain` the proof of its number"
+    )
 
 
 def _of_preset(preset: str, values: dict[str, Any]) -> Any:

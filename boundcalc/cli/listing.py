@@ -8,6 +8,7 @@ from boundcalc.cli.catalogue import GROUPS, Entry, entries
 
 _LAST = {
     "theorems": "source",
+    "statements": "source",
     "lemmas": "source",
     "policies": "covers it may use",
     "presets": "sizes",
@@ -27,7 +28,7 @@ Examples:
 @click.argument("group", type=click.Choice(GROUPS), required=False)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(group: str | None, form: str) -> None:
-    """Theorems, lemmas, policies, presets and strategies, with their sources."""
+    """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources."""
     found = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
     if form == "json":
         import json

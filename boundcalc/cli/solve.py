@@ -8,20 +8,23 @@ from typing import Any
 import click
 
 from boundcalc.cli.eval import complete_bound
+from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_inputs
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, short, upper
+from boundcalc.errors import InvalidSetting
 
-VARIABLES = ("m", "T", "C", "depth", "gamma", "delta")
+VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
 
 
 @click.command(
     name="solve",
-    short_help="How large m, T, C, depth, gamma or delta must or may be.",
+    short_help="How large m, T, C, depth, gamma, delta or L must or may be.",
     epilog="""\b
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
   boundcalc solve --for T --target 0.2 --m 1e8 --bound edelman
   boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
+  boundcalc solve --for L --target 0.5 --bound X3 --set smoothness=1.5
 \b
 Exit code 1 when no value in the range searched is enough.""",
 )
@@ -30,15 +33,26 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
 @click.option("--bound", default="best", show_default=True, shell_complete=complete_bound, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), default="gap", show_default=True, help="Bound of what.")
+@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4).")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
-def command(variable: str, target: float, bound: str, quantity: str, form: str, **options: Any) -> None:
+def command(
+    variable: str, target: float, bound: str, quantity: str, others: tuple[str, ...], form: str, **options: Any
+) -> None:
     """The smallest m, gamma or delta, or the largest T, C or depth, at which a bound is at most a target.
 
     The value is rounded to the safe side, and the bound is checked there.
     """
+    question = take_setting(options)
+    given, theorem = pairs(others), alone([bound])
+    if theorem is not None:
+        found_size = least_size(theorem, variable, target, inputs(theorem, question, given, without=variable))
+        _show_size(theorem.name, variable, target, found_size, form)
+        return
+    refuse_inputs(given)
+    if variable == "L":
+        raise InvalidSetting(f"{bound!r} does not depend on L: it is an input of --bound X3 and X4")
     from boundcalc.engine.solve import solve
 
-    question = take_setting(options)
     found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
     value = found.bound
     log10 = value.log10 if quantity == "gap" else value.log_risk / math.log(10)
@@ -67,3 +81,16 @@ def command(variable: str, target: float, bound: str, quantity: str, form: str, 
     )
     if found.at_end:
         click.echo(f"every {variable} searched meets the target: this is the end of the range")
+
+
+def _show_size(theorem: str, variable: str, target: float, found: Size, form: str) -> None:
+    if form == "json":
+        import json
+
+        out = {"for": variable, "target": target, "direction": "smallest", "value": found.value}
+        click.echo(json.dumps(out | {"result": found.bound.to_json()}, indent=1))
+        return
+    click.echo(
+        f"smallest {variable} with {found.bound.quantity} <= {target:g}: {short(found.value)}\n"
+        f"there {theorem!r} gives {upper(math.log10(found.bound.value))} in its {found.bound.form} form"
+    )

@@ -19,8 +19,7 @@ from boundcalc.cli.values import short, upper
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import Setting
-from boundcalc.setting.validate import choice
-from boundcalc.theorems.policies import BOUNDS
+from boundcalc.theorems import known_bound
 
 MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""
@@ -33,7 +32,7 @@ Rows = Iterator[dict[str, Any]]
 def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form: str) -> bool:
     """Computes and writes the grid; whether any point has a bound."""
     axes = parse_axes(texts)
-    names = [choice("bound", name, BOUNDS) for name in bounds] or ["best"]
+    names = [known_bound(name) for name in bounds] or ["best"]
     if form in ("markdown", "latex"):
         raise InvalidSetting(f"sweeps are written as table, csv or json, not {form}")
     if question.setting.architecture.layers is not None:

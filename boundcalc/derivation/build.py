@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from boundcalc.derivation import other_steps
+from boundcalc.derivation import inference_steps, other_steps
 from boundcalc.derivation.closed_steps import closed_steps
 from boundcalc.derivation.step import Derivation, Step
 from boundcalc.errors import InvalidSetting
@@ -35,7 +35,7 @@ def derive(
     if isinstance(what, Setting):
         return _of_setting(what, quantity or "gap", values or {})
     theorem = THEOREMS[choice("bound", what, THEOREMS)] if isinstance(what, str) else what
-    chosen = quantity or theorem._default()
+    chosen = quantity or theorem.main_quantity
     formula = theorem.formula(chosen)
     return Derivation(
         theorem.name,
@@ -55,6 +55,9 @@ def _steps(theorem: Theorem, quantity: str, formula: Formula) -> Step:
         known = {
             "edelman2022_attention": other_steps.general_steps,
             "sparse_boolean": other_steps.finite_steps,
+            "X3": inference_steps.cme_steps,
+            "X4": inference_steps.softmax_steps,
+            "X6": inference_steps.transfer_steps,
         }
         return known[theorem.name](formula)
     return _METHODS[type(form)](form, quantity, formula)

@@ -26,7 +26,10 @@ from boundcalc.symbolic.uniform import SpectrumForm, UniformForm, Volume
 _COUNT = Words(r"\log N", "log N")
 
 
-def _root(formula: Formula, steps: Sequence[Step], check: Expr | None = None) -> Step:
+def last_step(
+    formula: Formula, steps: Sequence[Step], check: Expr | None = None, trials: tuple[Trial, ...] = ()
+) -> Step:
+    """The formula itself, resting on the steps; `check` is what it must be equal to."""
     right = formula.expr if check is None else check
     return Step(
         "the bound",
@@ -35,6 +38,7 @@ def _root(formula: Formula, steps: Sequence[Step], check: Expr | None = None) ->
         Relation(Words(formula.latex_name, formula.name), formula.relation, formula.expr),
         formula.where,
         tuple(steps),
+        trials=trials,
         identities=(lambda: (formula.expr, right),),
     )
 
@@ -79,7 +83,7 @@ def uniform_steps(form: UniformForm, quantity: str, formula: Formula) -> Step:
     if quantity == "excess":
         steps.append(_excess(form))
         check = None
-    return _root(formula, steps, check)
+    return last_step(formula, steps, check)
 
 
 def volume_step(volume: Volume) -> Step:
@@ -194,7 +198,7 @@ def spectrum_steps(form: SpectrumForm, quantity: str, formula: Formula) -> Step:
     ]
     if quantity == "gap":
         steps.append(_one_scale("(V/m)^(1/(p+2))"))
-    return _root(formula, steps)
+    return last_step(formula, steps)
 
 
 def _schatten(random: Random) -> tuple[arb, arb]:
@@ -239,7 +243,7 @@ def general_steps(formula: Formula) -> Step:
             trials=(_general,),
         ),
     ]
-    return _root(formula, steps)
+    return last_step(formula, steps)
 
 
 def _general(random: Random) -> tuple[arb, arb]:
@@ -287,7 +291,7 @@ def finite_steps(formula: Formula) -> Step:
                 Relation(Words(r"\mathrm{gap}", "gap"), "le", right),
             )
         )
-    return _root(formula, steps)
+    return last_step(formula, steps)
 
 
 def _binomial(random: Random) -> tuple[arb, arb]:

@@ -14,8 +14,7 @@ from boundcalc.engine.search import Found, Search, Shared
 from boundcalc.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.numbers import FLOAT, log_add
 from boundcalc.setting import Setting
-from boundcalc.setting.validate import choice
-from boundcalc.theorems.policies import BOUNDS, POLICIES
+from boundcalc.theorems import BOUNDS, POLICIES, known_bound
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
@@ -200,7 +199,7 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk
 
     A desk made for the setting lets later questions about it (`solve`) reuse what is found here.
     """
-    names = list(POLICIES) if bounds is None else [choice("bound", name, BOUNDS) for name in bounds]
+    names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
     desk = desk or Desk(setting)
     return [desk.value(name) for name in names]
 

@@ -104,6 +104,9 @@ class Search:
         def allowed(lemma: CoverLemma) -> bool:
             return self.policy.allows(lemma) and (lemma.uniform or not uniform)
 
+        refusal = self.policy.refuses(self.setting)
+        if refusal is not None:
+            raise Unsupported(refusal)
         items = build_items(self.lowered, samples, allowed)
         missing = uncoverable(items)
         if missing is not None:

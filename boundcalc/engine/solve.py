@@ -11,7 +11,7 @@ from boundcalc.engine.evaluate import BoundValue, Desk, evaluate
 from boundcalc.errors import InvalidSetting, NoSolution
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.theorems.policies import BOUNDS
+from boundcalc.theorems import known_bound
 
 Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
 Quantity = Literal["gap", "risk"]
@@ -128,7 +128,7 @@ class _Samples:
 
     def __init__(self, setting: Setting, bound: str, quantity: Quantity, desk: Desk | None) -> None:
         self.setting, self.quantity = setting, quantity
-        self.name = choice("bound", bound, BOUNDS)
+        self.name = known_bound(bound)
         self.desk = desk or Desk(setting)
         self.base = self.desk.search(self.name)
 

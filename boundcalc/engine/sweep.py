@@ -12,7 +12,7 @@ from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import Architecture, Sample, Setting
 from boundcalc.setting.validate import choice
-from boundcalc.theorems.policies import BOUNDS
+from boundcalc.theorems import known_bound
 
 MOST_POINTS = 10**6
 """A larger grid is a slip of the keyboard."""
@@ -68,7 +68,7 @@ def sweep(
     """
     for name in axes:
         choice("axis", name, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
-    names = [choice("bound", name, BOUNDS) for name in bounds]
+    names = [known_bound(name) for name in bounds]
     grid = {name: [_plain(value) for value in values] for name, values in axes.items()}
 
     def make(point: Point) -> Setting:

@@ -12,7 +12,7 @@ from boundcalc.errors import InvalidSetting
 from boundcalc.plotting.registry import FIGURES
 from boundcalc.plotting.style import SIZES
 from boundcalc.setting import Setting, validate
-from boundcalc.theorems.policies import BOUNDS
+from boundcalc.theorems import BOUNDS
 
 QUANTITIES = ("gap", "risk")
 NORMS = ("setting", "runs")

@@ -220,7 +220,8 @@ class _MathematicaPrinter(MCodePrinter):
         (value, condition), *rest = expr.args
         if not rest or condition is sympy.true:
             return self._print(value)
-        test = f"{self._print(condition.lhs)} == {self._print(condition.rhs)}"
+        sign = "==" if isinstance(condition, sympy.Eq) else condition.rel_op
+        test = f"{self._print(condition.lhs)} {sign} {self._print(condition.rhs)}"
         return f"If[{test}, {self._print(value)}, {self._print(sympy.Piecewise(*rest))}]"
 
 

@@ -136,10 +136,12 @@ class _Text(_Order, StrPrinter):
             return super()._print_Mul(expr)
         rest, radicand = merged
         root = f"sqrt({self._print(radicand)})"
+        if rest.could_extract_minus_sign():
+            return f"-{self._print_Mul(-expr)}"
         if rest == 1:
             return root
         top, bottom = rest.as_numer_denom()
-        head = "" if top == 1 else f"{self.parenthesize(top, PRECEDENCE['Mul'])}*"
+        head = "" if top == 1 else f"{self.parenthesize(top, PRECEDENCE['Mul'], strict=True)}*"
         tail = "" if bottom == 1 else f"/{self.parenthesize(bottom, PRECEDENCE['Pow'])}"
         return f"{head}{root}{tail}"
 
@@ -164,10 +166,27 @@ class _MathML(_Order, MathMLPresentationPrinter):
         text = decimal(e)
         return super()._print_Rational(e) if text is None else self._number(text)
 
-    def _number(self, text: str) -> Any:
-        node = self.dom.createElement("mn")
-        node.appendChild(self.dom.createTextNode(text))
+    def _print_Piecewise(self, e: Any) -> Any:
+        table = self._node("mtable", columnalign="left left")
+        for value, condition in e.args:
+            case = [self._node("mtext", "otherwise")]
+            if condition is not sympy.true:
+                case = [self._node("mtext", "if\u00a0"), self._print(condition)]
+            table.appendChild(
+                self._node("mtr", self._node("mtd", self._print(value)), self._node("mtd", self._node("mrow", *case)))
+            )
+        return self._node("mrow", self._node("mo", "{"), table)
+
+    def _node(self, tag: str, *children: Any, **attributes: str) -> Any:
+        node = self.dom.createElement(tag)
+        for name, value in attributes.items():
+            node.setAttribute(name, value)
+        for child in children:
+            node.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
         return node
+
+    def _number(self, text: str) -> Any:
+        return self._node("mn", text)
 
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
@@ -190,7 +209,7 @@ def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """An expression in presentation MathML, without the surrounding element."""
     plain = {symbol: sympy.Symbol(_unicode(name)) for symbol, name in {**symbols.LATEX, **dict(names or {})}.items()}
     printed = _MathML({"mul_symbol": "&#xA0;"}).doprint(expr.xreplace(plain))
-    printed = printed.replace("&amp;#xA0;", "&#xA0;")
+    printed = printed.replace("&amp;#xA0;", "&#xA0;").replace("<mo><</mo>", "<mo>&lt;</mo>")
     return re.sub(r"&(?!amp;|lt;|gt;|quot;)(\w+);", lambda found: f"&#{ord(unescape(found[0]))};", printed)
 
 
@@ -287,6 +306,6 @@ def case_text(expr: Expr) -> str:
         if condition is sympy.true:
             cases.append(f"{text(value)} otherwise")
         else:
-            shown = condition.lhs, condition.rhs
-            cases.append(f"{text(value)} if {text(shown[0])} = {text(shown[1])}")
+            sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
+            cases.append(f"{text(value)} if {text(condition.lhs)} {sign} {text(condition.rhs)}")
     return ", ".join(cases)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import HERE
+from boundcalc.theorems.policies import POLICIES
 from boundcalc.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
@@ -71,5 +72,5 @@ parameters = Theorem(
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T4", "A0", "G2", "X5"),
     published_form=_published,
     forms=_forms,
-    policy="parameters",
+    lemmas=POLICIES["parameters"].lemmas,
 )

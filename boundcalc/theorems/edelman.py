@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import EDELMAN2022
+from boundcalc.theorems.policies import COUNTING
 from boundcalc.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ edelman2022 = Theorem(
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S1", "S2", "T1", "T2", "A0", "A1", "A4", "G1", "G2"),
     published_form=_deep_published,
     forms=_deep,
-    policy="closed",
+    lemmas=COUNTING,
+    search="closed",
 )
 
 
@@ -157,6 +159,7 @@ edelman2022_head = Theorem(
     differs={"B_X": _RADIUS, "T": _LENGTH, "d": _WIDTH},
     also=_SHARPER,
     uses=("L1", "L6", "L7", "S1", "S2", "T1", "T2", "A0", "A1"),
+    of="log N(F, epsilon)",
     published_form=lambda: _head_published(heads=False),
     forms=lambda: _head_forms(heads=False),
 )
@@ -172,6 +175,7 @@ edelman2022_multihead = Theorem(
     differs={"B_X": _RADIUS, "T": _LENGTH, "d": _WIDTH},
     also=_SHARPER,
     uses=("L1", "L6", "L7", "L8", "S1", "S2", "T1", "T2", "A0", "A1"),
+    of="log N(F, epsilon)",
     published_form=lambda: _head_published(heads=True),
     forms=lambda: _head_forms(heads=True),
 )
@@ -224,6 +228,8 @@ edelman2022_attention = Theorem(
     differs={"mu": "the paper takes weights that sum to 1, so mu = 1 does not appear"},
     also=("the paper's softmax constant is 2, ours 1 (L1)",),
     uses=("L1", "L2", "E", "A1"),
+    of="log N(F, epsilon)",
+    statement_name="E",
     published_form=_general_published,
     forms=_general_forms,
 )

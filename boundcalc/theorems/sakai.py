@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import SAKAI2026
 from boundcalc.theorems.counting import NETWORK, network
+from boundcalc.theorems.policies import VOLUMES
 from boundcalc.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
@@ -63,4 +64,5 @@ sakai2026 = Theorem(
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T4", "T6", "A0", "G2"),
     published_form=_published,
     forms=_forms,
+    lemmas=VOLUMES | {"T5", "T6"},
 )

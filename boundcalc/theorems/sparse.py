@@ -66,6 +66,7 @@ sparse_boolean = Theorem(
         "G8 also has a floor: fewer than log_2 binom(T, s) - 1 labels do not identify the support",
     ),
     uses=("G8",),
+    statement_name="G8",
     published_form=_published,
     forms=_forms,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from boundcalc.sources import HERE
 from boundcalc.theorems import THEOREMS, Theorem
 
 
@@ -17,15 +16,13 @@ def markdown(theorems: Mapping[str, Theorem] = THEOREMS) -> str:
 def _row(theorem: Theorem) -> tuple[str, ...]:
     inputs = {symbol.name for symbol in theorem.explicit.inputs}
     lemmas = ", ".join(name for name in theorem.uses if name[0] in "TEG" and name[1:2].isdigit() and name not in _G)
-    author = theorem.source.authors.split(",")[0].split()[-1]
-    where = "this library" if theorem.source == HERE else f"{author} {theorem.source.year}"
     return (
         f"`{theorem.name}`",
         theorem.title,
         "log T" if "T" in inputs else "no",
         ", ".join(theorem.quantities),
         lemmas or "user's own",
-        where,
+        theorem.source.short,
     )
 
 

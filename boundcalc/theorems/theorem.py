@@ -5,15 +5,17 @@ Creating one imports nothing heavy; sympy is imported when a formula is first as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.errors import Refusal, Unsupported
 from boundcalc.setting.validate import choice
 from boundcalc.sources import HERE, Source
+from boundcalc.theorems.policies import Policy
 
 if TYPE_CHECKING:
+    from boundcalc.latent.bounds import LatentBound
     from boundcalc.symbolic.formula import Formula
 
 Forms = Mapping[str, Callable[[], "Formula"]]
@@ -34,10 +36,16 @@ class Theorem:
         differs: per input, why the explicit formula does not grow like the published shape.
         also: further differences from the paper.
         uses: statements of the calculus the explicit formula rests on.
-        policy: the policy of `boundcalc eval` that goes with it, if any.
+        of: what the quantity it is about is, where its name does not say.
+        statement_name: the statement of the calculus it is, if it is one ("X5").
+        lemmas: the covers by which `boundcalc eval` bounds the gap of any setting; None where the theorem is not about
+            the gap of a setting.
+        search: how it goes about it, as `Policy.form`.
+        fixed_positions: whether it needs positions that are not learned.
+        defaults: values of inputs that `boundcalc eval` and `solve` assume, where the theorem is not about a setting.
+        sharper: checked values at given inputs, where a search beats the formula.
         published_form: builds the published shape.
         forms: builds what derives the explicit formulas (a form of `boundcalc.symbolic`, or None), and them by name.
-        kind: "bound", or "proxy".
     """
 
     name: str
@@ -52,9 +60,21 @@ class Theorem:
     uses: tuple[str, ...]
     published_form: Callable[[], Formula] = field(repr=False)
     forms: Callable[[], tuple[Any, Forms]] = field(repr=False)
-    policy: str | None = None
-    kind: str = "bound"
+    of: str = ""
+    statement_name: str = ""
+    lemmas: frozenset[str] | None = None
+    search: str = "search"
+    fixed_positions: bool = False
+    defaults: Mapping[str, float] = field(default_factory=dict[str, float])
+    sharper: Callable[..., Sequence[LatentBound]] | None = field(default=None, repr=False)
     _made: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
+
+    @property
+    def policy(self) -> Policy | None:
+        """The rule by which `boundcalc eval` bounds the gap of a setting, if the theorem is about one."""
+        if self.lemmas is None:
+            return None
+        return Policy(self.name, self.title, self.lemmas, self.search, self.fixed_positions)
 
     # -- formulas
 
@@ -80,7 +100,7 @@ class Theorem:
 
     def formula(self, quantity: str = "gap") -> Formula:
         """One of the explicit formulas."""
-        if quantity in _QUANTITIES and quantity not in self._forms:
+        if quantity in QUANTITIES and quantity not in self._forms:
             listed = ", ".join(self._forms)
             raise Unsupported(
                 Refusal(f"theorem {self.name}", f"the quantity {quantity!r}", f"one of {listed}", _elsewhere(quantity))
@@ -119,20 +139,44 @@ class Theorem:
 
     # -- uses
 
-    def _default(self) -> str:
+    @property
+    def main_quantity(self) -> str:
+        """What is meant where no quantity is named."""
         return "gap" if "gap" in self._forms else self.compares
+
+    def checked(self, quantity: str | None = None, **values: float) -> LatentBound:
+        """The formula's value at a point, its upper end in interval arithmetic."""
+        from boundcalc.intervals import INTERVAL, upper_float
+        from boundcalc.latent.bounds import LatentBound
+        from boundcalc.setting import validate
+        from boundcalc.symbolic.code import interval_function
+
+        formula = self.formula(quantity or self.main_quantity)
+        formula.mp(**values)  # complains about what is missing or unknown
+        given = {symbol.name: value for symbol, value in formula._resolve(values).items()}
+        exact: list[Any] = []
+        for symbol in formula.inputs:
+            value = float(given[symbol.name])
+            if symbol.name == "delta":
+                validate.fraction("delta", value, ends=False)
+            exact.append(
+                INTERVAL.number((validate.size if symbol.is_integer else validate.positive)(symbol.name, value))
+            )
+        value = upper_float(interval_function(formula)(*exact))
+        what = self.of if self.of and quantity in (None, self.main_quantity) else formula.name.replace("_", " ")
+        return LatentBound(self.name, formula.name, value, "bound", dict(values), {}, what)
 
     def latex(self, quantity: str | None = None, *, expand: bool = False) -> str:
         """A formula (the gap, unless named) as the content of a display."""
-        return self.formula(quantity or self._default()).latex(expand=expand)
+        return self.formula(quantity or self.main_quantity).latex(expand=expand)
 
     def lambdify(self, *names: str, quantity: str | None = None) -> Callable[..., Any]:
         """A NumPy function of the inputs named (all, in order, unless named)."""
-        return self.formula(quantity or self._default()).lambdify(*names)
+        return self.formula(quantity or self.main_quantity).lambdify(*names)
 
     def code(self, language: str, quantity: str | None = None) -> str:
         """A formula in another language."""
-        return self.formula(quantity or self._default()).code(language)
+        return self.formula(quantity or self.main_quantity).code(language)
 
     def cite(self) -> str:
         """BibTeX: the paper, and this library for the explicit constants."""
@@ -151,7 +195,21 @@ class Theorem:
         return f"$${self.latex()}$$"
 
 
-_QUANTITIES = ("gap", "covering_number", "rademacher", "sample_complexity", "capacity", "excess")
+QUANTITIES = (
+    "gap",
+    "covering_number",
+    "rademacher",
+    "sample_complexity",
+    "capacity",
+    "excess",
+    "error",
+    "best_error",
+    "plain_error",
+    "any_head_error",
+    "input_size",
+)
+"""What formulas bound. An error is attention's: at given parameters, at the best of them, or in its plainest form; the
+input size is the number of pairs at which it meets a target."""
 
 
 def _elsewhere(quantity: str) -> str:

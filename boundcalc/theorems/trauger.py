@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import TRAUGER2024
+from boundcalc.theorems.policies import T_FREE
 from boundcalc.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
@@ -79,5 +80,5 @@ trauger2024 = Theorem(
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T3", "A0", "A1", "A4", "G1", "G2"),
     published_form=_published,
     forms=_forms,
-    policy="trauger",
+    lemmas=T_FREE,
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.sources import TRUONG2024
 from boundcalc.theorems.counting import NETWORK, network
+from boundcalc.theorems.policies import VOLUMES
 from boundcalc.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
@@ -59,4 +60,5 @@ truong2024 = Theorem(
     uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T5", "A0", "G2", "X5"),
     published_form=_published,
     forms=_forms,
+    lemmas=VOLUMES | {"T5"},
 )

@@ -14,7 +14,7 @@ from boundcalc.cli.eval import command
 from boundcalc.cli.setting import OPTIONS, defaults
 from boundcalc.cli.values import short, upper
 from boundcalc.setting import Architecture, Sample
-from boundcalc.theorems.policies import BOUNDS, POLICIES
+from boundcalc.theorems import BOUNDS, POLICIES
 
 from .conftest import Run, one_line, written
 

@@ -16,14 +16,14 @@ from boundcalc.certificate import STRATEGIES
 from boundcalc.cli import COMMANDS, main
 from boundcalc.cli.catalogue import GROUPS, STRATEGY_TITLES, entries
 from boundcalc.setting import PRESETS
-from boundcalc.theorems import POLICIES
+from boundcalc.theorems import POLICIES, THEOREMS
 
 from .conftest import Run, one_line
 
 
 def test_list_names_everything(run: Run) -> None:
     listed = {entry["name"] for entry in json.loads(run("list", "--format", "json").stdout)}
-    assert listed == {*STATEMENTS, *POLICIES, *PRESETS, *STRATEGIES}
+    assert listed == {*STATEMENTS, *THEOREMS, *POLICIES, *PRESETS, *STRATEGIES}
     text = run("list").stdout
     assert all(re.search(rf"^{re.escape(name)} ", text, re.MULTILINE) for name in listed)
 
@@ -38,7 +38,7 @@ def test_groups_can_be_listed_alone(run: Run) -> None:
 
 def test_lemmas_and_theorems_show_their_source(run: Run) -> None:
     assert re.search(r"^T2 .*Edelman 2022", run("list", "lemmas").stdout, re.MULTILINE)
-    assert all(entry.source for group in ("lemmas", "theorems") for entry in entries(group))
+    assert all(entry.source for group in ("lemmas", "statements", "theorems") for entry in entries(group))
 
 
 def test_every_strategy_has_a_title() -> None:
@@ -53,10 +53,20 @@ def test_statements_are_explained_in_full(run: Run, name: str) -> None:
     assert found["statement"] == statement.formula
     assert found["proof"] == statement.proof
     text = run("explain", name).stdout
+    assert found.get("arguments", "") == ", ".join(statement.arguments)
     for title in ("Title", "Statement", "Conditions", "Proof", "Constants", "Source"):
         assert re.search(rf"^{title} ", text, re.MULTILINE)
     flat = " ".join(text.split())
     assert " ".join(statement.proof.split()[:6]) in flat
+
+
+def test_theorems_are_explained_with_what_the_paper_has_otherwise(run: Run) -> None:
+    for name, theorem in THEOREMS.items():
+        found = json.loads(run("explain", name, "--format", "json").stdout)
+        assert found["formulas"] == ", ".join(theorem.quantities)
+        if name not in STATEMENTS:
+            assert found["says"] == theorem.statement
+            assert all(line in found["differs"] for line in theorem.differences())
 
 
 def test_every_listed_name_is_explained(run: Run) -> None:

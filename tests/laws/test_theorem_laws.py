@@ -10,16 +10,17 @@ import mpmath
 import pytest
 from mpmath import mpf
 
+from boundcalc.calculus.statements import STATEMENTS
 from boundcalc.symbolic import Formula
 from boundcalc.symbols import ALIASES, BY_NAME, ENTRIES
-from boundcalc.theorems import POLICIES, THEOREMS, Theorem
+from boundcalc.theorems import BOUNDS, POLICIES, THEOREMS, Theorem
 
 ALL = sorted(THEOREMS)
-FALLING = {"m", "gamma", "epsilon", "delta", "target"}
+FALLING = {"m", "gamma", "epsilon", "delta", "target", "L", "temperature"}
 """Inputs in which bounds fall; in all others they rise."""
-UNORDERED = {"p"}
-"""A power has no direction: it trades one size for another."""
-SINGLE_VALUED = {"s", "p", "delta", "target"}
+UNORDERED = {"p", "smoothness", "rho"}
+"""A power has no direction, nor has a regularisation: they trade one size for another."""
+SINGLE_VALUED = {"s", "p", "delta", "target", "smoothness"}
 """Inputs that do not go to infinity, or whose exponential drowns everything else."""
 
 
@@ -64,8 +65,14 @@ def test_the_registry_is_complete_and_in_words() -> None:
         assert theorem.published_note
         assert all(len(why) > 10 for why in theorem.differs.values()), name
         assert theorem.cite().startswith("@")
-        assert theorem.policy is None or theorem.policy in POLICIES
         assert theorem.explicit.kind == "bound"
+        assert (name in BOUNDS) == (theorem.policy is not None)
+        if theorem.policy is not None:
+            assert BOUNDS[name].lemmas == theorem.lemmas
+            assert BOUNDS[name].lemmas <= POLICIES["best"].lemmas
+        assert theorem.statement_name in ("", *STATEMENTS)
+        assert set(theorem.uses) <= set(STATEMENTS)
+    assert set(BOUNDS) == {*POLICIES, *(name for name, theorem in THEOREMS.items() if theorem.policy)}
 
 
 # -- dimension 1: one row of one coordinate, where the class is an interval and its covering number is known
@@ -91,7 +98,7 @@ def test_dimension_one(name: str) -> None:
         assert at(theorem.covering_number, T=1, s=1) >= mpmath.log(4)
         return
     else:  # w relu(...) with |w| <= C and activations up to 1
-        radius, values = mpf(1), {"C": 1, "K": 1, "rank": 1, "S_p": 1, "p": 1}
+        radius, values = mpf(1), {"C": 1, "K": 1, "rank": 1, "S_p": 1, "p": 1, "vocabulary": 1, "L_s": 1}
     formula = theorem.covering_number
     assert covers_an_interval(formula, radius, **values)
     # Negative control: the same formula over a thousand does not cover.
@@ -147,6 +154,18 @@ def test_without_weights_only_the_deviation_remains(name: str) -> None:
     found = at(THEOREMS[name].gap, **values)
     deviation = mpmath.sqrt(mpmath.log(1 / delta) / (2 * m))
     assert deviation * (1 - mpf("1e-12")) <= found <= deviation + 2 / m + mpf("1e-9")
+
+
+@pytest.mark.parametrize(("name", "which"), [("X3", "best_error"), ("X4", "error"), ("X4", "plain_error")])
+def test_errors_of_attention_vanish_with_the_input(name: str, which: str) -> None:
+    formula = THEOREMS[name].formula(which)
+    assert 0 < at(formula, L="1e40") < at(formula, L="1e30") / 10
+    if which != "error":  # whose least tilt depends on L: the root is within its own form
+        assert at(formula, M="1e-60", g="1e-60") < mpf("1e-15")
+
+
+def test_no_bound_of_a_statement_exceeds_what_holds_always() -> None:
+    assert at(THEOREMS["X4"].formula("error"), L=1) <= 2 * typical(THEOREMS["X4"].formula("error"))["M"]
 
 
 @pytest.mark.parametrize(("theorem", "which"), every("covering_number"))

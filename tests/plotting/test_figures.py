@@ -23,7 +23,7 @@ from boundcalc.plotting.registry import FIGURES
 from boundcalc.plotting.spec import Spec
 from boundcalc.plotting.style import LOOKS, SIZES, house_style
 from boundcalc.setting import Setting
-from boundcalc.theorems.policies import BOUNDS
+from boundcalc.theorems import BOUNDS
 from tests.plotting import looks, trials
 
 SETTING = Setting.of("edelman2022", depth=1, seq_len=64)

@@ -151,7 +151,7 @@ GAP = (
     Statement(
         "G5",
         "margin bound from an empirical cover, any training error",
-        r"\mathrm{risk}(f)\le\max_{q'\le q}\frac{(1+\alpha)\,\mathrm{kl}^{-1}(q',c)-q'+1/m}\alpha,\quadc=\frac{"
+        r"\mathrm{risk}(f)\le\max_{q'\le q}\frac{(1+\alpha)\,\mathrm{kl}^{-1}(q',c)-q'+1/m}\alpha,\quad c=\frac{"
         r"\log N+\log(2/\delta)}m,\ q=\mathrm{train}_\gamma(f)",
         "N = N(F, gamma/2) on (1 + alpha) m samples (multiclass: at gamma/(2 sqrt 2)). kl^{-1} as in G3; for "
         "fixed mu the maximum is at a stationary point clamped to [0, q].",

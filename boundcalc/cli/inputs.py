@@ -1,0 +1,183 @@
+"""Theorems that are not about a setting (X3, X4, X6, one layer, finite classes) in `eval` and `solve`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from boundcalc.cli.setting import Question
+from boundcalc.cli.values import number, short
+from boundcalc.errors import InvalidSetting, NoSolution
+from boundcalc.theorems import BOUNDS, Theorem, theorem_called
+
+if TYPE_CHECKING:
+    from boundcalc.latent.bounds import LatentBound
+
+_FIELDS = {
+    "T": "seq_len",
+    "m": "n_train",
+    "d": "d",
+    "heads": "heads",
+    "depth": "depth",
+    "gamma": "margin",
+    "delta": "delta",
+    "B_X": "input_radius",
+    "vocabulary": "vocabulary",
+}
+"""Inputs of formulas that are options of a setting."""
+SOLVED = ("L", "m")
+"""Inputs that more of makes a bound smaller."""
+_MOST = 10**18
+_NEAR = 1e-4
+
+
+class Given(NamedTuple):
+    """The inputs of a theorem, and those among them that nobody asked for."""
+
+    values: Mapping[str, float]
+    assumed: tuple[str, ...]
+
+
+def pairs(words: Sequence[str]) -> dict[str, float]:
+    """--set NAME=VALUE, repeated."""
+    found: dict[str, float] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        value = number(text) if equals else None
+        if value is None or isinstance(value, complex):
+            raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {word!r}")
+        found[name] = int(value) if value == int(value) else value
+    return found
+
+
+def alone(bounds: Sequence[str]) -> Theorem | None:
+    """The theorem that is asked for, where it is not about a setting; such a one is asked for by itself."""
+    found = [theorem for name in bounds if (theorem := theorem_called(name)) and theorem.name not in BOUNDS]
+    if found and len(bounds) > 1:
+        raise InvalidSetting(f"{found[0].name} ({found[0].title}) is no gap of a setting: ask for it by itself")
+    return found[0] if found else None
+
+
+def refuse_inputs(given: Mapping[str, float]) -> None:
+    """--set and --L are for theorems that are not about a setting."""
+    if given:
+        raise InvalidSetting(
+            f"{next(iter(given))} is no part of a setting: --set and --L are for --bound X3, X4, X6 and other theorems "
+            "that are not about one"
+        )
+
+
+def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], without: str = "") -> Given:
+    """Every input of a theorem's formula (but one), from what is given, from the setting, or assumed."""
+    names, optional = _needed(theorem)
+    known = [*names, *optional]
+    values: dict[str, float] = {}
+    assumed: list[str] = []
+    given = {_canonical(name): value for name, value in given.items()}
+    for name in given:
+        if name not in known:
+            raise InvalidSetting(f"{theorem.name} does not depend on {name}; it has {', '.join(known)}")
+    missing: list[str] = []
+    for name in known:
+        field = _FIELDS.get(name)
+        if name == without:
+            continue
+        if name in given:
+            values[name] = given[name]
+        elif field is not None and not (field == "vocabulary" and question.assumed(field)):
+            values[name] = _of_setting(question, field)
+            if question.assumed(field):
+                assumed.append(name)
+        elif name in theorem.defaults:
+            values[name] = theorem.defaults[name]
+            assumed.append(name)
+        elif name not in optional:
+            missing.append(name)
+    if missing:
+        example = " ".join(f"--set {name}=1" for name in missing)
+        raise InvalidSetting(f"{theorem.name} needs a value for {', '.join(missing)}; for instance {example}")
+    return Given(values, tuple(assumed))
+
+
+def _canonical(name: str) -> str:
+    short_names = {"tau": "temperature", "r": "smoothness", "reg": "rho"}
+    return short_names.get(name, name)
+
+
+def _of_setting(question: Question, field: str) -> float:
+    setting = question.setting
+    return getattr(setting.sample if hasattr(setting.sample, field) else setting.architecture, field)
+
+
+def _needed(theorem: Theorem) -> tuple[list[str], list[str]]:
+    """Inputs that are needed, and those a search may choose."""
+    if theorem.sharper is not None:
+        return list(theorem.defaults), ["rho"] if theorem.name == "X3" else []
+    return [symbol.name for symbol in theorem.formula(theorem.main_quantity).inputs], []
+
+
+def checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBound]:
+    """Values at a point, re-derived in interval arithmetic: by the theorem's own search, or of its formula."""
+    if theorem.sharper is not None:
+        return theorem.sharper(**values)
+    return [theorem.checked(**values)]
+
+
+def show_values(theorem: Theorem, given: Given, form: str) -> None:
+    """A table, or JSON or CSV."""
+    from boundcalc.cli.latent import FORMATS, ceiling, show
+
+    if form not in FORMATS:
+        raise InvalidSetting(f"{theorem.name} is shown as {', '.join(FORMATS)}: leave out --format {form}")
+    found = checked(theorem, given.values)
+    rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
+    listed = ", ".join(
+        f"{name} {short(value)}{'*' if name in given.assumed else ''}" for name, value in given.values.items()
+    )
+    notes = [f"at {listed}" + ("   (* assumed: --set NAME=VALUE changes it)" if given.assumed else "")]
+    notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
+    headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
+    document = {"theorem": theorem.name, "assumed": list(given.assumed), "results": [b.to_json() for b in found]}
+    show(form, document, headings, rows, notes)
+
+
+def _inside(parameters: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in parameters.items())
+
+
+class Size(NamedTuple):
+    """The least input size at which a bound meets a target, and the bound there."""
+
+    value: int
+    bound: LatentBound
+
+
+def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> Size:
+    """Found by doubling and halving, to four digits; the bound is checked at what is returned."""
+    needed = [name for part in _needed(theorem) for name in part]
+    if variable not in needed or variable not in SOLVED:
+        can = [name for name in SOLVED if name in needed]
+        instead = f"solve for {' or '.join(can)}" if can else "it has no input size: eval gives its value"
+        raise InvalidSetting(f"{theorem.name} cannot be solved for {variable}: {instead}")
+    if not target > 0:
+        raise InvalidSetting(f"target must be above 0, got {target:g}")
+
+    def at(size: int) -> LatentBound:
+        return min(checked(theorem, {**given.values, variable: size}), key=lambda bound: bound.value)
+
+    low, high = 0, 1
+    while (bound := at(high)).value > target:
+        low, high = high, high * 4
+        if high > _MOST:
+            raise NoSolution(
+                f"no {variable} up to {short(_MOST)} gives {theorem.name} of at most {target:g}: even there it is "
+                f"{at(_MOST).value:.4g}"
+            )
+    while high - low > max(1, _NEAR * high):
+        middle = (low + high) // 2
+        found = at(middle)
+        if found.value <= target:
+            high, bound = middle, found
+        else:
+            low = middle
+    return Size(high, bound)
