@@ -1,8 +1,7 @@
-"""Stored numbers as float64, exactly, in bounded memory."""
+"""Stored numbers as native floats, exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -12,9 +11,6 @@ from boundcalc.weights.errors import CheckpointError
 from boundcalc.weights.readers.base import FLOATS, Array, Tensor
 
 Floats = NDArray[np.float64]
-
-CHUNK_BYTES = 8 << 20
-"""A chunk of rows takes at most so much as float64 (but is one row at least)."""
 
 
 @cache
@@ -58,17 +54,6 @@ def read(tensor: Tensor) -> NDArray[np.float32] | Floats:
     values = to_float(tensor.fetch(), tensor.dtype)
     check_finite(values, tensor.name)
     return values
-
-
-def rows(tensor: Tensor, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Floats]]:
-    """Rows of a matrix as float64, some at a time, with the number of the first; checked to be finite."""
-    stored = tensor.fetch()
-    stop = tensor.shape[0] if stop is None else stop
-    step = max(1, CHUNK_BYTES // (8 * max(1, tensor.size // max(1, tensor.shape[0]))))
-    for low in range(start, stop, step):
-        chunk = to_float(stored[low : min(low + step, stop)], tensor.dtype)
-        check_finite(chunk, tensor.name)
-        yield low, chunk.astype(np.float64)
 
 
 def check_finite(values: Array, name: str) -> None:

@@ -119,10 +119,17 @@ def schatten_sum(spectrum: Floats, p: float) -> float:
 
 @dataclass(frozen=True)
 class Stored:
-    """A matrix as stored: its shape and a way to cut blocks of it, as native floats."""
+    """A matrix as stored: its shape and a way to cut blocks of it, as native floats (not checked to be finite)."""
 
     shape: tuple[int, int]
     block: Callable[[slice, slice], Native]
+    name: str = "matrix"
+
+    def finite(self, rows: slice, columns: slice) -> Native:
+        """A block, checked."""
+        values = self.block(rows, columns)
+        check_finite(values, self.name)
+        return values
 
     def slabs(self, scale: float = 1.0, thick: int = 128) -> Iterator[tuple[int, Native]]:
         """Slabs along the longer side, each with the shorter side last, times a power of two."""
@@ -136,9 +143,9 @@ class Stored:
 
 
 def stored(tensor: Tensor) -> Stored:
-    """A tensor of two dimensions, checked to be finite where it is decoded."""
+    """A tensor of two dimensions."""
     array = tensor.fetch()
-    name, dtype = tensor.name, tensor.dtype
+    dtype = tensor.dtype
     width = 8 if dtype == "float64" else 4
     if dtype not in ("float64", "float32") and tensor.size * width <= HOLD_BYTES:
         array, dtype = to_float(array, dtype), "float64" if width == 8 else "float32"
@@ -149,22 +156,12 @@ def stored(tensor: Tensor) -> Stored:
     shape = tensor.shape if len(tensor.shape) == 2 else (tensor.shape[0], math.prod(tensor.shape[1:]))
     if len(tensor.shape) != 2:
         array = array.reshape(shape)
-    return Stored(shape, _checked(block, name))  # type: ignore[arg-type]
-
-
-def _checked(block: Callable[[slice, slice], Native], name: str) -> Callable[[slice, slice], Native]:
-    def checked(rows: slice, columns: slice) -> Native:
-        values = block(rows, columns)
-        check_finite(values, name)
-        return values
-
-    return checked
+    return Stored(shape, block, tensor.name)  # type: ignore[arg-type]
 
 
 def held(array: Native, name: str = "matrix") -> Stored:
     """An array at hand."""
-    check_finite(array, name)
-    return Stored(array.shape, lambda rows, columns: array[rows, columns])  # type: ignore[arg-type]
+    return Stored(array.shape, lambda rows, columns: array[rows, columns], name)  # type: ignore[arg-type]
 
 
 def measure(
@@ -197,12 +194,16 @@ class _Sums:
         absolute: list[Floats] = []
         across = np.zeros(self.short)
         longest = slabs = 0
+        ones = np.ones(self.short)
         for _, slab in matrix.slabs(scale, SLAB):
             wide = slab.astype(np.float64, order="K")
+            squares = np.einsum("ij,ij->i", wide, wide)
+            if not np.isfinite(squares).all():  # or they overflow, and the matrix will be scaled
+                check_finite(slab, matrix.name)
+            along.append(squares)
             sizes = np.abs(wide)
             self.largest = max(self.largest, float(sizes.max()))
-            absolute.append(sizes.sum(axis=1))
-            along.append(np.einsum("ij,ij->i", wide, wide))
+            absolute.append(sizes @ ones)
             if self.gram is None:
                 across += np.einsum("ij,ij->j", wide, wide)
             else:
@@ -266,16 +267,3 @@ def vector(values: Native, name: str = "vector") -> Measured:
     scaled = sizes * scale
     length = up(root(total(ups(scaled**2, 1))), 1) / scale
     return Measured((sizes.size,), op=max(length, sup), one_one=max(total(sizes), length), sup=sup)
-
-
-def row_norms(matrix: Stored) -> Floats:
-    """Upper bounds of the l2 norms of all rows (tables)."""
-    parts: list[Floats] = []
-    step = max(1, (1 << 20) // max(1, matrix.shape[1]))
-    for low in range(0, matrix.shape[0], step):
-        chunk = np.asarray(matrix.block(slice(low, low + step), slice(None)), np.float64)
-        top = float(np.abs(chunk).max(initial=0.0))
-        scale = scale_for(top) if top > 0 else 1.0
-        chunk = chunk * scale
-        parts.append(roots(ups(np.einsum("ij,ij->i", chunk, chunk), chunk.shape[1] + 1)) / scale)
-    return np.concatenate(parts)

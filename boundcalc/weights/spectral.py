@@ -68,8 +68,8 @@ def cholesky_upper(gram: Floats, guess: float) -> float:
     shift = guess * (1 + 4 * n * UNIT) + np.finfo(float).tiny
     slack = guess * 4 * n * UNIT + np.finfo(float).tiny
     for _ in range(_TRIES * 4):
-        work = np.asfortranarray(-gram)
-        work[np.diag_indices(n)] = shift - diagonal
+        work = np.negative(gram, order="F")
+        np.fill_diagonal(work, shift - diagonal)
         _, info = dpotrf(work, lower=True, overwrite_a=True, clean=False)
         if info == 0:
             return _backward(shift, diagonal)

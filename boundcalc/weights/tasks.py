@@ -312,8 +312,8 @@ class Plan:
 
 def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
     def block(rows: slice, columns: slice) -> Floats:
-        other = b.block(columns, rows).T if flipped else b.block(rows, columns)
-        return difference(a.block(rows, columns), other)
+        other = b.finite(columns, rows).T if flipped else b.finite(rows, columns)
+        return difference(a.finite(rows, columns), other)
 
     if a.shape != (b.shape[::-1] if flipped else b.shape):
         raise CheckpointError(f"the reference has a matrix of shape {b.shape} where the model has {a.shape}")

@@ -233,7 +233,7 @@ class Model:
         first, last, _ = only.indices(count)
         part = slice(offset + first * width, offset + last * width)
         matrix = stored(place.tensor)
-        cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
+        cut = matrix.finite(part, slice(None)) if place.transposed else matrix.finite(slice(None), part).T
         return np.ascontiguousarray(cut, np.float64).reshape(last - first, width, -1)
 
     def head_offsets(self, kind: str, block: int | None, count: int) -> Floats | None:
@@ -256,7 +256,7 @@ class Model:
         first, last, _ = only.indices(count)
         part = slice(first * width, last * width)
         matrix = stored(place.tensor)
-        cut = matrix.block(slice(None), part).T if place.transposed else matrix.block(part, slice(None))
+        cut = matrix.finite(slice(None), part).T if place.transposed else matrix.finite(part, slice(None))
         return np.ascontiguousarray(cut, np.float64).reshape(last - first, width, -1)
 
 

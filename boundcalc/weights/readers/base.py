@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.errors import BoundcalcError
 from boundcalc.weights.errors import CheckpointError
 
 Array = NDArray[Any]
@@ -90,6 +92,25 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if not self.tensors:
             raise CheckpointError(f"{self.where} holds no tensors: point at the weights of a trained model")
+        for name in self.tensors:  # names go into tables and errors, which stay of one line
+            if not name.isprintable() or len(name) > _LONGEST_NAME:
+                raise CheckpointError(f"{self.where} names a tensor {name!r:.80}: not a name; fetch the file again")
+
+
+_LONGEST_NAME = 1000
+
+
+@contextmanager
+def sound(path: Path, kind: str) -> Iterator[None]:
+    """Reads a file of which any byte may be damaged: whatever a library raises becomes one clear line."""
+    try:
+        yield
+    except BoundcalcError:
+        raise
+    except Exception as error:
+        text = ascii(str(error))[1:-1]
+        why = text if len(text) <= 100 else text[:100] + "..."
+        raise CheckpointError(f"{path} is not a whole {kind} ({type(error).__name__}: {why}); fetch it again") from None
 
 
 def fingerprint(*paths: Path) -> str:
@@ -98,11 +119,20 @@ def fingerprint(*paths: Path) -> str:
     return ";".join(f"{name}:{stat.st_size}:{stat.st_mtime_ns}" for name, stat in stats)
 
 
+_SMALL = 1 << 16
+
+
 def mapped(path: Path, offset: int, dtype: str, shape: tuple[int, ...]) -> Array:
-    """A read-only view of part of a file. The map is this tensor's own: when it goes, its pages go."""
+    """A read-only view of part of a file. The map is this tensor's own: when it goes, its pages go.
+
+    What is smaller than a few pages is read instead, which takes less than a map.
+    """
     stored = STORED[dtype]
-    if 0 in shape:
+    size = math.prod(shape) * stored.itemsize
+    if size == 0:
         return np.zeros(shape, stored)
-    if not shape:
-        return np.memmap(path, dtype=stored, mode="r", offset=offset, shape=(1,)).reshape(())
+    if size <= _SMALL:
+        with path.open("rb", buffering=0) as file:
+            file.seek(offset)
+            return np.frombuffer(file.read(size), stored).reshape(shape)
     return np.memmap(path, dtype=stored, mode="r", offset=offset, shape=shape)

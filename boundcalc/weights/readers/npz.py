@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from boundcalc.weights.errors import CheckpointError
-from boundcalc.weights.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint
+from boundcalc.weights.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, sound
 
 _NAMES = {
     dtype.newbyteorder("="): name
@@ -23,13 +23,12 @@ _NAMES = {
 def open_npz(path: Path) -> Checkpoint:
     """The arrays of an archive; each is unpacked when asked for."""
     tensors: dict[str, Tensor] = {}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for info in archive.infolist():
-                name = info.filename.removesuffix(".npy")
-                tensors[name] = _entry(path, archive, info, name)
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
-        raise CheckpointError(f"{path} is not a whole NumPy archive ({error}); fetch it again") from None
+    with sound(path, "NumPy archive"), zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            if name in tensors:
+                raise CheckpointError(f"{path} has two arrays {name!r:.80}; fetch it again")
+            tensors[name] = _entry(path, archive, info, name)
     return Checkpoint(str(path), tensors, fingerprint=fingerprint(path))
 
 
@@ -51,11 +50,8 @@ def _entry(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: st
 
 
 def _fetch(path: Path, member: str) -> Array:
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            return npy.read_array(io.BufferedReader(file), allow_pickle=False)  # type: ignore[arg-type]
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
-        raise CheckpointError(f"{path}: {member} is damaged ({error}); fetch it again") from None
+    with sound(path, "NumPy archive"), zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        return npy.read_array(io.BufferedReader(file), allow_pickle=False)  # type: ignore[arg-type]
 
 
 def from_arrays(arrays: dict[str, Array], where: str = "arrays") -> Checkpoint:

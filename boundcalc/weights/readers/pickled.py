@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import pickletools
 import struct
 import zipfile
 from collections import OrderedDict
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.weights.errors import CheckpointError
-from boundcalc.weights.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, mapped
+from boundcalc.weights.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, mapped, sound
 
 MOST_PICKLE = 200_000_000
 """Bytes of data.pkl; it names tensors and does not hold them."""
@@ -126,31 +127,29 @@ class _Reader(pickle.Unpickler):
 
 def open_torch_zip(path: Path) -> Checkpoint:
     """The tensors of a file written by torch.save."""
-    try:
+    with sound(path, "torch file"):
         with zipfile.ZipFile(path) as archive:
             members = {info.filename: info for info in archive.infolist()}
             pickled = [name for name in members if name.endswith("data.pkl")]
             if len(pickled) != 1:
                 raise CheckpointError(f"{path} is a zip file without the data.pkl that torch.save writes")
+            prefix = pickled[0].removesuffix("data.pkl")
             if members[pickled[0]].file_size > MOST_PICKLE:
                 raise CheckpointError(
                     f"{path} has a data.pkl of {members[pickled[0]].file_size} bytes: not a table of tensors"
                 )
-            content = archive.read(pickled[0])
-    except zipfile.BadZipFile as error:
-        raise CheckpointError(f"{path} is not a whole torch file ({error}); fetch it again") from None
-    prefix = pickled[0].removesuffix("data.pkl")
-    if f"{prefix}byteorder" in members:
-        with zipfile.ZipFile(path) as archive:
-            if archive.read(f"{prefix}byteorder") != b"little":
+            if f"{prefix}byteorder" in members and archive.read(f"{prefix}byteorder") != b"little":
                 raise CheckpointError(f"{path} was written on a big-endian machine, which is not supported")
-    try:
-        root = _Reader(io.BytesIO(content), path).load()
-    except CheckpointError:
-        raise
-    except Exception as error:  # a damaged pickle may raise anything
-        raise CheckpointError(f"{path} has a damaged data.pkl ({type(error).__name__}: {error})") from None
-    return _table(path, root, prefix, members)
+            content = archive.read(pickled[0])
+        _check_memo(content)
+        return _table(path, _Reader(io.BytesIO(content), path).load(), prefix, members)
+
+
+def _check_memo(content: bytes) -> None:
+    """A pickle that numbers its memo beyond its own length would only take memory."""
+    for code, argument, _ in pickletools.genops(content):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > len(content):
+            raise ValueError("data.pkl has an impossible memo")
 
 
 def _table(path: Path, root: object, prefix: str, members: Mapping[str, zipfile.ZipInfo]) -> Checkpoint:
@@ -179,6 +178,8 @@ def _tensor(path: Path, name: str, value: _Strided, prefix: str, members: Mappin
     numbers = (*value.shape, *value.stride, value.offset)
     if len(value.shape) != len(value.stride) or not all(isinstance(n, int) and 0 <= n < 2**62 for n in numbers):
         raise CheckpointError(f"{path}: {name!r} has impossible sizes {value.shape}")
+    if math.prod(value.shape) * width > info.file_size:  # rows of stride 0 could be any number
+        raise CheckpointError(f"{path}: {name!r} of shape {value.shape} is larger than its storage; fetch it again")
     spread = sum((n - 1) * s for n, s in zip(value.shape, value.stride, strict=True)) + 1
     span = 0 if math.prod(value.shape) == 0 else spread
     if start + span * width > info.file_size:
@@ -190,15 +191,16 @@ def _tensor(path: Path, name: str, value: _Strided, prefix: str, members: Mappin
 def _fetch(path: Path, header: int, start: int, value: _Strided, span: int, size: int) -> Array:
     if span == 0:
         return np.zeros(value.shape, STORED[value.dtype])
-    with path.open("rb") as file:
-        file.seek(header)
-        local = file.read(30)
-        if len(local) < 30 or local[:4] != b"PK\x03\x04":
-            raise CheckpointError(f"{path} is damaged at byte {header}; fetch it again")
-        name_length, extra_length = struct.unpack("<HH", local[26:30])
-    begin = header + 30 + name_length + extra_length
-    if begin + size > path.stat().st_size:
-        raise CheckpointError(f"{path} is truncated; fetch it again")
-    flat = mapped(path, begin + start, value.dtype, (span,))
+    with sound(path, "torch file"):
+        with path.open("rb") as file:
+            file.seek(header)
+            local = file.read(30)
+            if len(local) < 30 or local[:4] != b"PK\x03\x04":
+                raise CheckpointError(f"{path} is damaged at byte {header}; fetch it again")
+            name_length, extra_length = struct.unpack("<HH", local[26:30])
+        begin = header + 30 + name_length + extra_length
+        if begin + size > path.stat().st_size:
+            raise CheckpointError(f"{path} is truncated; fetch it again")
+        flat = mapped(path, begin + start, value.dtype, (span,))
     strides = tuple(s * flat.itemsize for s in value.stride)
     return np.lib.stride_tricks.as_strided(flat, value.shape, strides, writeable=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.weights.errors import CheckpointError
-from boundcalc.weights.readers.base import STORED, Checkpoint, Tensor, fingerprint, mapped
+from boundcalc.weights.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, mapped, sound
 
 MOST_HEADER = 100_000_000
 """Bytes; the format's own limit."""
@@ -91,8 +91,13 @@ def _tensor(path: Path, name: str, entry: object, start: int) -> tuple[Tensor, t
     need = math.prod(shape) * STORED[dtype].itemsize
     if last - first != need:
         raise CheckpointError(f"{path}: {name!r} of shape {shape} needs {need} bytes, its header gives {last - first}")
-    fetch = partial(mapped, path, start + first, dtype, shape)
+    fetch = partial(_fetch, path, start + first, dtype, shape)
     return Tensor(name, shape, dtype, fetch, f"{path.name}:{first}"), (first, last)
+
+
+def _fetch(path: Path, offset: int, dtype: str, shape: tuple[int, ...]) -> Array:
+    with sound(path, "safetensors file"):  # it may have been cut since it was opened
+        return mapped(path, offset, dtype, shape)
 
 
 def _check_spans(path: Path, spans: list[tuple[int, int, str]], available: int) -> None:
