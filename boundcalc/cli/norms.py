@@ -36,7 +36,7 @@ in it is executed. Every norm is an upper bound of the exact one.""",
 )
 @click.argument("model", type=click.Path())
 @model_options
-@click.option("--out", type=FILE, help="Write a norms file, for `boundcalc eval --norms`.")
+@click.option("--out", "-o", type=FILE, help="Write a norms file, for `boundcalc eval --norms`.")
 @click.option("--setting-out", type=FILE, help="Write architecture and norms, for `boundcalc eval --setting`.")
 @click.option("--plot", type=FILE, help="Draw the norms by layer (.png, .pdf, .svg).")
 @click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")

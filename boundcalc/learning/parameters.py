@@ -88,6 +88,10 @@ def trainable(architecture: Architecture) -> None:
                 "training", "rotary positions", "positions added to the rows", "Use rope=False, positions='learned'."
             )
         )
+    if any(isinstance(stage, Embedding) and stage.segments for stage in architecture.stages):
+        raise Unsupported(
+            Refusal("training", "a table of segments", "inputs of tokens alone", "Use Embedding(..., segments=0).")
+        )
 
 
 def attentions(stages: Sequence[Layer]) -> Iterator[Attention]:

@@ -6,7 +6,8 @@ import pytest
 
 from boundcalc import Architecture, Budget, Norms, Sample, Setting, evaluate
 from boundcalc.calculus.compose import lower
-from boundcalc.errors import InvalidSetting
+from boundcalc.errors import InvalidSetting, Unsupported
+from boundcalc.learning.parameters import parameters
 from boundcalc.numbers import FLOAT
 from boundcalc.setting import Attention, Embedding, Linear, Pool
 
@@ -45,3 +46,11 @@ def test_segments_travel_and_need_a_budget() -> None:
         evaluate(Setting(setting(2).architecture, without))
     with pytest.raises(InvalidSetting, match="segments"):
         Embedding(10, 4, segments=-1)
+
+
+def test_segments_are_not_trained_here() -> None:
+    """They would be left out of the model silently."""
+    assert "W_V" in parameters(setting(0).architecture)
+    with pytest.raises(Unsupported, match="a table of segments") as caught:
+        parameters(setting(2).architecture)
+    assert "\n" not in str(caught.value)
