@@ -16,25 +16,28 @@ from boundcalc.cli.learning import store_option
     epilog="""\b
 Examples:
   boundcalc sweep conjunction && boundcalc threshold --sweep conjunction
+  boundcalc threshold --sweep conjunction --sweep conjunction-2048 --held-out 2048
   boundcalc threshold --task majority --level 0.5
   boundcalc threshold --sweep conjunction --predict 2048 --format json""",
 )
 @store_option
 @click.option("--task", help="Only trials of this task.")
-@click.option("--sweep", help="Only trials of this sweep.")
+@click.option("--sweep", "sweeps", multiple=True, help="Only trials of this sweep (or of several).")
 @click.option("--success", type=click.FloatRange(0, 1), default=0.99, show_default=True, help="Accuracy that counts.")
 @click.option("--level", type=click.FloatRange(0.01, 0.99), default=0.8, show_default=True, help="Share of successes.")
 @click.option("--bootstrap", type=click.IntRange(10, 100000), default=1000, show_default=True, help="Resamples.")
 @click.option("--predict", type=int, multiple=True, metavar="T", help="Prediction interval of m* at another T.")
+@click.option("--held-out", type=int, multiple=True, metavar="T", help="Leave this T out of the fits; compare.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     store_path: Path,
     task: str | None,
-    sweep: str | None,
+    sweeps: tuple[str, ...],
     success: float,
     level: float,
     bootstrap: int,
     predict: tuple[int, ...],
+    held_out: tuple[int, ...],
     form: str,
 ) -> None:
     """m*: the number of examples at which a share of trials succeeds, by a logistic fit in log m, for every T.
@@ -48,21 +51,23 @@ def command(
     from boundcalc.learning.threshold import analyse, cells
 
     with Store(store_path, create=False) as store:
-        records = list(store.select(task=task, sweep=sweep))
+        chosen = [store.select(task=task, sweep=sweep) for sweep in sweeps or (None,)]
+        records = list({record.hash: record for group in chosen for record in group}.values())
     kinds = sorted({_kind(record.config) for record in records})
     if len(kinds) > 1:
         raise InvalidSetting(
             f"trials of {len(kinds)} kinds are mixed ({'; '.join(kinds)[:200]}): choose with --task or --sweep"
         )
-    found = analyse(cells(records, success), level=level, draws=bootstrap)
+    found = analyse(cells(records, success), level=level, draws=bootstrap, held_out=held_out)
     predictions = {str(T): {fit.model: found.prediction(fit.model, T) for fit in found.fits} for T in predict}
     if form == "json":
         click.echo(json.dumps({**found.to_json(), "predictions": predictions}, indent=1))
         return
     click.echo(f"m* at {level:.0%} of trials with test accuracy >= {success:g}")
     click.echo("T      m*      95% interval     trials")
-    for t in found.thresholds:
-        click.echo(f"{t.T:<5d}  {t.m_star:6.1f}  [{t.low:6.1f}, {t.high:6.1f}]  {t.trials}")
+    for t in (*found.thresholds, *found.held_out):
+        left_out = "  held out" if t in found.held_out else ""
+        click.echo(f"{t.T:<5d}  {t.m_star:6.1f}  [{t.low:6.1f}, {t.high:6.1f}]  {t.trials}{left_out}")
     if found.fits:
         best = min(fit.aic for fit in found.fits)
         click.echo("\nfit     R^2    AIC - least  formula")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.errors import NoSolution
+from boundcalc.errors import InvalidSetting, NoSolution
 from boundcalc.learning.store import Record
 
 Array = Any
@@ -46,7 +46,8 @@ class Threshold:
 class Fit:
     """One law of m* in T, fitted to log m* by least squares.
 
-    log: a + b log2 T; power: a T^b; linear: a + b T.
+    log: a + b log2 T; power: a T^b; linear: a + b T. The AIC takes residuals in units of the bootstrap errors of m*, so
+    a law counts as worse only by what sampling noise does not explain.
     """
 
     model: str
@@ -78,6 +79,8 @@ class Analysis:
     level: float
     thresholds: tuple[Threshold, ...]
     fits: tuple[Fit, ...] = ()
+    held_out: tuple[Threshold, ...] = ()
+    """Lengths the fits have not seen."""
     samples: Mapping[str, Array] = field(default_factory=dict[str, Array], repr=False)
     """Bootstrap draws of (a, b) per model."""
 
@@ -106,6 +109,7 @@ class Analysis:
         return {
             "level": self.level,
             "thresholds": [vars(t) for t in self.thresholds],
+            "held_out": [vars(t) for t in self.held_out],
             "fits": [
                 {**vars(f), "formula": f.formula, "delta_aic": f.aic - min(g.aic for g in self.fits)} for f in self.fits
             ],
@@ -126,13 +130,18 @@ def cells(records: Iterable[Record], success: float) -> list[Cell]:
     return [Cell(T, m, len(found), sum(found)) for (T, m), found in sorted(counts.items())]
 
 
-def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, seed: int = 0) -> Analysis:
-    """m* of every T, with bootstrap intervals (trials resampled within each T and m), and fits over T."""
+def analyse(
+    found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, seed: int = 0, held_out: Sequence[int] = ()
+) -> Analysis:
+    """m* of every T, with bootstrap intervals (trials resampled within each T and m), and fits over those not held out."""
     by_length: dict[int, list[Cell]] = {}
     for cell in found:
         by_length.setdefault(cell.T, []).append(cell)
     if not by_length:
         raise NoSolution("no trials to find a threshold in: run `boundcalc sweep conjunction` first")
+    absent = sorted(set(held_out) - set(by_length))
+    if absent:
+        raise InvalidSetting(f"there are no trials of T = {absent[0]} to hold out: there are {sorted(by_length)}")
     rng = np.random.default_rng(seed)
     thresholds: list[Threshold] = []
     tables: list[Array] = []
@@ -151,19 +160,24 @@ def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, see
         low, high = np.quantile(stars, [0.025, 0.975])
         thresholds.append(Threshold(T, star, float(low), float(high), int(n.sum()), bool(m.min() <= star <= m.max())))
         tables.append(stars)
+    kept = [k for k, t in enumerate(thresholds) if t.T not in held_out]
+    left_out = tuple(t for t in thresholds if t.T in held_out)
+    thresholds = [thresholds[k] for k in kept]
     if len(thresholds) < 3:
-        return Analysis(level, tuple(thresholds))
+        return Analysis(level, tuple(thresholds), held_out=left_out)
     lengths = np.array([t.T for t in thresholds], float)
     point = np.log([t.m_star for t in thresholds])
-    boot = np.log(np.stack(tables, 1))
+    boot = np.log(np.stack([tables[k] for k in kept], 1))
+    low, high = np.quantile(boot, [0.025, 0.975], axis=0)
+    noise = np.maximum(high - low, 1e-6) / (2 * 1.96)
     fits: list[Fit] = []
     samples: dict[str, Array] = {}
     for model in MODELS:
         a, b = (float(value) for value in _fit(model, lengths, point[None])[0])
         samples[model] = _fit(model, lengths, boot)
         low, high = np.quantile(samples[model][:, 1], [0.025, 0.975])
-        fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point), float(low), float(high)))
-    return Analysis(level, tuple(thresholds), tuple(fits), samples)
+        fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point, noise), float(low), float(high)))
+    return Analysis(level, tuple(thresholds), tuple(fits), left_out, samples)
 
 
 def _m_star(m: Array, n: Array, k: Array, level: float) -> Array:
@@ -231,11 +245,12 @@ def _fit(model: str, T: Array, log_m: Array) -> Array:
     return theta / np.array([1.0, unit])
 
 
-def _quality(model: str, a: float, b: float, T: Array, log_m: Array) -> tuple[float, float]:
+def _quality(model: str, a: float, b: float, T: Array, log_m: Array, noise: Array) -> tuple[float, float]:
+    """R^2, and the AIC of normal residuals with these standard deviations."""
     residuals = np.log(np.maximum(_curve(model, a, b, T), 1e-9)) - log_m
     rss = max(float((residuals**2).sum()), 1e-12)
     total = max(float(((log_m - log_m.mean()) ** 2).sum()), 1e-12)
-    return 1 - rss / total, len(T) * math.log(rss / len(T)) + 2 * 2
+    return 1 - rss / total, float(((residuals / noise) ** 2).sum()) + 2 * 2
 
 
 def _words(found: Analysis) -> list[str]:
@@ -265,5 +280,16 @@ def _words(found: Analysis) -> list[str]:
         lines.append(f"The {best.model} fit describes these points best.")
     if worse:
         lines.append(f"Described worse by: {', '.join(worse)}.")
+    lines += [_against(found, t) for t in found.held_out]
     lines.append("These fits describe the range measured; they prove nothing about larger T.")
     return [line[0].upper() + line[1:] for line in lines]
+
+
+def _against(found: Analysis, t: Threshold) -> str:
+    """A length that was held out beside what the fits say of it, the best fit first."""
+    parts: list[str] = []
+    for fit in sorted(found.fits, key=lambda f: f.aic):
+        low, high = found.prediction(fit.model, t.T)
+        where = "inside" if low <= t.m_star <= high else "above" if t.m_star > high else "below"
+        parts.append(f"{where} [{low:.1f}, {high:.1f}] of the {fit.model} fit")
+    return f"held out, T = {t.T} has m* = {t.m_star:.1f} [{t.low:.1f}, {t.high:.1f}]: {', '.join(parts)}."

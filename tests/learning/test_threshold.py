@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from boundcalc.errors import NoSolution
+from boundcalc.errors import InvalidSetting, NoSolution
 from boundcalc.learning.intervals import clopper_pearson, hoeffding
 from boundcalc.learning.threshold import Cell, analyse
 
@@ -67,6 +67,29 @@ def test_predictions_cover_the_next_length() -> None:
         hits += low <= 88.0 <= high
     assert hits >= 16
     assert not low <= 150.0 <= high  # negative control: what a power of 0.7 would need
+
+
+def test_a_length_that_is_held_out_does_not_touch_the_fits() -> None:
+    truth = {T: 8.0 * math.log2(T) for T in LENGTHS}
+    without = analyse(counts(truth), draws=100)
+    for star, where in ((88.0, "inside"), (300.0, "above"), (20.0, "below")):
+        found = analyse([*counts(truth), *counts({2048: star}, seed=1)], draws=100, held_out=[2048])
+        assert found.fits == without.fits
+        assert [t.T for t in found.held_out] == [2048]
+        said = next(line for line in found.words() if line.startswith("Held out, T = 2048"))
+        low, high = found.prediction("log", 2048)
+        assert f"{where} [{low:.1f}, {high:.1f}] of the log fit" in said
+    with pytest.raises(InvalidSetting, match="no trials of T = 4096"):
+        analyse(counts(truth), draws=50, held_out=[4096])
+
+
+def test_a_law_is_not_called_worse_for_what_noise_explains() -> None:
+    """The AIC of the true law exceeds the least by 4 as rarely as chance allows, although others fit the noise."""
+    blamed = 0
+    for seed in range(40):
+        found = analyse(counts({T: 8.0 * math.log2(T) for T in LENGTHS}, seed=seed), draws=100, seed=seed)
+        blamed += found.fit("log").aic - min(fit.aic for fit in found.fits) >= 4
+    assert blamed <= 3
 
 
 def test_counts_without_contrast_say_what_to_do() -> None:
