@@ -14,6 +14,7 @@ from boundcalc.errors import InvalidSetting
 if TYPE_CHECKING:
     from boundcalc.representation.exhaust import Worst
     from boundcalc.representation.represent import Representation
+    from boundcalc.representation.trained import Norms
 
 CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 
@@ -26,6 +27,7 @@ Examples:
   boundcalc represent "x3 & ~x7 | x11" --T 512
   boundcalc represent "MAJ(1, 5, 9)" --T 4096 --compact --attack 1e5
   boundcalc represent "PARITY(0..7)" --T 64 --out parity.safetensors
+  boundcalc represent "AND(0, 1, 2)" --T 512 --store runs.db
   boundcalc represent --table 01101001 --bits 2,4,8 --T 16 --format json
 \b
 Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take
@@ -40,6 +42,11 @@ bits by number, ranges a..b and formulas.""",
 @click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
 @click.option("--construction", type=click.Choice(CONSTRUCTIONS), help="This one (default: the fewest samples).")
 @click.option("--attack", type=WHOLE, default=0, metavar="N", help="Also try N random and adversarial inputs.")
+@click.option(
+    "--store",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also the norms of trained models: a store of `boundcalc sweep`, whose trials of this function and T are read.",
+)
 @click.option("--out", type=FILE, help="Write the weights, *.safetensors or *.npz.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
@@ -50,6 +57,7 @@ def command(
     compact: bool,
     construction: str | None,
     attack: int,
+    store: Path | None,
     out: Path | None,
     form: str,
 ) -> None:
@@ -73,6 +81,9 @@ def command(
             raise InvalidSetting(f"--attack must be at least 0, got {attack}")
         tried.append(("random and adversarial", attack_it(network, smallest, attack, seed=0)))
     about = found.to_json() | {"tried": {name: {"inputs": w.tried, "least": w.score} for name, w in tried}}
+    beside = _trained(store, found) if store is not None else []
+    if store is not None:
+        about["trained"] = [norms.to_json() for norms in beside]
     if out is not None:
         from boundcalc.representation.export import save
 
@@ -83,6 +94,8 @@ def command(
         click.echo(json.dumps(about, indent=1))
         return
     _show(found, tried)
+    if store is not None:
+        _show_trained(store, beside)
     if out is not None:
         click.echo(f"weights written to {out}")
 
@@ -104,6 +117,63 @@ def _function(expression: str | None, table: str | None, bits: str | None) -> An
     if not all(name.isdigit() for name in names):
         raise InvalidSetting(f"--bits is a list like 3,7,11, got {bits!r}")
     return from_table(table, [int(name) for name in names])
+
+
+def _trained(store: Path, found: Representation) -> list[Norms]:
+    """The norms of the construction, and of the trials in a store that learned the same function of as many bits."""
+    from boundcalc.errors import NoSolution
+    from boundcalc.learning.export import read_records
+    from boundcalc.learning.tasks import task_from_json
+    from boundcalc.representation.represent import MARGIN, RISK
+    from boundcalc.representation.trained import alike, constructed, trained
+
+    built, kinds = found.construction, {}
+    chosen: list[Any] = []
+    for record in read_records(store):
+        config = record["config"]["task"]
+        if config.get("task") == "boolean" and config.get("T") == built.network.seq_len:
+            key = str(config.get("function")), config.get("s")
+            if key not in kinds:
+                kinds[key] = alike(task_from_json(config).table, built.function)  # type: ignore[attr-defined]
+            if kinds[key]:
+                chosen.append(record)
+    groups = trained(chosen, RISK)
+    if not groups:
+        what = f"none of the {len(chosen)} trials" if chosen else "no trial"
+        raise NoSolution(
+            f"{store} has {what} of this function at T = {built.network.seq_len} that fits its examples and errs on at "
+            f"most {RISK:g} of fresh ones; `boundcalc sweep` trains more"
+        )
+    return [constructed(built.network, MARGIN), *groups]
+
+
+def _show_trained(store: Path, beside: list[Norms]) -> None:
+    from boundcalc.cli.text import Line, wrapped, write_table
+    from boundcalc.representation.represent import RISK
+    from boundcalc.representation.trained import COLUMNS
+
+    click.echo(
+        f"\nTrained on this function at this T and learned (training error 0, test error <= {RISK:g}), from {store}:\n"
+    )
+    lines = [
+        Line((key, *(_spread(norms, key) for norms in beside)))
+        for key in COLUMNS
+        if any(key in norms.median for norms in beside)
+    ]
+    names = [norms.name if norms.trials is None else f"{norms.name}: {norms.trials} trials" for norms in beside]
+    write_table(("norm", *names), lines)
+    note = (
+        "Medians [10%, 90%] over trials of spectral norms (the largest over heads), of the longest row, and of the least "
+        "margin on the training sample. scores = rows^2 |W_QK|; stretch = rows times the other norms over the margin."
+    )
+    click.echo("\n".join(wrapped(note.split(), width=110)))
+
+
+def _spread(norms: Norms, key: str) -> str:
+    if key not in norms.median:
+        return "-"
+    middle = f"{norms.median[key]:.4g}"
+    return middle if norms.trials is None else f"{middle} [{norms.low[key]:.3g}, {norms.high[key]:.3g}]"
 
 
 def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:

@@ -24,7 +24,8 @@ Examples:
   boundcalc sparse --s 3 --T 512 --risk 0.05 --delta 0.01
   boundcalc sparse --s 3 --T 4096 --compact
   boundcalc sparse --s 10 --T 512 --class threshold --format json
-  boundcalc sparse --symbolic""",
+  boundcalc sparse --symbolic
+  boundcalc sparse --growth""",
 )
 @click.option("--s", "s", type=WHOLE, default=None, help="Bits that matter.")
 @click.option("--T", "seq_len", type=WHOLE, default=None, help="Bits per sequence.")
@@ -36,6 +37,7 @@ Examples:
 @click.option(
     "--symbolic", is_flag=True, help="Formulas in s and T (class any, orthonormal positions, simple constants)."
 )
+@click.option("--growth", is_flag=True, help="How the norms needed grow with s (at --T, default 512) and with T.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     s: int | None,
@@ -46,6 +48,7 @@ def command(
     compact: bool,
     bounds: tuple[str, ...],
     symbolic: bool,
+    growth: bool,
     form: str,
 ) -> None:
     """Norms in which every function of the class has certified weights, and the samples each theorem then needs.
@@ -54,6 +57,11 @@ def command(
     re-derived by the checker. Beside them stand the bound for a learner that knows the finite class, and the number of labels
     below which no learner can tell which bits matter.
     """
+    if growth:
+        if symbolic or s is not None:
+            raise InvalidSetting("--growth goes through s by itself: leave out --s and --symbolic")
+        _growth(512 if seq_len is None else seq_len, form)
+        return
     if symbolic:
         _symbolic(s, seq_len, risk, delta, form)
         return
@@ -136,3 +144,38 @@ def _symbolic(s: int | None, seq_len: int | None, risk: float, delta: float, for
     )
     if numbers is not None:
         click.echo(f"At s = {s}, T = {seq_len}, r = {risk:g}, delta = {delta:g}: m = {numbers}")
+
+
+def _growth(seq_len: int, form: str) -> None:
+    from boundcalc.cli.text import Line, write_table
+    from boundcalc.representation.growth import CLASSES, FITTED_FROM, GENERAL, LENGTHS, SYMMETRIC, S, growth
+
+    if not 2 * SYMMETRIC[-1] <= seq_len <= LENGTHS[-1]:
+        raise InvalidSetting(f"--growth is for T from {2 * SYMMETRIC[-1]} to {LENGTHS[-1]}, got {seq_len}")
+    found = growth(seq_len)
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(found.to_json(), indent=1))
+        return
+    click.echo(
+        f"|W_QK|_F |W_V|_op |W_1|_op in which a class is represented at margin 1, T {seq_len}, orthonormal positions\n"
+    )
+    rows = sorted({*GENERAL, *SYMMETRIC})
+    cells = [[f"{found.products[name][s]:.4g}" if s in found.products[name] else "-" for name in CLASSES] for s in rows]
+    write_table(
+        ("s", *CLASSES), [Line((str(s), *row)) for s, row in zip(rows, cells, strict=True)], right=frozenset(range(4))
+    )
+    click.echo(
+        f"\nany: times {found.base:.2f} per bit, fitted over s = {FITTED_FROM}..{GENERAL[-1]} (last {found.last:.2f}; "
+        f"{found.freed:.2f} once s^1.5 is divided out, s = 1..{GENERAL[-1]})"
+    )
+    for name, degree in found.degrees.items():
+        click.echo(
+            f"{name}: s^{degree:.2f}, fitted over s = {FITTED_FROM}..{SYMMETRIC[-1]} (at most s^{found.local[name]:.2f} "
+            f"between neighbours)"
+        )
+    click.echo(
+        f"|W_QK|_F of any function of {S} bits: {found.per_e_fold:.2f} more per e-fold of T, T = {LENGTHS[0]}..{LENGTHS[-1]} "
+        f"(within {found.bend:.2f} of a line in log T); the other norms vary by a factor of {found.others:.3f}"
+    )

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from boundcalc.errors import InvalidSetting
+from boundcalc.errors import CertificateError, InvalidSetting
 from boundcalc.intervals import lower_float
 from boundcalc.representation.certify import Certified, Hint, cases, settle
 from boundcalc.representation.encoding import Encoding
@@ -46,6 +46,9 @@ class Construction:
     def certify(self, margin: float | None = None) -> Certified:
         """What can be shown of all 2^T inputs, from the arrays; refuses a margin below the one asked for."""
         network = self.network
+        network.require(1)
+        if network.readout.shape != (1,):
+            raise CertificateError(f"the last block must have one output, got {network.readout.shape[0]}")
         found, masses = cases(network.encoding, network.blocks[0], self.function, hint=self.hint)
         method = "patterns" if self.hint is None else "levels"
         certified = settle(found, masses, float(network.readout[0]), method, network.seq_len)
@@ -182,8 +185,6 @@ def build(function: SparseFunction, view: Selected, kind: str, choice: Choice) -
     w_v[0, encoding.bit_block] = readers.bits.T @ alpha
     w_v[0, encoding.place_block] = np.outer(readers.place, theta)
     w_v[0, encoding.constant_index] = readers.constant * theta
-    exact = selection.positions.exact or view.by_mean
-    rank = len(readers.bits) + bool(np.any(theta)) if exact else None
-    block = Block(w_q, w_k, w_v, (units.weight * choice.gain)[:, None], rank)
+    block = Block(w_q, w_k, w_v, (units.weight * choice.gain)[:, None])
     hint = Hint(alpha[0], readers.bits[0]) if view.by_mean else None
     return Construction(kind, function, Network(encoding, (block,), np.ones(1)), choice.beta, hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from boundcalc.representation.functions import SparseFunction
 from boundcalc.representation.network import Network
 
 MOST_BITS = 20
-_CHUNK = 1 << 16
-_RECHECKED = 200
+_AT_ONCE = 16
+_HOSTILE = 20_000
+_RECHECKED = 50
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,33 @@ def all_inputs(seq_len: int, start: int, stop: int) -> np.ndarray:
 
 
 def exhaust(network: Network, function: SparseFunction) -> Worst:
-    """The least signed score over all 2^T inputs (T <= 20)."""
+    """The least signed score over all 2^T inputs (T <= 20) of a network of one block."""
     T = network.seq_len
     if T > MOST_BITS:
         raise InvalidSetting(
             f"T = {T} has 2^{T} inputs: exhaustion is for T <= {MOST_BITS}; the certificate covers every T in closed form"
         )
-    worst = Worst(float("inf"), np.zeros(T), 1 << T)
-    for start in range(0, 1 << T, _CHUNK):
-        worst = _least(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T)), worst)
+    base, change = network.linear
+    s = function.arity
+    table = replace(function, variables=tuple(range(s))).values(all_inputs(s, 0, 1 << s))
+    places = {v: 1 << i for i, v in enumerate(function.variables)}
+    first = min(T, _AT_ONCE)
+    values, rows = base[:, None], np.zeros(1, dtype=np.int64)
+    for t in range(first):  # inputs double with every bit
+        values = np.concatenate([values, values + change[t][:, None]], axis=1)
+        rows = np.concatenate([rows, rows + places.get(t, 0)])
+    worst = Worst(float("inf"), np.zeros(T, dtype=np.int8), 1 << T)
+    for rest in all_inputs(T - first, 0, 1 << (T - first)):
+        signs = 2.0 * table[rows + sum(int(b) * places.get(first + t, 0) for t, b in enumerate(rest))] - 1
+        signed = network.read((values + (rest @ change[first:])[:, None]).T) * signs
+        at = int(signed.argmin())
+        if signed[at] < worst.score:
+            bits = np.concatenate([all_inputs(first, at, at + 1)[0], rest])
+            worst = Worst(float(signed[at]), bits.astype(np.int8), 1 << T)
     return worst
 
 
-def attack(network: Network, function: SparseFunction, count: int, seed: int, chunk: int = 20_000) -> Worst:
+def attack(network: Network, function: SparseFunction, count: int, seed: int, chunk: int = 1000) -> Worst:
     """The least signed score over `count` inputs.
 
     Random ones, and for each pattern of the bits that matter the other bits set against the sign by steepest descent,
@@ -50,25 +65,20 @@ def attack(network: Network, function: SparseFunction, count: int, seed: int, ch
     """
     rng = np.random.default_rng(seed)
     T = network.seq_len
-    worst = Worst(float("inf"), np.zeros(T), 0)
-    tried = 0
-    while tried < count:
-        size = min(chunk, count - tried)
-        packed = rng.integers(0, 256, (size, -(-T // 8)), dtype=np.uint8)
-        bits = np.unpackbits(packed, axis=1, count=T)
-        if tried == 0:
-            bits = np.concatenate([adversarial(network, function, rng, size), bits])[:size]
-        worst = _least(network, function, bits.astype(np.float32), worst)
-        tried += size
-    return Worst(worst.score, worst.bits, tried)
+    hostile = adversarial(network, function, rng, min(count, _HOSTILE))[:count]
+    worst = _least(network, function, hostile, Worst(float("inf"), np.zeros(T, dtype=np.int8), count))
+    for start in range(len(hostile), count, chunk):
+        packed = rng.integers(0, 256, (min(chunk, count - start), -(-T // 8)), dtype=np.uint8)
+        worst = _least(network, function, np.unpackbits(packed, axis=1, count=T), worst)
+    return worst
 
 
 def adversarial(network: Network, function: SparseFunction, rng: np.random.Generator, most: int) -> np.ndarray:
     """Inputs meant to be wrong: against each unit and against the sum, for patterns of the bits that matter."""
     chosen = list(function.variables)
     _, change = network.linear
-    starts = [np.zeros(network.seq_len), np.ones(network.seq_len)]
-    starts += [np.asarray(change[:, j] * sign > 0, dtype=float) for j in range(change.shape[1]) for sign in (1, -1)]
+    starts = [np.zeros(network.seq_len, dtype=np.uint8), np.ones(network.seq_len, dtype=np.uint8)]
+    starts += [np.asarray(change[:, j] * sign > 0, dtype=np.uint8) for j in range(change.shape[1]) for sign in (1, -1)]
     patterns = _patterns(len(chosen), rng, max(1, most // (3 * len(starts))))
     out: list[np.ndarray] = []
     for start in starts:
@@ -94,17 +104,18 @@ def _descend(network: Network, function: SparseFunction, bits: np.ndarray) -> np
     active = (bits @ change + base) > 0
     signs = 2.0 * function.values(bits) - 1
     slopes = (active * network.blocks[0].w_1[:, 0]) @ change.T * signs[:, None]
-    new = (slopes < 0).astype(float)
+    new = (slopes < 0).astype(np.uint8)
     new[:, list(function.variables)] = bits[:, list(function.variables)]
     return new
 
 
 def _least(network: Network, function: SparseFunction, bits: np.ndarray, worst: Worst) -> Worst:
-    """The worse of the worst so far and the worst of a batch; float32 batches only choose what float64 decides."""
-    signed = network.scores(bits) * (2.0 * function.values(bits) - 1)
-    if bits.dtype == np.float32 and len(bits) > _RECHECKED:
-        bits = bits[np.argpartition(signed, _RECHECKED)[:_RECHECKED]].astype(np.float64)
-        signed = network.scores(bits) * (2.0 * function.values(bits) - 1)
+    """The worse of the worst so far and the worst of a batch; in large ones float32 chooses what float64 decides."""
+    signs = 2.0 * function.values(bits) - 1
+    if len(bits) > _RECHECKED:
+        keep = np.argpartition(network.read(network.values(bits, np.float32)) * signs, _RECHECKED)[:_RECHECKED]
+        bits, signs = bits[keep], signs[keep]
+    signed = network.scores(bits) * signs
     at = int(signed.argmin())
     if signed[at] < worst.score:
         return Worst(float(signed[at]), bits[at].astype(np.int8), worst.tried)

@@ -50,6 +50,7 @@ class Features:
 
     def certify(self) -> tuple[tuple[float, float], ...]:
         """For every function, (low, high): the sign of its coordinate is right, its size between them, on all inputs."""
+        self.network.require(len(self.functions))
         return ranges(self.network.encoding, self.network.blocks[0], self.functions, self.hints)[0]
 
     def single(self, index: int) -> Network:
@@ -81,6 +82,9 @@ class Composition:
 
     def certify(self, margin: float | None = None) -> Certified:
         """What can be shown of all 2^T inputs; refuses a margin below the one asked for."""
+        self.network.require(len(self.inner.functions), 1)
+        if self.network.readout.shape != (1,):
+            raise CertificateError(f"the last block must have one output, got {self.network.readout.shape[0]}")
         found, masses = _outer_cases(self)
         read = float(self.network.readout[0])
         certified = settle(found, masses, read, "patterns of features", self.network.seq_len)
@@ -216,6 +220,8 @@ def ranges(
     """
     heads = len(functions)
     marked = block.w_1.shape[1] == heads + 1
+    if block.w_1.shape[1] not in (heads, heads + 1):
+        raise CertificateError(f"{heads} functions have {heads} coordinates and a marker, got {block.w_1.shape[1]}")
     lows, highs, sizes = [math.inf] * heads, [0.0] * heads, []
     mark: arb | None = None
     for h, (function, hint) in enumerate(zip(functions, hints, strict=True)):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.errors import CertificateError
 from boundcalc.representation.encoding import Encoding
 from boundcalc.representation.norms import budget, ordered, upper_fro, upper_one_one
 from boundcalc.setting import (
@@ -54,14 +55,12 @@ class Block:
         w_k: (heads, d).
         w_v: (heads, d, k).
         w_1: (k, out).
-        value_rank: a rank no head's w_v exceeds, where it is known to be less than its shape shows.
     """
 
     w_q: np.ndarray
     w_k: np.ndarray
     w_v: np.ndarray
     w_1: np.ndarray
-    value_rank: int | None = None
 
     @property
     def heads(self) -> int:
@@ -79,7 +78,7 @@ class Block:
         for head in range(self.heads):
             where = f"[{index},{head}]" if self.heads > 1 else f"[{index}]"
             found["W_QK" + where] = _outer_budget(self.w_q[head], self.w_k[head])
-            found["W_V" + where] = budget(self.w_v[head], self.value_rank)
+            found["W_V" + where] = budget(self.w_v[head])
         return found
 
 
@@ -111,6 +110,24 @@ class Network:
             found |= block.budgets(index)
         found["readout"] = budget(self.readout[:, None])
         return Norms(budgets=found)
+
+    def require(self, *heads: int) -> None:
+        """Refuse, before anything is certified, other blocks than these, outputs that are not read, and NaN."""
+        found = tuple(block.heads for block in self.blocks)
+        if found != heads:
+            raise CertificateError(f"this certificate covers blocks of {list(heads)} heads, got {list(found)}")
+        widths = (self.encoding.width, *(block.w_1.shape[1] for block in self.blocks))
+        for block, width in zip(self.blocks, widths, strict=False):
+            h, k = block.heads, block.w_1.shape[0]
+            if (block.w_q.shape, block.w_k.shape, block.w_v.shape) != ((h, width), (h, width), (h, width, k)):
+                raise CertificateError(f"the shapes of a block's weights do not fit rows of width {width}")
+        if self.readout.shape != widths[-1:]:
+            raise CertificateError(f"the read-out must have shape {widths[-1:]}, got {self.readout.shape}")
+        for name, array in self.weights().items():
+            if not np.isfinite(array).all():
+                raise CertificateError(
+                    f"{name} must be finite, got {int((~np.isfinite(array)).sum())} entries that are not"
+                )
 
     def setting(self, margin: float = 1.0, **sample: Any) -> Setting:
         """The question what learning takes in the class with these budgets, at this margin."""
@@ -146,7 +163,7 @@ class Network:
         """Scores (n,) of bits (n, T). One block is computed without writing rows out: the same values, for long sequences."""
         bits = np.asarray(bits)
         if len(self.blocks) == 1:
-            return _clip_rows(self.hidden(bits) @ self.blocks[0].w_1) @ self.readout
+            return self.read(self.values(bits))
         rows_at_once = max(1, min(chunk, 2 * 10**7 // ((self.seq_len + 1) * self.encoding.width)))
         parts = [
             self.forward(self.encoding.rows(bits[start : start + rows_at_once]))
@@ -154,11 +171,17 @@ class Network:
         ]
         return np.concatenate(parts)
 
-    def hidden(self, bits: np.ndarray) -> np.ndarray:
-        """Relu of the projected attention output of [CLS] in the first block, (n, k)."""
+    def values(self, bits: np.ndarray, dtype: type = np.float64) -> np.ndarray:
+        """The attention output of [CLS] in the first block, (n, k); bits that reach no unit are skipped."""
         base, change = self.linear
-        values = bits @ (change.astype(np.float32) if bits.dtype == np.float32 else change) + base
-        return np.maximum(_clip_rows(values), 0.0)
+        seen = np.flatnonzero(change.any(1))
+        if 2 * len(seen) < len(change):
+            bits, change = bits[:, seen], change[seen]
+        return bits.astype(dtype, copy=False) @ change.astype(dtype) + base.astype(dtype)
+
+    def read(self, values: np.ndarray) -> np.ndarray:
+        """Scores (n,) from the attention output of [CLS] in the only block, (n, k)."""
+        return _clip_rows(np.maximum(_clip_rows(values), 0.0) @ self.blocks[0].w_1) @ self.readout
 
     @cached_property
     def linear(self) -> tuple[np.ndarray, np.ndarray]:

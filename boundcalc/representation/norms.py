@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from flint import fmpz_mat
 
 from boundcalc.setting import Budget
 
 _UNIT = 2.0**-53
+_MOST_EXACT = 10**5
+"""Entries of a matrix whose rank is computed in whole numbers."""
 
 
 def _up(x: float, terms: int) -> float:
@@ -62,25 +65,35 @@ def upper_op(matrix: np.ndarray) -> float:
 
 
 def upper_rank(matrix: np.ndarray) -> int:
-    """A rank that is certain: no more than the rows, or columns, that are not 0 and differ by more than their sign."""
-    return min(_distinct(matrix), _distinct(matrix.T))
+    """The exact rank of matrices of moderate size; else the number of distinct rows, or columns, but for their sign."""
+    rows = _distinct(_distinct(matrix).T)
+    least = min(rows.shape)
+    if least <= 1 or rows.size > _MOST_EXACT:
+        return least
+    mantissa, exponent = np.frexp(rows)
+    shift = exponent - np.where(rows == 0, np.iinfo(exponent.dtype).max, exponent).min(1, keepdims=True)
+    if shift[rows != 0].max() > 1100:
+        return least
+    whole = (mantissa * 2.0**53).astype(np.int64)  # each row times a power of 2: the rank does not change
+    entries = [int(w) << max(0, int(e)) for w, e in zip(whole.ravel(), shift.ravel(), strict=True)]
+    return min(least, fmpz_mat(rows.shape[0], rows.shape[1], entries).rank())
 
 
-def _distinct(matrix: np.ndarray) -> int:
+def _distinct(matrix: np.ndarray) -> np.ndarray:
+    """The rows that are not 0 and differ by more than their sign."""
     rows = matrix[np.any(matrix != 0, axis=1)]
     if not len(rows):
-        return 0
+        return rows
     first = (rows != 0).argmax(1)
-    rows = rows * np.sign(rows[np.arange(len(rows)), first])[:, None]
-    return len({row.tobytes() for row in rows + 0.0})  # + 0.0 turns -0 into 0
+    rows = rows * np.sign(rows[np.arange(len(rows)), first])[:, None] + 0.0  # + 0.0 turns -0 into 0
+    return np.unique(rows, axis=0)
 
 
-def budget(matrix: np.ndarray, rank: int | None = None) -> Budget:
-    """Every norm of a matrix, rounded up and put in order; `rank` where it is known by other means."""
-    known = upper_rank(matrix) if rank is None else min(rank, upper_rank(matrix))
+def budget(matrix: np.ndarray) -> Budget:
+    """Every norm of a matrix, rounded up and put in order."""
     op, fro = upper_op(matrix), upper_fro(matrix)
     two_one = upper_two_one(matrix)
-    return ordered(op, fro, two_one, upper_two_one(matrix.T), upper_one_one(matrix), known)
+    return ordered(op, fro, two_one, upper_two_one(matrix.T), upper_one_one(matrix), upper_rank(matrix))
 
 
 def ordered(op: float, fro: float, two_one: float, two_one_t: float, one_one: float, rank: int | None) -> Budget:

@@ -138,6 +138,32 @@ class TestDeliberatelyBroken:
         with pytest.raises(CertificateError, match="depend on the bits"):
             _changed(made, w_k=w_k).certify(1.0)
 
+    def test_what_the_certificate_does_not_look_at(self, built: dict[tuple[str, str, int], Construction]) -> None:
+        """A second head, a second output, a second block and NaN: with each the sign can be wrong."""
+        made = built["corners", "x0 & x3 | ~x0 & x5", 10]
+        block = made.network.blocks[0]
+        heads = {name: np.repeat(getattr(block, name), 2, axis=0) for name in ("w_q", "w_k")}
+        other = _changed(made, **heads, w_v=np.concatenate([block.w_v, -3 * block.w_v]))
+        assert exhaust(other.network, other.function).score < 0
+        with pytest.raises(CertificateError, match="covers blocks of"):
+            other.certify(1.0)
+        wide = _changed(made, w_1=np.concatenate([block.w_1, 50 * block.w_1], axis=1))
+        wide = replace(wide, network=replace(wide.network, readout=np.array([1.0, -1.0])))
+        assert exhaust(wide.network, wide.function).score < 0
+        with pytest.raises(CertificateError, match="must have one output"):
+            wide.certify(1.0)
+        with pytest.raises(CertificateError, match="covers blocks of"):
+            replace(made, network=replace(made.network, blocks=(block, block))).certify(1.0)
+        with pytest.raises(CertificateError, match="read-out must have shape"):
+            replace(made, network=replace(made.network, readout=np.ones(2))).certify(1.0)
+        with pytest.raises(CertificateError, match="do not fit rows of width"):
+            _changed(made, w_k=block.w_k[:, :-1]).certify(1.0)
+        for name in ("w_k", "w_v", "w_1"):
+            array = getattr(block, name).copy()
+            array.flat[-1] = np.nan
+            with pytest.raises(CertificateError, match="must be finite"):
+                _changed(made, **{name: array}).certify(1.0)
+
     def test_flipped_output(self, built: dict[tuple[str, str, int], Construction]) -> None:
         for made in built.values():
             with pytest.raises(CertificateError, match="sign may be wrong"):

@@ -108,6 +108,8 @@ def test_sparse_table_and_json_agree() -> None:
         (("--s", "3", "--T", "512", "--delta", "0"), "delta must lie in (0, 1)"),
         (("--s", "3", "--T", "512", "--bound", "bset"), "best"),
         (("--symbolic", "--s", "6", "--T", "8"), "2s <= T"),
+        (("--growth", "--s", "6"), "leave out --s"),
+        (("--growth", "--T", "8"), "T from 80 to"),
     ],
 )
 def test_errors_of_sparse_are_one_line(words: tuple[str, ...], says: str) -> None:
@@ -126,6 +128,16 @@ def test_symbolic_page() -> None:
     data = json.loads(run("sparse", "--symbolic", "--format", "json").stdout)
     assert data["m"] is None
     assert any(r"\log" in formula["latex"] for formula in data["formulas"])
+
+
+def test_growth_is_reported() -> None:
+    outcome = run("sparse", "--growth")
+    assert outcome.exit_code == 0, outcome.stderr
+    for text in ("any: times", "per bit", "threshold: s^", "more per e-fold of T"):
+        assert text in outcome.stdout
+    data = json.loads(run("sparse", "--growth", "--format", "json").stdout)
+    assert f"any: times {data['base']['fitted']:.2f} per bit" in outcome.stdout
+    assert data["products"]["any"]["8"] > data["products"]["symmetric"]["8"]
 
 
 def test_sparse_does_not_import_sympy_or_torch() -> None:
