@@ -52,7 +52,7 @@ def grid_steps(value: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One budget that was rounded: where it is, and how many steps up its grid."""
+    """One budget that was rounded: where it is, and how many steps up its grid (of a rank, 0, 1, 2, ...: the rank)."""
 
     key: str
     field: str

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
+from boundcalc.cli.checkpoint import model_options, readout_budget, take_audit
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from boundcalc.cli.report import Report
     from boundcalc.setting import Setting
-    from boundcalc.weights import Audit
     from boundcalc.weights.account import Account
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
@@ -100,10 +98,11 @@ def command(
     origin = dict.fromkeys(given, "given")
     report = ask(Question(setting, origin), bounds, solve=solve)
     _write_certificates(report.best, certificate, certificate_risk)
-    if form == "table":
-        _table(found, report, setting, solve=solve)
-    elif form == "json":
-        _json(found, report)
+    if form in ("table", "json"):
+        from boundcalc.cli import certify_report
+
+        write = certify_report.table if form == "table" else certify_report.as_json
+        write(found, report, setting, solve=solve)
     else:
         from boundcalc.cli.formats import show
 
@@ -161,124 +160,3 @@ def _best_margin(setting: Setting, margins: Any) -> Setting:
     if best is None:
         raise InvalidSetting("no margin is positive: the model errs on every training sequence")
     return best[1]
-
-
-# -- output
-
-
-def _needs(setting: Setting) -> list[tuple[str, float | None]]:
-    """What would make the bounds say something: m, and the factor that every norm would have to shrink by."""
-    from boundcalc.engine.solve import solve
-    from boundcalc.errors import NoSolution
-
-    out: list[tuple[str, float | None]] = []
-    for quantity in ("gap", "risk"):
-        try:
-            out.append((f"m_{quantity}", solve(setting, "m", 0.999, quantity=quantity).value))
-        except NoSolution:
-            out.append((f"m_{quantity}", None))
-        out.append((f"norm_factor_{quantity}", _norm_factor(setting, quantity)))
-    return out
-
-
-def _norm_factor(setting: Setting, quantity: str) -> float | None:
-    """The largest power of 2^(1/8) by which all norms may be multiplied for the bound to fall below 1."""
-    from boundcalc.engine.evaluate import evaluate
-
-    def says(eighths: int) -> bool:
-        scaled = replace(setting, norms=setting.norms.scaled(2.0 ** (-eighths / 8)))
-        value = evaluate(scaled, "best")
-        return (value.log10 if quantity == "gap" else value.log_risk) < -1e-3
-
-    low, high = 0, 8
-    if says(0):
-        return 1.0
-    while not says(high):
-        low, high = high, high * 2
-        if high > 8 * 40:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if says(middle) else (middle, high)
-    return 2.0 ** (-high / 8)
-
-
-def _table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> None:
-    from boundcalc.cli.formats import show
-    from boundcalc.cli.values import short, upper
-    from boundcalc.weights.proxies import Proxy, proxies
-
-    click.echo(f"{found.where}: family {found.family}")
-    for text in account_lines(found):
-        click.echo(text)
-    click.echo()
-    show(report, "table")
-    _paid(setting, report)
-    best = report.best
-    if best is not None:
-        click.echo("\nWhat the best bound is made of (part of its log counts):")
-        shares = best.pieces if any(best.pieces.values()) else (best.by_risk.pieces if best.by_risk else {})
-        for line in _shares(shares):
-            click.echo(line)
-    click.echo("\nProxies (sizes of published bounds without their constants: no bounds):")
-    for proxy in proxies(found):
-        if isinstance(proxy, Proxy):
-            top = max(proxy.parts, key=proxy.parts.__getitem__)
-            size = upper(proxy.log_value / math.log(10))
-            click.echo(f"  ~{size}   {proxy.name}; most from {top} ({proxy.parts[top]:.0%})")
-        else:
-            click.echo(f"  refused: {proxy}")
-    if not solve or best is None:
-        return
-    click.echo("\nFor a bound below 1, everything else unchanged:")
-    needs = dict(_needs(setting))
-    for quantity in ("gap", "risk"):
-        m, factor = needs[f"m_{quantity}"], needs[f"norm_factor_{quantity}"]
-        samples = "no m up to 10^18 is enough" if m is None else f"m of {short(m)}"
-        norms = "no factor down to 2^-40 is enough" if factor is None else f"every norm times {factor:.3g}"
-        click.echo(f"  {quantity}: {samples}; or {norms}" if factor != 1.0 else f"  {quantity}: it is below 1")
-
-
-def _paid(setting: Setting, report: Report) -> None:
-    """What P1 cost."""
-    from boundcalc.calculus.posthoc import pay, union
-    from boundcalc.numbers import FLOAT
-
-    del report
-    paid, measured = pay(setting)
-    cost = 0.0 if measured is None else union(FLOAT, paid, measured)
-    click.echo(
-        f"P1: {len(paid.norms.budgets)} kinds of weights rounded up to the grid, gamma {paid.sample.margin:g}; "
-        f"log(1/delta) grows from {-math.log(paid.sample.delta):.1f} to {cost - math.log(paid.sample.delta):.1f}."
-    )
-
-
-def _shares(pieces: Any, most: int = 8) -> list[str]:
-    blocks: dict[str, float] = {}
-    for key, share in pieces.items():
-        place = key.partition("[")[2].rstrip("]") if "[" in key else "rest"
-        name = f"block {place.partition(',')[0]}" if place != "rest" else "outside the blocks"
-        blocks[name] = blocks.get(name, 0.0) + share
-    top = sorted(pieces.items(), key=lambda item: -item[1])[:most]
-    lines = ["  by weight:  " + ", ".join(f"{key} {share:.1%}" for key, share in top)]
-    ranked = sorted(blocks.items(), key=lambda item: -item[1])[:most]
-    return [*lines, "  by layer:   " + ", ".join(f"{name} {share:.1%}" for name, share in ranked)]
-
-
-def _json(found: Audit, report: Report) -> None:
-    import json
-
-    from boundcalc.weights.proxies import Proxy, proxies
-
-    data = report.to_json()
-    data["model"] = found.where
-    data["family"] = found.family
-    best = report.best
-    data["pieces"] = {} if best is None else dict(best.pieces)
-    data["proxies"] = [
-        {"name": p.name, "kind": "proxy", "log10": p.log_value / math.log(10)}
-        if isinstance(p, Proxy)
-        else {"refusal": str(p)}
-        for p in proxies(found)
-    ]
-    click.echo(json.dumps(data, indent=1))

@@ -134,7 +134,11 @@ COLUMNS = {
 
 
 def _only(name: str, budget: Budget) -> Budget:
-    """The limits the calculus reads, so that P1 does not pay for others."""
+    """The limits the calculus reads, so that P1 does not pay for others.
+
+    No rank below the sides (or d_head), which the architecture knows, is ever measured, but that of zeros.
+    """
+    rank = 0 if budget.rank == 0 else None
     kind = name.partition("[")[0]
     far = None if budget.distance is None else _only(name, budget.distance)
     if kind.endswith(".gain"):
@@ -145,7 +149,7 @@ def _only(name: str, budget: Budget) -> Budget:
         return Budget(row=budget.row, distance=far)
     if kind == "embedding":
         return Budget(row=budget.row, fro=budget.fro, two_one=budget.two_one, distance=far)
-    return replace(budget, sup=None, row=None, distance=far)
+    return replace(budget, sup=None, row=None, rank=rank, distance=far)
 
 
 def _attentions(layers: tuple[Layer, ...]) -> list[Attention]:

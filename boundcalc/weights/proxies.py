@@ -147,8 +147,8 @@ def _block(found: Audit, index: int, parts: dict[str, Layer], activation: str) -
     if not isinstance(attention, Attention) or "W_1" not in parts or "W_2" not in parts:
         raise Unsupported(
             Refusal(
-                "the proxies",
-                f"a block {index} without plain W_1 and W_2",
+                "a proxy of BERT-like models",
+                f"block {index} without",
                 "an ungated feed-forward part in every block",
             )
         )
@@ -185,10 +185,14 @@ def _log(x: float) -> float:
 
 def proxies(found: Audit) -> list[Proxy | Refusal]:
     """Both proxies, or why they do not apply."""
+    try:
+        blocks = block_norms(found)
+    except Unsupported as error:
+        return [error.refusal]
     out: list[Proxy | Refusal] = []
     for make in (edelman_proxy, spectrum_proxy):
         try:
-            out.append(make(block_norms(found)))
+            out.append(make(blocks))
         except Unsupported as error:
             out.append(error.refusal)
     return out

@@ -115,7 +115,12 @@ def test_certify_prints_paid_bounds_and_marks_proxies(bert: Path, tmp_path: Path
     assert "a posteriori" in text
     assert "gamma 0.5" in text
     assert "~" in text.partition("Proxies")[2]
-    assert "by layer:   block" in text
+    layers = text.partition("most of it from")[2].partition("Proxies")[0].split("\n")
+    shares = {line.rpartition("%")[0].split("   ")[0]: line for line in layers if "%" in line}
+    assert sum(float(line.partition("%")[0].split()[-1]) for line in layers if "%" in line) == pytest.approx(
+        100, abs=0.3
+    )
+    assert any(key.startswith("block 0") for key in shares)
     for path in (gap, risk):
         certificate = Certificate.load(path)
         assert verify(certificate).log_value == certificate.log_value
@@ -126,10 +131,12 @@ def test_certify_prints_paid_bounds_and_marks_proxies(bert: Path, tmp_path: Path
 
 
 def test_certify_as_json(bert: Path) -> None:
-    data = json.loads(done("certify", bert, "--m", "1e8", "--no-solve", "--format", "json"))
+    data = json.loads(done("certify", bert, "--m", "1e8", "--format", "json", "--bound", "best"))
     assert {result["kind"] for result in data["results"] if result["gap"] is not None} == {"a_posteriori"}
     assert [proxy["kind"] for proxy in data["proxies"]] == ["proxy", "proxy"]
     assert math.isclose(sum(data["pieces"].values()), 1, abs_tol=1e-6)
+    assert set(data["needs"]) == {"m_gap", "m_risk", "norm_factor_gap", "norm_factor_risk"}
+    assert data["p1"] > 0
 
 
 def test_certify_says_what_would_have_to_change(bert: Path) -> None:

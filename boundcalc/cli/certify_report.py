@@ -1,0 +1,166 @@
+"""What `boundcalc certify` says beside the table of bounds: what was paid, what dominates, what would have to change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from boundcalc.cli.checkpoint import account_lines
+
+if TYPE_CHECKING:
+    from boundcalc.cli.report import Report
+    from boundcalc.setting import Setting
+    from boundcalc.weights import Audit
+
+_LAYERS = 12
+"""Layers in the table of what dominates; the others are summed up in one line."""
+
+
+def table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> None:
+    """For people."""
+    from boundcalc.cli.formats import show
+    from boundcalc.cli.values import short
+
+    click.echo(f"{found.where}: family {found.family}")
+    for text in account_lines(found):
+        click.echo(text)
+    click.echo()
+    show(report, "table")
+    paid, cost = _paid(setting)
+    click.echo(
+        f"P1: {len(paid.norms.budgets)} kinds of weights rounded up to the grid, gamma {paid.sample.margin:g}; "
+        f"log(1/delta) grows from {-math.log(paid.sample.delta):.1f} to {cost - math.log(paid.sample.delta):.1f}."
+    )
+    shares = _pieces(report)
+    if shares:
+        click.echo("\nWhat the best bound is made of (part of its log counts):\n")
+        _layers(shares)
+    click.echo("\nProxies (sizes of published bounds without their constants: no bounds):")
+    for line in _proxies(found):
+        click.echo(line)
+    if not solve or report.best is None:
+        return
+    click.echo("\nFor a bound below 1, everything else unchanged:")
+    needs = _needs(setting)
+    for quantity in ("gap", "risk"):
+        m, factor = needs[f"m_{quantity}"], needs[f"norm_factor_{quantity}"]
+        samples = "no m up to 10^18 is enough" if m is None else f"m of {short(m)}"
+        norms = "no factor down to 2^-40 is enough" if factor is None else f"every norm times {factor:.3g}"
+        click.echo(f"  {quantity}: {samples}; or {norms}" if factor != 1.0 else f"  {quantity}: it is below 1")
+
+
+def as_json(found: Audit, report: Report, setting: Setting, *, solve: bool) -> None:
+    """For programs."""
+    import json
+
+    from boundcalc.weights.proxies import Proxy, proxies
+
+    data = report.to_json()
+    data["model"] = found.where
+    data["family"] = found.family
+    data["pieces"] = dict(_pieces(report))
+    data["p1"] = _paid(setting)[1]
+    data["proxies"] = [
+        {"name": p.name, "kind": "proxy", "log10": p.log_value / math.log(10)}
+        if isinstance(p, Proxy)
+        else {"refusal": str(p)}
+        for p in proxies(found)
+    ]
+    if solve and report.best is not None:
+        data["needs"] = _needs(setting)
+    click.echo(json.dumps(data, indent=1))
+
+
+def _paid(setting: Setting) -> tuple[Setting, float]:
+    """The setting at its grid, and what P1 adds to log(1/delta)."""
+    from boundcalc.calculus.posthoc import pay, union
+    from boundcalc.numbers import FLOAT
+
+    paid, measured = pay(setting)
+    return paid, 0.0 if measured is None else float(union(FLOAT, paid, measured))
+
+
+def _pieces(report: Report) -> Mapping[str, float]:
+    """The shares of the best bound; of the best risk bound where the gap bound has none."""
+    best = report.best
+    if best is None or any(best.pieces.values()):
+        return {} if best is None else best.pieces
+    return best.by_risk.pieces if best.by_risk is not None else {}
+
+
+def _layers(pieces: Mapping[str, float]) -> None:
+    """A row per layer: its share, and the pieces it has most of it from."""
+    from boundcalc.cli.text import Line, write_table
+
+    layers: dict[str, dict[str, float]] = {}
+    for key, share in pieces.items():
+        place = key.partition("[")[2].rstrip("]").partition(",")[0]
+        kind = key.partition("[")[0]
+        layer = layers.setdefault(f"block {place}" if place else "outside the blocks", {})
+        layer[kind] = layer.get(kind, 0.0) + share
+    ranked = sorted(layers.items(), key=lambda item: -sum(item[1].values()))
+    lines: list[Line] = []
+    for name, kinds in ranked[:_LAYERS]:
+        top = sorted(kinds.items(), key=lambda item: -item[1])[:3]
+        words = ", ".join(f"{kind} {share:.1%}" for kind, share in top)
+        lines.append(Line([name, f"{sum(kinds.values()):.1%}", words]))
+    if len(ranked) > _LAYERS:
+        rest = sum(sum(kinds.values()) for _, kinds in ranked[_LAYERS:])
+        lines.append(Line([f"{len(ranked) - _LAYERS} others", f"{rest:.1%}", ""]))
+    write_table(["layer", "share", "most of it from"], lines, right=frozenset([1]))
+
+
+def _proxies(found: Audit) -> list[str]:
+    from boundcalc.cli.values import upper
+    from boundcalc.weights.proxies import Proxy, proxies
+
+    lines: list[str] = []
+    for proxy in proxies(found):
+        if isinstance(proxy, Proxy):
+            top = max(proxy.parts, key=proxy.parts.__getitem__)
+            size = upper(proxy.log_value / math.log(10))
+            lines.append(f"  ~{size}   {proxy.name}; most from {top} ({proxy.parts[top]:.0%})")
+        else:
+            lines.append(f"  refused: {proxy}")
+    return lines
+
+
+def _needs(setting: Setting) -> dict[str, float | None]:
+    """What would make the bounds say something: m, and the factor that every norm would have to shrink by."""
+    from boundcalc.engine.solve import solve
+    from boundcalc.errors import NoSolution
+
+    out: dict[str, float | None] = {}
+    for quantity in ("gap", "risk"):
+        try:
+            out[f"m_{quantity}"] = solve(setting, "m", 0.999, quantity=quantity).value
+        except NoSolution:
+            out[f"m_{quantity}"] = None
+        out[f"norm_factor_{quantity}"] = _norm_factor(setting, quantity)
+    return out
+
+
+def _norm_factor(setting: Setting, quantity: str) -> float | None:
+    """The largest power of 2^(1/8) by which all norms may be multiplied for the bound to fall below 1."""
+    from boundcalc.engine.evaluate import evaluate
+
+    def says(eighths: int) -> bool:
+        scaled = replace(setting, norms=setting.norms.scaled(2.0 ** (-eighths / 8)))
+        value = evaluate(scaled, "best")
+        return (value.log10 if quantity == "gap" else value.log_risk) < -1e-3
+
+    low, high = 0, 8
+    if says(0):
+        return 1.0
+    while not says(high):
+        low, high = high, high * 2
+        if high > 8 * 40:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if says(middle) else (middle, high)
+    return 2.0 ** (-high / 8)
