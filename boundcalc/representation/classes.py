@@ -108,7 +108,7 @@ class ClassBudgets:
         return _member(self, function)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def class_budgets(
     name: str, s: int, seq_len: int, positions: Literal["orthonormal", "compact"] = "orthonormal"
 ) -> ClassBudgets:

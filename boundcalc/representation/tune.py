@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -193,18 +194,20 @@ class Tuner:
         place, bit, constant = amplitudes
         reading = self.view.reading / (bit * self.view.gathered(beta)[0])
         op, two_one = self.sizes(reading, self.one(place, constant, beta), units)
-        weight = float(np.linalg.norm(units.weight))
+        weight = math.sqrt(float(units.weight @ units.weight))
         keys = beta / place * self.view.total
-        return [
-            capacity(keys, lam * op, lam * two_one, strength * weight, self.view.seq_len, units.count)
-            for lam, strength in gains
-        ]
+        logs = cover_logs(self.view.seq_len, units.count)
+        return [capacity(keys, lam * op, lam * two_one, strength * weight, logs) for lam, strength in gains]
 
 
 def value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
     """|W_V|_op and |W_V|_21 of the value matrix that gives units their inputs."""
-    columns = np.vstack([reading @ units.alpha, one * units.theta])
-    op = float(np.linalg.norm(columns, 2)) if len(columns) > 2 else _op_of_two(columns)
+    columns = np.empty((len(reading) + 1, units.count))
+    columns[:-1], columns[-1] = reading @ units.alpha, one * units.theta
+    if len(columns) > 2:
+        op = math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
+    else:
+        op = _op_of_two(columns)
     return op, float(np.sqrt((columns**2).sum(0)).sum())
 
 
@@ -216,17 +219,20 @@ def _op_of_two(columns: np.ndarray) -> float:
 
 def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:
     """(place, bit, constant) of squares that sum to 1, from two logarithms of their proportions."""
-    parts = np.exp(np.clip(np.array([0.0, x[0], x[1]]), -8, 8))
-    place, bit, constant = (float(part) for part in parts / np.linalg.norm(parts))
-    return place, bit, constant
+    bit, constant = (math.exp(min(8.0, max(-8.0, float(v)))) for v in x[:2])
+    size = math.sqrt(1 + bit**2 + constant**2)
+    return 1 / size, bit / size, constant / size
 
 
-def capacity(keys: float, value_op: float, value_21: float, w_1: float, seq_len: int, units: int) -> float:
+@lru_cache(maxsize=256)
+def cover_logs(seq_len: int, units: int) -> tuple[float, float, float]:
+    """Cube roots of the logarithms of the covers: of the read-out and W_1, of W_V, of W_QK."""
+    return tuple(math.log(2 * _SAMPLES * points + 1) ** (1 / 3) for points in (1, units, seq_len + 1))  # type: ignore[return-value]
+
+
+def capacity(keys: float, value_op: float, value_21: float, w_1: float, logs: tuple[float, float, float]) -> float:
     """A1's capacity of one block with |W_QK|_F = keys, a scalar W_1 and a read-out of norm 1, at margin 1."""
-    parts = (
-        (1.0, 1),
-        (w_1 * min(1.0, value_op), 1),
-        (w_1 * value_21, units),
-        (w_1 * value_op * keys, seq_len + 1),
-    )
-    return sum((size**2 * math.log(2 * _SAMPLES * points + 1)) ** (1 / 3) for size, points in parts) ** 3
+    one, values, pairs = logs
+    power = 2 / 3
+    total = one + one * (w_1 * min(1.0, value_op)) ** power
+    return (total + values * (w_1 * value_21) ** power + pairs * (w_1 * value_op * keys) ** power) ** 3
