@@ -237,8 +237,15 @@ def _attention(layer: Attention, at: Context) -> Facts:
         )
         slots.append(Slot("b_V", masses, offsets))
     radius = gather([head.mass * head.value_radius for head in heads])
-    uses = ("L1", "L2", "L7", "L8", "S4" if layer.qk == "split" else "S1")
-    return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), uses)
+    uses = {
+        "L1": layer.normaliser.name in ("softmax", "softmax1"),
+        "L2": True,
+        "L7": True,
+        "L8": layer.heads != 1,
+        "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
+    }
+    used = tuple(name for name, holds in uses.items() if holds)
+    return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), used)
 
 
 def _total(values: Sequence[Number]) -> Number:

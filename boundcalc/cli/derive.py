@@ -37,16 +37,16 @@ Every size may be a number or a letter; letters stay symbols.""",
 @click.option(
     "--check", "checking", is_flag=True, help="Test every step: intervals at random points, and simplification."
 )
-@click.option("--theorems", is_flag=True, help="All theorems as a Markdown table, instead.")
+@click.option("--theorems", is_flag=True, help="All theorems as a Markdown table, instead (brief: a row per paper).")
 @click.option("--expand", is_flag=True, help="Only the formula, with every named part written out.")
 def command(
     steps: str, form: str, fragment: bool, out: str | None, checking: bool, theorems: bool, expand: bool, **options: Any
 ) -> None:
     """The formula of a bound, its steps with the statements they use, and what the paper has otherwise."""
     if theorems:
-        from boundcalc.theorems.table import markdown
+        from boundcalc.theorems.table import by_paper, markdown
 
-        click.echo(markdown(), nl=False)
+        click.echo(by_paper() if steps == "brief" else markdown(), nl=False)
         return
     from boundcalc.derivation import derive
 

@@ -15,6 +15,7 @@ from boundcalc.derivation.step import Derivation, DerivationError, Step
 from boundcalc.intervals import INTERVAL
 from boundcalc.symbolic.code import interval_function
 from boundcalc.symbolic.formula import Formula
+from boundcalc.symbolic.system import probe
 
 SLACK = arb("1e-25")
 """Two sides that are equal in mathematics differ by the width of their enclosures."""
@@ -71,17 +72,29 @@ def _equal(number: str, step: Step, left: Any, right: Any) -> None:
         raise DerivationError(f"{_name(number, step)}: {left} = {right} does not simplify to an identity")
 
 
+LARGE = 300
+"""Operations beyond which cancelling and simplifying may take for ever (how long depends on the order of hashes)."""
+
+
 def identical(left: Any, right: Any) -> bool:
-    """Whether two expressions are equal, by simplification."""
+    """Whether two expressions are equal, by simplification; False also where that would take too long."""
     difference = sympy.sympify(left) - sympy.sympify(right)
-    tries: tuple[Callable[[Any], Any], ...] = (
+    quick: tuple[Callable[[Any], Any], ...] = (
         lambda e: e,
         sympy.expand,
-        lambda e: sympy.cancel(sympy.together(e)),
         lambda e: sympy.powsimp(sympy.expand(sympy.expand_power_base(e, force=True)), force=True),
-        sympy.simplify,
     )
-    return any(attempt(difference) == 0 for attempt in tries)
+    if any(attempt(difference) == 0 for attempt in quick):
+        return True
+    if difference.count_ops() > LARGE or _apart(difference):
+        return False
+    return bool(sympy.cancel(sympy.together(difference)) == 0 or sympy.simplify(difference) == 0)
+
+
+def _apart(difference: Any) -> bool:
+    """Whether a difference is certainly not 0: it has a value at some point, far from 0."""
+    value = probe(difference, 3)
+    return bool(value.is_number and value.is_finite and abs(value) > sympy.Float("1e-20"))
 
 
 def random_point(formula: Formula, random: Random, fixed: dict[str, Any] | None = None) -> dict[str, arb]:

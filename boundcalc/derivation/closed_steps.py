@@ -12,7 +12,7 @@ from flint import arb
 
 from boundcalc import symbols
 from boundcalc.calculus import gap
-from boundcalc.derivation.network import block_step, cover_steps, error_step, loss_step
+from boundcalc.derivation.network import block_step, cover_steps, error_step, layers_step, loss_step
 from boundcalc.derivation.step import Identity, Relation, Step, Trial, Words
 from boundcalc.intervals import INTERVAL
 from boundcalc.symbolic.closed import CAPACITY, SAMPLES, ClosedForm, R
@@ -49,12 +49,13 @@ def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
 
 def network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[str, Definition]) -> list[Step]:
     """Up to log N(e) <= C_F/e^2."""
+    norms = form.setting.norms
     if form.exact:
         pieces = form.pieces(copies)
         inside = [piece for piece in pieces if piece.block is not None]
         outside = [piece for piece in pieces if piece.block is None]
-        steps = [error_step(form.setting, inside, outside, None, form.order)]
-        steps.append(_covers([*cover_steps(inside), *cover_steps(outside)]))
+        steps = [layers_step(form.setting, form.order), error_step(form.setting, inside, outside, None, form.order)]
+        steps.append(_covers([*cover_steps(inside, norms), *cover_steps(outside, norms)]))
         return [*steps, split_step()]
     pattern = form._pattern(copies)
     ratio = parts.get("r")
@@ -62,14 +63,14 @@ def network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[s
     if ratio is not None:
         steps.append(block_step(form.setting, pattern.ratio, ratio, form.order))
     steps.append(error_step(form.setting, pattern.last, pattern.back, R, form.order))
-    covers = list(cover_steps([*pattern.front, *pattern.first], ", first block"))
-    middle = cover_steps(pattern.middle, ", a block of which T rows are read")
-    last = cover_steps(pattern.last, ", the last block")
+    covers = list(cover_steps([*pattern.front, *pattern.first], norms, ", first block"))
+    middle = cover_steps(pattern.middle, norms, ", a block of which T rows are read")
+    last = cover_steps(pattern.last, norms, ", the last block")
     if [step.relation for step in middle] == [step.relation for step in last]:
-        covers += cover_steps(pattern.last)
+        covers += cover_steps(pattern.last, norms)
     else:
         covers += [*middle, *last]
-    steps.append(_covers([*covers, *cover_steps(pattern.back)]))
+    steps.append(_covers([*covers, *cover_steps(pattern.back, norms)]))
     return [*steps, split_step(), sum_step(form, copies, pattern, parts)]
 
 

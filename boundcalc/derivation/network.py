@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -13,9 +14,11 @@ from flint import arb
 from boundcalc.calculus.compose import Lowered, loss_lipschitz, rows_used
 from boundcalc.calculus.covers import CoverLemma
 from boundcalc.calculus.layers import ACTIVATION_LIPSCHITZ, Context, Facts, facts
+from boundcalc.calculus.statements import cover_uses as statement_uses
 from boundcalc.calculus.targets import MatrixNorms, Points, Target
 from boundcalc.calculus.weights import Weights
 from boundcalc.derivation.step import Relation, Step, Trial, Words
+from boundcalc.errors import InvalidSetting
 from boundcalc.intervals import INTERVAL
 from boundcalc.setting import (
     Activation,
@@ -26,6 +29,7 @@ from boundcalc.setting import (
     Layer,
     LayerNorm,
     Linear,
+    Norms,
     Pool,
     Residual,
     Setting,
@@ -42,13 +46,14 @@ def loss_step(setting: Setting) -> Step:
     """G0."""
     constant = loss_lipschitz(SYMPY, setting)
     trials: tuple[Trial, ...] = ()
-    note = "the loss is Lipschitz in the read-out, as given"
+    note, uses = "the loss is Lipschitz in the read-out, as given", tuple[str, ...]()
     if setting.sample.lipschitz is None:
+        uses = ("G0",)
         note = "the ramp loss falls from 1 to 0 while the margin grows from 0 to gamma"
         trials = (_ramp,)
     return Step(
         "the loss",
-        ("G0",),
+        uses,
         note,
         Relation(Words(r"L_\ell", "L_l"), "eq", constant),
         trials=trials,
@@ -121,7 +126,7 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
     children: dict[str, Step] = {}
     for visit in visits(small, ns):
         if getattr(visit.layer, "block", None) in (None, 1) or isinstance(visit.layer, Ball | Activation):
-            step = layer_step(visit)
+            step = layer_step(visit, setting.norms)
             if step is not None:
                 children.setdefault(f"{step.title}{step.relation}", step)
 
@@ -130,7 +135,7 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
         before = lowered(on_spheres(setting).but(depth=PROBE - 1), cap=True, plain=True, order=order)[0].amplification
         return deeper / before, ratio
 
-    uses = ("L8",) if setting.architecture.residual or setting.architecture.heads != 1 else ()
+    uses = ("A0", "L8") if setting.architecture.residual else ("A0",)
     return Step(
         "one block",
         uses,
@@ -142,7 +147,20 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
     )
 
 
-def layer_step(visit: Visit) -> Step | None:
+def layers_step(setting: Setting, order: Order = ()) -> Step:
+    """L: the layers of a network that is not made of blocks."""
+    found = [
+        layer_step(visit, setting.norms) for visit in visits(setting, SympySystem(cap=True, plain=True, order=order))
+    ]
+    return Step(
+        "the layers",
+        (),
+        "radii and Lipschitz factors, from the input on",
+        children=tuple(step for step in found if step is not None),
+    )
+
+
+def layer_step(visit: Visit, norms: Norms) -> Step | None:
     """The Lipschitz factor of a layer, where it says anything."""
     layer = visit.layer
     if isinstance(layer, Pool):
@@ -161,6 +179,9 @@ def layer_step(visit: Visit) -> Step | None:
     elif isinstance(layer, Activation) and layer.name in ("relu", "tanh", "silu"):
         trials = (_activation(layer.name),)
     uses = tuple(name for name in visit.facts.uses if not name.startswith(("S", "T")))
+    if any(_derived(norms, kind, "op") for kind in _matrices(layer)):
+        uses = (*uses, "A5")
+        trials = (*trials, _norms_in_order)
     return Step(
         title,
         uses,
@@ -229,6 +250,35 @@ def _activation(name: str) -> Trial:
         return abs(functions[name](x) - functions[name](y)), arb(ACTIVATION_LIPSCHITZ[name]) * abs(x - y)
 
     return trial
+
+
+def _matrices(layer: Layer) -> tuple[str, ...]:
+    """The kinds of matrices whose spectral norms a layer's Lipschitz factor is made of."""
+    if isinstance(layer, Attention):
+        return ("W_Q", "W_K", "W_V") if layer.qk == "split" else ("W_QK", "W_V")
+    if isinstance(layer, GatedFeedForward):
+        return "W_1", "W_3", "W_2"
+    return (layer.kind,) if isinstance(layer, Linear) else ()
+
+
+def _derived(norms: Norms, kind: str, *fields: str) -> bool:
+    """Whether none of some norms of a matrix is given by itself, so that it follows from others (A5)."""
+    try:
+        budget = norms.find(kind)
+    except InvalidSetting:  # a score matrix given by its two factors
+        return True
+    part = budget.distance or budget
+    return all(getattr(part, field) is None for field in fields)
+
+
+def _norms_in_order(random: Random) -> tuple[arb, arb]:
+    """A5: |xW| <= |W|_F <= |W|_21 <= |W|_11 at a random matrix and a unit vector: the first against the last's next."""
+    rows = [_vector(random) for _ in range(3)]
+    columns = [[row[j] for row in rows] for j in range(3)]
+    entries = [value for row in rows for value in row]
+    norms = [_norm(entries), sum((_norm(c) for c in columns), arb(0)), sum((abs(v) for v in entries), arb(0))]
+    which = random.randrange(2)
+    return norms[which], norms[which + 1]
 
 
 # -- errors
@@ -322,24 +372,44 @@ def forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str
 # -- covers
 
 
-def cover_steps(pieces: Sequence[Costed], note: str = "") -> tuple[Step, ...]:
+_LIMITED = {"T1": "fro", "T3": "one_one", "T4v": "two_one", "T4f": "fro"}
+"""The norm a lemma limits; T2's depends on the side, that of others is the spectral one."""
+
+
+def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
+    """What a cover rests on: S, T, T7 for a difference from a reference, and A5 where its norm follows from others."""
+    used = statement_uses(lemma.name, target.kind, uniform=lemma.uniform)
+    if target.kind not in ("map", "score", "query", "key"):
+        return used
+    side = "two_one_t" if target.kind == "key" else "two_one"
+    limited = side if lemma.name == "T2" else _LIMITED.get(lemma.name, "op")
+    vector = target.kind == "map" and target.k == 1  # whose norms are all one
+    if _derived(norms, kind, *(("op", "fro", "two_one") if vector else (limited,))):
+        used = (*used, "A5")
+    with suppress(InvalidSetting):
+        if norms.find(kind).distance is not None:
+            used = (*used, "T7")
+    return used
+
+
+def cover_steps(pieces: Sequence[Costed], norms: Norms, note: str = "") -> tuple[Step, ...]:
     """T and S: one step per piece, log N_j(eps) <= A_j/eps^2."""
-    return tuple(_cover_step(piece, note) for piece in pieces)
+    return tuple(_cover_step(piece, norms, note) for piece in pieces)
 
 
-def _cover_step(piece: Costed, note: str) -> Step:
+def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
     uses: dict[str, None] = {}
     hypotheses: list[str] = []
     trials: list[Trial] = []
     for options in piece.options:
         for option in options:
             kind = option.target.kind
-            if kind in ("score", "query", "key"):
-                uses["S1" if kind == "score" else "S2" if not option.lemma.uniform else "S3"] = None
-            uses[option.lemma.name] = None
+            uses |= dict.fromkeys(cover_uses(norms, piece.kind.partition("#")[0], option.lemma, option.target))
             counted = "" if option.lemma.uniform else f" on N = {spoken(option.points)} points"
             hypotheses.append(f"{option.lemma.name} as a {kind}{counted}, reach {spoken(option.reach)}")
             trials.append(cover_trial(option.lemma, kind))
+    if "A5" in uses:
+        trials.append(_norms_in_order)
     several = "; the least counts" if len(hypotheses) > 1 else ""
     count = sum(member.multiplicity for member in piece.piece.members)
     copies = "" if count == 1 else f"; {spoken(count)} such maps"

@@ -13,6 +13,7 @@ from boundcalc.calculus import gap
 from boundcalc.calculus.covers import LEMMAS, T6
 from boundcalc.calculus.gap import sparse_class_size
 from boundcalc.calculus.general import GeneralAttention, choose_share, log_count
+from boundcalc.calculus.statements import cover_uses
 from boundcalc.calculus.targets import MatrixNorms, Points, Target
 from boundcalc.derivation.closed_steps import at_ratio_one, split_step, written_out
 from boundcalc.derivation.network import EPS, block_step, error_step, loss_step, plain
@@ -92,7 +93,7 @@ def volume_step(volume: Volume) -> Step:
     name = volume.key.partition("[")[0]
     return Step(
         name,
-        (volume.lemma,),
+        cover_uses(volume.lemma, volume.kind, uniform=True),
         "eps is the error of the loss that this piece may make",
         Relation(Words(rf"\log N_{{{plain(name)}}}(\varepsilon)", f"log N_{name}(eps)"), "le", after),
         trials=(_covers_a_line(volume.lemma),),
@@ -179,8 +180,8 @@ def spectrum_steps(form: SpectrumForm, quantity: str, formula: Formula) -> Step:
         error_step(form.setting, pattern.last, pattern.back, R),
         Step(
             "a d x d matrix whose singular values have p-th powers that sum to at most S_p",
-            ("T6",),
-            "t = 1/2; the rank kept is at most its bound, and 1 + 4(2y - 1) <= 1 + 8y",
+            ("S3", "T6"),
+            "scores as maps of the query rows; t = 1/2; the rank kept is at most its bound, and 1 + 4(2y - 1) <= 1 + 8y",
             Relation(Words(r"\log N(\varepsilon)", "log N(eps)"), "le", spectral),
             trials=(_schatten,),
         ),

@@ -5,7 +5,7 @@ Nothing is proved here (the checker does that); a test holds the sum of the part
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from boundcalc.calculus import gap
@@ -13,9 +13,10 @@ from boundcalc.calculus.compose import Lowered, Piece, lower
 from boundcalc.calculus.covers import LEMMAS, TPUB
 from boundcalc.calculus.layers import PUBLISHED
 from boundcalc.calculus.posthoc import posthoc_cost
-from boundcalc.calculus.statements import STRATEGY_USES
+from boundcalc.calculus.statements import STRATEGY_USES, cover_uses
 from boundcalc.certificate import Certificate, Choice, Level
 from boundcalc.numbers import LOG, LogFloat
+from boundcalc.setting import Budget
 
 _ONE_LINE = f"2k ({gap.CLOSED_OFFSET} + max(0, log(1/(2k)))), k = (17/32) e sqrt(2 C_F/m)"
 
@@ -106,13 +107,29 @@ class _Parts:
         formula, value, terms, levels = self._combine(levels)
         if self.price.sign:
             terms = [*terms, Term("price of budgets read off trained weights, in log(1/delta)", self.price, "P1")]
-        return Breakdown(self.certificate, formula, value, tuple(terms), tuple(levels), self._statements(levels))
+        return Breakdown(self.certificate, formula, value, tuple(terms), tuple(levels), self._statements())
 
-    def _statements(self, levels: Sequence[LevelParts]) -> tuple[str, ...]:
-        lemmas = {name for level in levels for part in level.parts for name in part.lemmas if name != "zero"}
+    def _statements(self) -> tuple[str, ...]:
+        covers = {name for level in self.certificate.levels for name in self._covers(level)}
         strategy = STRATEGY_USES[self.strategy]
         price = ["P1"] if self.price.sign else []
-        return (*sorted(lemmas), *self.lowered.uses, "A0", "A5", *strategy, *price)
+        return (*sorted(covers), *self.lowered.uses, "A0", "A5", *strategy, *price)
+
+    def _covers(self, level: Level) -> Iterator[str]:
+        """The lemmas of a level, how scores are seen (S1-S3), and T7 where a difference from a reference is covered."""
+        pieces = {piece.key: piece for piece in self.lowered.pieces}
+        referred = {kind.partition("[")[0] for kind, part in self._budgets() if part.distance is not None}
+        for key, cover in level.covers.items():
+            for choice, member in zip(cover.choices, pieces[key].members, strict=True):
+                if choice.lemma == "zero":
+                    continue
+                lemma = LEMMAS[choice.lemma]
+                yield from cover_uses(lemma.name, member.targets[choice.target].kind, uniform=lemma.uniform)
+                if key.partition("[")[0].partition("#")[0] in referred:
+                    yield "T7"
+
+    def _budgets(self) -> Iterable[tuple[str, Budget]]:
+        return self.certificate.setting.norms.budgets.items()
 
     # -- levels
 

@@ -33,10 +33,11 @@ _Y = sympy.Symbol("y", positive=True)
 
 @dataclass(frozen=True)
 class Volume:
-    """The count of one piece: p log(1 + stretch / eps), for eps in the loss."""
+    """The count of one piece: p log(1 + stretch / eps), for eps in the loss; `kind` is that of its target."""
 
     key: str
     lemma: str
+    kind: str
     dimension: Expr
     stretch: Expr
 
@@ -122,9 +123,8 @@ class UniformForm:
                 target = self._target(name, member.targets)
                 dimension, factor = self._shape(name, target)
                 reach = LEMMAS[name].reach(target)
-                found.append(
-                    Volume(piece.piece.key, name, member.multiplicity * dimension, factor * piece.gain * reach)
-                )
+                size, stretch = member.multiplicity * dimension, factor * piece.gain * reach
+                found.append(Volume(piece.piece.key, name, target.kind, size, stretch))
         return found
 
     def _target(self, name: str, targets: Sequence[Target]) -> Target:

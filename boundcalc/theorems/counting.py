@@ -69,7 +69,7 @@ parameters = Theorem(
         "delta": "not in the shape",
     },
     also=(),
-    uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T4", "A0", "G2", "X5"),
+    uses=("T4", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2", "X5"),
     published_form=_published,
     forms=_forms,
     lemmas=POLICIES["parameters"].lemmas,

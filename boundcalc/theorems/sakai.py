@@ -61,7 +61,7 @@ sakai2026 = Theorem(
         "one p for all matrices here; the paper chooses it matrix by matrix and layer by layer",
         "logarithms of the accuracy are explicit here",
     ),
-    uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T4", "T6", "A0", "G2"),
+    uses=("T4", "T6", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2"),
     published_form=_published,
     forms=_forms,
     lemmas=VOLUMES | {"T5", "T6"},

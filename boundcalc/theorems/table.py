@@ -13,13 +13,29 @@ def markdown(theorems: Mapping[str, Theorem] = THEOREMS) -> str:
     return _table([head, *(_row(theorem) for theorem in theorems.values())])
 
 
+def by_paper(theorems: Mapping[str, Theorem] = THEOREMS) -> str:
+    """One row per paper: its theorems that depend on T, and those that do not."""
+    papers: dict[str, list[Theorem]] = {}
+    for theorem in theorems.values():
+        papers.setdefault(theorem.source.short, []).append(theorem)
+
+    def listed(found: list[Theorem], length: str) -> str:
+        return ", ".join(f"`{theorem.name}`" for theorem in found if _length(theorem) == length)
+
+    rows = [(paper, listed(found, "log T"), listed(found, "no")) for paper, found in papers.items()]
+    return _table([("paper", "with log T", "without T"), *rows])
+
+
+def _length(theorem: Theorem) -> str:
+    return "log T" if "T" in {symbol.name for symbol in theorem.explicit.inputs} else "no"
+
+
 def _row(theorem: Theorem) -> tuple[str, ...]:
-    inputs = {symbol.name for symbol in theorem.explicit.inputs}
     lemmas = ", ".join(name for name in theorem.uses if name[0] in "TEG" and name[1:2].isdigit() and name not in _G)
     return (
         f"`{theorem.name}`",
         theorem.title,
-        "log T" if "T" in inputs else "no",
+        _length(theorem),
         ", ".join(theorem.quantities),
         lemmas or "user's own",
         theorem.source.short,

@@ -77,7 +77,7 @@ trauger2024 = Theorem(
         "for "
         "uniform covers the factor could be 1",
     ),
-    uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T3", "A0", "A1", "A4", "G1", "G2"),
+    uses=("T3", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A1", "A3", "A4", "G0", "G1", "G2"),
     published_form=_published,
     forms=_forms,
     lemmas=T_FREE,

@@ -57,7 +57,7 @@ truong2024 = Theorem(
         "delta": "hidden in the paper's constant",
     },
     also=("no bound on |W|_F or |W|_21 is needed: spectral norm and rank suffice (T5)",),
-    uses=("G0", "L1", "L3", "L4", "L6", "L7", "L8", "S3", "T5", "A0", "G2", "X5"),
+    uses=("T4", "T5", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2", "X5"),
     published_form=_published,
     forms=_forms,
     lemmas=VOLUMES | {"T5"},

@@ -22,6 +22,16 @@ ALL: tuple[Statement, ...] = (*COVERS, *LAYERS, *SCORES, *COMPOSITION, *GAP, *PO
 STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in ALL}
 """Every statement by name, in the order of docs/theory.md."""
 
+
+def cover_uses(lemma: str, kind: str, *, uniform: bool) -> tuple[str, ...]:
+    """What a cover of a target of some kind rests on: the lemma, and for a bilinear score how it is seen."""
+    if kind == "score":
+        return "S1", lemma
+    if kind in ("query", "key"):
+        return "S3" if uniform else "S2", lemma
+    return (lemma,)
+
+
 STRATEGY_USES: Mapping[str, tuple[str, ...]] = {
     "chain": ("G0", "G1", "G2"),
     "ghost-chain": ("G0", "G1", "G2"),
