@@ -53,10 +53,12 @@ def command(
     with Store(store_path, create=False) as store:
         chosen = [store.select(task=task, sweep=sweep) for sweep in sweeps or (None,)]
         records = list({record.hash: record for group in chosen for record in group}.values())
+        names = store.sweeps()
     kinds = sorted({_kind(record.config) for record in records})
     if len(kinds) > 1:
         raise InvalidSetting(
-            f"trials of {len(kinds)} kinds are mixed ({'; '.join(kinds)[:200]}): choose with --task or --sweep"
+            f"{len(kinds)} kinds are mixed among {len(records)} trials: choose with --task, or --sweep "
+            f"{' or '.join(names) or '(none is named here)'}"
         )
     found = analyse(cells(records, success), level=level, draws=bootstrap, held_out=held_out)
     predictions = {str(T): {fit.model: found.prediction(fit.model, T) for fit in found.fits} for T in predict}
@@ -83,10 +85,8 @@ def command(
 
 def _kind(config: dict[str, Any]) -> str:
     """What must agree for trials to be comparable: all but T, m and the seed."""
+    import json
+
     task = {k: v for k, v in config["task"].items() if k not in ("T", "L")}
-    rule = config["optimisation"]
     model = {k: v for k, v in config["architecture"].items() if k != "seq_len"}
-    return (
-        f"{task.get('function', task['task'])} s={task.get('s')}, {rule['optimiser']} lr={rule['lr']:g} "
-        f"batch={rule['batch']}, model {sorted(map(str, model.items()))}"
-    )
+    return json.dumps([task, model, config["init"], config["optimisation"]], sort_keys=True)

@@ -83,6 +83,7 @@ def command(
 
     import torch
 
+    from boundcalc.errors import InvalidSetting
     from boundcalc.learning.device import resolve
     from boundcalc.learning.trainer import train
     from boundcalc.setting import validate
@@ -91,9 +92,12 @@ def command(
     validate.fraction("delta", delta, ends=False)
     trial = _trial(options, resolve(device))
     torch.set_num_threads(threads)
+    for path, what in ((save, "--save"), (store_path, "--store")):
+        if path is not None and not path.parent.is_dir():
+            raise InvalidSetting(f"{what} {path}: there is no directory {path.parent}")
     live = _Live(quiet)
     outcome = train([trial], live=live)[0]
-    live.end()
+    live.end(outcome.result)
     if save is not None:
         from boundcalc.learning.model import save as write
 
@@ -167,10 +171,11 @@ def _balls(words: tuple[str, ...]) -> dict[str, Any]:
 def _bounds(trial: Any, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
     from boundcalc import compare
     from boundcalc.learning.bounds import setting_of
+    from boundcalc.theorems import BOUNDS
 
     if trial.online or "norms" not in result or "margins" not in result["train"]:
         return []
-    return compare(setting_of(trial, result, margin=gamma, delta=delta))
+    return compare(setting_of(trial, result, margin=gamma, delta=delta), BOUNDS)
 
 
 class _Live:
@@ -192,10 +197,12 @@ class _Live:
         click.echo(f"\r{text}" if self.redraw else text, err=True, nl=not self.redraw)
         self.shown = True
 
-    def end(self) -> None:
-        """Leave the line."""
+    def end(self, result: Mapping[str, Any]) -> None:
+        """Leave the line; say what differs between two runs here, so that standard output does not."""
         if self.shown and self.redraw:
             click.echo("", err=True)
+        if not self.quiet:
+            click.echo(f"{result['cpu_seconds']:.2f} CPU-s on {result['device']}", err=True)
 
 
 def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, gamma: float, delta: float) -> None:
@@ -206,9 +213,7 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
         f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {shown} = {length}, {size}, "
         f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
     )
-    click.echo(
-        f"{result['reason']} after {result['steps']} steps ({result['cpu_seconds']:.2f} CPU-s, path {result['path']})"
-    )
+    click.echo(f"{result['reason']} after {result['steps']} steps (path {result['path']})")
     for which in ("train", "test"):
         part = result[which]
         low, high = part["interval"]
@@ -239,10 +244,11 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
         f"\nbounds of the gap (ramp loss of margin {gamma:g}, delta {delta:g}, "
         f"share of training margins at most gamma: {sample.train_error:g}), norms paid for"
     )
+    width = max(len(value.name) for value in values) + 2
     for value in values:
         if value.refusal is not None:
-            click.echo(f"  {value.name:<12}refused: {value.refusal}")
+            click.echo(f"  {value.name:<{width}}does not apply: it needs {value.refusal.needs}")
             continue
         mark = "~" if value.kind == "proxy" else ""
         says = "vacuous" if value.vacuous else f"gap <= {value.gap:.4g}"
-        click.echo(f"  {value.name:<12}{mark}10^{value.log10:.2f}  {value.kind}  {says}")
+        click.echo(f"  {value.name:<{width}}{mark}10^{value.log10:.2f}  {value.kind}  {says}")

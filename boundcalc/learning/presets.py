@@ -37,7 +37,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "task": _CONJUNCTION,
         "init": {"position_std": 0.3},
         "train": {"lr": 1e-3, "batch": 0, "steps": 1000, "stop_loss": 5e-3},
-        "seeds": 10,
+        "seeds": 20,
         "grid": [
             {"T": 32, "m": [20, 28, 40, 56, 80, 112]},
             {"T": 64, "m": [28, 40, 56, 80, 112, 160]},
@@ -51,7 +51,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "task": {"task": "parity", "T": 20, "s": 3},
         "init": {"embedding_std": 4.0, "position_std": 2.0},
         "m": 0,
-        "train": {"lr": 3e-3, "batch": 256, "steps": 1500, "stop_test_error": 0.005, "curve_every": 25},
+        "train": {"lr": 3e-3, "warmup": 50, "batch": 256, "steps": 1500, "stop_test_error": 0.005, "curve_every": 25},
         "seeds": 10,
     },
     "majority": {

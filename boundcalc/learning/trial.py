@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from boundcalc.errors import InvalidSetting
-from boundcalc.learning.parameters import Init, trainable
+from boundcalc.learning.parameters import Init, parameters
 from boundcalc.learning.tasks import ArraysTask, Shape, Task, task_from_json
-from boundcalc.setting import Architecture, validate
+from boundcalc.setting import Architecture, Normaliser, validate
 
 RESULT_VERSION = 1
 """Raised whenever training code changes what a trial gives, so that old results are not taken for new ones."""
@@ -110,7 +110,6 @@ class Trial:
         object.__setattr__(self, "seed", validate.size("seed", self.seed, least=0))
         object.__setattr__(self, "n_test", validate.size("n_test", self.n_test))
         validate.choice("device", self.device, DEVICES)
-        trainable(self.architecture)
         fits(self.task.shape, self.architecture)
         if self.m == 0 and (self.optimisation.batch == 0 or self.task.size is not None):
             raise InvalidSetting(
@@ -118,6 +117,11 @@ class Trial:
             )
         if self.task.size is not None and self.m >= self.task.size:
             raise InvalidSetting(f"m = {self.m} leaves no test example among {self.task.size}: choose a smaller m")
+        weights = parameters(self.architecture)
+        known = {key for name in weights for key in (name, name.partition("[")[0])}
+        known |= {key.replace("W_Q", "W_QK") for key in known if key.startswith("W_Q") and "W_QK" not in key}
+        for kind in self.optimisation.balls:
+            validate.choice("the weights of a ball", kind, known)
         if self.device == "mps" and self.optimisation.precision == "float64":
             raise InvalidSetting("the device mps has no float64: use precision float32")
 
@@ -222,20 +226,32 @@ DEFAULT_MODEL: Mapping[str, Any] = {
 def model_for(task: Task, **changes: Any) -> Architecture:
     """An architecture that reads a task's sequences: the default one with some fields changed."""
     shape = task.shape
-    values: dict[str, Any] = {**DEFAULT_MODEL, **changes, "seq_len": shape.rows, "classes": shape.classes}
+    of_task = {"seq_len": shape.rows, "classes": shape.classes}
+    if shape.inputs == "rows":
+        of_task |= {"d_patch": shape.width, "vocabulary": 0}
+    else:
+        of_task |= {"vocabulary": shape.vocabulary, "d_patch": 0}
+    for name in of_task.keys() & changes.keys():
+        if changes[name] != of_task[name]:
+            raise InvalidSetting(
+                f"{name} of the model follows from the task ({of_task[name]}), got {changes[name]}: leave it out"
+            )
+    values: dict[str, Any] = {**DEFAULT_MODEL, **changes, **of_task}
     if values["style"] == "edelman":
         for name in ("residual", "bias"):
             if name not in changes:
                 values[name] = False
         if "normalisation" not in changes:
             values["normalisation"] = "ball"
-    if shape.inputs == "rows":
-        values |= {"d_patch": shape.width, "vocabulary": 0}
-    else:
-        values |= {"vocabulary": shape.vocabulary, "d_patch": 0}
+    if shape.inputs != "rows":
         values.setdefault("positions", "learned")
     known = [f.name for f in fields(Architecture)]
     validate.known_keys("model", values, known)
+    given = values.get("normaliser")
+    if isinstance(given, str):
+        values["normaliser"] = Normaliser(given)
+    elif isinstance(given, Mapping):
+        values["normaliser"] = validate.from_fields("normaliser", Normaliser, given)
     return Architecture(**values)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from boundcalc.errors import InvalidSetting  # noqa: E402
+from boundcalc.errors import BoundcalcError, InvalidSetting  # noqa: E402
 from boundcalc.learning import data as data_module  # noqa: E402
+from boundcalc.learning.bits import bit_forward, bit_plan  # noqa: E402
 from boundcalc.learning.data import Examples  # noqa: E402
 from boundcalc.learning.device import resolve  # noqa: E402
 from boundcalc.learning.intervals import clopper_pearson  # noqa: E402
-from boundcalc.learning.optim import nearest, project_on_balls  # noqa: E402
+from boundcalc.learning.optim import StackedOptimiser, nearest, project_on_balls  # noqa: E402
+from boundcalc.learning.parameters import parameters  # noqa: E402
 from boundcalc.learning.rerun import rerun_some  # noqa: E402
 from boundcalc.learning.run import run_sweep, stacks_of  # noqa: E402
 from boundcalc.learning.store import Store  # noqa: E402
@@ -32,6 +34,7 @@ from boundcalc.learning.tasks import (  # noqa: E402
 )
 from boundcalc.learning.trainer import stack_of, train  # noqa: E402
 from boundcalc.learning.trial import Optimisation, Trial, model_for  # noqa: E402
+from boundcalc.setting import Architecture  # noqa: E402
 
 DEVICES = [
     "cpu",
@@ -295,32 +298,57 @@ def test_training_stays_in_its_balls() -> None:
 # -- devices and precisions
 
 
-def test_every_step_stays_on_its_device() -> None:
-    """On the meta device nothing can be computed by going through the host: only what is device-agnostic runs."""
-    from boundcalc.learning.bits import bit_forward, bit_plan
-    from boundcalc.learning.model import read_only
-    from boundcalc.learning.optim import StackedOptimiser
-    from boundcalc.learning.parameters import parameters
-    from boundcalc.learning.stack import losses
+ON_DEVICE: dict[str, dict[str, Any]] = {
+    "bits": {},
+    "bits, LayerNorm": {"normalisation": "layernorm"},
+    "pre-RMS, gated": {"style": "pre", "normalisation": "rmsnorm", "gated": True, "bias": False, "depth": 2},
+    "edelman": {"style": "edelman", "heads": 4, "normaliser": "sigmoid"},
+    "causal mean, classes": {"causal": True, "readout": "mean", "classes": 3},
+}
 
-    trial = conjunction()
-    table = parameters(trial.architecture)
+
+@pytest.mark.parametrize("name", ON_DEVICE)
+def test_every_step_stays_on_its_device(name: str) -> None:
+    """On the meta device nothing can be computed by going through the host: only what is device-agnostic runs."""
+    from boundcalc.learning.model import read_only
+    from boundcalc.learning.stack import losses, margins, wrongs
+
+    task = BooleanTask(T=12, s=2)
+    architecture = model_for(task, **SMALL | {k: v for k, v in ON_DEVICE[name].items() if k != "classes"})
+    architecture = replace(architecture, classes=ON_DEVICE[name].get("classes", 1))
+    shape = replace(task.shape, answer="classes" if architecture.classes > 1 else "binary")
+    table = parameters(architecture)
     weights = {k: torch.empty(3, *p.shape, device="meta", requires_grad=True) for k, p in table.items()}
     y = torch.empty(3, 5, device="meta")
-    plan = bit_plan(trial.architecture)
-    assert plan is not None
     with _no_host_reads():
-        sides = torch.empty(3, 5, 2, 12, device="meta")
         tokens = torch.empty(3, 5, 13, device="meta", dtype=torch.long)
-        for out in (
-            bit_forward(plan, weights, sides)[0],
-            torch.func.vmap(lambda w, x: read_only(trial.architecture, w, x))(weights, tokens),
-        ):
-            loss = losses(trial.task.shape, out, y).mean(1)
+        outputs = [torch.func.vmap(lambda w, x: read_only(architecture, w, x))(weights, tokens)]
+        plan = bit_plan(architecture)
+        if plan is not None:
+            outputs.append(bit_forward(plan, weights, torch.empty(3, 5, 2, 12, device="meta"))[0])
+        for out in outputs:
+            loss = losses(shape, out, y).mean(1)
             grads = torch.autograd.grad(loss.sum(), list(weights.values()))
-            assert all(g.device.type == "meta" for g in grads)
-    optimiser = StackedOptimiser(weights, [trial.optimisation] * 3)
-    assert all(v.device.type == "meta" for v in optimiser.first.values())
+            found = [*grads, margins(shape, out, y), wrongs(shape, out, y)]
+            assert all(value.device.type == "meta" for value in found)
+            for optimiser in ("adam", "adamw", "sgd"):
+                rules = [Optimisation(optimiser=optimiser, clip=1.0, lr=lr) for lr in (1e-3, 2e-3, 1e-3)]
+                updated = StackedOptimiser({k: v.detach().clone() for k, v in weights.items()}, rules)
+                updated.step(dict(zip(weights, grads, strict=True)))
+                project_on_balls(updated.weights, {"W_V": ("op", 1.0), "W_1": ("21", 1.0), "readout": ("F", 1.0)})
+                assert all(value.device.type == "meta" for value in updated.weights.values())
+
+
+def test_the_check_of_devices_sees_a_tensor_made_on_the_host() -> None:
+    """Negative control: one table left behind on the host is found out."""
+    task = BooleanTask(T=12, s=2)
+    architecture = model_for(task, **SMALL)
+    plan = bit_plan(architecture)
+    assert plan is not None
+    weights = {k: torch.empty(3, *p.shape, device="meta") for k, p in parameters(architecture).items()}
+    weights["positions"] = torch.zeros(weights["positions"].shape)
+    with _no_host_reads(), pytest.raises(RuntimeError):
+        bit_forward(plan, weights, torch.empty(3, 5, 2, 12, device="meta"))
 
 
 class _no_host_reads:  # noqa: N801 - reads as a statement
@@ -356,6 +384,77 @@ def test_bfloat16_trains_on_the_row_path() -> None:
     assert result["path"] == "row"
     assert result["status"] == "done"
     assert result["train"]["loss"] < 0.69
+
+
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    "style": ("post", "pre", "edelman", "elsewhere"),
+    "depth": (1, 3),
+    "d": (24,),
+    "heads": (1, 4),
+    "d_head": (2, 16),
+    "d_ff": (8,),
+    "kv_heads": (2, 8),
+    "activation": ("relu", "gelu", "gelu_tanh", "silu", "tanh", "identity", "mish"),
+    "normaliser": ("softmax", "softmax1", "sigmoid", "linear", {"name": "softmax", "temperature": 2.0}, "sparsemax"),
+    "normalisation": ("none", "layernorm", "rmsnorm", "ball"),
+    "eps": (1e-3,),
+    "variance_floor": (0.5,),
+    "residual": (True, False),
+    "bias": (True, False),
+    "gated": (True,),
+    "rope": (True,),
+    "causal": (True,),
+    "positions": ("none", "fixed", "learned"),
+    "position_radius": (2.0,),
+    "embedding_norm": (True,),
+    "pooler": (True,),
+    "readout": ("cls", "mean"),
+    "input_radius": (2.0,),
+    "vocabulary": (5,),
+    "d_patch": (4,),
+    "classes": (3,),
+    "seq_len": (7,),
+}
+"""Values for every field of an architecture."""
+_ALWAYS = {
+    ("style", "elsewhere"),
+    ("kv_heads", "8"),
+    ("normaliser", "sparsemax"),
+    ("rope", "True"),
+    ("vocabulary", "5"),
+    ("d_patch", "4"),
+    ("classes", "3"),
+}
+NOT_TRAINED: dict[str, set[tuple[str, str]]] = {
+    "post": _ALWAYS,
+    "pre": _ALWAYS,
+    "edelman": _ALWAYS | {("gated", "True"), ("bias", "True"), ("residual", "True")},
+}
+"""What is refused, in one line."""
+
+
+def test_every_field_of_an_architecture_is_tried() -> None:
+    assert set(OPTIONS) == {f.name for f in fields(Architecture)} - {"layers"}
+
+
+@pytest.mark.parametrize("style", NOT_TRAINED)
+def test_every_option_of_an_architecture_trains_or_is_refused_in_one_line(style: str) -> None:
+    task = BooleanTask(T=6, s=2)
+    refused: dict[tuple[str, str], str] = {}
+    for name, values in OPTIONS.items():
+        for value in values:
+            model = {"d": 16, "heads": 4, "style": style, name: value}
+            try:
+                rule = Optimisation(steps=2)
+                trial = Trial(task, model_for(task, **model), 12, 0, 16, optimisation=rule)
+            except BoundcalcError as error:
+                refused[name, str(value)] = str(error)
+                continue
+            result = train([trial])[0].result
+            assert result["status"] == "done"
+            assert math.isfinite(result["test"]["loss"])
+    assert set(refused) == NOT_TRAINED[style], refused
+    assert not any("\n" in text for text in refused.values())
 
 
 # -- sweeps
