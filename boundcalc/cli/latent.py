@@ -77,12 +77,13 @@ def cell(x: Any) -> str:
 
 
 def ceiling(x: float | None) -> str | None:
-    """An upper bound, rounded up."""
-    import math
+    """An upper bound, rounded up to four digits."""
+    import decimal
 
-    from boundcalc.cli.values import upper
-
-    return None if x is None else upper(math.log10(x) if x > 0 else -math.inf)
+    if x is None:
+        return None
+    exact = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING).create_decimal_from_float(x)
+    return f"{float(exact):.4g}"
 
 
 @click.group(

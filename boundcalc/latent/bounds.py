@@ -212,7 +212,9 @@ def softmax_bound(
         )
         value = INTERVAL.number(most) * latent.self_normalised_error(INTERVAL, arb(n), *moments, exact, arb(tilt))
     form = "any keys" if sphere is None else "uniform sphere"
-    return _made("X4", form, _value(value, always), given, {"tilt": tilt}, "|attention - its limit|")
+    found = _value(value, always)
+    chosen = {} if found == always else {"tilt": tilt}  # two means of values are never further apart
+    return _made("X4", form, found, given, chosen, "|attention - its limit|")
 
 
 def _ball_moments(tau: float) -> tuple[arb, arb, arb]:

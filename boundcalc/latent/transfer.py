@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat
+from flint import arb, arb_mat, fmpq, fmpq_mat
 from numpy.typing import ArrayLike, NDArray
 
 from boundcalc.calculus import latent
@@ -20,6 +20,7 @@ from boundcalc.setting import validate
 Array = NDArray[Any]
 ROW_SPACE_TOLERANCE = 1e-8
 """A larger part of w outside the row space is not rounding."""
+_MOST_RATIONAL = 400
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,35 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
 
 
 def _exact_head(m: Array, w: Array) -> arb | None:
-    """|w M^+| in intervals where M certainly has full column rank: w (M^T M)^(-1) w^T under the root."""
+    """|w M^+|, enclosed, where w certainly lies in the row space of M; else None.
+
+    In intervals where M certainly has full column rank. Otherwise in rational numbers, where M is small: with R the
+    reduced rows of M, C its pivot columns and t the entries of w there, M = C R, and w = t R is what has to hold; then
+    |w M^+|^2 = t (C^T C)^(-1) t^T.
+    """
     matrix = arb_mat([[arb(float(x)) for x in row] for row in m])
-    gram = matrix.transpose() * matrix
     column = arb_mat([[arb(float(x))] for x in w])
     try:
-        square = (column.transpose() * gram.solve(column))[0, 0]
+        square = (column.transpose() * (matrix.transpose() * matrix).solve(column))[0, 0]
     except ZeroDivisionError:
-        return None
+        if m.size > _MOST_RATIONAL:
+            return None
+        exact = fmpq_mat(m.shape[0], m.shape[1], [_rational(x) for x in m.ravel()])
+        reduced, rank = exact.rref()
+        pivots = [next(j for j in range(m.shape[1]) if reduced[i, j] != 0) for i in range(rank)]
+        target = fmpq_mat(1, len(w), [_rational(x) for x in w])
+        t = fmpq_mat(1, rank, [target[0, j] for j in pivots])
+        rows = fmpq_mat(rank, m.shape[1], [reduced[i, j] for i in range(rank) for j in range(m.shape[1])])
+        if t * rows != target:
+            return None
+        c = fmpq_mat(len(m), rank, [exact[i, j] for i in range(len(m)) for j in pivots])
+        solved = (c.transpose() * c).solve(t.transpose()) if rank else t.transpose()
+        square = arb((t * solved)[0, 0]) if rank else arb(0)
     return square.sqrt() if square.is_finite() else None
+
+
+def _rational(x: float) -> fmpq:
+    return fmpq(*float(x).as_integer_ratio())
 
 
 def transfer_bound(
@@ -100,13 +121,13 @@ def transfer_bound(
 ) -> LatentBound:
     """X6 with the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
 
-    Where M has no full column rank, `spread` (s: the root of the largest eigenvalue of E hh^T) pays for the rounding of
-    w M^+.
+    Where w lies in the row space of M but for rounding, `spread` (s: the root of the largest eigenvalue of E hh^T) pays for
+    what is missed; without it the value is an estimate.
     """
     m, w = task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
     found = condition(m, w)
-    exact = _exact_head(m, w) if found.rank == m.shape[1] else None
+    exact = _exact_head(m, w)
     kind = "estimate" if measured else "bound"
     chosen = {"kappa": found.kappa, "kappa_worst": found.worst, "rank": float(found.rank)}
     if exact is not None:
@@ -115,10 +136,8 @@ def transfer_bound(
         given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
         return LatentBound("X6", "w M^+", top, kind, given, chosen, "E|w M^+ yhat - w h|^2")
     bound = head_bound(m, w, found.head, pretext_error, spread=spread if spread is not None else 0.0, measured=measured)
-    if (
-        spread is None
-    ):  # the head in floats misses w by rounding; without the size of h this can only be said, not bounded
-        bound = replace(bound, value=bound.value * (1 + 1e-9))
+    if spread is None:
+        bound = replace(bound, value=bound.value * (1 + 1e-9), kind="estimate")
     return replace(bound, form="w M^+", parameters=chosen)
 
 

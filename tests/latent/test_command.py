@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.cli import main
+from boundcalc.cli.latent import ceiling
 
 
 def run(*words: str, code: int = 0) -> Result:
@@ -117,10 +120,32 @@ def test_learning_runs_once_and_is_remembered(tmp_path: Path) -> None:
 
 
 def test_learning_without_torch_says_what_to_install(tmp_path: Path) -> None:
-    try:
-        import torch  # noqa: F401 - present: nothing to see here
-    except ModuleNotFoundError:
-        line = refused("learn", "--quiet", "--store", str(tmp_path / "runs.db"), code=1)
-        assert "pip install 'boundcalc[train]'" in line
-    else:
-        pytest.skip("torch is installed")
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'torch': raise ModuleNotFoundError('No module named torch', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from boundcalc.cli import main\n"
+        f"main(['latent', 'learn', '--quiet', '--store', {str(tmp_path / 'runs.db')!r}], prog_name='boundcalc')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'boundcalc[train]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_extreme_questions_are_answered_in_every_format() -> None:
+    """Where nothing is chosen, as no tilt helps at this temperature, no NaN is printed; 2 is printed as 2."""
+    words = ("bound", "--L", "1", "--tau", "1e-4", "--sphere", "3", "--m", "1", "--reg", "1e-300")
+    found = json.loads(run(*words, "--format", "json").stdout)
+    assert [one["value"] for one in found if one["name"] == "X4"] == [2.0, 2.0, 2.0]
+    shown = run(*words).stdout
+    assert "nan" not in shown
+    assert "X4      any keys         bound   2 " in shown
+
+
+@pytest.mark.parametrize("x", [2.0, 0.1, 0.12341, 0.12345678, 99995.0, 1e-300, 3.00000001e200])
+def test_bounds_are_rounded_up(x: float) -> None:
+    assert x <= float(ceiling(x) or 0) <= x * 1.001
+    assert float(ceiling(2.0) or 0) == 2.0

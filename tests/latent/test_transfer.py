@@ -131,3 +131,26 @@ def test_kappa_explodes_when_the_pretext_misses_the_downstream_direction() -> No
     assert errors[0] < errors[1] < errors[2]  # the downstream error follows kappa ...
     assert rows[2].pretext.value < 2 * rows[0].pretext.value  # ... while the pretext error stays as it was
     assert all(row.best.value <= row.best_bound for row in rows)
+
+
+def test_kappa_is_exact_where_w_lies_in_the_row_space_exactly() -> None:
+    """Without full column rank too: then the value is a theorem. Where only rounding speaks for it, it is an estimate."""
+    rng = np.random.default_rng(8)
+    seen = {True: 0, False: 0}
+    for _ in range(200):
+        n, p, r = (int(x) for x in rng.integers(1, 6, 3))
+        m = (rng.integers(-5, 6, (n, r)) @ rng.integers(-5, 6, (r, p))).astype(float)
+        w = (rng.integers(-3, 4, n) @ m if rng.random() < 0.7 else rng.integers(-3, 4, p)).astype(float)
+        inside = np.linalg.matrix_rank(np.vstack([m, w])) == np.linalg.matrix_rank(m)
+        seen[bool(inside)] += 1
+        if not inside:
+            with pytest.raises(Unsupported, match="row space"):
+                transfer_bound(m, w, 0.1)
+            continue
+        found = transfer_bound(m, w, 0.1)
+        assert found.kind == "bound"
+        assert found.value == pytest.approx(0.1 * np.linalg.norm(w @ np.linalg.pinv(m)) ** 2, rel=1e-6, abs=1e-12)
+    assert min(seen.values()) > 20
+    rounded = rng.standard_normal((2, 4))
+    assert transfer_bound(rounded, rng.standard_normal(2) @ rounded, 0.1).kind == "estimate"
+    assert transfer_bound(rounded, rounded[0], 0.1).kind == "bound"

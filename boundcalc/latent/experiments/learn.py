@@ -61,12 +61,14 @@ class LearnPlan:
 
     def sweep(self, kind: str) -> dict[str, Any]:
         """The sweep file of one kind of task."""
-        balls = {name: ["op", self.C] for name in _KINDS}
-        balls["embedding"] = ["F", self.C]  # no row of the table is longer than C
+        supervised = validate.choice("kind", kind, TASKS) == "supervised"
+        balls = {name: ["op", self.C] for name in _KINDS if supervised or name != "W_patch"}
+        if not supervised:
+            balls["embedding"] = ["F", self.C]  # no row of the table is longer than C
         return {
             "name": f"latent-{kind}",
             "about": f"gap against input size, {kind}",
-            "task": {"task": TASKS[validate.choice("kind", kind, TASKS)]},
+            "task": {"task": TASKS[kind]},
             "model": {
                 "style": "edelman",
                 "depth": 1,
