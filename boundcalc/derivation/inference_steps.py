@@ -46,7 +46,7 @@ def cme_steps(formula: Formula) -> Step:
         Step(
             "from the mean to the estimate",
             ("X3",),
-            "f_hat - f_rho = (L_n + rho)^(-1) (mean of X_i - E X), and the inverse has norm at most 1/rho"
+            "f_hat - f_rho = (L_n + rho)^(-1) Z, Z the mean of X_i - E X, and the inverse has norm at most 1/rho"
             + ("; neither f_hat nor f_rho is longer than its own bound" if plain else ""),
             Relation(_SAMPLING, "le", sympy.Min(form.SAMPLING / s.rho, always) if plain else form.SAMPLING / s.rho),
             _named(formula, "A"),

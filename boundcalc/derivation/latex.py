@@ -223,12 +223,9 @@ def _symbol_table(derivation: Derivation, names: Mapping[Any, str]) -> list[str]
     if derivation.formula.uses_lambda:
         left = tex(derivation.formula.lambda_definition()[0])
         out.append(f"${left}$ & constant of T2 for ${COLUMNS}$ columns and ${POINTS}$ points \\\\")
-    out += [
-        "$N_j(\\varepsilon)$ & covering number of piece $j$ at scale $\\varepsilon$ \\\\",
-        "\\hline",
-        "\\end{longtable}",
-    ]
-    return out
+    if any(name.startswith("A") for _, step in derivation.steps() for name in step.uses):
+        out.append("$N_j(\\varepsilon)$ & covering number of piece $j$ at scale $\\varepsilon$ \\\\")
+    return [*out, "\\hline", "\\end{longtable}"]
 
 
 def _step(number: str, step: Step, names: Mapping[Any, str], *, full: bool) -> list[str]:

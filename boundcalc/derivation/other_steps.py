@@ -181,7 +181,8 @@ def spectrum_steps(form: SpectrumForm, quantity: str, formula: Formula) -> Step:
         Step(
             "a d x d matrix whose singular values have p-th powers that sum to at most S_p",
             ("S3", "T6"),
-            "scores as maps of the query rows; t = 1/2; the rank kept is at most its bound, and 1 + 4(2y - 1) <= 1 + 8y",
+            "scores as maps of the query rows; t = 1/2; the rank kept is at most its bound, and "
+            "1 + 4(2y - 1) <= 1 + 8y",
             Relation(Words(r"\log N(\varepsilon)", "log N(eps)"), "le", spectral),
             trials=(_schatten,),
         ),

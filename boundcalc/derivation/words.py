@@ -17,11 +17,21 @@ GREEK = (
     "Lambda",
     "mu",
     "phi",
+    "Phi",
     "Pi",
+    "psi",
     "theta",
+    "Gamma",
 )
 _FUNCTIONS = ("log", "exp", "max", "min", "sup", "inf", "ceil", "floor")
-_QUANTITIES = ("eps", "sum", "prod", "sign", "kap", "steps", "attention", "sqrt", "tanh")
+_QUANTITIES = (
+    *("eps", "sum", "prod", "sign", "kap", "steps", "attention", "sqrt", "tanh", "cosh", "binom"),
+    *("tilt", "lip", "lam", "Cov", "vol", "rank", "net", "risk", "train", "margin", "hat", "yhat", "xtw", "xtW", "mnT"),
+)
+_STARTS = ("sum", "log", "cosh", "exp", "sup", "vol", "lip", "lam", "tilt", "yhat", "I")
+"""Words that begin a stretch of mathematics where mathematics follows."""
+_PRODUCT = re.compile(r"^([a-z]{1,2}[A-Z]|dk|Nk|dv|hh)$")
+"""Products of letters, such as xW."""
 _OPERATORS = {
     "<=": r"\le",
     ">=": r"\ge",
@@ -38,18 +48,22 @@ _OPERATORS = {
     "|": "|",
 }
 _TRAIL = re.compile(r"[,;.:]+$")
-_MATH = re.compile(r"[_^=<>|{}\\+*/]|\d|^\(?[B-HJ-Zb-hj-z]\)?'?$|\w\(")
+_MATH = re.compile(r"[_^=<>|{}\\+*/]|\d|^\(?[B-HJ-Zb-hj-z]\)?'?$|\w\(|\b[EP]\[")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z'’-]*$|^\([A-Za-z][a-z'-]+$|^[A-Za-z][a-z'-]+\)$|^\([A-Za-z]+\)$")
-_NAMES = re.compile(r"^[A-Z]{1,3}\d+[a-z]*('s)?$|^norm_\w+(\.\w+)?$")
+_NAMES = re.compile(r"^[A-Z]{1,3}\d+[a-z]*(-[A-Z]\d+)?('s)?$|^norm_\w+(\.\w+)?$")
 
 
-_ANGLE = re.compile(r"<(?=[A-Za-z(])"), re.compile(r"(?<=[\w)'])>(?!=)")
+_ANGLE = re.compile(r"<(?=[A-Za-z(])"), re.compile(r"(?<=[\w)}'])>(?!=)")
+_INSIDE = r"((?:[^|\[\]()]|\([^|()]*\))+)"
+_GIVEN = re.compile(rf"(?<=[\[(]){_INSIDE}\|{_INSIDE}(?=[\])])")
+"""A bar between what is drawn and what is given, as in E[v|k]."""
 _PLAIN = re.compile(r"(?<![A-Za-z_\\])[A-Za-z]{3,}(?![A-Za-z(])")
 _NUMBER = re.compile(r"^\d+(\.\d+)?$")
 
 
 def _closes(text: str) -> bool:
     """Whether every bracket is closed."""
+    text = _GIVEN.sub(r"\1\2", text)
     pairs = all(text.count(a) == text.count(b) for a, b in ("()", "{}", "[]"))
     return pairs and text.count("|") % 2 == 0 and len(_ANGLE[0].findall(text)) == len(_ANGLE[1].findall(text))
 
@@ -59,7 +73,7 @@ def is_math(token: str) -> bool:
     bare = token.strip("()")
     if _NAMES.match(bare):
         return False
-    if bare in GREEK or bare in ("eps", "eps_j"):
+    if bare in GREEK or bare in ("eps", "eps_j") or _PRODUCT.match(bare):
         return True
     if token in _OPERATORS:
         return False
@@ -100,8 +114,10 @@ def _single(token: str, dollars: str) -> str:
 def _run(tokens: list[str], start: int) -> tuple[tuple[str, str] | None, int]:
     """The longest stretch of mathematics from a token on: math tokens joined by operators."""
     first = _TRAIL.sub("", tokens[start])
-    leads = start + 1 < len(tokens) and tokens[start + 1] in _OPERATORS and first == tokens[start]
-    if not (is_math(first) or (leads and (_NUMBER.match(first) or re.fullmatch(r"[A-Za-z]", first)))):
+    follows = tokens[start + 1] if start + 1 < len(tokens) else ""
+    leads = follows in _OPERATORS and first == tokens[start]
+    begins = first == tokens[start] and first.lstrip("(") in _STARTS and (leads or (is_math(_TRAIL.sub("", follows))))
+    if not (begins or is_math(first) or (leads and (_NUMBER.match(first) or re.fullmatch(r"[A-Za-z]", first)))):
         return None, start
     body: list[str] = []
     index = start
@@ -111,11 +127,13 @@ def _run(tokens: list[str], start: int) -> tuple[tuple[str, str] | None, int]:
         bare = _TRAIL.sub("", token)
         inside = bool(body) and not _closes(" ".join(body))
         operator = bare in _OPERATORS and bool(body)
+        if bare.endswith(")") and not _closes(" ".join([*body, bare])) and _closes(" ".join([*body, bare[:-1]])):
+            bare = _TRAIL.sub("", bare[:-1])  # the bracket is the prose's
         joined = not body or body[-1] in _OPERATORS or is_math(body[-1])
         plain_size = bool(_NUMBER.match(bare) or re.fullmatch(r"[A-Za-z]", bare)) and joined
         after_operator = bool(body) and body[-1] in _OPERATORS
         fits = is_math(bare) or (plain_size and (after_operator or not body or bare != "a"))
-        if not (fits or operator or inside or (body and bare in _FUNCTIONS)):
+        if not (fits or operator or inside or (body and bare in _FUNCTIONS) or (begins and not body)):
             break
         if operator and not inside and (index + 1 >= len(tokens) or token != bare):
             break
@@ -137,7 +155,13 @@ def _run(tokens: list[str], start: int) -> tuple[tuple[str, str] | None, int]:
 
 def math(body: str) -> str:
     """ASCII mathematics as LaTeX."""
-    text = body
+    text = re.sub(r"\b(f|y)_?hat\b", r"\\hat \1", body)
+    text = re.sub(r"(?<![A-Za-z_\\])l_?(1|2|inf)\b", r"\\ell_\1", text)
+    text = re.sub(r"<(?=[A-Za-z(])([^<>=]*,[^<>=]*)>(?!=)", r"\\langle \1\\rangle ", text)
+    text = re.sub(r"(?<![_^])\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}", r"\\{\1\\}", text)
+    text = re.sub(r"(?<=[a-z])\*(?![\w ])|(?<=[a-z])\*(?=$|[ )|]|\()", r"^{\\ast}", text)
+    text = re.sub(r"\bd x k\b", r"d \\times k", text).replace("!=", r"\ne ").replace(" ~ ", r" \approx ")
+    text = re.sub(r"\bsqrt (\w)\b", r"sqrt(\1)", text)
     text = re.sub(r"\^([A-Z]\([^()]*\))", r"^(\1)", text)
     for name, macro in (("sqrt", r"\sqrt"), ("^", "^"), ("_", "_")):
         text = _with_braces(text, name, macro)
@@ -158,7 +182,7 @@ def math(body: str) -> str:
     text = re.sub(r"\bkap\b", "kappa", text)
     for letter in GREEK:
         text = re.sub(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])", rf"\\{letter} ", text)
-    text = re.sub(r"(?<![A-Za-z\\])(log|exp|max|min|sup|inf)(?![A-Za-z])", r"\\\1 ", text)
+    text = re.sub(r"(?<![A-Za-z\\])(log|exp|max|min|sup|inf|cosh|tanh)(?![A-Za-z])", r"\\\1 ", text)
     text = re.sub(r"(?<![A-Za-z\\])(sum|prod)(?![A-Za-z])", r"\\\1\\nolimits ", text)
     text = re.sub(r"(?<![A-Za-z\\{])([A-Za-z]{2,})(?![A-Za-z}])", _upright, text)
     text = re.sub(r"(?<!\\)([%#&])", r"\\\1", text)
@@ -172,7 +196,10 @@ def _subscript(found: re.Match[str]) -> str:
 
 def _upright(found: re.Match[str]) -> str:
     word = found[1]
-    return word if len(word) == 2 and word.islower() and word != "is" else rf"\mathrm{{{word}}}"
+    if word == "in":
+        return r"\in "
+    product = word not in ("is", "id", "kl", "or") and (len(word) == 2 or word == "xtw" or _PRODUCT.match(word))
+    return word if product else rf"\mathrm{{{word}}}"
 
 
 def _with_braces(text: str, name: str, macro: str) -> str:

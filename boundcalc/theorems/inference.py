@@ -118,7 +118,7 @@ X4 = Theorem(
     assumptions=(
         "keys and query have norm at most 1, values norm at most M; the temperature is tau",
         "pairs are independent given z, and the query is fixed",
-        "with probability at least 1 - delta; the limit is mu = E[w v]/E[w], w = exp(q.k/tau), which is the conditional "
+        "with probability at least 1 - delta; the limit is mu = E[wv]/E[w], w = exp(q.k/tau), which is the conditional "
         "mean up to a bias that the temperature controls",
     ),
     published_note="the paper lets L grow without a rate; this is the shape of the plain argument, numerator by "

@@ -193,6 +193,10 @@ def test_refusals() -> None:
         ("an L_s-Lipschitz map", "an $L_s$-Lipschitz map"),
         ("50% & more", r"50\% \& more"),
         ("d^((p+1)/(p+2))", "$d^{(p+1)/(p+2)}$"),
+        ("{x -> <x, w> : |w|_2 <= B} here", r"$\{x \to \langle x, w\rangle : |w|_2 \le B\}$ here"),
+        ("the limit f*(k) = E[v|k, z] (say)", r"the limit $f^{\ast}(k) = E[v|k, z]$ (say)"),
+        ("(at gamma/(2 sqrt 2))", r"(at $\gamma /(2 \sqrt{2})$)"),
+        ("a d x k matrix, xW = 0.", r"a $d \times k$ matrix, $xW = 0$."),
     ],
 )
 def test_words_become_mathematics_where_they_are(words: str, latex: str) -> None:

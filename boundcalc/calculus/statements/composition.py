@@ -100,9 +100,9 @@ COMPOSITION = (
         "branch's error to that of its input; heads' errors add; within a head scores come first, then V at the "
         "approximate pooled rows. The composite cover is uniform if every piece's is.",
         "Cover layer by layer, each later cover taken at the finitely many approximate inputs the earlier ones "
-        "produce, projected to Ball(b_i) (which leaves true activations alone and is 1-Lipschitz). |F_i(x') ~ "
-        "F_i(x)| <= L_i |x' - x| + s_i eps_i. Unrolled, the output error is sum_i k_i eps_i, k_i the product of "
-        "all later Lipschitz factors.",
+        "produce, projected to Ball(b_i) (which leaves true activations alone and is 1-Lipschitz). |G_i(x') - "
+        "F_i(x)| <= L_i |x' - x| + s_i eps_i for the map G_i of the cover. Unrolled, the output error is sum_i k_i "
+        "eps_i, k_i the product of all later Lipschitz factors.",
         source=BARTLETT2017,
         compute=network_error,
     ),

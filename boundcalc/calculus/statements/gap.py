@@ -156,7 +156,7 @@ GAP = (
         "N = N(F, gamma/2) on (1 + alpha) m samples (multiclass: at gamma/(2 sqrt 2)). kl^{-1} as in G3; for "
         "fixed mu the maximum is at a stationary point clamped to [0, q].",
         "As G4, with Hoeffding's reduction of sampling without replacement: the centre's error rate among all "
-        "(1+alpha)m samples is at most kl^{-1}(its rate q' on the m training samples, c). Ghosts have the rest, "
+        "(1+alpha)m samples is at most kl^{-1}(q', c), q' its rate on the m training samples. Ghosts have the rest, "
         "and at least alpha m risk - 1.",
         source=BARTLETT2017,
         compute=gap.risk_ghost,

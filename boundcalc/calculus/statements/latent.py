@@ -32,7 +32,7 @@ LATENT = (
         "E cosh|x + X| <= E cosh sqrt(|x|^2 + b^2 + 2<x, X>) <= cosh|x| cosh b (chord over |<x, X>| <= |x| b). So E "
         "cosh(tilt |sum X|) <= cosh(tilt b)^n <= exp(n tilt^2 b^2/2); Markov, with cosh >= exp/2. Second: along x + "
         "sX the second derivative of cosh|.| is at most |X|^2 cosh|x| e^(s|X|), so E cosh|x + X| <= cosh|x| (1 + "
-        "E(e^|X| - 1 - |X|)); then Bennett's and Bernstein's usual steps.",
+        "E(e^(|X|) - 1 - |X|)); then Bennett's and Bernstein's usual steps.",
         source=PINELIS1994,
         compute=latent.hilbert_bernstein,
     ),
@@ -74,10 +74,10 @@ LATENT = (
         "3/2, lam = L rho; with probability at least 1 - delta over the pairs, l = log(2/delta). At a query q: "
         "times sqrt(k(q, q)). rho may not depend on the values seen; it is optimised for the bound. |v| <= M and "
         "kappa are sup norms.",
-        "f_hat - f_rho = (L_n + rho)^(-1)(mean of X_i - E X), X = (v - f_rho(k)) phi(k), f_rho = (L_K + rho)^(-1) "
-        "L_K f*. E|X|^2 <= kappa^2 E|v|^2, as |f* - f_rho| <= |f*| in L2. |f_rho|_H <= F, E X = rho f_rho, so X0 "
-        "applies with (kappa M)^2 and b; |(L_n + rho)^(-1)| <= 1/rho. |f_rho - f*|_H <= sup_s rho s^a/(s + rho) "
-        "|g|. Also always |f_hat|_H <= M/sqrt(rho).",
+        "f_hat - f_rho = (L_n + rho)^(-1) Z, Z the mean of X_i - E X, X = (v - f_rho(k)) phi(k), f_rho = "
+        "(L_K + rho)^(-1) L_K f*. E|X|^2 <= kappa^2 E|v|^2, as |f* - f_rho| <= |f*| in L2. |f_rho|_H <= F, E X = "
+        "rho f_rho, so X0 applies with (kappa M)^2 and b; |(L_n + rho)^(-1)| <= 1/rho. |f_rho - f*|_H <= sup_s "
+        "rho s^a/(s + rho) |g|. Also always |f_hat|_H <= M/sqrt(rho).",
         "published: 6 kappa M log(2/delta)/(sqrt(L) rho) + rho^{r-1/2}|g|, r <= 1; never below this one",
         SMALE2007,
         compute=latent.cme_error,

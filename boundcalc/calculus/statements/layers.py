@@ -273,7 +273,7 @@ LAYERS = (
         "LayerNorm and RMSNorm",
         r"\mathrm{Lip}\le\frac{|g|_\infty}{\sqrt{v+e}},\quad|y|\le|g|_\infty\frac{\sqrt "
         r"d\,\beta}{\sqrt{\beta^2+de}}+|c|_2\le\sqrt d\,|g|_\infty+|c|_2",
-        "y = g * x/sqrt(|x|^2/d + e) + c (x centred for LayerNorm), rows |x| <= beta; v >= 0 is a coordinate "
+        "y = g * x/sqrt(|x|^2/d + e) + c, x centred for LayerNorm, rows |x| <= beta; v >= 0 is a coordinate "
         "variance (RMSNorm: mean square) that the class guarantees for every admissible input, not one read off "
         "the sample; e + v > 0.",
         "Where the class guarantees v, put max(|x|^2/d, v) for |x|^2/d in every approximate network: nothing "
@@ -304,8 +304,8 @@ LAYERS = (
         "wherever weights do not sum to 1.",
         "Second form: |a - a'|_1 b C_V + mu C_V |dx|, and a score moves by at most 2 b C_W |dx|. First form: for "
         "a unit direction v let c_t = <v, x_t - sum_s a_s x_s>, z = x_q W/tau, u = sum_t a_t x_t. Then <v, du> = "
-        "sum_t a_t <v + c_t z, dx_t> + dx_q (W/tau) Cov_a(x) v. As sum a c = 0 and sum a c^2 <= b^2, "
-        "Cauchy-Schwarz bounds the first sum by sqrt(1 + |z|^2 sum a c^2) <= sqrt(1 + kappa^2), and |Cov_a(x)| <= "
+        "sum_t a_t <v + c_t z, dx_t> + dx_q (W/tau) Cov_a(x) v. As sum_t a_t c_t = 0 and sum_t a_t c_t^2 <= b^2, "
+        "Cauchy-Schwarz bounds the first sum by sqrt(1 + |z|^2 b^2) <= sqrt(1 + kappa^2), and |Cov_a(x)| <= "
         "b^2 the second by kappa. (Softmax-plus-one: one more row, x = 0.)",
         "published as C_V (1 + 4 C_W) at b = 1",
         EDELMAN2022,
