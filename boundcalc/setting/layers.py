@@ -17,6 +17,7 @@ ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "identity")
 NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
 
 _NO_CONSTANT = {
+    "cme": "its weights (k(K, K) + lam)^(-1) k(K, q) mix scores between keys, and their mass may grow like sqrt(T)",
     "sparsemax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
     "entmax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
     "hardmax": "it is not continuous in the scores",

@@ -149,3 +149,18 @@ def test_extreme_questions_are_answered_in_every_format() -> None:
 def test_bounds_are_rounded_up(x: float) -> None:
     assert x <= float(ceiling(x) or 0) <= x * 1.001
     assert float(ceiling(2.0) or 0) == 2.0
+
+
+def test_json_is_documented() -> None:
+    """Every key of what the commands print as JSON stands in docs/latent.md."""
+    page = (Path(__file__).parents[2] / "docs" / "latent.md").read_text().partition("## JSON")[2]
+    small = {
+        "infer": ("infer", "--L", "8,16", "--repetitions", "10", "--tau", "1"),
+        "transfer": ("transfer", "--diversity", "1", "--repetitions", "3"),
+        "bound": ("bound",),
+    }
+    for words in small.values():
+        found = json.loads(run(*words, "--format", "json").stdout)
+        for key in found if isinstance(found, dict) else found[0]:
+            assert f"`{key}`" in page, (words, key)
+    assert "`no such key`" not in page

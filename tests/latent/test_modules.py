@@ -58,9 +58,34 @@ def test_where_l2_allows_the_transformer_computes_the_same() -> None:
         assert torch.allclose(out, module(x, x, x), atol=1e-12)
 
 
+def test_a_transformer_with_the_modules_normaliser() -> None:
+    """The whole model, from its architecture: Pi_1(relu(Pi_1(attention)) W_1) and the row that is read."""
+    from boundcalc.learning.model import Transformer
+    from boundcalc.setting import Architecture
+
+    x = torch.from_numpy(np.random.default_rng(3).standard_normal((4, 7, 3)))
+    eye = torch.eye(3, dtype=torch.float64)
+
+    def project(rows: Any) -> Any:
+        return rows / rows.norm(dim=-1, keepdim=True).clamp(min=1.0)
+
+    for module in (SoftmaxAttention(0.6), LinearAttention()):
+        architecture = Architecture(depth=1, seq_len=7, d=3, d_patch=3, positions="none", normaliser=module.normaliser)
+        model = Transformer(architecture).double()
+        with torch.no_grad():
+            for name, weight in model.weights.items():
+                weight.copy_(eye.expand_as(weight) if name != "readout" else torch.ones_like(weight))
+        expected = project(project(module(x, x, x)).relu())[:, 0].sum(-1)
+        assert torch.allclose(model(x).squeeze(-1), expected, atol=1e-12)
+
+
 def test_cme_attention_has_no_constants_of_l2() -> None:
+    from boundcalc.setting import Normaliser
+
     with pytest.raises(Unsupported, match=r"L2 needs .*mass bounded independently of T"):
         _ = CMEAttention(1.0).normaliser
+    with pytest.raises(Unsupported, match=r"'cme' needs a constant independent of T"):
+        Normaliser("cme")
 
 
 def test_the_mass_of_cme_weights_grows_with_the_input() -> None:

@@ -149,3 +149,17 @@ def test_sparse_does_not_import_sympy_or_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_json_is_documented() -> None:
+    """Every key of what the commands print as JSON stands in docs/representation.md."""
+    page = (Path(__file__).parents[2] / "docs" / "representation.md").read_text().partition("## JSON")[2]
+    for words in (
+        ("represent", "x1 & x2", "--T", "8"),
+        ("sparse", "--s", "2", "--T", "16"),
+        ("sparse", "--symbolic"),
+        ("sparse", "--growth"),
+    ):
+        for key in json.loads(run(*words, "--format", "json").stdout):
+            assert f"`{key}`" in page, (words, key)
+    assert "`no such key`" not in page
