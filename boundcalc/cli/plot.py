@@ -11,7 +11,7 @@ import click
 
 from boundcalc.cli.setting import FILE, OPTIONS, setting_options, take_setting
 from boundcalc.cli.text import wrapped
-from boundcalc.cli.values import NUMBER
+from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.errors import InvalidSetting
 from boundcalc.plotting.registry import FIGURES
 from boundcalc.plotting.style import SIZES
@@ -19,7 +19,12 @@ from boundcalc.plotting.style import SIZES
 _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C": "C"} | {
     "sample-complexity": "T",
     "breakdown": "depth",
+    "norms-vs-s": "s",
+    "posterior-contraction": "L",
+    "attention-error": "L",
 }
+_COUNTED = ("s", "L")
+"""Axes that are no options of a setting."""
 
 
 @click.command(
@@ -27,7 +32,8 @@ _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C
     short_help="A figure of predictions against measurements, with the data it shows.",
     epilog="""\b
 Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C sample-complexity tightness
-         parity attention norms breakdown constants
+         parity attention norms breakdown constants norms-vs-s
+         posterior-contraction attention-error gap-vs-L kappa
 \b
 Examples:
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
@@ -53,6 +59,7 @@ and the hashes of the trials. --from draws exactly that again; --data takes its 
 )
 @click.option("--target", type=NUMBER, help="Risk that counts as learned (sample-complexity).  [default: 0.01]")
 @click.option("--success", type=NUMBER, help="How often it must be reached.  [default: 0.8]")
+@click.option("--repetitions", type=WHOLE, help="Inputs per place, in figures that measure as they are made.")
 @click.option("--size", help=f"One of {', '.join(SIZES)}.")
 @click.option("--uncapped", is_flag=True, default=None, help="Draw bounds above 1 at their size, dashed.")
 @click.option("--usetex", is_flag=True, default=None, help="Set text with LaTeX.")
@@ -79,9 +86,9 @@ def command(
     if source is not None:
         if what is not None or data_file is not None or changes or axis or runs:
             raise InvalidSetting("--from draws a figure as it was: give it only -o (--data takes other options)")
-        spec, data, _ = provenance.read(Path(source))
+        spec, data, made_by = provenance.read(Path(source))
         target = Path(output) if output is not None else Path(source).with_suffix(".png")
-        _show(render.save(spec, data, target, _typed()))
+        _show(render.save(spec, data, target, made_by or _typed()))
         return
     if what is None:
         raise InvalidSetting(f"name a figure ({', '.join(FIGURES)}) or a specification file")
@@ -128,9 +135,12 @@ def _spec(
 def _values(figure: str, text: str) -> list[Any]:
     from boundcalc.cli.axes import parse_axes
 
+    name, equals, rest = text.partition("=")
+    wanted = _AXIS_OF.get(figure)
+    if name in _COUNTED and name == wanted:
+        return next(iter(parse_axes([f"T{equals}{rest}"]).values()))[1]
     axes = parse_axes([text])
     (name, (_, values)) = next(iter(axes.items()))
-    wanted = _AXIS_OF.get(figure)
     if wanted != name:
         runs_over = f"runs over {wanted}" if wanted else "has no axis of its own"
         raise InvalidSetting(f"{figure} {runs_over}, got --values {text}")

@@ -8,26 +8,25 @@ from boundcalc.errors import NoSolution
 from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.spec import Spec
-from boundcalc.plotting.spread import axis_of, medians
+from boundcalc.plotting.spread import WORDS, axis_of, draw_spread, medians
 from boundcalc.plotting.style import look
 
 HEADS = {
-    "best_head": ("second", "best head, 10-90% of trials"),
+    "best_head": ("second", "best head"),
     "value_weighted": ("first", "heads weighted by what they add"),
     "mean": ("third", "mean over heads"),
 }
-WORDS = {"T": "T (bits)", "m": "training samples m", "depth": "depth"}
 
 
 def collect(spec: Spec) -> FigureData:
-    """Shares by head over T (or m, or depth), of trials that learned and of those that did not."""
+    """Shares by head over T (or depth, m, training steps), and by the accuracy that was reached."""
     from boundcalc.plotting import measured as runs
 
-    chosen = [r for r in runs.read(spec, vary=("T", "m", "depth")) if r.result.get("attention")]
+    chosen = [r for r in runs.read(spec, vary=("T", "m", "depth", "steps")) if r.result.get("attention")]
     if not chosen:
         raise NoSolution(f"no trial records attention on true coordinates: `{runs.make_runs(spec)}` makes such trials")
-    letter = axis_of(spec, chosen)
-    good = [r for r in chosen if 1 - r.result["test"]["error"] >= 1 - spec.target]
+    letter = axis_of(spec, chosen).replace("block", "m")  # behind the first block rows have been mixed
+    good = chosen if letter == "steps" else [r for r in chosen if 1 - r.result["test"]["error"] >= 1 - spec.target]
     if not good:
         raise NoSolution(f"no trial reaches test accuracy {1 - spec.target:g}: train on more, or raise --target")
     series: list[Series] = []
@@ -80,19 +79,13 @@ def draw(spec: Spec, data: FigureData) -> Any:
     for axes, panel in ((left, "axis"), (right, "learning")):
         shown = data.of(panel=panel)
         canvas.refuse_mixture(shown)
-        for index, one in enumerate(shown):
-            seen = look(one.key, index)
+        draw_spread(axes, [one for one in shown if one.kind == "measured"], letter if panel == "axis" else "accuracy")
+        for one in shown:
             if one.kind == "reference":
-                line = axes.plot(one.x, canvas.known(one.y), color=seen.colour, lw=0.9, ls=(0, (1, 1.2)))[0]
-            else:
-                axes.fill_between(
-                    one.x, canvas.known(one.low), canvas.known(one.high), color=seen.colour, alpha=0.15, lw=0
-                )
-                line = axes.plot(one.x, canvas.known(one.y), color=seen.colour, marker=seen.mark)[0]
-            line.set(label=canvas.legend_label(one), gid=canvas.gid(one, panel))
-    if letter in ("T", "m"):
-        canvas.plain_lengths(left, [x for s in data.of(panel="axis") for x in s.x])
-    left.set(xlabel=f"{WORDS[letter]}, trials that learned", ylabel="attention on the true coordinates", ylim=(0, 1.03))
+                line = axes.plot(one.x, canvas.known(one.y), color=look(one.key).colour, lw=0.9, ls=(0, (1, 1.2)))[0]
+                line.set(label=canvas.legend_label(one), gid=canvas.gid(one, panel))
+    which = WORDS[letter] if letter == "steps" else f"{WORDS[letter]}, trials that learned"
+    left.set(xlabel=which, ylabel="attention on the true coordinates", ylim=(0, 1.03))
     right.set(xlabel="test accuracy reached")
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
@@ -104,8 +97,22 @@ def caption(spec: Spec, data: FigureData) -> str:
     """How concentrated attention is, and what the mean over heads hides."""
     by_key = {s.key: s for s in data.of(panel="axis", kind="measured")}
     best, mean = by_key["second"], by_key["third"]
+    if data.facts["letter"] == "steps":
+        return (
+            f"From step {best.x[0]:g} to step {best.x[-1]:g} the best head's attention on the true coordinates goes from "
+            f"{_percent(best.y[0])} to {_percent(best.y[-1])} (medians; bars hold 80% of the trials), and the mean over "
+            f"heads from {_percent(mean.y[0])} to {_percent(mean.y[-1])}."
+        )
     return (
-        f"In trials that learned, the best head puts {100 * min(v or 0 for v in best.y):.0f} to "
-        f"{100 * max(v or 0 for v in best.y):.0f}% of its attention on the true coordinates (medians), while "
-        f"the mean over heads is {100 * min(v or 0 for v in mean.y):.0f} to {100 * max(v or 0 for v in mean.y):.0f}%."
+        f"In trials that learned, the best head puts {_range(best)} of its attention on the true coordinates (medians; "
+        f"bars hold 80% of the trials), while the mean over heads is {_range(mean)}."
     )
+
+
+def _percent(value: float | None) -> str:
+    return f"{100 * (value or 0.0):.0f}%"
+
+
+def _range(one: Series) -> str:
+    shares = [value for value in one.y if value is not None]
+    return f"{100 * min(shares):.0f} to {_percent(max(shares))}"

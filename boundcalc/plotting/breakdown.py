@@ -10,6 +10,7 @@ from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.spec import Spec
 from boundcalc.plotting.style import FILLS, HATCHES
+from boundcalc.plotting.words import at_most, plain
 from boundcalc.setting import Setting
 
 _PLACE = re.compile(r"(?P<kind>[^\[]+)(\[(?P<block>\d+).*\])?")
@@ -119,10 +120,10 @@ def caption(spec: Spec, data: FigureData) -> str:
     values = data.facts["values"]
     text = (
         f"Of the log covering numbers behind `{data.facts['bound']}` at depth {round(top.x[-1])}, "
-        f"{top.label} takes {100 * (top.y[-1] or 0):.0f}%; the gap bound goes from {values[0]['gap']:.3g} at depth "
-        f"{values[0]['depth']} to {values[-1]['gap']:.3g}."
+        f"{plain(top.label)} takes {100 * (top.y[-1] or 0):.0f}%; the gap bound goes from {at_most(values[0]['gap'])} "
+        f"at depth {values[0]['depth']} to {at_most(values[-1]['gap'])}."
     )
     if right and len(right[0].x) > 1:
         totals = [sum(s.y[i] or 0.0 for s in right) for i in range(len(right[0].x))]
-        text += f" The first block has {100 * totals[0]:.0f}% of it, the last {100 * totals[-1]:.0f}%."
+        text += f" The first block's share is {100 * totals[0]:.0f}%, the last block's {100 * totals[-1]:.0f}%."
     return text

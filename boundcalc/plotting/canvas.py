@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.plotting.data import Series, normalised, refuse_mixture
-from boundcalc.plotting.style import KIND_WORDS, Look, look, size
+from boundcalc.plotting.style import KIND_WORDS, Look, latex, look, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,6 +108,12 @@ def plain_lengths(axes: Axes, values: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
+def few_lengths(axes: Axes, values: Sequence[float]) -> None:
+    """The same where there is room for four or five."""
+    ticks = sorted(set(values))
+    plain_lengths(axes, ticks[:: max(1, -(-len(ticks) // 5))])
+
+
 def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
     """Every series in the way of its kind; a proxy beside anything else is refused."""
     refuse_mixture(series)
@@ -134,8 +140,11 @@ def gid(series: Series, part: str = "") -> str:
     return ":".join(word for word in (series.quantity, series.key, series.kind, part) if word)
 
 
-def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: int) -> None:
-    """A curve: solid where it says something, dashed where it is vacuous (or leads to such a point)."""
+def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: int, *, hollow: bool = False) -> None:
+    """A curve: solid where it says something, dashed where it is vacuous (or leads to such a point).
+
+    Where it is vacuous its marks are hollow; capped, they would crowd at 1, and are left out unless asked for.
+    """
     y, x, vacuous = heights.of(series), list(series.x), series.vacuous
     thick = 2.3 if series.key == "best" else 1.1
     z = 2.0 if series.key == "best" else 2.2 + 0.01 * index
@@ -151,7 +160,7 @@ def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: 
         return
     near = [vacuous[i] or (i > 0 and vacuous[i - 1]) or (i + 1 < len(x) and vacuous[i + 1]) for i in range(len(x))]
     dashed = [value if near[i] else math.nan for i, value in enumerate(y)]
-    empty = [i for i in range(len(x)) if vacuous[i] and (i + index) % every == 0] if heights.uncapped else []
+    empty = [i for i in range(len(x)) if vacuous[i] and (i + index) % every == 0] if heights.uncapped or hollow else []
     rest = axes.plot(x, dashed, color=seen.colour, lw=0.8 * thick, ls=(0, (3, 2)), marker=seen.mark or None)[0]
     rest.set(markevery=empty, markerfacecolor="white", zorder=z - 0.5, gid=gid(series, "vacuous"))
     if not telling:
@@ -246,21 +255,46 @@ def draw_proxies(axes: Axes, series: Sequence[Series], heights: Heights) -> None
     refuse_mixture(shown)
     for index, one in enumerate(shown):
         draw_curve(axes, one, heights, look(one.key, index), index)
-    axes.set_yscale("log")
+    values = [y for one in shown for y in one.y if y]
+    if values and max(values) > 10 * min(values):
+        axes.set_yscale("log")
     axes.set_ylabel("proxy / its first value")
+
+
+def draw_growth(axes: Axes, series: Sequence[Series]) -> None:
+    """Bounds, or proxies, each divided by its first value: how they change, whatever their size."""
+    if any(one.kind == "proxy" for one in series):
+        draw_proxies(axes, series, Heights())
+        return
+    for index, one in enumerate(series):
+        draw_curve(axes, normalised(one), Heights(), look(one.key, index), index)
+    axes.set_ylabel("bound / its first value")
+
+
+def finished(figure: Figure) -> Callable[[str], str]:
+    """Makes the text of axes ready for LaTeX, if LaTeX sets it; gives back what does the same with other text."""
+    import matplotlib as mpl
+
+    if not mpl.rcParams["text.usetex"]:
+        return str
+    for axes in figure.axes:
+        for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts):
+            text.set_text(latex(text.get_text()))
+    return latex
 
 
 def legend(figure: Figure) -> None:
     """One legend under all panels, each label once, in as many columns as fit."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    said = finished(figure)
     handles: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             if not label.startswith("_"):
-                handles.setdefault(label, handle)
+                handles.setdefault(said(label), handle)
     renderer = FigureCanvasAgg(figure).get_renderer()
-    for columns in range(min(5, len(handles)), 0, -1):
+    for columns in range(min(6, len(handles)), 0, -1):
         found = figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
         extent = found.get_window_extent(renderer)
         if columns == 1 or extent.width <= 0.98 * figure.bbox.width:

@@ -12,7 +12,7 @@ from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.predicted import least_samples
 from boundcalc.plotting.spec import Spec
-from boundcalc.plotting.words import decades, short
+from boundcalc.plotting.words import at_most, decades, short
 from boundcalc.setting import Setting
 
 DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters")
@@ -145,8 +145,8 @@ def caption(spec: Spec, data: FigureData) -> str:
         values = [(x, v) for x, v in zip(best.x, best.y, strict=True) if v]
         sentences.append(
             f"For risk {spec.target:g} with probability {spec.success:g}, `{best.key}` asks for "
-            f"m = {short(values[0][1])} at T = {short(values[0][0])}"
-            f" and {short(values[-1][1])} at T = {short(values[-1][0])}."
+            f"m = {at_most(values[0][1])} at T = {short(values[0][0])}"
+            f" and {at_most(values[-1][1])} at T = {short(values[-1][0])}."
         )
     measured = data.of(kind="measured")
     if measured:
@@ -157,5 +157,5 @@ def caption(spec: Spec, data: FigureData) -> str:
             f"Training needs m* = {first:.1f} to {last:.1f}"
             + (f", {decades(min(far))} fewer at the least." if far else ".")
         )
-        sentences += [line for line in data.facts["threshold"]["words"]]
+        sentences += data.facts["threshold"]["words"]
     return " ".join(sentences)

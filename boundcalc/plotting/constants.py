@@ -10,7 +10,7 @@ from boundcalc.engine.tightness import ladder
 from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData
 from boundcalc.plotting.spec import Spec
-from boundcalc.plotting.words import factor, short
+from boundcalc.plotting.words import at_most, factor
 from boundcalc.setting import Setting
 
 GAIN, RISK, ENDS = "#9DB8C7", "#D9C3A0", "#3A3A3A"
@@ -46,7 +46,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
             bar.patches[0].set(hatch="///" if last else None, edgecolor="white" if last else None)
             bar.patches[0].set_gid(f"rung:{row}")
         axes.plot([here, here], [row - 0.31, row + (0.31 if last else 1.31)], color="#222222", lw=0.9, zorder=3)
-        shown = f"{short(10 ** rung['log10'])}" if rung["log10"] < canvas.LARGEST else f"10^{rung['log10']:.0f}"
+        shown = at_most(10 ** rung["log10"]) if rung["log10"] < canvas.LARGEST else f"10^{rung['log10']:.0f}"
         text = shown if row == 0 else f"{shown}  ({factor(logs[row - 1] - rung['log10']).replace('×', '÷')})"
         axes.annotate(
             _power(text),
@@ -63,7 +63,8 @@ def draw(spec: Spec, data: FigureData) -> Any:
     axes.annotate("vacuous", (1, -0.62), xytext=(3, 0), textcoords="offset points", fontsize=6, color="#555555")
     names = [_label(rung, narrow) for rung in rungs]
     names[-1] += " [risk]"
-    axes.set_yticks(range(len(rungs)), names)
+    said = canvas.finished(figure)
+    axes.set_yticks(range(len(rungs)), [said(name) for name in names])
     axes.set(xscale="log", ylim=(len(rungs) - 0.4, -0.9), xlabel="gap, uncapped (bound)")
     high, low = max(logs), min(logs)
     span = max(0.5, high - low)
@@ -95,7 +96,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     most, rung = max(steps, key=lambda step: step[0])
     whole = rungs[0]["log10"] - rungs[-2]["log10"]
     return (
-        f"Explicit constants and an optimised proof take the gap bound from {short(10 ** rungs[0]['log10'])} to "
-        f"{short(10 ** rungs[-2]['log10'])}, {factor(whole)} less; the largest single step is "
-        f'"{rung["name"]}" ({factor(most)}). The last bar bounds the risk at training error 0, a different quantity.'
+        f"Explicit constants and an optimised proof take the gap bound from {at_most(10 ** rungs[0]['log10'])} to "
+        f"{at_most(10 ** rungs[-2]['log10'])}, {10**whole:.3g} times less; the largest single step is "
+        f'"{rung["name"]}" ({10**most:.3g} times). The last bar bounds the risk at training error 0, a different quantity.'
     )

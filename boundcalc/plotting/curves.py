@@ -12,6 +12,7 @@ from boundcalc.plotting.words import many
 
 DEFAULT_RUNS = {"task": "parity"}
 LEARNED, BEGUN = 0.99, 0.75
+REACHED = "99% first reached, over seeds (measured)"
 LEAST_LOSS = 1e-4
 """Below this, how small a loss is says nothing any more."""
 
@@ -52,7 +53,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.75))
     loss, error = canvas.panels(figure, 2, width)
     _bundle(loss, data.of(quantity="train_loss"), "#D55E00", "training loss")
-    _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss")
+    _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss", dashes=(0, (4, 1.2)))
     _bundle(error, data.of(quantity="test_error"), "#111111", "test error")
     loss.set(yscale="log", xlabel="step", ylabel="loss")
     drawn = [y for series in data.of(panel="loss") for y in series.y if y]
@@ -65,22 +66,21 @@ def draw(spec: Spec, data: FigureData) -> Any:
     if reached:
         low, high = reached[0], reached[-1]
         for axes in (loss, error):
-            axes.axvspan(low, high, color=canvas.SHADE, lw=0, zorder=0.5, label="99% first reached (measured)")
+            axes.axvspan(low, high, color=canvas.SHADE, lw=0, zorder=0.5, label=REACHED)
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
     canvas.legend(figure)
     return figure
 
 
-def _bundle(axes: Any, series: list[Series], colour: str, label: str) -> None:
+def _bundle(axes: Any, series: list[Series], colour: str, label: str, dashes: Any = "-") -> None:
     """One thin line per trial, and one heavier: the trial that learns in the middle of all."""
     order = sorted(series, key=lambda s: len(s.x))
     middle = order[len(order) // 2] if order else None
     for one in series:
         heavy = one is middle
-        line = axes.plot(
-            one.x, canvas.known(one.y), color=colour, lw=1.5 if heavy else 0.5, alpha=1 if heavy else 0.45
-        )[0]
+        line = axes.plot(one.x, canvas.known(one.y), color=colour, ls=dashes, lw=1.5 if heavy else 0.5)[0]
+        line.set_alpha(1 if heavy else 0.45)
         line.set(gid=canvas.gid(one), zorder=3 if heavy else 2)
         line.set_label(f"{label}, one line a seed (measured)" if heavy else "_")
 
@@ -94,6 +94,6 @@ def caption(spec: Spec, data: FigureData) -> str:
     lengths = [s for s in data.facts["transition"] if s is not None]
     return (
         f"{len(steps)} of {many(count, 'trial')} reach 99% test accuracy, at steps {min(steps)} to {max(steps)} "
-        f"(median {statistics.median(steps):g}); before that the error is that of guessing, and from 75% to 99% they "
-        f"take {min(lengths)} to {max(lengths)} steps: a sudden transition, not gradual progress."
+        f"(median {statistics.median(steps):g}). From 75% on this takes at most {max(lengths)} steps, however long they "
+        "waited: a sudden transition, not gradual progress."
     )

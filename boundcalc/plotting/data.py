@@ -132,14 +132,14 @@ def refuse_mixture(series: Sequence[Series]) -> None:
 
 
 def normalised(series: Series) -> Series:
-    """A proxy divided by its first value, in logs: the one thing that may be read off it is how it changes."""
+    """Divided by its first value, in logs: of a proxy, the one thing that may be read off is how it changes."""
     logs = series.log10 or tuple(None if v is None or v <= 0 else math.log10(v) for v in series.y)
     first = next((log for log in logs if log is not None), None)
     if first is None:
         return series
     shifted = tuple(None if log is None else log - first for log in logs)
     values = tuple(None if log is None else 10.0 ** min(log, 300.0) for log in shifted)
-    return Series(series.key, series.label, "proxy", series.quantity, series.x, values, panel="proxy")
+    return Series(series.key, series.label, series.kind, series.quantity, series.x, values, panel=series.panel)
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ def contradictions(data: FigureData) -> list[Contradiction]:
     found: list[Contradiction] = []
     for seen in data.of(kind="measured"):
         lows = {x: low for x, low in zip(seen.x, seen.low or seen.y, strict=True) if low is not None}
-        for bound in data.of(quantity=seen.quantity):
-            if bound.kind not in PREDICTIONS:
-                continue
+        for bound in data.of(quantity=seen.quantity, panel=seen.panel):
+            if bound.kind not in PREDICTIONS or seen.key not in ("measured", bound.key):
+                continue  # what has a name of its own is bounded by what bears the same name
             for x, y in zip(bound.x, bound.y, strict=True):
                 if y is not None and x in lows and lows[x] > y:
                     found.append(Contradiction(bound.label, seen.quantity, x, y, lows[x]))

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.errors import BoundcalcError, InvalidSetting
 from boundcalc.plotting import render
@@ -16,6 +16,9 @@ from boundcalc.plotting.data import FigureData
 from boundcalc.plotting.registry import FIGURES
 from boundcalc.plotting.spec import Spec
 from boundcalc.setting import validate
+
+if TYPE_CHECKING:
+    from boundcalc.latent.experiments.learn import LearnPlan
 
 Say = Callable[[str], None]
 
@@ -56,7 +59,10 @@ PLATES: Sequence[Plate] = (
     Plate("parity", "Parity: a phase transition", {"figure": "parity"}, "parity"),
     Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
     Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
+    Plate("attention-training", "Attention over training", {"figure": "attention"}, "training"),
     Plate("norms", "Norms of trained weights", {"figure": "norms"}, "conjunction"),
+    Plate("norms-training", "Norms over training", {"figure": "norms"}, "training"),
+    Plate("norms-layers", "Norms layer by layer", {"figure": "norms", "runs": {"depth": 8, "m": 64}}, "depth"),
     Plate(
         "gap-vs-T-measured",
         "Longer sequences, trained",
@@ -75,6 +81,17 @@ PLATES: Sequence[Plate] = (
     Plate("gap-vs-C", "The gap bound against the norms allowed", {"figure": "gap-vs-C"}),
     Plate("constants", "From published constants to the best bound", {"figure": "constants"}),
     Plate("breakdown", "Where the entropy goes", {"figure": "breakdown"}),
+    Plate("norms-vs-s", "Norms that represent sparse functions", {"figure": "norms-vs-s"}),
+    Plate("posterior-contraction", "Posteriors contract", {"figure": "posterior-contraction"}),
+    Plate("attention-error", "Attention finds the conditional mean", {"figure": "attention-error"}),
+    Plate("gap-vs-L", "Learning independent of the input size", {"figure": "gap-vs-L"}, "latent-masked"),
+    Plate(
+        "gap-vs-L-supervised",
+        "The same, supervised: bounds are proxies there",
+        {"figure": "gap-vs-L", "runs": {"task": "gaussian-linear"}},
+        "latent-supervised",
+    ),
+    Plate("kappa", "What the diversity of pretext tasks is worth", {"figure": "kappa"}),
 )
 
 _CONJUNCTION: dict[str, Any] = {"task": "conjunction", "s": 3}
@@ -86,16 +103,21 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "gap-vs-depth": (1, 2, 4),
     "gap-vs-C": (0.5, 1, 2),
     "breakdown": (1, 3),
+    "norms-vs-s": (1, 2, 3, 4, 6),
+    "posterior-contraction": (4, 32, 256),
+    "attention-error": (8, 64, 128, 256),
 }
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {
     "gap-vs-T-measured": {"runs": {"m": 32}, "values": [8, 16, 32]},
     "gap-vs-depth-measured": {"values": [1, 2]},
+    "norms-layers": {"runs": {"depth": 2, "m": 64}},
 }
 
 
 def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
     """The sweeps of the gallery, as `sweep_from_json` reads them."""
+    from boundcalc.latent.experiments.learn import LearnPlan
     from boundcalc.learning.presets import PRESETS
 
     if quick:
@@ -114,6 +136,13 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
                 "n_test": 512,
             },
             "depth": {**base, "seeds": 2, "grid": {"T": 8, "depth": [1, 2], "m": 64}},
+            "training": {
+                **base,
+                "train": {**train, "stop_loss": 0.0},
+                "seeds": 3,
+                "grid": {"T": 16, "m": 64, "train.steps": [1, 10, 40, 100]},
+            },
+            **_latent(LearnPlan(lengths=(4, 8, 16), samples=(16, 32), seeds=3, steps=60, n_test=512)),
         }
     found = {name: copy.deepcopy(PRESETS[name]) for name in ("conjunction", "parity", "depth")}
     found["overlay"] = {
@@ -122,7 +151,20 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
         "seeds": 20,
         "grid": {"T": 128, "m": [16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512]},
     }
-    return found
+    found["training"] = {
+        **copy.deepcopy(PRESETS["conjunction"]),
+        "about": "the same trials stopped after more and more steps",
+        "seeds": 20,
+        "grid": {"T": 128, "m": 80, "train.steps": [1, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]},
+    }
+    found["training"]["train"]["stop_loss"] = 0.0
+    return found | _latent(LearnPlan())
+
+
+def _latent(plan: LearnPlan) -> dict[str, dict[str, Any]]:
+    """The sweeps of `boundcalc latent learn`."""
+    found = {f"latent-{kind}": plan.sweep(kind) for kind in plan.kinds}
+    return {name: {key: value for key, value in sweep.items() if key != "name"} for name, sweep in found.items()}
 
 
 def sweep_name(name: str, *, quick: bool) -> str:
@@ -191,6 +233,8 @@ def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
         raw |= {"store": str(store), "runs": {**raw.get("runs", {}), "sweep": name}}
     if quick and raw["figure"] in _QUICK_VALUES and plate.name not in _QUICK:
         raw["values"] = list(_QUICK_VALUES[raw["figure"]])
+    if quick:
+        raw["repetitions"] = 50
     if quick and raw["figure"] in ("attention", "sample-complexity"):
         raw["target"] = 0.1  # tiny models on few examples
     return Spec.from_json(raw)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from boundcalc.engine.evaluate import VACUOUS_MARGIN
+from boundcalc.engine.solve import solve
+from boundcalc.errors import NoSolution, Unsupported
 from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.predicted import curves
 from boundcalc.plotting.spec import Spec
-from boundcalc.plotting.words import decades, short
+from boundcalc.plotting.words import at_most, power, short
 from boundcalc.setting import Setting
+
+if TYPE_CHECKING:
+    from boundcalc.engine.solve import Quantity
 
 DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters", "closed", "published")
 
@@ -39,6 +44,8 @@ AXES: Mapping[str, Axis] = {
 }
 SMALL = 0.1
 """A gap worth having, in captions."""
+NON_VACUOUS = 0.999
+"""Below this a bound says something."""
 YLABELS = {"gap": "generalization gap", "risk": "risk at training error 0"}
 
 
@@ -70,7 +77,25 @@ def collect(spec: Spec) -> FigureData:
     values = spec.values or axis.values
     predicted = curves(setting, axis.field, values, spec.bounds or DEFAULT_BOUNDS, spec.quantities, extra=extra)
     facts["setting"] = setting.to_json()
+    if axis.letter == "m":
+        facts["needs"] = {quantity: _needs(setting, predicted, quantity) for quantity in spec.quantities}
     return FigureData((*predicted, *measured), facts, trials)
+
+
+def _needs(setting: Setting, predicted: list[Series], quantity: str) -> dict[str, float | None]:
+    """The least m at which some bound drawn is below 1, and below 0.1: solved for, not read off the grid."""
+    drawn = [s.key for s in predicted if s.kind == "bound" and s.quantity == quantity and any(s.log10)]
+    names = ["best"] if "best" in drawn else drawn  # which holds all others
+    found: dict[str, float | None] = {}
+    for word, target in (("below 1", NON_VACUOUS), ("small", SMALL)):
+        values: list[float] = []
+        for name in names:
+            with suppress(NoSolution, Unsupported):
+                values.append(
+                    solve(setting, "m", target, bound=name, quantity=cast("Quantity", quantity), digits=3).value
+                )
+        found[word] = min(values, default=None)
+    return found
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
@@ -92,7 +117,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
             axes.set_xscale("log")
         canvas.draw_trivial(axes, series, heights)
         canvas.draw_all(axes, series, heights)
-        axes.set(xlabel=axis.words, ylabel=YLABELS[quantity])
+        axes.set(xlabel="T (bits)" if axis.letter == "T" and data.trials else axis.words, ylabel=YLABELS[quantity])
         if axis.letter in ("T", "C"):
             canvas.plain_lengths(axes, [2.0**i for i in _powers([x for s in series for x in s.x])])
         elif axis.letter == "depth":
@@ -122,47 +147,64 @@ def caption(spec: Spec, data: FigureData) -> str:
     axis = AXES[spec.figure]
     if axis.letter == "m":
         return _over_m(spec, data)
-    return " ".join(_over_others(axis, q, data) for q in spec.quantities)
+    return " ".join(_over_others(axis, q, data) for q in spec.quantities).strip()
+
+
+_WHAT = {"gap": "gap", "risk": "risk at training error 0"}
 
 
 def _over_m(spec: Spec, data: FigureData) -> str:
-    """Two sentences: from where bounds say something, and how far that is from where the measured gap is small."""
-    proved, small, apart = [], [], []
-    for quantity in spec.quantities:
-        least = _least(data.of(kind="bound", quantity=quantity))
-        if not least:
-            continue
-        telling = min((x for x, y in least.items() if y < 1 - VACUOUS_MARGIN), default=None)
-        tenth = min((x for x, y in least.items() if y <= SMALL), default=None)
-        if telling is None:
-            proved.append(f"nothing is proved about the {quantity} up to m = {short(max(least))}")
-        else:
-            below = f", the least bound is below {SMALL} from m = {short(tenth)}" if tenth is not None else ""
-            proved.append(f"nothing is proved about the {quantity} before m = {short(telling)}{below}")
-        for one in data.of(kind="measured", quantity=quantity):
-            seen = _settled(one)
-            if seen is None:
-                small.append(f"the {quantity} measured stays above {SMALL}")
-                continue
-            vanishes = next((x for x, y in zip(one.x, one.y, strict=True) if y is not None and y <= 0), None)
-            none = f" (from m = {short(vanishes)} on, some m show no error at all)" if vanishes is not None else ""
-            small.append(f"the {quantity} measured is below {SMALL} from m = {short(seen)}{none}")
-            apart.append(("" if tenth is not None else "more than ") + decades((tenth or max(least)) / seen))
-    text = _sentence("; ".join(proved))
-    if not small:
-        return text
-    between = f": {' and '.join(apart)} of m lie between what is proved and what is seen" if apart else ""
-    return f"{text} {_sentence('; '.join(small) + between)}"
+    """Two sentences: how far what is seen is from what is proved, and what to conclude."""
+    seen = {q: one for q in spec.quantities for one in data.of(kind="measured", quantity=q)}
+    proved = [_proved(q, data) for q in spec.quantities if data.of(kind="bound", quantity=q)]
+    if not seen:
+        return " ".join(_sentence(text) for text in proved)
+    needs = data.facts["needs"]
+    small = {q: at for q, one in seen.items() if (at := _settled(one)) is not None}
+    both = [q for q in small if needs[q]["small"] is not None]
+    if not both:
+        first = "; ".join(f"the {_WHAT[q]} measured stays above {SMALL}" for q in seen if q not in small)
+        first = first or f"what was measured is below {SMALL}, which no bound drawn promises"
+    else:
+        seen_at = _list([f"the {_WHAT[q]} is below {SMALL} from m = {short(small[q])} on" for q in both])
+        promised = _list([at_most(needs[q]["small"]) for q in both])
+        apart = _list([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
+        first = (
+            f"measured, {seen_at}; the bounds promise that from m = {promised} on, {apart} orders of magnitude later"
+        )
+    begins = needs[next(iter(seen))]["below 1"]
+    where = f" before m = {at_most(begins)}" if begins is not None else ""
+    names = _vacuous_throughout(data)
+    still = f", and {_list(names)} say{'s' * (len(names) == 1)} nothing up to m = {short(_last(data))}" if names else ""
+    return (
+        f"{_sentence(first)} Conclude that for models with these norms the bounds are true but do not explain how few "
+        f"samples are enough: no bound on the {_WHAT[next(iter(seen))]} says anything{where}{still}."
+    )
 
 
-def _least(bounds: list[Series]) -> dict[float, float]:
-    """The least of some bounds at every place."""
-    least: dict[float, float] = {}
-    for one in bounds:
-        for x, y in zip(one.x, one.y, strict=True):
-            if y is not None:
-                least[x] = min(y, least.get(x, 1.0))
-    return least
+def _list(words: list[str]) -> str:
+    """One, two and three."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _proved(quantity: str, data: FigureData) -> str:
+    needs = data.facts["needs"][quantity]
+    if needs["below 1"] is None:
+        return f"nothing is proved about the {_WHAT[quantity]} up to m = {short(_last(data))}"
+    small = "" if needs["small"] is None else f" and below {SMALL} at m = {at_most(needs['small'])}"
+    return f"the least bound on the {_WHAT[quantity]} falls below 1 at m = {at_most(needs['below 1'])}{small}"
+
+
+def _last(data: FigureData) -> float:
+    return max(x for s in data.of(kind="bound") for x in s.x)
+
+
+def _vacuous_throughout(data: FigureData) -> list[str]:
+    """The bounds that say nothing anywhere on the axis, on any quantity drawn."""
+    kinds: dict[str, list[bool]] = {}
+    for one in data.of(kind="bound"):
+        kinds.setdefault(one.key, []).extend(one.vacuous)
+    return [f"`{name}`" for name, flags in kinds.items() if all(flags)]
 
 
 def _settled(one: Series) -> float | None:
@@ -182,22 +224,42 @@ def _sentence(text: str) -> str:
 def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
     """How the bounds change along the axis; what was measured there."""
     predicted = data.of(kind="bound", quantity=quantity)
-    seen = [y for s in data.of(kind="measured", quantity=quantity) for y in s.y if y is not None]
-    measured = f" The {quantity} measured is {min(seen):.2g} to {max(seen):.2g}." if seen else ""
-    if predicted and all(all(s.vacuous) for s in predicted):
-        return f"Every bound on the {quantity} is vacuous at this m.{measured}"
-    parts: list[str] = []
-    span = ""
-    for one in predicted:
-        logs = [(x, log) for x, log in zip(one.x, one.log10, strict=True) if log is not None]
-        if one.key not in ("best", "published", "edelman") or len(logs) < 2:
-            continue
-        (x0, first), (x1, last) = logs[0], logs[-1]
-        change = last - first
-        grows = f"grows by {10**change:.3g}" if change < 4 else f"grows by 10^{change:.1f}"
-        if abs(change) < 5e-3:
-            grows = "does not change"
-        vacuous = ", vacuous throughout" if all(one.vacuous) else ""
-        parts.append(f"`{one.key}` {grows}{vacuous}")
-        span = f"From {axis.letter} = {short(x0)} to {short(x1)}"
-    return f"{span}, bounds on the {quantity} (uncapped): " + "; ".join(parts) + "." + measured if parts else measured
+    measured = "".join(_measured(axis, quantity, one, data) for one in data.of(kind="measured", quantity=quantity))
+    hopeless = all(all(s.vacuous) for s in predicted)
+    parts = [text for one in predicted if (text := _change(axis, one, hopeless=hopeless))]
+    if not parts:
+        return measured.strip()
+    x = [x for s in predicted for x, log in zip(s.x, s.log10, strict=True) if log is not None]
+    span = f"from {axis.letter} = {min(x):g} to {max(x):g}"
+    if hopeless:
+        return f"Every bound on the {quantity} drawn is vacuous; {span} {'; '.join(parts)}.{measured}"
+    return f"{_sentence(span)[:-1]}, bounds on the {quantity}: {'; '.join(parts)}.{measured}"
+
+
+def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:
+    """By how much an uncapped bound grows, and where it is vacuous (unless all are, everywhere)."""
+    rows = [(x, log) for x, log in zip(one.x, one.log10, strict=True) if log is not None]
+    if len(rows) < 2:
+        return ""
+    change = rows[-1][1] - rows[0][1]
+    grows = f"grows {10**change:.3g}-fold" if change < 4 else f"grows {power(change)}-fold"
+    if abs(change) < 5e-3:
+        grows = "does not change"
+    empty = [x for x, vacuous in zip(one.x, one.vacuous, strict=True) if vacuous]
+    where = ""
+    if empty and len(empty) < len(rows):
+        where = f", vacuous from {axis.letter} = {min(empty):.3g} on"
+    elif empty and not hopeless:
+        where = ", vacuous throughout"
+    return f"`{one.key}` {grows}{where}"
+
+
+def _measured(axis: Axis, quantity: str, one: Series, data: FigureData) -> str:
+    known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
+    (first, low), (last, high) = known[0], known[-1]
+    m = data.facts["task"]["m"]
+    at = f" at m = {m[0]}" if len(m) == 1 else ""
+    return (
+        f" The {quantity} measured{at} goes from {low:.2g} at {axis.letter} = {first:g} to {high:.2g} at "
+        f"{axis.letter} = {last:g}."
+    )

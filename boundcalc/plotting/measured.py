@@ -35,14 +35,21 @@ def _depth(record: Record) -> int:
     return int(record.config["architecture"].get("depth", 2))
 
 
+def _length(record: Record) -> int:
+    """T, or L of the latent-variable tasks; a default is not recorded, but one row asks beside those that inform."""
+    task = record.config["task"]
+    return int(task.get("T", task.get("L", record.config["architecture"]["seq_len"] - 1)))
+
+
 _READ: Mapping[str, Callable[[Record], Any]] = {
     "task": lambda r: r.config["task"].get("function", r.config["task"]["task"]),
-    "T": lambda r: r.config["task"].get("T", r.config["task"].get("L")),
+    "T": _length,
     "s": lambda r: r.config["task"].get("s"),
     "m": lambda r: r.config["m"],
     "depth": _depth,
     "lr": lambda r: r.config["optimisation"]["lr"],
     "batch": lambda r: r.config["optimisation"]["batch"],
+    "steps": lambda r: r.config["optimisation"]["steps"],
     "seed": lambda r: r.config["seed"],
 }
 
@@ -58,6 +65,8 @@ def make_runs(spec: Spec) -> str:
         return f"boundcalc gallery --store {spec.store}"
     if "sweep" in spec.runs:
         return f"boundcalc sweep {spec.runs['sweep']} --store {spec.store}"
+    if spec.figure == "gap-vs-L":
+        return f"boundcalc latent learn --store {spec.store}"
     default = {"parity": "parity", "gap-vs-depth": "depth"}.get(spec.figure, "conjunction")
     task = str(spec.runs.get("task", default))
     return f"{_SWEEPS.get(task, f'boundcalc sweep {default}')} --store {spec.store}"
@@ -102,10 +111,10 @@ def _kind(record: Record, vary: set[str]) -> dict[str, Any]:
     """What must agree, by words that people know."""
     config = record.config
     model = {key: value for key, value in config["architecture"].items() if key not in ("seq_len", "depth")}
-    found = {name: where(record, name) for name in ("task", "s", "T", "m", "depth", "lr", "batch")}
+    found = {name: where(record, name) for name in ("task", "s", "T", "m", "depth", "lr", "batch", "steps")}
     found = {name: value for name, value in found.items() if name not in vary}
     rest = {key: value for key, value in config["task"].items() if key not in ("T", "L", "s", "function")}
-    rule = {key: value for key, value in config["optimisation"].items() if key not in ("lr", "batch")}
+    rule = {key: value for key, value in config["optimisation"].items() if key not in ("lr", "batch", "steps")}
     return {**found, "rest of the task": rest, "model": model, "init": config["init"], "optimisation": rule}
 
 

@@ -8,31 +8,34 @@ from boundcalc.errors import NoSolution
 from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.spec import Spec
-from boundcalc.plotting.spread import axis_of, medians
-from boundcalc.plotting.style import ORDINALS, look
+from boundcalc.plotting.spread import WORDS, axis_of, draw_spread, medians
+from boundcalc.plotting.style import ORDINALS
+from boundcalc.plotting.words import plain
 
 NORMS = {"op": ("op", "spectral norm"), "two_one": ("21", "(2,1) norm")}
 _ORDER = ("W_QK", "W_V", "W_O", "W_1", "W_2", "W_3", "readout", "embedding")
 _NAMES = {"W_QK": "$W_{QK}$", "W_V": "$W_V$", "W_O": "$W_O$", "W_1": "$W_1$", "W_2": "$W_2$", "W_3": "$W_3$"}
-WORDS = {"T": "T (bits)", "m": "training samples m", "depth": "depth", "block": "block"}
 
 
 def collect(spec: Spec) -> FigureData:
-    """The largest norm of each kind over blocks and heads, over T (or m, or depth)."""
+    """The largest norm of each kind over heads (and blocks), over T, depth, training steps, m, or block by block."""
     from boundcalc.plotting import measured as runs
 
-    chosen = [r for r in runs.read(spec, vary=("T", "m", "depth")) if "norms" in r.result]
+    chosen = [r for r in runs.read(spec, vary=("T", "m", "depth", "steps")) if "norms" in r.result]
     if not chosen:
         raise NoSolution(f"no trial records norms: `{runs.make_runs(spec)}` makes such trials")
     letter = axis_of(spec, chosen)
-    groups = runs.grouped(chosen, letter)
+    if letter == "block":
+        blocks = range(runs.where(chosen[0], "depth"))
+        groups = [(float(block + 1), [(record, block) for record in chosen]) for block in blocks]
+    else:
+        groups = [(x, [(record, None) for record in group]) for x, group in runs.grouped(chosen, letter)]
     found: list[Series] = []
-    kinds = [kind for kind in _ORDER if any(_largest(r, kind, "op") is not None for r in chosen)]
     for panel, (symbol, _) in NORMS.items():
-        for kind in kinds:
+        for kind in _ORDER:
             one = medians(
                 groups,
-                lambda record, kind=kind, symbol=symbol: _largest(record, kind, symbol),
+                lambda item, kind=kind, symbol=symbol: _largest(item[0], kind, symbol, item[1]),
                 key=ORDINALS[_ORDER.index(kind)],
                 label=_NAMES.get(kind, kind),
                 quantity="norm",
@@ -44,12 +47,13 @@ def collect(spec: Spec) -> FigureData:
     return FigureData(tuple(found), facts, tuple(r.hash for r in chosen))
 
 
-def _largest(record: Any, kind: str, symbol: str) -> float | None:
-    values = [
-        float(budget[symbol])
-        for key, budget in record.result["norms"].get("budgets", {}).items()
-        if key.partition("[")[0] == kind and symbol in budget
-    ]
+def _largest(record: Any, kind: str, symbol: str, block: int | None) -> float | None:
+    values: list[float] = []
+    for key, budget in record.result["norms"].get("budgets", {}).items():
+        name, _, place = key.partition("[")
+        here = block is None or (place and int(place.rstrip("]").partition(",")[0]) == block)
+        if name == kind and here and symbol in budget:
+            values.append(float(budget[symbol]))
     return max(values, default=None)
 
 
@@ -61,15 +65,9 @@ def draw(spec: Spec, data: FigureData) -> Any:
     for axes, (panel, (_, words)) in zip(canvas.panels(figure, 2, width), NORMS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.refuse_mixture(shown)
-        for one in shown:
-            seen = look(one.key)
-            band = canvas.known(one.low), canvas.known(one.high)
-            axes.fill_between(one.x, *band, color=seen.colour, alpha=0.15, lw=0)
-            line = axes.plot(one.x, canvas.known(one.y), color=seen.colour, marker=seen.mark)[0]
-            line.set(label=canvas.legend_label(one), gid=canvas.gid(one, panel))
-        axes.set(yscale="log", xlabel=WORDS[letter], ylabel=words)
-        if letter in ("T", "m"):
-            canvas.plain_lengths(axes, [x for s in shown for x in s.x])
+        axes.set_yscale("log")
+        draw_spread(axes, shown, letter)
+        axes.set(xlabel=WORDS[letter], ylabel=words)
         canvas.plain_ticks(axes)
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
@@ -83,9 +81,10 @@ def caption(spec: Spec, data: FigureData) -> str:
     parts: list[str] = []
     for one in data.of(panel="op"):
         if one.y[0] and one.y[-1]:
-            parts.append(f"{one.label} {one.y[0]:.2g} to {one.y[-1]:.2g}")
+            parts.append(f"{plain(one.label)} {one.y[0]:.2g} to {one.y[-1]:.2g}")
     x = data.of(panel="op")[0].x
+    over = "heads" if letter == "block" else "blocks and heads"
     return (
-        f"Median spectral norms (largest over blocks and heads; bands hold 80% of trials) from {letter} = {x[0]:g} to "
-        f"{x[-1]:g}: " + ", ".join(parts) + "."
+        f"Median spectral norms (the largest over {over}; bars hold 80% of the trials) from {letter} = {x[0]:g} to "
+        f"{x[-1]:g}: {', '.join(parts)}."
     )

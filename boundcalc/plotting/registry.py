@@ -30,6 +30,11 @@ FIGURES: Mapping[str, Entry] = {
     "attention": Entry("attention", "Attention on the coordinates that matter.", True),
     "norms": Entry("norms", "Norms of trained weights.", True),
     "breakdown": Entry("breakdown", "Where a bound's entropy goes: by kind of matrix, over depth and blocks."),
+    "norms-vs-s": Entry("growth", "Norms that represent sparse functions, against the bits that matter."),
+    "posterior-contraction": Entry("contraction", "The posterior of a latent variable over growing inputs."),
+    "attention-error": Entry("inference", "Attention against the conditional mean over growing inputs, with bounds."),
+    "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", True),
+    "kappa": Entry("diversity", "Downstream error against the diversity of pretext tasks, with X6."),
     "constants": Entry("constants", "From published constants to the best bound, one ingredient at a time."),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import warnings
 from dataclasses import dataclass
@@ -80,14 +81,27 @@ def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:
         partial_side.write_text(_compact(side_text), encoding="utf-8")
         os.replace(partial, path)
         os.replace(partial_side, side)
+    except (RuntimeError, OSError) as error:
+        if not spec.usetex:
+            raise
+        raise BoundcalcError(f"--usetex: {_of_latex(str(error))}; leave --usetex out to do without LaTeX") from None
     finally:
         partial.unlink(missing_ok=True)
         partial.with_suffix(".json").unlink(missing_ok=True)
     return Drawn(path, side, text)
 
 
+def _of_latex(text: str) -> str:
+    """What LaTeX complains about, in a line."""
+    missing = re.search(r"File `([^']+)' not found", text)
+    if missing or "cm-super" in text:
+        return f"LaTeX has no {missing[1] if missing else 'cm-super'}: install cm-super and texlive-latex-extra"
+    if "dvipng" in text:
+        return "PNG needs dvipng: install it, or write .pdf or .svg"
+    said = re.search(r"! ([^!]*)", text)
+    return "LaTeX cannot set the text: " + " ".join((said[1] if said else text).split())[:150]
+
+
 def _compact(text: str) -> str:
     """Lists of numbers on one line each."""
-    import re
-
     return re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda m: "[" + " ".join(m[1].split()) + "]", text)

@@ -33,6 +33,7 @@ class Spec:
         norms: "setting", or "runs": the class whose budgets are the largest norms among the trials drawn.
         target: the risk that counts as learned, in `sample-complexity`.
         success: how often it must be reached.
+        repetitions: inputs, or runs, per place in figures that measure as they are made; 0 for the figure's own choice.
         size: a name of `SIZES`.
         uncapped: draw bounds above 1 at their size.
         usetex: set text with LaTeX.
@@ -49,6 +50,7 @@ class Spec:
     norms: str = "setting"
     target: float = 0.01
     success: float = 0.8
+    repetitions: int = 0
     size: str = ""
     uncapped: bool = False
     usetex: bool = False
@@ -71,6 +73,8 @@ class Spec:
         object.__setattr__(self, "values", tuple(validate.positive("a value of the axis", v) for v in self.values))
         validate.fraction("target", self.target, ends=False)
         validate.fraction("success", self.success, ends=False)
+        if self.repetitions:
+            object.__setattr__(self, "repetitions", validate.size("repetitions", self.repetitions, least=10))
         for name in ("uncapped", "usetex"):
             validate.flag(name, getattr(self, name))
         if self.norms == "runs" and not self.store:
@@ -108,7 +112,7 @@ class Spec:
         return cls(**raw)
 
 
-RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "sweep", "seed")
+RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed")
 """By what trials can be chosen."""
 
 

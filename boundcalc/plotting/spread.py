@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.errors import InvalidSetting
+from boundcalc.plotting import canvas
 from boundcalc.plotting.data import Series
+from boundcalc.plotting.style import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -40,10 +45,43 @@ def medians(
 
 
 def axis_of(spec: Any, records: Sequence[Any]) -> str:
-    """What the trials differ in: T, else m, else depth; more than one of T and depth is refused."""
+    """What the trials differ in: T, depth or steps of training, else m; where nothing differs, their blocks."""
     from boundcalc.plotting import measured as runs
 
-    differing = [name for name in ("T", "depth") if len({runs.where(r, name) for r in records}) > 1]
+    places = {name: sorted({runs.where(r, name) for r in records}) for name in ("T", "depth", "steps", "m")}
+    differing = [name for name in ("T", "depth", "steps") if len(places[name]) > 1]
     if len(differing) > 1:
-        raise InvalidSetting("the trials differ in T and in depth: choose one, such as --runs depth=1")
-    return differing[0] if differing else "m"
+        first, second = differing[:2]
+        raise InvalidSetting(
+            f"the trials differ in {first} and in {second}: choose one, such as --runs {second}={places[second][0]}"
+        )
+    if differing:
+        return differing[0]
+    return "block" if len(places["m"]) == 1 and places["depth"][0] > 1 else "m"
+
+
+WORDS = {"T": "T (bits)", "m": "training samples m", "depth": "depth", "block": "block", "steps": "training steps"}
+_APART = 0.05
+"""By how much of the mean step along the axis series are moved sideways, so that intervals can be told apart."""
+
+
+def draw_spread(axes: Axes, series: Sequence[Series], letter: str) -> None:
+    """Medians joined by a line, with bars from the tenth to the ninetieth percentile."""
+    logarithmic = letter in ("T", "m")
+    for index, one in enumerate(series):
+        seen = look(one.key, index)
+        x = canvas.known(one.x)
+        if len(x) > 1:
+            shift = _APART * (index - (len(series) - 1) / 2)
+            if logarithmic:
+                x = [at * (x[-1] / x[0]) ** (shift / (len(x) - 1)) for at in x]
+            else:
+                x = [at + shift * (x[-1] - x[0]) / (len(x) - 1) for at in x]
+        y, low, high = canvas.known(one.y), canvas.known(one.low), canvas.known(one.high)
+        ends = [[a - b for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
+        bars = axes.errorbar(
+            x, y, yerr=ends, color=seen.colour, marker=seen.mark, elinewidth=0.6, label=canvas.legend_label(one)
+        )
+        bars.lines[0].set_gid(canvas.gid(one, one.panel))
+    if letter in ("T", "m"):
+        canvas.plain_lengths(axes, [at for s in series for at in s.x])

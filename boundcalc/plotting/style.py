@@ -87,8 +87,8 @@ def house_style(*, usetex: bool = False) -> Iterator[None]:
     """The style, for as long as a figure is made; nothing of the user's own settings is changed after."""
     import matplotlib as mpl
 
-    if usetex and (shutil.which("latex") is None or shutil.which("dvipng") is None):
-        raise BoundcalcError("--usetex needs latex and dvipng on the path: install TeX Live, or leave --usetex out")
+    if usetex and shutil.which("latex") is None:
+        raise BoundcalcError("--usetex needs latex on the path: install TeX Live, or leave --usetex out")
     changes: Any = {"text.usetex": usetex}
     if usetex:
         changes |= {"font.family": "serif"}
@@ -98,6 +98,22 @@ def house_style(*, usetex: bool = False) -> Iterator[None]:
         for name, value in changes.items():
             mpl.rcParams[name] = value
         yield
+
+
+_LATEX = {"%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "^": r"\^{}", "~": r"$\sim$"}
+_LATEX |= {"²": "$^2$", "×": r"$\times$", "÷": r"$\div$", "\u00a0": "~"}
+
+
+def latex(text: str) -> str:
+    """A label as LaTeX takes it; what is mathematics already is left alone."""
+    parts = text.split("$")
+    if len(parts) % 2 == 0:
+        return text
+    plain = ["".join(_LATEX.get(sign, sign) for sign in part) for part in parts[::2]]
+    found = [plain[0]]
+    for mathematics, after in zip(parts[1::2], plain[1:], strict=True):
+        found += [f"${mathematics}$", after]
+    return "".join(found)
 
 
 def size(name: str, ratio: float) -> tuple[float, float]:

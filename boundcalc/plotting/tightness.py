@@ -32,9 +32,9 @@ def collect(spec: Spec) -> FigureData:
 
 
 def _ratio(bound: Series, seen: Series) -> Series:
-    """Uncapped bound over measured value; its low end uses the upper end of the interval."""
+    """Uncapped bound over measured value, vacuous where the bound is; the low end uses the upper end of the interval."""
     known = {x: i for i, x in enumerate(seen.x)}
-    rows: list[tuple[float, float | None, float, float | None]] = []
+    rows: list[tuple[float, float | None, float, float, float | None]] = []
     for x, log in zip(bound.x, bound.log10, strict=True):
         i = known.get(x)
         if i is None or log is None:
@@ -42,9 +42,9 @@ def _ratio(bound: Series, seen: Series) -> Series:
         value, low, high = seen.y[i] or 0.0, seen.low[i] or 0.0, seen.high[i] or 0.0
         if high <= 0:
             continue
-        rows.append((x, _over(log, value), _over(log, high) or 0.0, _over(log, low)))
-    x, y, low, high = (tuple(column) for column in zip(*rows, strict=True)) if rows else ((), (), (), ())
-    return Series(bound.key, bound.label, bound.kind, "ratio", x, y, (), low, high, panel="ratio")
+        rows.append((x, _over(log, value), log, _over(log, high) or 0.0, _over(log, low)))
+    x, y, logs, low, high = (tuple(column) for column in zip(*rows, strict=True)) if rows else ((),) * 5
+    return Series(bound.key, bound.label, bound.kind, "ratio", x, y, logs, low, high, panel="ratio")
 
 
 def _over(log10: float, value: float) -> float | None:
@@ -58,22 +58,20 @@ def draw(spec: Spec, data: FigureData) -> Any:
     axes = figure.subplots()
     shown = data.of(panel="ratio")
     canvas.refuse_mixture(shown)
+    heights = canvas.Heights()
+    labelled = False
     for index, one in enumerate(shown):
         seen = look(one.key, index)
-        free = one.kind == "a_posteriori"
-        known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
+        if one.kind == "a_posteriori":
+            canvas.draw_marks(axes, one, heights, seen)
+        else:
+            canvas.draw_curve(axes, one, heights, seen, index, hollow=True)
         least = [(x, low) for x, y, low in zip(one.x, one.y, one.low, strict=True) if y is None and low]
-        style: dict[str, Any] = {"ls": "none", "marker": "d", "ms": 5} if free else {"ls": "-", "marker": seen.mark}
-        if one.key == "best" and not free:
-            style["lw"] = 2.3
-        line = axes.plot([x for x, _ in known], [y for _, y in known], color=seen.colour, **style)[0]
-        line.set(label=canvas.legend_label(one), gid=canvas.gid(one))
         if least:
-            marks = axes.plot(
-                [x for x, _ in least], [y for _, y in least], ls="none", marker=(2, 0, 0), color=seen.colour
-            )
+            marks = axes.plot([x for x, _ in least], [y for _, y in least], ls="none", color=seen.colour)
             marks[0].set(marker="$\\uparrow$", ms=5, gid=canvas.gid(one, "at least"))
-            marks[0].set_label("at least (no error)" if index == 0 else "_")
+            marks[0].set_label("_" if labelled else "at least (no error measured)")
+            labelled = True
     line = axes.axhline(1, color="#666666", lw=0.9, ls=(0, (1, 1.2)), label="bound = measured (reference)", gid="one")
     line.set_zorder(1)
     word = "gap" if data.facts["quantity"] == "gap" else "risk"
@@ -108,10 +106,21 @@ def caption(spec: Spec, data: FigureData) -> str:
     """The least and the largest ratio of the best bound."""
     best = next((s for s in data.of(panel="ratio") if s.key == "best" and s.kind == "bound"), data.of(panel="ratio")[0])
     ratios = [(y, x) for x, y in zip(best.x, best.y, strict=True) if y]
-    if not ratios:
-        return "No error was measured at any m, so every ratio is unbounded from above."
-    (low, at_low), (high, at_high) = min(ratios), max(ratios)
-    return (
-        f"`{best.key}` exceeds what was measured {short(low)}-fold at m = {short(at_low)} and {short(high)}-fold at "
-        f"m = {short(at_high)}: the gap closes long before a bound can see it, so ratios grow with m."
-    )
+    none = [(low, x) for x, y, low in zip(best.x, best.y, best.low, strict=True) if y is None and low]
+    parts: list[str] = []
+    if ratios:
+        (low, at_low), (high, at_high) = min(ratios), max(ratios)
+        parts.append(
+            f"is {_times(low)} what was measured at m = {short(at_low)} and {_times(high)} at m = {short(at_high)}"
+        )
+    if none:
+        low, at = min(none)
+        where = f"from m = {short(min(x for _, x in none))} on" if len(none) > 1 else f"at m = {short(at)}"
+        parts.append(f"is at least {_times(low)} the measured upper end {where}, where no error was seen")
+    vacuous = all(s.vacuous and all(s.vacuous) for s in data.of(panel="ratio"))
+    end = "Every bound is vacuous at these m, so ratios grow as the gap closes." if vacuous else ""
+    return f"`{best.key}` {' and '.join(parts)}. {end}".strip()
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g} times" if ratio < 1e4 else f"{short(ratio)} times"

@@ -14,9 +14,28 @@ def short(x: float) -> str:
     return f"10^{power}" if abs(head - 1) < 5e-3 else f"{head:.2g} x 10^{power}"
 
 
+def at_most(x: float) -> str:
+    """An upper bound as people write it: rounded up."""
+    if x <= 0 or not math.isfinite(x):
+        return short(x)
+    digits = 4 if 1e-3 <= x < 1e4 else 2
+    step = 10.0 ** (math.floor(math.log10(x)) - digits + 1)
+    return short(math.ceil(x / step * (1 - 1e-13)) * step)
+
+
 def decades(ratio: float) -> str:
     """A ratio as orders of magnitude."""
     return f"{math.log10(ratio):.1f} orders of magnitude"
+
+
+def power(log10: float) -> str:
+    """10^8, 10^4.2."""
+    return f"10^{log10:.1f}".removesuffix(".0")
+
+
+def plain(label: str) -> str:
+    """Without the marks of mathematics: W_QK."""
+    return label.translate({ord(sign): None for sign in "${}"})
 
 
 def many(count: int, word: str) -> str:

@@ -88,6 +88,50 @@ def over_lengths() -> list[dict[str, Any]]:
     return found
 
 
+def over_steps() -> list[dict[str, Any]]:
+    """The same trials, stopped later and later."""
+    found = []
+    for steps in (1, 10, 100):
+        for seed in range(3):
+            one = record(m=64, seed=seed, wrong=250 // steps)
+            found.append(_with(one, lambda config, steps=steps: config["optimisation"].update(steps=steps)))
+    return found
+
+
+def _with(one: dict[str, Any], change: Any) -> dict[str, Any]:
+    """A record whose configuration was changed, with the hash that belongs to it."""
+    from boundcalc.learning.trial import Trial as Read
+
+    change(one["config"])
+    trial = Read.from_json(one["config"])
+    config, text = canonical(trial.to_json()), canonical(one["result"])
+    return {**one, "hash": trial.hash, "digest": digest_of(trial.hash, config, text)}
+
+
+def over_inputs(kind: str = "masked", rise: float = -0.02) -> list[dict[str, Any]]:
+    """Trials of a latent-variable task whose gap changes by `rise` for each doubling of the input."""
+    from boundcalc.latent.experiments.learn import LearnPlan
+    from boundcalc.learning.sweep import sweep_from_json
+
+    plan = LearnPlan(lengths=(8, 32, 64), samples=(64, 256), kinds=(kind,), seeds=3, steps=60, n_test=512)
+    found = []
+    for trial in sweep_from_json(plan.sweep(kind), device="cpu").trials:
+        length = trial.architecture.seq_len - 1
+        gap = 0.4 + rise * (length.bit_length() - 4) + 0.004 * trial.seed - 0.0002 * trial.m
+        result = {
+            "status": "done",
+            "steps": 60,
+            "train": {"n": trial.m, "loss": 0.3, "error": 0.2},
+            "test": {"n": 512, "loss": 0.6, "error": 0.2 + gap},
+            "gap": gap,
+            "curves": [],
+        }
+        config, text = canonical(trial.to_json()), canonical(result)
+        own = {"hash": trial.hash, "config": json.loads(config), "result": json.loads(text)}
+        found.append({**own, "digest": digest_of(trial.hash, config, text), "created": 1.0, "weights": None})
+    return found
+
+
 def write(path: Path, records: list[dict[str, Any]]) -> str:
     """An export of the trials, as `boundcalc runs export --format json` writes it."""
     path.write_text(json.dumps(records), encoding="utf-8")
