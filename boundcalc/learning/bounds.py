@@ -13,17 +13,20 @@ from boundcalc.setting import Norms, Sample, Setting
 def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
     """What `boundcalc.compare` needs: norms as measured (so bounds pay P1), and a margin's training error.
 
-    The training error of a margin is bounded from the recorded quantiles: the level of the least one above it.
+    The training error of a margin is bounded from the recorded quantiles: the level of the least one above it. Training
+    examples that were too many to be measured count as errors.
     """
+    seen = min(1.0, result["train"]["n"] / trial.m)
+    train_error = seen * margin_error(result, margin) + 1 - seen
     return Setting(
         trial.architecture,
         Norms.from_json(result["norms"]),
-        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=margin_error(result, margin)),
+        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error),
     )
 
 
 def margin_error(result: Mapping[str, Any], margin: float) -> float:
-    """An upper value of the share of training examples with a margin of at most `margin`."""
+    """An upper value of the share of the examples measured with a margin of at most `margin`."""
     quantiles = sorted((float(level), value) for level, value in result["train"]["margins"].items())
     if quantiles[0][1] > margin:
         return 0.0

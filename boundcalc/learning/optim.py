@@ -117,16 +117,28 @@ def clip_norms(grads: Mapping[str, Tensor], most: Sequence[float]) -> None:
 def project_on_balls(weights: Mapping[str, Tensor], balls: Mapping[str, tuple[str, float]]) -> None:
     """Replace each matrix (of each trial and head) by the nearest one, in Frobenius norm, in its ball.
 
-    A ball of "W_QK" of a model with separate queries and keys bounds both factors, each by the root of the radius.
+    A ball of "W_QK" of a model with separate queries and keys bounds both factors, each by the root of the radius; for
+    the (2,1) norm the keys by their transpose, since |W_Q W_K^T|_21 <= |W_Q|_op |W_K^T|_21.
     """
     for name, value in weights.items():
         kind = name.partition("[")[0]
         ball = balls.get(name) or balls.get(kind)
-        if ball is None and kind in ("W_Q", "W_K"):
-            joint = balls.get(name.replace(kind, "W_QK")) or balls.get("W_QK")
-            ball = None if joint is None else (joint[0], joint[1] ** 0.5)
         if ball is not None:
             value.copy_(nearest(value, *ball))
+            continue
+        joint = balls.get(name.replace(kind, "W_QK")) or balls.get("W_QK")
+        if joint is None or kind not in ("W_Q", "W_K"):
+            continue
+        norm, radius = joint[0], joint[1] ** 0.5
+        offset = weights.get(name.replace("W_Q", "b_Q"))
+        if kind == "W_K":
+            value.copy_(nearest(value.mT, norm, radius).mT)
+        elif offset is None:
+            value.copy_(nearest(value, norm, radius))
+        else:  # the offset of the queries is one more row of W_QK
+            both = nearest(torch.cat([value, offset.unsqueeze(-2)], -2), norm, radius)
+            value.copy_(both[..., :-1, :])
+            offset.copy_(both[..., -1, :])
 
 
 def nearest(matrix: Tensor, norm: str, radius: float) -> Tensor:

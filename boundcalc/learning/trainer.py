@@ -24,7 +24,7 @@ from boundcalc.learning.trial import Trial, canonical
 
 _CURVE_EXAMPLES = 512
 """Examples on which points of a curve are measured; final errors use all."""
-_MOST_TRAINING = 65536
+_MOST_TRAINING = 2**18
 """Training examples on which the final training error is measured."""
 _ENTRIES = 2**22
 """Entries of inputs evaluated at once."""

@@ -290,6 +290,9 @@ def test_training_stays_in_its_balls() -> None:
     assert float(torch.linalg.matrix_norm(products, 2).max()) <= 1.5 * slack
     free = train([conjunction(0, 32, steps=80)])[0].result["norms"]["budgets"]
     assert free["W_1[0]"]["F"] > 3.0 * slack  # negative control: without the ball it leaves
+    joint = train([conjunction(0, 32, balls={"W_QK": ["21", 3.0]}, steps=80)])[0].result["norms"]["budgets"]
+    assert joint["W_QK[0]"]["21"] <= 3.0 * slack
+    assert free["W_QK[0]"]["21"] > 3.0 * slack
     weights = {"W_1[0]": torch.ones(2, 3, 3) * 9}
     project_on_balls(weights, {"W_1[0]": ("F", 1.0)})
     assert float(weights["W_1[0]"][0].norm()) == pytest.approx(1.0)

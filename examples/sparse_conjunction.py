@@ -1,0 +1,55 @@
+"""How many examples a Transformer needs to learn a conjunction of 3 among T bits, and how that grows with T. Needs torch.
+
+    python examples/sparse_conjunction.py [tiny]
+
+Trials are kept in examples-output/learning.db and not run again; five minutes of one core, a second with `tiny`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from boundcalc.calculus.gap import support_floor
+from boundcalc.numbers import FLOAT
+
+Values = dict[float, float]
+PROMISES = "below"
+"""What `main` returns first must lie below what it returns second."""
+TINY = {
+    "name": "conjunction-tiny",
+    "task": {"task": "conjunction", "s": 2},
+    "model": {"d": 32, "heads": 8, "d_ff": 64},
+    "train": {"lr": 4e-3, "steps": 400},
+    "n_test": 256,
+    "seeds": 4,
+    "grid": {"T": [8, 12, 16], "m": [6, 12, 24, 48]},
+}
+
+
+def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+    """The examples without which no learner can tell the hidden set (G8), and the upper ends of the measured m*, by T."""
+    from boundcalc.learning.presets import preset_sweep
+    from boundcalc.learning.run import run_sweep
+    from boundcalc.learning.store import Store
+    from boundcalc.learning.sweep import sweep_from_json
+    from boundcalc.learning.threshold import analyse, cells
+
+    sweep = sweep_from_json(TINY) if scale == "tiny" else preset_sweep("conjunction")
+    folder.mkdir(parents=True, exist_ok=True)
+    with Store(folder / "learning.db") as store:
+        run_sweep(sweep, store)
+        found = analyse(cells(store.select(sweep=sweep.name), 0.95 if scale == "tiny" else sweep.success))
+    for line in found.words():
+        print(line)
+    s = int(sweep.data["task"]["s"])
+    floors = {float(t.T): float(support_floor(FLOAT, s, t.T)) for t in found.thresholds}
+    return floors, {float(t.T): t.high for t in found.thresholds}
+
+
+if __name__ == "__main__":
+    floors, measured = main(sys.argv[1] if len(sys.argv) > 1 else "full")
+    for T, floor in floors.items():
+        print(
+            f"T = {T:g}: no learner can do with fewer than {floor:.1f} examples; training needs at most {measured[T]:.1f}"
+        )
