@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from sympy.parsing.mathematica import parse_mathematica
 
 from boundcalc import symbols as sym
 from boundcalc.errors import InvalidSetting, Unsupported
@@ -21,6 +19,7 @@ from boundcalc.setting import Setting
 from boundcalc.symbolic import ClosedForm, Formula, closed_form
 from boundcalc.symbolic.asymptotics import leading
 from boundcalc.symbolic.printing import decimal, mathml
+from tests.symbolic.mathematica import carried_out
 
 POINT: dict[str, Any] = {"C": 1.5, "T": 512, "m": 10**12, "depth": 3, "d": 64, "heads": 2, "gamma": 1, "delta": 0.05}
 
@@ -143,48 +142,8 @@ def test_exported_javascript_runs_in_node(form: ClosedForm) -> None:
 
 
 def test_exported_mathematica_says_the_same(form: ClosedForm) -> None:
-    """No Mathematica at hand: its assignments are read back by sympy's parser and carried out."""
-    text = form.gap.code("mathematica").replace("gamma", "margin")  # a function's name to sympy, but not to Mathematica
-    head = re.search(r"gap\[(?P<inputs>[^]]*)\] := Module\[\{(?P<local>[^}]*)\},(?P<body>.*)\]\n$", text, re.DOTALL)
-    assert head is not None
-    names = [name.strip().rstrip("_") for name in head["inputs"].split(",")]
-    known: dict[str, Any] = {
-        name: sympy.Float(POINT[s.name], 30) for name, s in zip(names, form.gap.inputs, strict=True)
-    }
-    *steps, result = [line.strip() for line in head["body"].split(";\n")]
-
-    def carry_out(expression: str) -> sympy.Expr:
-        parsed = parse_mathematica(expression.replace("CubeRoot", "cuberoot").replace("If[", "cases["))
-        functions = {
-            "cuberoot": lambda x: sympy.cbrt(x),
-            "cases": lambda test, yes, no: yes if test == True else no,  # noqa: E712 - sympy's true
-            "Equal": lambda a, b: sympy.Eq(a, b),
-        }
-        for name, function in functions.items():
-            parsed = parsed.replace(sympy.Function(name), function)
-        return parsed.subs({symbol: known[symbol.name] for symbol in parsed.free_symbols}).evalf(30)
-
-    for step in steps:
-        name, _, expression = step.partition(" = ")
-        if not expression.startswith("If["):
-            known[name] = carry_out(expression)
-            continue
-        test, yes, no = _arguments(expression)
-        left, _, right = test.partition(" == ")
-        known[name] = carry_out(yes if carry_out(left) == carry_out(right) else no)
-    assert float(carry_out(result)) == pytest.approx(form.gap.value(**POINT), rel=1e-12)
-
-
-def _arguments(call: str) -> list[str]:
-    """The arguments of If[...] at its own depth."""
-    inner, depth, parts = call[3:-1], 0, [""]
-    for letter in inner:
-        depth += (letter in "[(") - (letter in "])")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+    values = [POINT[symbol.name] for symbol in form.gap.inputs]
+    assert float(carried_out(form.gap.code("mathematica"), values)) == pytest.approx(form.gap.value(**POINT), rel=1e-12)
 
 
 def test_unknown_languages_are_refused(form: ClosedForm) -> None:
