@@ -11,6 +11,7 @@ from boundcalc.calculus.gap import union_cost
 from boundcalc.errors import CertificateError, InvalidSetting
 from boundcalc.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.setting.layers import matrices_of
 from boundcalc.setting.norms import place_of
 
 if TYPE_CHECKING:
@@ -59,19 +60,31 @@ class _Item:
     steps: int
 
 
-def round_up(norms: Norms, *, tie: bool = True) -> Norms:
-    """Every budget on its grid. Tied, a kind has one budget for all blocks and heads: the largest.
+def round_up(setting: Setting, norms: Norms) -> Norms:
+    """Every budget on its grid; a kind of which every matrix was measured has one budget for all: the largest.
 
-    A kind of which some blocks are left to the knob C stays untied: its largest budget is not known to hold for them.
+    What is rounded depends on which norms were measured, never on their values: that is what makes P1 a union bound.
     """
+    tied = _wholly_measured(setting, norms)
     budgets: dict[str, Budget] = {}
     for key, budget in norms.budgets.items():
-        kind = key.partition("[")[0]
-        name = kind if tie and (norms.C is None or kind in norms.budgets) else key
+        kind = place_of(key)[0]
+        name = kind if kind in tied else key
         budgets[name] = _largest(budgets[name], budget) if name in budgets else budget
     rounded = {key: _rounded(budget) for key, budget in budgets.items()}
     knob = None if norms.C is None else grid_value(grid_steps(norms.C))
     return Norms(knob, rounded)
+
+
+def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
+    """The kinds with a budget of their own for every block and head: where one is missing, none may stand for it."""
+    given = {place_of(key) for key in norms.budgets}
+    partly: set[str] = set()
+    for kind, block, heads in matrices_of(setting.architecture.stages):
+        wide = (kind, None, None) in given or (block is not None and (kind, block, None) in given)
+        if not wide and not (heads and all((kind, block, head) in given for head in range(heads))):
+            partly.add(kind)
+    return frozenset(kind for kind, _, _ in given) - partly
 
 
 def _rounded(budget: Budget) -> Budget:
@@ -155,7 +168,7 @@ def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
     record: dict[str, Any] = {}
     if norms.measured:
         record |= norms.to_json()
-        norms = round_up(norms)
+        norms = round_up(setting, norms)
     if sample.measured:
         record["sample"] = {name: getattr(sample, name) for name in sample.measured}
         margin = margin_down(sample.margin) if "margin" in sample.measured else sample.margin
@@ -175,7 +188,7 @@ def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
     record = dict(measured)
     seen = record.pop("sample", None)
     if record:
-        _check_norms(setting.norms, record)
+        _check_norms(setting, record)
     if seen is not None:
         _check_sample(certificate, seen)
     return union(ns, setting, measured)
@@ -221,50 +234,41 @@ def _check_sample(certificate: Certificate, seen: object) -> None:
             raise CertificateError(f"alpha = {certificate.alpha} is not among the choices that were paid for")
 
 
-def _check_norms(norms: Norms, record: Mapping[str, Any]) -> None:
+def _check_norms(setting: Setting, record: Mapping[str, Any]) -> None:
+    """The budgets are those that P1 makes of the record, or larger ones on the same grids.
+
+    Budgets that were measured may not be left out: which of them are paid for may not depend on their values.
+    """
     try:
         measured = Norms.from_json(record)
+        least = round_up(setting, measured)
     except InvalidSetting as error:
         raise CertificateError(f"the record of what was measured is not valid: {error}") from None
-    for key in {**measured.budgets, **norms.budgets}:  # every place where either changes
-        value = _budget_at(measured, key)
-        if value is None and any(_within(other, key) for other in measured.budgets):
-            continue  # tied: measured block by block, or head by head
-        limit = _budget_at(norms, key)
-        if limit is None or value is None:
+    norms = setting.norms
+    for key in {**least.budgets, **norms.budgets}:
+        if key not in least.budgets or key not in norms.budgets:
             raise CertificateError(f"{key} has a budget and no measurement, or a measurement and no budget")
-        _check_above(key, limit, value)
-    if norms.C is not None and (measured.C is None or measured.C > norms.C):
+        _check_above(key, norms.budgets[key], least.budgets[key])
+    if (norms.C is None) != (least.C is None) or (norms.C or 0.0) < (least.C or 0.0):
         raise CertificateError(f"the knob C = {norms.C} is below the measured {measured.C}")
 
 
-def _within(key: str, whole: str) -> bool:
-    """Whether a key is for a part of what another is for."""
-    part = place_of(key)
-    return all(b is None or a == b for a, b in zip(part, place_of(whole), strict=True))
-
-
-def _budget_at(norms: Norms, key: str) -> Budget | None:
-    """The budget that counts for a matrix, if there is one."""
-    try:
-        return norms.find(*place_of(key))
-    except InvalidSetting:
-        return None
-
-
-def _check_above(key: str, rounded: Budget, measured: Budget) -> None:
-    """Every limit that the bound uses was measured, and is at least what was measured."""
+def _check_above(key: str, given: Budget, least: Budget) -> None:
+    """The same limits are set, and each is at least what was measured."""
     for name in (*_GRIDDED, "rank"):
-        limit, value = getattr(rounded, name), getattr(measured, name)
-        if limit is not None and (value is None or value > limit):
-            raise CertificateError(f"{key}.{name} = {limit} is below the measured {value}")
-    if rounded.schatten is not None and (
-        measured.schatten is None
-        or measured.schatten[0] != rounded.schatten[0]
-        or measured.schatten[1] > rounded.schatten[1]
-    ):
-        raise CertificateError(f"{key}: the Schatten budget is below the measured {measured.schatten}")
-    if rounded.distance is not None:
-        if measured.distance is None:
-            raise CertificateError(f"{key}: no distance from a reference was measured")
-        _check_above(f"{key}.distance", rounded.distance, measured.distance)
+        _check_limit(f"{key}.{name}", getattr(given, name), getattr(least, name))
+    if (given.schatten and given.schatten[0]) != (least.schatten and least.schatten[0]):
+        raise CertificateError(f"{key}: the Schatten budget {given.schatten} is not of the power that was measured")
+    if given.schatten is not None and least.schatten is not None:
+        _check_limit(f"{key}.schatten", given.schatten[1], least.schatten[1])
+    if (given.distance is None) != (least.distance is None):
+        raise CertificateError(f"{key}: a distance from a reference has a budget or was measured, not both")
+    if given.distance is not None and least.distance is not None:
+        _check_above(f"{key}.distance", given.distance, least.distance)
+
+
+def _check_limit(where: str, given: float | None, least: float | None) -> None:
+    if (given is None) != (least is None):
+        raise CertificateError(f"{where} has a budget and no measurement, or a measurement and no budget")
+    if given is not None and least is not None and given < least:
+        raise CertificateError(f"{where} = {given} is below the measured {least}")

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from boundcalc import Budget, Norms, Setting, evaluate
 from boundcalc.calculus.covers import LEMMAS
 from boundcalc.calculus.posthoc import grid_value
 from boundcalc.certificate import STRATEGIES, Certificate
 from boundcalc.checker import check, verify
-from boundcalc.errors import CertificateError
+from boundcalc.errors import CertificateError, InvalidSetting
 from tests.certificate.samples import SETTINGS, proved
 from tests.oracle import check_mp
 
@@ -378,10 +379,44 @@ def test_smaller_budgets_for_a_block_are_refused() -> None:
     for key in ("W_V[0]", "W_V[0,1]"):
         data = measured()
         data["setting"]["norms"]["budgets"][key] = small
-        assert "below the measured" in str(refusal(data))
+        assert "no measurement" in str(refusal(data))
     data = measured()
     data["measured"]["budgets"]["W_V[0]"] = {"op": 5.0, "21": 5.0}
     assert "below the measured" in str(refusal(data))
+
+
+def test_a_measured_norm_may_not_be_left_out() -> None:
+    """It would cost less, and which norms are paid for may not depend on their values."""
+    data = measured()
+    budget = data["setting"]["norms"]["budgets"]["W_V"]
+    for name in list(budget):
+        changed = copy.deepcopy(data)
+        del changed["setting"]["norms"]["budgets"]["W_V"][name]
+        assert "W_V" in str(refusal(changed))
+
+
+def test_heads_measured_do_not_stand_for_heads_that_were_not() -> None:
+    for heads in ([0], [1], [0, 1]):
+        data = measured()
+        record = data["measured"]["budgets"]
+        budget = record.pop("W_V")
+        record |= {f"W_V[0,{head}]": budget for head in heads}
+        assert (refusal(data) is None) == (heads == [0, 1])
+
+
+def test_blocks_measured_do_not_stand_for_blocks_that_were_not() -> None:
+    """Four of five blocks unmeasured: no budget may be made up for them."""
+    budget = Budget(op=1.0, fro=2.0, two_one=3.0)
+    some = {f"{kind}[0]": budget for kind in ("W_QK", "W_V", "W_1")} | {"readout": Budget(op=1.0)}
+    setting = Setting.of(depth=5, d=8, seq_len=16, n_train=10**9, norms=Norms(budgets=some, measured=True))
+    with pytest.raises(InvalidSetting, match="no norm budget for W_QK"):
+        evaluate(setting)
+    every = {f"{kind}[{block}]": budget for kind in ("W_QK", "W_V", "W_1") for block in range(5)}
+    paid = evaluate(setting.but(norms=Norms(budgets=every | {"readout": Budget(op=1.0)}, measured=True)))
+    data = paid.certificate.to_json()
+    assert sorted(data["setting"]["norms"]["budgets"]) == ["W_1", "W_QK", "W_V", "readout"]
+    del data["measured"]["budgets"]["W_V[3]"]
+    assert "no measurement" in str(refusal(data))
 
 
 def test_unmeasured_and_unbudgeted_matrices_are_refused() -> None:
