@@ -48,7 +48,8 @@ def main(directory: Path) -> None:
     for value in compare(Setting(found.architecture, found.norms(), sample), ["best", "published"]):
         verify(value.certificate)  # raises if any step does not follow
         vacuous = " (vacuous)" if value.vacuous else ""
-        print(f"{value.name} ({value.kind}): gap <= 10^{value.log10:.2f}{vacuous}, dominated by {value.dominant}")
+        kind, share = value.dominant or ("nothing", 0.0)
+        print(f"{value.name} ({value.kind}): gap <= 10^{value.log10:.2f}{vacuous}, most from {kind} ({share:.0%})")
 
 
 if __name__ == "__main__":

@@ -136,9 +136,8 @@ COLUMNS = {
 def _only(name: str, budget: Budget) -> Budget:
     """The limits the calculus reads, so that P1 does not pay for others.
 
-    No rank below the sides (or d_head), which the architecture knows, is ever measured, but that of zeros.
+    Which these are may not depend on values (P1). A rank is never more than the architecture knows, but for zeros.
     """
-    rank = 0 if budget.rank == 0 else None
     kind = name.partition("[")[0]
     far = None if budget.distance is None else _only(name, budget.distance)
     if kind.endswith(".gain"):
@@ -149,7 +148,7 @@ def _only(name: str, budget: Budget) -> Budget:
         return Budget(row=budget.row, distance=far)
     if kind == "embedding":
         return Budget(row=budget.row, fro=budget.fro, two_one=budget.two_one, distance=far)
-    return replace(budget, sup=None, row=None, rank=rank, distance=far)
+    return replace(budget, sup=None, row=None, rank=None, distance=far)
 
 
 def _attentions(layers: tuple[Layer, ...]) -> list[Attention]:

@@ -37,7 +37,7 @@ class Heads:
     @classmethod
     def of(cls, transposed: Floats) -> Heads:
         """Scaled so that squares neither overflow nor vanish."""
-        top = float(np.abs(transposed).max(initial=0.0))
+        top = max(float(transposed.max(initial=0.0)), -float(transposed.min(initial=0.0)))
         if top == 0 or 2.0**-32 <= top <= 2.0**32:
             return cls(np.ascontiguousarray(transposed, np.float64))
         scale = scale_for(top)

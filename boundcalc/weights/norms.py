@@ -22,8 +22,8 @@ from boundcalc.weights.rounding import UNIT, root, roots, scale_for, total, up, 
 Floats = NDArray[np.float64]
 Native = NDArray[np.floating[Any]]
 
-SLAB = 256
-"""Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small."""
+SLAB = 128
+"""Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small, and they stay in cache."""
 HOLD_BYTES = 256 << 20
 """A tensor that is larger than this as native floats is decoded afresh in every pass."""
 _SMALL, _LARGE = 2.0**-32, 2.0**32

@@ -199,7 +199,6 @@ SPOTS: dict[str, dict[str, Spot]] = {
     "roberta": spots(_BERT, "roberta.encoder.layer.{}."),
     "distilbert": spots(_DISTIL, "distilbert.transformer.layer.{}."),
     "llama": spots(_LLAMA, "model.layers.{}."),
-    "mistral": spots(_LLAMA, "model.layers.{}."),
     "qwen2": spots(_QWEN, "model.layers.{}."),
     "gpt2": {
         "W_1": Spot("transformer.h.{}.mlp.c_fc.weight", conv=True),

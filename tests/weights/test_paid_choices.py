@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from boundcalc import Budget, Certificate, Norms, Setting, compare, evaluate, verify
-from boundcalc.calculus.posthoc import CANDIDATES, GHOSTS, margin_down, margin_steps, posthoc_cost
+from boundcalc.calculus.posthoc import (
+    CANDIDATES,
+    GHOSTS,
+    margin_down,
+    margin_steps,
+    norms_cost,
+    posthoc_cost,
+    round_up,
+)
 from boundcalc.engine import search
 from boundcalc.errors import CertificateError, InvalidSetting
 from boundcalc.numbers import FLOAT
+from boundcalc.weights import audit
+from tests.weights import handmade
 
 
 def setting(**values: Any) -> Setting:
@@ -48,6 +61,35 @@ def test_certificates_of_paid_choices_travel_and_verify() -> None:
         for certificate in (value.certificate, value.risk_certificate):
             again = Certificate.from_json(certificate.to_json())
             assert verify(again).log_value == verify(certificate).log_value
+
+
+def test_a_rank_is_its_own_place_on_the_grid() -> None:
+    """Ranks 0, 1, 2, ... share 1 out by 1/((r+1)(r+2)); what was measured at most r is paid at r."""
+    free = norms_cost(FLOAT, round_up(setting(), Norms(1.0, {"W_1": Budget(op=2.0, fro=3.0)})))
+    for rank in (0, 1, 64):
+        paid = round_up(setting(), Norms(1.0, {"W_1": Budget(op=2.0, fro=3.0, rank=rank)}))
+        assert paid.budgets["W_1"].rank == rank
+        assert norms_cost(FLOAT, paid) - free == pytest.approx(math.log((rank + 1) * (rank + 2)))
+    assert sum(1 / ((r + 1) * (r + 2)) for r in range(10**5)) < 1
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_which_limits_are_paid_for_does_not_depend_on_values(zero: bool, tmp_path: Path) -> None:
+    """No rank is given: the architecture knows as much, but for zeros, and a limit for those alone would be a choice."""
+    t, config = handmade.bert(np.random.default_rng(0))
+    plain = audit(handmade.save(tmp_path / "plain", t, config)).norms().budgets
+    t = {key: np.zeros_like(value) if zero else 3 * value for key, value in t.items()}
+    other = audit(handmade.save(tmp_path / "other", t, config)).norms().budgets
+
+    def limits(budgets: Mapping[str, Budget]) -> set[tuple[str, str]]:
+        return {(key, name) for key, b in budgets.items() for name, value in vars_of(b).items() if value is not None}
+
+    assert limits(plain) == limits(other)
+    assert not any(name == "rank" for _, name in limits(plain))
+
+
+def vars_of(budget: Budget) -> dict[str, Any]:
+    return {field.name: getattr(budget, field.name) for field in fields(budget)}
 
 
 @pytest.mark.parametrize(

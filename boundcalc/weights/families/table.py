@@ -17,7 +17,7 @@ import numpy as np
 
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import positive, size
-from boundcalc.weights.decode import read
+from boundcalc.weights.decode import check_finite, read
 from boundcalc.weights.errors import CheckpointError
 from boundcalc.weights.norms import Floats, Native, Stored, stored
 from boundcalc.weights.readers.base import Checkpoint, Tensor
@@ -233,8 +233,8 @@ class Model:
         first, last, _ = only.indices(count)
         part = slice(offset + first * width, offset + last * width)
         matrix = stored(place.tensor)
-        cut = matrix.finite(part, slice(None)) if place.transposed else matrix.finite(slice(None), part).T
-        return np.ascontiguousarray(cut, np.float64).reshape(last - first, width, -1)
+        cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
+        return _heads(cut, place.tensor.name, last - first)
 
     def head_offsets(self, kind: str, block: int | None, count: int) -> Floats | None:
         """Biases b_Q, b_K or b_V of a block: (heads, width)."""
@@ -256,8 +256,15 @@ class Model:
         first, last, _ = only.indices(count)
         part = slice(first * width, last * width)
         matrix = stored(place.tensor)
-        cut = matrix.finite(slice(None), part).T if place.transposed else matrix.finite(part, slice(None))
-        return np.ascontiguousarray(cut, np.float64).reshape(last - first, width, -1)
+        cut = matrix.block(slice(None), part).T if place.transposed else matrix.block(part, slice(None))
+        return _heads(cut, place.tensor.name, last - first)
+
+
+def _heads(cut: Native, name: str, count: int) -> Floats:
+    """(heads, width, d), checked once it lies in one piece, where that is quick."""
+    values = np.ascontiguousarray(cut, np.float64)
+    check_finite(values, name)
+    return values.reshape(count, -1, values.shape[1])
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
