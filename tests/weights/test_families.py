@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from boundcalc import Norms, Sample, Setting, compare, verify
 from boundcalc.errors import InvalidSetting
 from boundcalc.setting import Architecture
 from boundcalc.weights import Audit, CheckpointError, Options, audit
-from boundcalc.weights.families import FAMILIES, family_for
+from boundcalc.weights.families import FAMILIES, NOT_YET, family_for
 from boundcalc.weights.families.mapping import read_mapping
 from boundcalc.weights.readers.npz import from_arrays
 from tests.weights import handmade
@@ -435,3 +436,11 @@ def test_every_family_is_a_table() -> None:
             assert role.removesuffix(".T").replace(".", "_").isidentifier()
     arrays = {"layers.0.self_attn.in_proj_weight": np.ones((6, 2))}
     assert family_for(from_arrays(arrays)).name == "torch-encoder"
+
+
+def test_types_without_a_bound_say_why(tmp_path: Path) -> None:
+    t, config = handmade.llama(np.random.default_rng(0))
+    for kind, why in NOT_YET.items():
+        with pytest.raises(CheckpointError, match=re.escape(why)):
+            audit(handmade.save(tmp_path / kind, t, config | {"model_type": kind}))
+    assert not set(NOT_YET) & {kind for family in FAMILIES.values() for kind in family.model_types}
