@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import sympy
@@ -22,6 +22,9 @@ class Entry:
         meaning: a few words.
         field: the field of `Setting.of` it stands for, if any.
         typical: a range of ordinary values, for numerical checks.
+        above: values are above this,
+        below: below this,
+        most: and at most this.
     """
 
     symbol: sympy.Symbol
@@ -29,6 +32,20 @@ class Entry:
     meaning: str
     field: str = ""
     typical: tuple[float, float] = (0.5, 4.0)
+    above: float = 0.0
+    below: float = math.inf
+    most: float = math.inf
+
+    def check(self, value: Any, *, whole: bool) -> None:
+        """Refuses a number that the symbol cannot stand for; `whole`: also a size that is no whole number."""
+        name = self.symbol.name
+        if whole and self.symbol.is_integer and not value.is_integer:
+            raise InvalidSetting(f"{name} must be a whole number, got {value}")
+        if not self.above < value < self.below or value > self.most:
+            limits = [f"above {self.above:g}"]
+            limits += [f"below {self.below:g}"] if self.below < math.inf else []
+            limits += [f"at most {self.most:g}"] if self.most < math.inf else []
+            raise InvalidSetting(f"{name} must be {' and '.join(limits)}, got {value}")
 
 
 def _real(name: str) -> Any:  # symbols stand in for floats and sizes alike, so they are typed as neither
@@ -61,7 +78,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(d, "d", "width of a row", "d", (1, 1024)),
     Entry(heads, "H", "attention heads per block", "heads", (1, 16)),
     Entry(gamma, r"\gamma", "margin of the ramp loss", "margin", (0.2, 2.0)),
-    Entry(delta, r"\delta", "failure probability", "delta", (0.001, 0.5)),
+    Entry(delta, r"\delta", "failure probability", "delta", (0.001, 0.5), below=1.0),
     Entry(eps, r"\varepsilon", "scale of a cover", "", (0.01, 0.5)),
     Entry(target, "t", "what the bound is to be at most", "", (0.01, 0.5)),
     Entry(s, "s", "number of relevant bits", "", (1, 4)),
@@ -70,7 +87,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(L_s, "L_s", "Lipschitz constant of the loss in the head's output", "", (0.5, 2.0)),
     Entry(B_X, "B_X", "largest l2 norm of an input row", "input_radius", (0.5, 2.0)),
     Entry(c, "c", "the constant a published theorem does not specify", "", (1.0, 100.0)),
-    Entry(p, "p", "Schatten power", "", (0.2, 2.0)),
+    Entry(p, "p", "Schatten power", "", (0.2, 2.0), most=2.0),
     Entry(C_V, "C_V", "spectral norm of a head's value matrix", "", (0.5, 2.0)),
     Entry(K_V, "K_V", "(2,1) norm of a head's value matrix", "", (2.0, 6.0)),
     Entry(K_QK, "K_{QK}", "(2,1) norm of a head's score matrix", "", (0.5, 4.0)),
@@ -86,7 +103,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(kappa, r"\kappa", "root of the largest k(x, x) of the kernel", "", (0.5, 2.0)),
     Entry(M, "M", "largest norm of a value", "", (0.5, 4.0)),
     Entry(g, r"\|g\|", "norm of g in f* = L_K^r g, the conditional mean's source", "", (0.5, 4.0)),
-    Entry(smoothness, "r", "smoothness of the conditional mean: f* = L_K^r g", "", (0.6, 1.4)),
+    Entry(smoothness, "r", "smoothness of the conditional mean: f* = L_K^r g", "", (0.6, 1.4), above=0.5, most=1.5),
     Entry(temperature, r"\tau", "temperature of softmax attention", "temperature", (0.5, 4.0)),
     Entry(kappa_w, r"\kappa_w", "condition number |w M^+| of the pair of tasks", "", (0.5, 20.0)),
     Entry(e_pre, r"e_{\mathrm{pre}}", "mean squared error of the pretext task", "", (0.001, 0.5)),
@@ -108,21 +125,13 @@ ALIASES: Mapping[str, str] = {
     "V": "vocabulary",
     "r_w": "rank",
     "tau": "temperature",
+    "reg": "rho",
+    "r": "smoothness",
     "input_radius": "B_X",
 }
 """Other names under which a symbol may be given."""
 
 LATEX: dict[sympy.Symbol, str] = {entry.symbol: entry.latex for entry in ENTRIES}
-
-
-def named(name: str) -> sympy.Symbol:
-    """The symbol of a name; raises `InvalidSetting` with the nearest ones."""
-    known = ALIASES.get(name, name)
-    if known in BY_NAME:
-        return BY_NAME[known].symbol
-    near = get_close_matches(name, [*BY_NAME, *ALIASES], n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise InvalidSetting(f"no symbol {name!r}{hint}; the symbols are {', '.join(BY_NAME)}")
 
 
 def meaning(symbol: sympy.Basic) -> str:

@@ -118,9 +118,11 @@ def take_formula(options: dict[str, Any]) -> Asked:
     if theorem is None:
         if bound in POLICIES:
             raise click.UsageError(_policy(bound))
-        raise click.UsageError(near(f"no theorem is called {bound!r}", bound, list(THEOREMS)))
+        raise click.UsageError(near(f"no theorem is called {bound!r}", bound, [*THEOREMS, *POLICIES]))
     if preset in (None, "edelman2022"):
         return Asked(theorem, quantity, values)
+    if theorem.policy is None:
+        raise InvalidSetting(f"theorem {bound} is not about an architecture: leave out --preset {preset}")
     if theorem.name != "edelman2022":
         raise InvalidSetting(
             f"theorem {bound} is stated for the architecture edelman2022: leave out --preset, or --bound (the closed form "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -105,7 +106,7 @@ class Formula:
 
     def with_values(self, **values: Any) -> Formula:
         """The same formula with some inputs replaced by numbers (or other symbols)."""
-        chosen = self._resolve(values)
+        chosen = self._resolve(values, whole=True)
         where = tuple(
             replace(
                 part,
@@ -116,18 +117,30 @@ class Formula:
         )
         return replace(self, expr=self.expr.subs(chosen), where=where)
 
-    def _resolve(self, values: Mapping[str, Any]) -> dict[sympy.Symbol, Expr]:
-        known = {symbol.name: symbol for symbol in self.inputs}
+    def _resolve(self, values: Mapping[str, Any], *, whole: bool = False) -> dict[sympy.Symbol, Expr]:
         chosen: dict[sympy.Symbol, Expr] = {}
         for name, value in values.items():
-            symbol = known.get(symbols.ALIASES.get(name, name)) or known.get(name)
-            if symbol is None:
-                symbol = symbols.named(name)  # refuses unknown names with the nearest ones
-                if symbol not in self.inputs:
-                    listed = ", ".join(known)
-                    raise InvalidSetting(f"{self.name} does not depend on {symbol.name}; it has {listed}")
+            symbol = self._named_input(name)
             chosen[symbol] = number(value)
+            entry = symbols.BY_NAME.get(symbol.name)
+            if entry is not None and chosen[symbol].is_number:
+                entry.check(chosen[symbol], whole=whole)
         return chosen
+
+    def _named_input(self, name: str) -> sympy.Symbol:
+        known = {symbol.name: symbol for symbol in self.inputs}
+        symbol = known.get(symbols.ALIASES.get(name, name)) or known.get(name)
+        if symbol is None:
+            raise InvalidSetting(self._unknown(name, known))
+        return symbol
+
+    def _unknown(self, name: str, known: Iterable[str]) -> str:
+        listed = f"{self.name} has {', '.join(known)}"
+        symbol = symbols.BY_NAME.get(symbols.ALIASES.get(name, name))
+        if symbol is not None:
+            return f"{self.name} does not depend on {symbol.symbol.name}: {listed}"
+        near = get_close_matches(name, [*known, *symbols.ALIASES], n=1)
+        return f"no symbol {name!r}{f' (did you mean {near[0]!r}?)' if near else ''}: {listed}"
 
     # -- numbers
 
@@ -171,9 +184,6 @@ class Formula:
         if missing:
             raise InvalidSetting(f"{self.name} also depends on {', '.join(missing)}: name every input, or none")
         return numpy_function(self, chosen)
-
-    def _named_input(self, name: str) -> sympy.Symbol:
-        return next(iter(self._resolve({name: 1})))
 
     # -- text
 

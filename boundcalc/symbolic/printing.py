@@ -145,6 +145,14 @@ class _Text(_Order, StrPrinter):
         tail = "" if bottom == 1 else f"/{self.parenthesize(bottom, PRECEDENCE['Pow'])}"
         return f"{head}{root}{tail}"
 
+    def _print_Piecewise(self, expr: Any) -> str:
+        (value, condition), *rest = expr.args
+        if not rest or condition is sympy.true:
+            return self._print(value)
+        sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
+        test = f"{self._print(condition.lhs)} {sign} {self._print(condition.rhs)}"
+        return f"({self._print(value)} if {test} else {self._print(sympy.Piecewise(*rest))})"
+
     def _print_Max(self, expr: Any) -> str:
         return self._extreme("max", expr)
 
