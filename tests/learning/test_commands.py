@@ -65,10 +65,11 @@ def test_runs_export_import_verify(run: Any) -> None:
 
 def test_threshold_prints_fits_and_words(run: Any) -> None:
     filled()
-    code, out, _ = run("threshold", "--sweep", "demo", "--bootstrap", "50", "--predict", "128")
+    code, out, _ = run("threshold", "--sweep", "demo", "--sweep", "none", "--bootstrap", "50", "--predict", "128")
     assert code == 0
     assert "prediction at T = 128 by log" in out
     assert "prove nothing about larger T" in out
+    assert "held out" in run("threshold", "--bootstrap", "50", "--held-out", "64")[1]
     found = json.loads(run("threshold", "--format", "json", "--bootstrap", "50")[1])
     assert [t["T"] for t in found["thresholds"]] == [16, 32, 64]
 
@@ -107,6 +108,14 @@ TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["train", "conjunction", "--gamma", "0"], 2, "gamma must be"),
     (["train", "boolean", "--function", "x0 &", "--T", "8"], 2, "cannot read"),
     (["train", "arrays"], 2, "needs the path"),
+    (["train", "conjunction", "--ball", "W_Z=op:1"], 2, "weights of a ball must be one of"),
+    (["train", "conjunction", "--save", "no/where.safetensors"], 2, "no directory"),
+    (["train", "conjunction", "--store", "no/where.db"], 2, "no directory"),
+    (["train", "conjunction", "--set", "model.vocabulary=9"], 2, "follows from the task (3)"),
+    (["train", "conjunction", "--set", "model.normaliser=sparsemax"], 2, "a constant independent of T"),
+    (["train", "conjunction", "--set", "train.momentum=0.9"], 2, "momentum belongs to sgd"),
+    (["sweep", "smoke", "--gpus", "1"], 2, "with --backend ray or dask"),
+    (["sweep", "."], 2, "cannot read the sweep file"),
 ]
 
 
@@ -169,6 +178,15 @@ def test_train_prints_gap_norms_and_bounds(run: Any) -> None:
     assert Path("model.safetensors").stat().st_size > 1000
     found = json.loads(run(*words, "--format", "json", "--no-bounds")[1])
     assert found["result"]["status"] == "done"
+
+
+@needs_torch
+def test_two_runs_of_one_training_print_the_same(run: Any) -> None:
+    words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4", "--no-bounds"]
+    first, second, other = run(*words), run(*words), run(*words, "--seed", "1")
+    assert first[:2] == second[:2]
+    assert first[1] != other[1]
+    assert "CPU-s" in first[2]  # what differs goes to the other stream
 
 
 @needs_torch

@@ -92,10 +92,22 @@ def plainly(arch: Architecture, weights: dict[str, Any], x: Any) -> Any:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("name", BITS)
 def test_shared_exponentials_equal_the_plain_module(name: str, dtype: Any, scale: float) -> None:
-    arch = architecture(48, **BITS[name])
+    equal_to_the_plain_module(architecture(48, **BITS[name]), dtype, scale, 9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", ["post without norm", "post-LN", "edelman"])
+def test_long_sequences_too(name: str, dtype: Any, scale: float) -> None:
+    equal_to_the_plain_module(architecture(512, **BITS[name]), dtype, scale, 3)
+
+
+def equal_to_the_plain_module(arch: Architecture, dtype: Any, scale: float, n: int) -> None:
+    """In values and in the gradients of all weights."""
     plan = bit_plan(arch)
     assert plan is not None
-    weights, x = models(arch, dtype, scale, 2), bits(2, 9, 48)
+    T = arch.seq_len - 1
+    weights, x = models(arch, dtype, scale, 2), bits(2, n, T)
     sides = two_sided(x, dtype)
     assert float(bit_forward(plan, weights, sides)[1].max()) <= reach(dtype)
     fast = with_gradients(weights, lambda w: bit_forward(plan, w, sides)[0])
@@ -171,7 +183,10 @@ def test_equals_torchs_encoder_layer(style: str, T: int, dtype: Any, scale: floa
         *((leaves[f"{kind}[0]"].grad[0], in_proj[k]) for k, kind in enumerate(("W_Q", "W_K", "W_V"))),
         (leaves["W_O[0]"].grad[0], layer.self_attn.out_proj.weight.grad.T),
         (leaves["W_1[0]"].grad[0], layer.linear1.weight.grad.T),
+        (leaves["W_2[0]"].grad[0], layer.linear2.weight.grad.T),
+        (leaves["b_1[0]"].grad[0], layer.linear1.bias.grad),
         (leaves["norm_attention.gain[0]"].grad[0], layer.norm1.weight.grad),
+        (leaves["norm_ffn.offset[0]"].grad[0], layer.norm2.bias.grad),
     ]
     for mine, reference in pairs:
         worst = float((mine - reference).abs().max()) / max(1.0, float(reference.abs().max()))

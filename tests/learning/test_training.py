@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -458,6 +459,18 @@ def test_every_option_of_an_architecture_trains_or_is_refused_in_one_line(style:
             assert math.isfinite(result["test"]["loss"])
     assert set(refused) == NOT_TRAINED[style], refused
     assert not any("\n" in text for text in refused.values())
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler, about itself
+def test_compiled_training_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the compiler's front alone: its code generator needs half a minute, and a C++ compiler."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    task = BooleanTask(T=6, s=2)
+    model = model_for(task, d=16, heads=4, d_ff=16, depth=2)
+    trials = [Trial(task, model, 16, seed, 32, optimisation=Optimisation(steps=10)) for seed in range(2)]
+    for one, other in zip(train(trials), train(trials, compiled=True), strict=True):
+        assert one.result["path"] == other.result["path"] == "row"
+        assert one.result["test"]["loss"] == pytest.approx(other.result["test"]["loss"], rel=1e-4)
 
 
 # -- sweeps
