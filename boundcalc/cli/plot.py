@@ -137,13 +137,16 @@ def _values(figure: str, text: str) -> list[Any]:
 
     name, equals, rest = text.partition("=")
     wanted = _AXIS_OF.get(figure)
-    if name in _COUNTED and name == wanted:
-        return next(iter(parse_axes([f"T{equals}{rest}"]).values()))[1]
-    axes = parse_axes([text])
-    (name, (_, values)) = next(iter(axes.items()))
-    if wanted != name:
+    if equals and name != wanted:
         runs_over = f"runs over {wanted}" if wanted else "has no axis of its own"
         raise InvalidSetting(f"{figure} {runs_over}, got --values {text}")
+    if name not in _COUNTED:
+        ((_, values),) = parse_axes([text]).values()
+        return values
+    try:
+        ((_, values),) = parse_axes([f"T{equals}{rest}"]).values()  # counted like T, which is an option of a setting
+    except InvalidSetting as error:
+        raise InvalidSetting(str(error).replace("sweep T: T", name).replace("sweep T", f"--values {name}")) from None
     return values
 
 

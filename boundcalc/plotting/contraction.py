@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from boundcalc.errors import InvalidSetting
 from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.spec import Spec
@@ -17,6 +18,7 @@ SHOWN = (0, 8, 64, 512)
 BIT = 0.3
 """The share of ones in the sequence whose posteriors are drawn."""
 GRID = 400
+MOST = 10**7
 NAMES = {"first": "Beta-Bernoulli", "second": "Gaussian linear"}
 
 
@@ -29,6 +31,10 @@ def collect(spec: Spec) -> FigureData:
 
     lengths = [round(value) for value in spec.values or DEFAULT_VALUES]
     repetitions = spec.repetitions or REPETITIONS
+    if max(lengths) * repetitions > MOST:
+        raise InvalidSetting(
+            f"posterior-contraction draws L x repetitions tokens, at most {MOST:.0e}: take fewer of either"
+        )
     series = _densities()
     models = {"first": BetaBernoulli(1.0, 1.0), "second": GaussianLinear(width=3)}
     rates: dict[str, float] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boundcalc.errors import BoundcalcError, InvalidSetting
+from boundcalc.errors import BoundcalcError, InvalidSetting, NoSolution
 from boundcalc.plotting import render
 from boundcalc.plotting.data import FigureData
 from boundcalc.plotting.registry import FIGURES
@@ -188,6 +188,8 @@ def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: 
     from boundcalc.learning.store import Store
     from boundcalc.learning.sweep import missing, sweep_from_json
 
+    if dry and not store.exists():
+        raise NoSolution(f"there is no store {store}: without --no-train `boundcalc gallery --store {store}` makes one")
     data = sweeps(quick=quick)
     with Store(store, create=not dry) as opened:
         for name in dict.fromkeys(plate.sweep for plate in plates if plate.sweep):

@@ -96,11 +96,11 @@ def caption(spec: Spec, data: FigureData) -> str:
         if name in rates
     ]
     never = (
-        "no bound was exceeded"
+        "No bound was exceeded"
         if facts["failures"] == 0
-        else f"at most {facts['failures']:.1%} of inputs exceeded a bound"
+        else f"At most {facts['failures']:.1%} of inputs exceeded a bound"
     )
-    text = f"Errors fall: {', '.join(parts)}; " if parts else ""
+    text = f"Errors fall: {', '.join(parts)}. " if parts else ""
     limits = facts["limits"]
     far, near = (limits[f"softmax tau={tau:g}, conditional mean"] for tau in (TAUS[0], TAUS[-1]))
     return (

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """Where a figure is made, its one line of help, and whether it cannot do without trials."""
+    """Where a figure is made, its one line of help, and whether it "takes" trials, "needs" them, or has no use for any."""
 
     module: str
     about: str
-    needs_store: bool = False
+    trials: str = "takes"
 
 
 FIGURES: Mapping[str, Entry] = {
@@ -25,17 +25,19 @@ FIGURES: Mapping[str, Entry] = {
     "gap-vs-depth": Entry("gap", "The gap against depth."),
     "gap-vs-C": Entry("gap", "The gap against the norms allowed."),
     "sample-complexity": Entry("complexity", "Samples needed against T: measured, with floors, fits and theorems."),
-    "tightness": Entry("tightness", "How many times each bound exceeds what was measured.", True),
-    "parity": Entry("curves", "Loss and error over training: the phase transition.", True),
-    "attention": Entry("attention", "Attention on the coordinates that matter.", True),
-    "norms": Entry("norms", "Norms of trained weights.", True),
-    "breakdown": Entry("breakdown", "Where a bound's entropy goes: by kind of matrix, over depth and blocks."),
-    "norms-vs-s": Entry("growth", "Norms that represent sparse functions, against the bits that matter."),
-    "posterior-contraction": Entry("contraction", "The posterior of a latent variable over growing inputs."),
-    "attention-error": Entry("inference", "Attention against the conditional mean over growing inputs, with bounds."),
-    "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", True),
-    "kappa": Entry("diversity", "Downstream error against the diversity of pretext tasks, with X6."),
-    "constants": Entry("constants", "From published constants to the best bound, one ingredient at a time."),
+    "tightness": Entry("tightness", "How many times each bound exceeds what was measured.", "needs"),
+    "parity": Entry("curves", "Loss and error over training: the phase transition.", "needs"),
+    "attention": Entry("attention", "Attention on the coordinates that matter.", "needs"),
+    "norms": Entry("norms", "Norms of trained weights.", "needs"),
+    "breakdown": Entry("breakdown", "Where a bound's entropy goes: by kind of matrix, over depth and blocks.", "none"),
+    "norms-vs-s": Entry("growth", "Norms that represent sparse functions, against the bits that matter.", "none"),
+    "posterior-contraction": Entry("contraction", "The posterior of a latent variable over growing inputs.", "none"),
+    "attention-error": Entry(
+        "inference", "Attention against the conditional mean over growing inputs, with bounds.", "none"
+    ),
+    "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", "needs"),
+    "kappa": Entry("diversity", "Downstream error against the diversity of pretext tasks, with X6.", "none"),
+    "constants": Entry("constants", "From published constants to the best bound, one ingredient at a time.", "none"),
 }
 
 

@@ -32,11 +32,16 @@ class Drawn:
 
 def collect(spec: Spec) -> FigureData:
     """The data of a figure."""
-    if FIGURES[spec.figure].needs_store and not spec.store:
+    trials = FIGURES[spec.figure].trials
+    if trials == "needs" and not spec.store:
+        from boundcalc.plotting.measured import make_runs
+
         raise InvalidSetting(
             f"{spec.figure} draws what training measured: name a store of trials, --store runs.db "
-            "(boundcalc sweep makes one)"
+            f"(`{make_runs(spec.but(store='runs.db'))}` makes one)"
         )
+    if trials == "none" and spec.store:
+        raise InvalidSetting(f"{spec.figure} shows no stored trials: leave out --store")
     return family(spec.figure).collect(spec)
 
 

@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 from boundcalc.plotting.data import FigureData, Series
-from boundcalc.plotting.style import KIND_WORDS
+from boundcalc.plotting.style import KIND_WORDS, LOOKS
+from boundcalc.theorems import BOUNDS
 
 WORDS = (*(f"({word})" for word in KIND_WORDS.values()), "measured", "non-vacuous region", "at least")
 
@@ -26,6 +27,19 @@ def unnamed_kinds(figure: Any) -> list[str]:
     """Legend entries that do not say what kind of number they are."""
     texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
     return [text for text in texts if not any(word in text for word in WORDS)]
+
+
+def mislabelled(figure: Any) -> list[str]:
+    """Legend entries of a theorem that are not drawn in its colour and with its mark."""
+    wrong: list[str] = []
+    for legend in figure.legends:
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            name, _, kind = text.get_text().partition(" (")
+            if name in BOUNDS and kind == "bound)" and hasattr(handle, "get_marker"):
+                own = (handle.get_color(), handle.get_marker())
+                if own != (LOOKS[name].colour, LOOKS[name].mark):
+                    wrong.append(f"{name} is drawn as {own[0]} {own[1]}")
+    return wrong
 
 
 def solid_where_vacuous(figure: Any, data: FigureData) -> list[str]:

@@ -53,8 +53,10 @@ def test_a_figure_and_its_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_specification_files_and_options_over_them(tmp_path: Path) -> None:
     spec = {"figure": "gap-vs-C", "values": [0.5, 1], "bounds": ["best"], "setting": "edelman2022"}
+    pytest.importorskip("yaml")
     for name, text in (
         ("a.json", json.dumps(spec)),
+        ("a.yaml", "figure: gap-vs-C\nvalues: [0.5, 1]\nbounds: [best]\nsetting: edelman2022\n"),
         ("a.toml", 'figure = "gap-vs-C"\nvalues = [0.5, 1]\nbounds = ["best"]\nsetting = "edelman2022"\n'),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -92,6 +94,13 @@ def test_refusals_before_anything_is_computed(tmp_path: Path) -> None:
     assert ".png, .pdf, .svg, .pgf" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "x.gif"))
     assert "there is no directory" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "none" / "x.png"))
     assert "runs over m" in refusal("plot", "gap-vs-m", "--values", "T=1,2", "-o", out)
+    assert "norms-vs-s runs over s" in refusal("plot", "norms-vs-s", "--values", "L=1,2", "-o", out)
+    assert "L must be a whole number" in refusal("plot", "attention-error", "--values", "L=1.5,2", "-o", out)
+    assert "at most" in refusal("plot", "posterior-contraction", "--values", "L=1e9", "-o", out)
+    assert "shows no stored trials" in refusal("plot", "kappa", "--store", "runs.db", "-o", out)
+    assert "boundcalc latent learn --store runs.db" in refusal("plot", "gap-vs-L", "-o", out)
+    assert "boundcalc sweep parity --store runs.db" in refusal("plot", "parity", "-o", out)
+    assert "between 10 and" in refusal("plot", "kappa", "--repetitions", "3", "-o", out)
     assert "no axis of its own" in refusal("plot", "constants", "--values", "T=1,2", "-o", out)
     assert "--store" in refusal("plot", "parity", "-o", out)
     assert "name a figure" in refusal("plot", "-o", out)
@@ -129,6 +138,51 @@ def test_refusals_about_trials_say_which_command_makes_them(tmp_path: Path) -> N
     assert "no trial reaches test accuracy" in refusal("plot", "attention", "--store", store, "-o", out, code=1)
 
 
+def test_latex_is_asked_for_and_missed_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shutil
+
+    words = ("plot", "gap-vs-C", "--values", "C=0.5,1", "--bound", "best")
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    pgf = refusal(*words, "-o", str(tmp_path / "a.pgf"), code=1)
+    assert "pgf files need pdflatex" in pgf
+    tex = refusal(*words, "--usetex", "-o", str(tmp_path / "a.pdf"), code=1)
+    assert "--usetex needs latex" in tex
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("! LaTeX Error: File `type1ec.sty' not found.", "LaTeX has no type1ec.sty: install cm-super"),
+        ("Package matplotlib-support Error: Missing cm-super package", "LaTeX has no cm-super: install cm-super"),
+        ("Failed to process string with tex because dvipng could not be found", "PNG needs dvipng"),
+        ("! Undefined control sequence. more", "LaTeX cannot set the text: Undefined control sequence. more"),
+    ],
+)
+def test_what_latex_complains_about_is_one_line(
+    said: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from boundcalc.plotting import gap, render
+
+    monkeypatch.setattr(render.shutil, "which", lambda _: "/usr/bin/latex")
+
+    def fails(*_: Any) -> None:
+        raise RuntimeError(f"latex was not able to process the following string:\n{said}")
+
+    monkeypatch.setattr(gap, "draw", fails)
+    words = ("plot", "gap-vs-C", "--values", "C=0.5,1", "--bound", "best", "-o", str(tmp_path / "a.pdf"))
+    assert advice in refusal(*words, "--usetex", code=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_for_latex() -> None:
+    from boundcalc.plotting.style import latex
+
+    assert latex("measured gap, 95%") == r"measured gap, 95\%"
+    assert latex("W_1 of $W_1$, R² (proxy, ~)") == r"W\_1 of $W_1$, R$^2$ (proxy, $\sim$)"
+    assert latex("÷5 & more") == r"$\div$5 \& more"
+
+
 def test_plotting_imports_neither_torch_nor_sympy_nor_matplotlib() -> None:
     modules = ", ".join(f"boundcalc.plotting.{entry.module}" for entry in FIGURES.values())
     code = (
@@ -152,6 +206,7 @@ def test_the_gallery_without_training(tmp_path: Path) -> None:
     assert "did you mean 'parity'" in refusal("gallery", "--only", "paritty")
     gone = refusal("gallery", "--no-train", "--store", str(tmp_path / "no.db"), "-o", str(tmp_path / "figures"), code=1)
     assert "there is no store" in gone
+    assert "boundcalc gallery --store" in gone
 
 
 def test_every_sweep_of_the_gallery_can_be_read() -> None:

@@ -79,6 +79,7 @@ def test_nothing_is_clipped_or_covered_and_every_label_says_its_kind(
     assert figure.get_size_inches()[0] == pytest.approx(SIZES[size][0])
     assert looks.misplaced(figure) == []
     assert looks.unnamed_kinds(figure) == []
+    assert looks.mislabelled(figure) == []
     assert all(axes.get_xlabel() for axes in figure.axes)
     assert render.caption(spec, data)
 
@@ -92,6 +93,12 @@ def test_the_checks_of_looks_can_fail(collected: dict[str, tuple[Spec, FigureDat
     figure.axes[0].legend(["no kind"])
     figure.legends.append(figure.axes[0].get_legend())
     assert looks.unnamed_kinds(figure) == ["no kind"]
+    figure = render.draw(spec, data)
+    first = next(t for t in figure.legends[0].get_texts() if t.get_text() == "best (bound)")
+    first.set_text("published (bound)")
+    assert len(looks.mislabelled(figure)) == 1
+    figure.axes[0].legend(["no kind"])
+    figure.legends.append(figure.axes[0].get_legend())
     assert "the legend covers an axis" in looks.misplaced(figure)
 
 

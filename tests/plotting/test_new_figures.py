@@ -69,7 +69,7 @@ def test_errors_of_attention_are_those_of_the_experiment_and_lie_below_their_bou
     lowered = tuple(replace(s, y=tuple(0.01 for _ in s.y)) if s.kind == "bound" else s for s in data.series)
     found = contradictions(replace(data, series=lowered))
     assert {c.bound for c in found} == {s.label for s in data.of(kind="bound")}  # the check can fail
-    assert "no bound was exceeded" in render.caption(spec, data)
+    assert "No bound was exceeded" in render.caption(spec, data)
 
 
 def test_posteriors_narrow_and_say_how_far_off_they_are() -> None:
