@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,16 +27,21 @@ def curves(found: Audit) -> dict[str, list[tuple[int, float]]]:
 
 def draw(found: Audit, path: Path) -> None:
     """Write the figure, and beside it the numbers it shows."""
-    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
+    from boundcalc.plotting import canvas
+    from boundcalc.plotting.style import house_style
     from boundcalc.weights.audit import write_text
 
     lines = curves(found)
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
-    for kind, points in lines.items():
-        axes.plot([b for b, _ in points], [v for _, v in points], marker="o", markersize=3, label=kind)
-    axes.set(xlabel="block", ylabel="spectral norm (upper bound)", yscale="log", title=Path(found.where).name)
-    axes.legend(fontsize="small", ncols=2)
-    figure.savefig(path, dpi=150)
+    with house_style():
+        figure = canvas.new_figure("neurips", 0.6)
+        axes = figure.subplots()
+        for (kind, points), mark in zip(lines.items(), cycle("os^DvXP*")):
+            axes.plot([b for b, _ in points], [v for _, v in points], marker=mark, markersize=3, label=kind)
+        axes.set(xlabel="block", ylabel="spectral norm (upper bound, largest head)", yscale="log")
+        axes.set_title(Path(found.where).name)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.savefig(path, dpi=200)
     write_text(path.with_suffix(".json"), json.dumps({"model": found.where, "curves": lines}, indent=1) + "\n")
