@@ -28,13 +28,31 @@ class Source:
     @property
     def bibtex(self) -> str:
         """A BibTeX entry."""
-        authors = self.authors.replace(", ", " and ")
-        eprint = f",\n  eprint = {{{self.eprint}}},\n  archivePrefix = {{arXiv}}" if self.eprint else ""
-        return (
-            f"@misc{{{self.key},\n  author = {{{authors}}},\n  title = {{{{{self.title}}}}},\n"
-            f"  year = {{{self.year}}},\n  howpublished = {{{self.venue}}}{eprint}\n}}"
-        )
+        kind, where = self._entry()
+        fields = {"author": self.authors.replace(", ", " and "), "title": f"{{{self.title}}}", "year": str(self.year)}
+        fields |= where
+        if self.eprint:
+            fields |= {"eprint": self.eprint, "archivePrefix": "arXiv"}
+        lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+        return f"@{kind}{{{self.key},\n{lines}\n}}"
 
+    def _entry(self) -> tuple[str, dict[str, str]]:
+        """Its type in BibTeX, and where it appeared: in a volume of a journal, at a conference, or elsewhere."""
+        name, _, volume = self.venue.rpartition(" ")
+        if volume.isdigit():
+            return "article", {"journal": _FULL.get(name, name), "volume": volume}
+        if self.venue in _FULL:
+            return "inproceedings", {"booktitle": _FULL[self.venue]}
+        return "misc", {"howpublished": f"arXiv:{self.eprint}" if self.eprint else self.venue}
+
+
+_FULL = {
+    "JMLR": "Journal of Machine Learning Research",
+    "ICML": "International Conference on Machine Learning (ICML)",
+    "NeurIPS": "Advances in Neural Information Processing Systems (NeurIPS)",
+    "AISTATS": "International Conference on Artificial Intelligence and Statistics (AISTATS)",
+}
+"""Venues that are cited by their initials."""
 
 HERE = Source("boundcalc", "boundcalc authors", "boundcalc", 2026, "explicit version proved in docs/theory.md")
 ZHANG2002 = Source(

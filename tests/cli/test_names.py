@@ -130,10 +130,11 @@ def test_version(run: Run) -> None:
 
 def test_the_documentation_names_every_command_and_its_lines_are_valid() -> None:
     text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-    for name in ("eval", "solve", "verify", "list", "explain"):
+    for name in ("eval", "solve", "verify", "derive", "export", "list", "explain"):
         assert f"boundcalc {name}" in text
     for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--debug", "--help"}:
-        commands = [main.get_command(click.Context(main), name) for name in ("eval", "solve", "verify")]
+        named = ("eval", "solve", "verify", "derive", "export")
+        commands = [main.get_command(click.Context(main), name) for name in named]
         known = {
             word for command in commands if command for p in command.params for word in (*p.opts, *p.secondary_opts)
         }

@@ -139,7 +139,7 @@ def test_a_bound_is_imported_in_a_few_lines() -> None:
     from boundcalc.theorems import edelman2022 as bound
 
     assert r"\mathrm{gap} &\le" in bound.latex()
-    assert bound.cite().startswith("@misc{edelman2022,")
+    assert bound.cite().startswith("@inproceedings{edelman2022,")
     assert "eprint = {2110.10090}" in bound.cite()
     assert "@misc{boundcalc," in bound.cite()
     sweep = bound.lambdify("T", "C", "m", "depth", "d", "heads", "gamma", "delta")
@@ -175,3 +175,18 @@ def test_importing_theorems_or_evaluating_imports_no_sympy() -> None:
     )
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+def test_bibtex_says_where_a_paper_appeared() -> None:
+    from boundcalc import sources
+
+    article, proceedings, preprint = sources.ZHANG2002.bibtex, sources.EDELMAN2022.bibtex, sources.SAKAI2026.bibtex
+    assert article.startswith("@article{zhang2002,")
+    assert "journal = {Journal of Machine Learning Research}" in article
+    assert "volume = {2}" in article
+    assert proceedings.startswith("@inproceedings{edelman2022,")
+    assert "eprint = {2110.10090}" in proceedings
+    assert preprint.startswith("@misc{sakai2026,")
+    assert "howpublished = {arXiv:2605.07297}" in preprint
+    for text in (article, proceedings, preprint):
+        assert text.count("{") == text.count("}")
