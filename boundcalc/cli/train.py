@@ -22,7 +22,7 @@ _PRESETS = ("block", "post", "pre", "edelman2022")
     epilog="""\b
 Examples:
   boundcalc train conjunction --T 64 --m 64
-  boundcalc train parity --T 20 --m 0 --batch 256 --lr 3e-3 --curve-every 25
+  boundcalc train parity --T 12 --s 2 --m 0 --batch 128 --curve-every 25 --set train.warmup=50 --set train.stop_test_error=0
   boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --law natural
   boundcalc train arrays --path data.npz --m 500 --set model.depth=2
   boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 --save model.safetensors""",
