@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +25,7 @@ Examples:
   boundcalc sparse --s 3 --T 512 --risk 0.05 --delta 0.01
   boundcalc sparse --s 3 --T 4096 --compact
   boundcalc sparse --s 10 --T 512 --class threshold --format json
+  boundcalc sparse --s 3 --T 512 --certificates proofs
   boundcalc sparse --symbolic
   boundcalc sparse --growth""",
 )
@@ -37,6 +39,11 @@ Examples:
 @click.option(
     "--symbolic", is_flag=True, help="Formulas in s and T (class any, orthonormal positions, simple constants)."
 )
+@click.option(
+    "--certificates",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the certificate of every m: `boundcalc verify` re-derives its risk bound.",
+)
 @click.option("--growth", is_flag=True, help="How the norms needed grow with s (at --T, default 512) and with T.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
@@ -48,6 +55,7 @@ def command(
     compact: bool,
     bounds: tuple[str, ...],
     symbolic: bool,
+    certificates: Path | None,
     growth: bool,
     form: str,
 ) -> None:
@@ -78,12 +86,29 @@ def command(
         positions="compact" if compact else "orthonormal",
         policies=bounds,
     )
+    written = [] if certificates is None else _certificates(found, certificates)
     if form == "json":
         import json
 
         click.echo(json.dumps(found.to_json(), indent=1))
         return
     _show(found)
+    if written:
+        click.echo(f"\n{len(written)} certificates written to {certificates}; boundcalc verify {written[0]}")
+
+
+def _certificates(found: SampleComplexity, folder: Path) -> list[Path]:
+    """A file per bound, whose risk at its m is at most the one asked for."""
+    written: list[Path] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for row in found.rows:
+        proof = None if row.solution is None else row.solution.bound.by_risk or row.solution.bound.by_gap
+        if proof is not None:
+            written.append(
+                folder / f"{found.budgets.name}-s{found.budgets.s}-T{found.budgets.positions.count}-{row.policy}.json"
+            )
+            proof.certificate.save(written[-1])
+    return written
 
 
 def _show(found: SampleComplexity) -> None:

@@ -66,6 +66,7 @@ def test_weights_are_written(tmp_path: Path) -> None:
         (("x3 | ~x3", "--T", "8"), "constant (1 for every input)"),
         ((" | ".join(f"x{i} & x{i + 1}" for i in range(0, 12, 2)), "--T", "20"), "s = 12 is too large"),
         ((" | ".join(f"x{i} & x{i + 1}" for i in range(0, 20, 2)), "--T", "20"), "at most 16 variables"),
+        (("PARITY(0..1999)", "--T", "4096"), "at most s = 1024 is offered"),
         (("x3 & x4", "--T", "8", "--construction", "corners", "--table", "01"), "give an expression"),
         (("x3 & ~x4", "--T", "8", "--construction", "mean"), "does not fit"),
         (("x3", "--T", "8", "--bits", "1"), "--bits belongs to --table"),
@@ -96,6 +97,33 @@ def test_sparse_table_and_json_agree() -> None:
         assert name in shown
         assert row["risk"] <= 0.05 * (1 + 1e-9)
         assert row["kind"] == "bound"
+
+
+def test_every_m_has_a_certificate_that_verify_takes(tmp_path: Path) -> None:
+    words = (
+        "sparse",
+        "--s",
+        "2",
+        "--T",
+        "32",
+        "--bound",
+        "best",
+        "--bound",
+        "edelman",
+        "--certificates",
+        str(tmp_path),
+    )
+    data = json.loads(run(*words, "--format", "json").stdout)
+    for name, row in data["policies"].items():
+        verified = json.loads(run("verify", str(tmp_path / f"any-s2-T32-{name}.json"), "--format", "json").stdout)
+        assert verified["verified"]
+        assert verified["value"] <= 0.05 * (1 + 1e-9)
+        assert verified["setting"]["sample"]["n_train"] == row["m"]
+    assert len(list(tmp_path.iterdir())) == 2
+    (tmp_path / "file").write_text("")
+    wrong = run(*words[:-1], str(tmp_path / "file"))
+    assert wrong.exit_code == 2
+    assert len(wrong.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
