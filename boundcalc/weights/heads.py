@@ -167,7 +167,7 @@ class _Products:
 
 
 def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> _Products:
-    back = 1 / (a.scale * b.scale)
+    back = (1 / a.scale) * (1 / b.scale)
     n_a, n_b = root_a.r.shape[1], root_b.r.shape[1]
     m = root_a.r @ root_b.r.transpose(0, 2, 1)
     fro_a, fro_b = np.linalg.norm(root_a.r, axis=(1, 2)), np.linalg.norm(root_b.r, axis=(1, 2))

@@ -76,6 +76,12 @@ class Measured:
         )
 
     @property
+    def finite(self) -> bool:
+        """Whether every norm is a float."""
+        values = [v for v in vars(self).values() if isinstance(v, float)]
+        return all(map(math.isfinite, (*values, *(self.spectrum or ()))))
+
+    @property
     def widened(self) -> Measured:
         """The norms of a matrix whose entries were each rounded once: op is then off by u |W|_F."""
         names = ("fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
@@ -175,7 +181,8 @@ def measure(
     if 0 in matrix.shape:
         return Measured(matrix.shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, () if spectrum else None)
     by_gram = (op or spectrum) and (exact or spectrum or min(matrix.shape) <= spectral.EXACT_SIDE)
-    sums = _Sums(matrix, 1.0, by_gram)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is scaled and summed again
+        sums = _Sums(matrix, 1.0, by_gram)
     if sums.largest > _LARGE or 0 < sums.largest < _SMALL:
         sums = _Sums(matrix, scale_for(sums.largest), by_gram)
     return sums.finish(rng, op=op, spectrum=spectrum)
@@ -226,7 +233,7 @@ class _Sums:
             margin = self.gram.error * square
             approximate = spectral.eigenvalues(self.gram.matrix)
             if spectrum:
-                values = tuple((_lifted(approximate, margin) * back).tolist())
+                values = tuple(value * back for value in _lifted(approximate, margin).tolist())
             top = root(spectral.cholesky_upper(self.gram.matrix, max(float(approximate[0]), 0.0)) + margin)
         elif op:
             top = spectral.chebyshev_upper(lambda: self.matrix.slabs(self.scale), self.short, square, rng)

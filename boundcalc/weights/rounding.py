@@ -51,4 +51,7 @@ def scale_for(largest: float) -> float:
 
 def total(values: NDArray[np.float64]) -> float:
     """An upper bound of a sum of numbers of at least 0: `fsum` rounds once."""
-    return up(math.fsum(values.ravel().tolist()), 0)
+    try:
+        return up(math.fsum(values.ravel().tolist()), 0)
+    except OverflowError:
+        return math.inf

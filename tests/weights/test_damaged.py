@@ -146,6 +146,15 @@ def test_rows_of_stride_zero_are_not_expanded(tmp_path: Path) -> None:
         open_checkpoint(path)
 
 
+@pytest.mark.parametrize("size", [1e30, 1e150, 1e200, 1e308, 1e-308])
+@pytest.mark.parametrize("family", handmade.MODELS)
+def test_weights_of_absurd_size(family: str, size: float, tmp_path: Path) -> None:
+    tensors, config = handmade.MODELS[family](np.random.default_rng(0))
+    tensors = {name: np.sign(t) * size if t.dtype.kind == "f" else t for name, t in tensors.items()}
+    text = outcome(handmade.save(tmp_path, tensors, config, "float64"), family, config)
+    assert text == "read" if size < 1e160 else "larger than every float" in text
+
+
 def test_names_stay_on_one_line(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     path.write_bytes(handmade.safetensors({"a\nb\x1b[2J": np.ones((2, 2))}))

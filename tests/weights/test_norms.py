@@ -133,6 +133,16 @@ def test_integers_certify_in_exact_arithmetic() -> None:
         assert (below - p) * (below - s) - q * q < 0
 
 
+def test_norms_at_the_end_of_the_floats() -> None:
+    """No warning, and inf where the norm is larger than every float."""
+    found = measure(held(np.full((40, 30), 1.5e308)), RNG(0), spectrum=True)
+    assert (found.sup, found.fro, found.one_one) == (1.5e308, math.inf, math.inf)
+    wide = measure(held(np.array([[1e308, 1e-308]])), RNG(0))
+    assert 1e308 <= (wide.op or 0) <= 1.0000001e308
+    least = measure(held(np.full((3, 4), 5e-324)), RNG(0))
+    assert math.sqrt(12) * 5e-324 <= (least.fro or 0)
+
+
 def test_zero_and_empty_matrices() -> None:
     found = measure(held(np.zeros((7, 5))), RNG(0), spectrum=True)
     assert (found.op, found.fro, found.two_one, found.one_one, found.rank) == (0, 0, 0, 0, 0)
