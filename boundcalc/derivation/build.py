@@ -46,6 +46,7 @@ def derive(
         _steps(theorem, chosen, formula),
         theorem.source,
         theorem.differences(),
+        values or {},
     )
 
 
@@ -84,6 +85,7 @@ def _of_setting(setting: Setting, quantity: str, values: Mapping[str, Any]) -> D
         formula.conditions,
         closed_steps(form, quantity, formula),
         HERE,
+        values=values,
     )
 
 

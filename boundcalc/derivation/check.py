@@ -43,6 +43,7 @@ def check(derivation: Derivation, *, points: int = 20, seed: int = 0) -> Report:
     inequalities = equalities = tested = 0
     steps = derivation.steps()
     derivation.statements()  # refuses statements that do not exist
+    _is_the_last_step(derivation, random)
     for number, step in steps:
         for trial in step.trials:
             inequalities += 1
@@ -53,6 +54,19 @@ def check(derivation: Derivation, *, points: int = 20, seed: int = 0) -> Report:
             equalities += 1
             _equal(number, step, *identity())
     return Report(len(steps), inequalities, equalities, tested)
+
+
+def _is_the_last_step(derivation: Derivation, random: Random) -> None:
+    """The formula is what the last step says, at a random point."""
+    said = derivation.root.relation
+    if said is None or not isinstance(said.after, sympy.Expr):
+        raise DerivationError("the last step says nothing about the formula")
+    general = Formula("last step", said.after, derivation.root.where)
+    fixed = {str(symbol): value for symbol, value in general._resolve(derivation.values).items()}
+    point = random_point(general, random, {name: float(value) for name, value in fixed.items()})
+    here, there = on_intervals(derivation.formula)(point), on_intervals(general)(point)
+    if not here.overlaps(there + SLACK * abs(there) * arb(0, 1)):
+        raise DerivationError(f"the formula is not what the last step says: {here} is not {there}")
 
 
 def _name(number: str, step: Step) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -12,6 +12,7 @@ from flint import arb
 
 from boundcalc import symbols
 from boundcalc.calculus import gap
+from boundcalc.derivation.check import on_intervals, random_point
 from boundcalc.derivation.network import block_step, cover_steps, error_step, layers_step, loss_step
 from boundcalc.derivation.step import Identity, Relation, Step, Trial, Words
 from boundcalc.intervals import INTERVAL
@@ -19,7 +20,9 @@ from boundcalc.symbolic.closed import CAPACITY, SAMPLES, ClosedForm, R
 from boundcalc.symbolic.depth import PROBE, Progression, on_spheres
 from boundcalc.symbolic.formula import Definition, Formula
 from boundcalc.symbolic.pieces import Costed, block_of, costed, lowered
-from boundcalc.symbolic.system import SYMPY, Expr, same
+from boundcalc.symbolic.system import SYMPY, Expr, Order, same
+
+Function = Callable[[dict[str, arb]], arb]
 
 COPIES = {"gap": SAMPLES, "capacity": SAMPLES, "sample_complexity": SAMPLES}
 """How often the sample is counted (1 for quantities of the sample alone)."""
@@ -71,7 +74,7 @@ def network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[s
     else:
         covers += [*middle, *last]
     steps.append(_covers([*covers, *cover_steps(pattern.back, norms)]))
-    return [*steps, split_step(), sum_step(form, copies, pattern, parts)]
+    return [*steps, split_step(), sum_step(form, copies, pattern, formula, parts)]
 
 
 def _covers(children: Sequence[Step]) -> Step:
@@ -131,7 +134,9 @@ def _no_split_is_better(random: Random) -> tuple[arb, arb]:
 # -- A4
 
 
-def sum_step(form: ClosedForm, copies: int, pattern: Progression, parts: dict[str, Definition]) -> Step:
+def sum_step(
+    form: ClosedForm, copies: int, pattern: Progression, formula: Formula, parts: dict[str, Definition]
+) -> Step:
     """A4: weights of the blocks are in geometric progression, and the sum of one."""
     main = parts.get("C_F")
 
@@ -163,8 +168,51 @@ def sum_step(form: ClosedForm, copies: int, pattern: Progression, parts: dict[st
         "one block multiplies the gains of all before it by r, so their terms in A1 by r^(2/3); the sum is geometric",
         None if main is None else Relation(CAPACITY, "eq", main.expr),
         where,
+        trials=() if main is None else (_sum_written_out(form, copies, _capacity(main, formula)),),
         identities=tuple(identities),
     )
+
+
+def _capacity(main: Definition, formula: Formula) -> Formula:
+    """C_F as a formula of its own."""
+    return Formula("C_F", main.expr, tuple(part for part in formula.where if part.symbol.name not in ("k", "C_F")))
+
+
+_BLOCKS = 3
+
+
+def _sum_written_out(form: ClosedForm, copies: int, capacity: Formula) -> Trial:
+    """A1's sum over the pieces of a network of so many blocks, one by one, is at most C_F."""
+    depth = form.setting.architecture.depth
+    blocks = min(depth, _BLOCKS) if isinstance(depth, int) else _BLOCKS
+    made: list[tuple[Formula, Function, Function]] = []
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        if not made:  # lowering takes longer than printing does
+            network = on_spheres(form.setting).but(depth=blocks)
+            pieces = lowered(network, cap=True, plain=True, order=form.order)[0].pieces
+            each = costed(pieces, copies * form._m, form.allowed, form.order)
+            direct = Formula("direct", sympy.Add(*(piece.weight for piece in each)) ** 3)
+            made.append((direct, on_intervals(direct), on_intervals(capacity)))
+        direct, summed, closed = made[0]
+        both = Formula("both", direct.expr + capacity.expanded)
+        point = ordered_point(random_point(both, random, {"depth": blocks}), form.order)
+        return summed(point), closed(point)
+
+    return trial if blocks == depth or not isinstance(depth, int) else _nothing
+
+
+def _nothing(random: Random) -> tuple[arb, arb]:
+    """A depth too large to write the sum out."""
+    del random
+    return arb(0), arb(1)
+
+
+def ordered_point(point: dict[str, arb], order: Order) -> dict[str, arb]:
+    """The same point with ordered symbols in their order."""
+    names = [symbol.name for symbol in order if symbol.name in point]
+    values = sorted((point[name] for name in names), key=float)
+    return point | dict(zip(names, values, strict=True))
 
 
 def _cube(piece: Costed) -> Expr:

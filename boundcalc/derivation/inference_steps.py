@@ -153,15 +153,13 @@ def _checked_is_no_larger(formula: Formula) -> Trial:
 
     def trial(random: Random) -> tuple[arb, arb]:
         point = random_point(formula, random)
-        names = ("smoothness", "kappa", "M", "g")
+        r, kappa, most, g = (point[name] for name in ("smoothness", "kappa", "M", "g"))
         if "rho" in point:
             regs = [point["rho"]]
         else:  # the least over a grid around anything the optimum may be
             regs = [arb(10) ** (arb(i) / 8) for i in range(-64, 17)]
         ell = (2 / point["delta"]).log()
-        left = INTERVAL.minimum(
-            *(latent.cme_error(INTERVAL, point["L"], x, *(point[name] for name in names), ell) for x in regs)
-        )
+        left = INTERVAL.minimum(*(latent.cme_error(INTERVAL, point["L"], x, r, kappa, most, g, ell) for x in regs))
         right = value(point)
         return left, right if "rho" in point else right * arb("1.05")  # the grid misses the optimum by a little
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -92,6 +92,7 @@ class Derivation:
         root: the last step; its children lead to it.
         source: where the theorem is from.
         differences: what the paper has otherwise, in words.
+        values: what was put into the formula at the end; the steps stay general.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Derivation:
     root: Step
     source: Source = HERE
     differences: tuple[str, ...] = field(default=())
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def steps(self) -> list[tuple[str, Step]]:
         """All steps below the root with their numbers, in reading order; the root last."""

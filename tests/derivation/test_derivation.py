@@ -91,6 +91,46 @@ def test_a_wrong_sum_over_blocks_is_noticed() -> None:
         wrong.check(points=1)
 
 
+def test_a_formula_that_the_steps_do_not_give_is_noticed() -> None:
+    for name, values in (("edelman2022", {}), ("edelman2022", {"depth": 2, "C": 1.5}), ("X3", {}), ("X6", {})):
+        derivation = derive(name, None, values)
+        derivation.check(points=1)
+        formula = replace(derivation.formula, expr=derivation.formula.expr * sympy.Rational(999, 1000))
+        with pytest.raises(DerivationError, match="the formula is not what the last step says"):
+            replace(derivation, formula=formula).check(points=1)
+
+
+@pytest.mark.parametrize("name", ["edelman2022", "trauger2024"])
+def test_a_capacity_below_the_sum_over_blocks_is_noticed(name: str) -> None:
+    with pytest.raises(DerivationError, match=r"\(the sum over the blocks\) fails at a random point"):
+        halved("the sum over the blocks", derive(name)).check(points=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "which", "title"),
+    [
+        ("X3", "error", "a mean of vectors in Hilbert space"),
+        ("X3", "error", "from the mean to the estimate"),
+        ("X3", "error", "regularisation"),
+        ("X3", "error", "the bound"),
+        ("X3", "best_error", "the best regularisation"),
+        ("X3", "best_error", "the bound"),
+        ("X3", "input_size", "half of the target for either part"),
+        ("X4", "error", "moments of the weights"),
+        ("X4", "error", "numerator and denominator at once"),
+        ("X4", "error", "the bound"),
+        ("X4", "plain_error", "the numerator"),
+        ("X6", "any_head_error", "any head"),
+        ("zhang2022_masked", "gap", "W_QK"),
+        ("zhang2022_masked", "gap", "the sum over the blocks"),
+        ("sparse_boolean", "gap", "how many functions"),
+    ],
+)
+def test_half_of_what_a_step_says_is_too_little(name: str, which: str, title: str) -> None:
+    with pytest.raises(DerivationError, match=r"fails at a random point"):
+        halved(title, derive(name, which)).check(points=300)
+
+
 def test_a_statement_that_does_not_exist_is_noticed() -> None:
     with pytest.raises(DerivationError, match="no statement is called 'G99'"):
         broken(derive("edelman2022"), "from covers to the gap", uses=("G99",)).check(points=1)
