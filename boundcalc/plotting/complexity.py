@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 from boundcalc.calculus.gap import support_floor
-from boundcalc.errors import NoSolution
+from boundcalc.errors import InvalidSetting, NoSolution
 from boundcalc.numbers import FLOAT
 from boundcalc.plotting import canvas
 from boundcalc.plotting.data import FigureData, Series
 from boundcalc.plotting.predicted import least_samples
 from boundcalc.plotting.spec import Spec
-from boundcalc.plotting.words import at_most, decades, short
+from boundcalc.plotting.words import at_most, decades
 from boundcalc.setting import Setting
 
 DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters")
@@ -42,6 +43,7 @@ def collect(spec: Spec) -> FigureData:
         (T, base.but(seq_len=round(T) + 1, delta=1 - spec.success, train_error=0.0)) for T in lengths
     ]  # a row of its own is read out beside the T bits
     series += references(s, lengths, spec.target, 1 - spec.success)
+    series.append(explicit(s, lengths, spec.target, 1 - spec.success))
     for name in spec.bounds or DEFAULT_BOUNDS:
         series.append(least_samples(settings, name, spec.target))
     facts |= {"s": s, "setting": base.to_json()}
@@ -60,6 +62,23 @@ def references(s: int, lengths: list[float], target: float, delta: float) -> lis
         Series("finite-class", "finite class, consistent learner", "bound", "m", x, tuple(finite)),
         Series("floor", "counting floor G8", "reference", "m", x, tuple(floor)),
     ]
+
+
+def explicit(s: int, lengths: list[float], target: float, delta: float) -> Series:
+    """What the best bound asks for with the norms of certified weights that represent every threshold of s bits."""
+    from boundcalc.representation.samples import sample_complexity
+
+    found: list[float | None] = []
+    for T in lengths:
+        needed: list[float] = []
+        for positions in ("orthonormal", "compact"):
+            with suppress(InvalidSetting):  # few positions fit into fewer dimensions than there are
+                (row,) = sample_complexity(
+                    s, round(T), target, delta, name="threshold", positions=positions, policies=("best",)
+                ).rows
+                needed += [] if row.solution is None else [row.solution.value]
+        found.append(min(needed, default=None))
+    return Series("eighth", "explicit weights (R3)", "bound", "m", tuple(lengths), tuple(found))
 
 
 def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float], dict[str, Any]]:
@@ -98,7 +117,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     width = spec.size or ("wide" if measured else "column")
     figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.9))
     places = canvas.panels(figure, count, width)
-    every = [s for s in data.series if s.kind != "fit"]
+    every = [s for s in data.series if s.kind != "fit" and any(s.y)]
     _panel(places[0], every, data)
     places[0].set_ylabel(f"m for risk {spec.target:g} with probability {spec.success:g}")
     if measured:
@@ -133,21 +152,33 @@ def _none() -> Any:
     return NullLocator()
 
 
+def _ends(one: Series) -> str:
+    """The first and the last m."""
+    known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y]
+    (first, low), (last, high) = known[0], known[-1]
+    return f"m = {at_most(low)} at T = {first:g} and {at_most(high)} at T = {last:g}"
+
+
 def caption(spec: Spec, data: FigureData) -> str:
     """How far the least bound is from what was measured, and what the fits say."""
     best = min(
-        (s for s in data.of(kind="bound") if s.key != "finite-class" and any(s.y)),
+        (s for s in data.of(kind="bound") if s.key not in ("finite-class", "eighth") and any(s.y)),
         key=lambda s: min(v for v in s.y if v),
         default=None,
     )
     sentences: list[str] = []
     if best is not None:
-        values = [(x, v) for x, v in zip(best.x, best.y, strict=True) if v]
+        which = "the class that holds the trained models" if spec.norms == "runs" else "the class of the setting"
         sentences.append(
-            f"For risk {spec.target:g} with probability {spec.success:g}, `{best.key}` asks for "
-            f"m = {at_most(values[0][1])} at T = {short(values[0][0])}"
-            f" and {at_most(values[-1][1])} at T = {short(values[-1][0])}."
+            f"For risk {spec.target:g} with probability {spec.success:g}, `{best.key}` asks for {_ends(best)} in {which}"
+            + "".join(
+                f", for {_ends(one)} with the norms of explicit weights" for one in data.series if one.key == "eighth"
+            )
+            + "."
         )
+    hopeless = [f"`{s.key}`" for s in data.of(kind="bound") if not any(s.y)]
+    if hopeless:
+        sentences.append(f"{', '.join(hopeless)}: no m up to 10^18 is enough.")
     measured = data.of(kind="measured")
     if measured:
         one = measured[0]

@@ -95,5 +95,5 @@ def caption(spec: Spec, data: FigureData) -> str:
     return (
         f"{len(steps)} of {many(count, 'trial')} reach 99% test accuracy, at steps {min(steps)} to {max(steps)} "
         f"(median {statistics.median(steps):g}). From 75% on this takes at most {max(lengths)} steps, however long they "
-        "waited: a sudden transition, not gradual progress."
+        "waited: the transition is sudden."
     )

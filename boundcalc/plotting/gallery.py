@@ -55,7 +55,12 @@ PLATES: Sequence[Plate] = (
         "overlay",
         vector=True,
     ),
-    Plate("sample-complexity", "Samples needed against T", {"figure": "sample-complexity"}, "conjunction"),
+    Plate(
+        "sample-complexity",
+        "Samples needed against T",
+        {"figure": "sample-complexity", "norms": "runs"},
+        "conjunction",
+    ),
     Plate("parity", "Parity: a phase transition", {"figure": "parity"}, "parity"),
     Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
     Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
