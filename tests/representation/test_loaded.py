@@ -110,6 +110,24 @@ def test_plain_and_fast_models_compute_the_same() -> None:
         assert np.allclose(fast, plain, atol=1e-10)
 
 
+@pytest.mark.parametrize(("text", "most"), [("AND(1, 4, 6)", 1e-4), ("PARITY(0..39)", 2e-3)])
+def test_single_precision_keeps_the_margin(text: str, most: float) -> None:
+    torch = pytest.importorskip("torch")
+    from boundcalc.learning.model import Transformer
+    from boundcalc.representation.exhaust import adversarial
+
+    function = parse(text)
+    made = construct(function, orthonormal(64), possible_kinds(function)[0])
+    network = made.network
+    bits = adversarial(network, function, np.random.default_rng(0), 400)[:200]
+    model = Transformer(network.architecture)
+    with torch.no_grad():
+        for name, value in network.weights().items():
+            model.weights[name].copy_(torch.from_numpy(value))
+        found = model(torch.from_numpy(network.encoding.rows(bits)).float()).squeeze(-1).numpy()
+    assert (found * (2.0 * function.values(bits) - 1)).min() > 1 - most
+
+
 def test_safetensors_files_load_as_models(tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     torch = pytest.importorskip("torch")
