@@ -177,7 +177,10 @@ def _dask(where: Where, cluster: ExitStack) -> dict[str, Any]:
             client = Client(where.address, timeout="10s")
         else:
             client = Client(
-                n_workers=None if where.jobs < 0 else where.jobs, threads_per_worker=1, dashboard_address=None
+                n_workers=None if where.jobs < 0 else where.jobs,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
             )
     except (OSError, ValueError, TimeoutError) as error:
         raise BackendError(f"cannot reach a Dask cluster at {where.address}: {_short(error)}") from None

@@ -146,8 +146,8 @@ def test_a_store_of_a_newer_schema_is_refused(run: Any) -> None:
     assert "upgrade boundcalc" in err
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed")
-def test_without_torch_the_extra_is_named(run: Any) -> None:
+def test_without_torch_the_extra_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
     code, _, err = run("train", "conjunction")
     assert code == 1
     assert "boundcalc[train]" in err
