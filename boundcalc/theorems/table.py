@@ -37,7 +37,7 @@ def _row(theorem: Theorem) -> tuple[str, ...]:
         theorem.title,
         _length(theorem),
         ", ".join(theorem.quantities),
-        lemmas or "user's own",
+        lemmas or ("user's own" if theorem.statement_name == "E" else "none"),
         theorem.source.short,
     )
 
@@ -96,6 +96,8 @@ _FOOT = """## Formulas, derivations, code
 
 1. Write a module in `boundcalc/theorems/` with a `Theorem`: the paper's shape, the forms of `boundcalc.symbolic` that
    give the explicit formula, assumptions, and for every input in which the two grow differently a sentence why.
+   With `lemmas`, the covers its paper uses, `eval`, `solve`, `sweep` and `plot` take its name for any setting; without, they
+   evaluate its formula, or what `sharper` finds.
 2. Add it to `THEOREMS` in `boundcalc/theorems/__init__.py`. The law tests (`tests/laws/test_theorem_laws.py`) then check
-   dimension 1, monotonicity, limits, and that words and growth agree; `boundcalc derive` and this page know it.
+   dimension 1, monotonicity, limits, and that words and growth agree; every command, the README and this page know it.
 """
