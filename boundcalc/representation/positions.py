@@ -53,6 +53,12 @@ class Positions:
     signs: np.ndarray | None = None
     coherence: float = 0.0
 
+    def __post_init__(self) -> None:
+        if self.signs is None:
+            return
+        if self.signs.ndim != 2 or len(self.signs) != self.count or not (np.abs(self.signs) == 1).all():
+            raise InvalidSetting(f"compact positions are {self.count} rows of signs +-1, got shape {self.signs.shape}")
+
     @property
     def exact(self) -> bool:
         """Whether they are the standard basis."""

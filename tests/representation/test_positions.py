@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boundcalc.errors import InvalidSetting
-from boundcalc.representation.positions import SAFETY, compact, dual_bch, orthonormal
+from boundcalc.representation.positions import SAFETY, Positions, compact, dual_bch, orthonormal
 from boundcalc.representation.selection import AnySelection, Selected, Selection, short
 
 
@@ -81,3 +81,14 @@ def test_short_numbers_multiply_exactly() -> None:
     a, b = short(rng.normal(size=100) * 10.0 ** rng.integers(-8, 8, 100)), short(rng.normal(size=100))
     for x, y in zip(a, b, strict=True):
         assert Fraction(float(x)) * Fraction(float(y)) == Fraction(float(x * y))
+
+
+def test_only_rows_of_signs_are_positions() -> None:
+    """Certificates read compact positions as whole numbers: anything else would be read wrongly."""
+    good = dual_bch(8, 3, 1).signs
+    assert good is not None
+    bent = good.astype(float)
+    bent[3, 2] *= 0.999
+    for signs in (bent, good[:5], good[0], np.zeros_like(good)):
+        with pytest.raises(InvalidSetting, match="rows of signs"):
+            Positions(8, signs)
