@@ -32,6 +32,8 @@ class Many(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         first, colon, last = value.partition(":")
+        if not value.strip(" ,"):
+            self.fail(f"a list needs at least one number, got {value!r}", param, ctx)
         if not colon:
             return tuple(self.kind.convert(word, param, ctx) for word in value.split(",") if word)
         low, high = (self.kind.convert(word, param, ctx) for word in (first, last))

@@ -83,6 +83,7 @@ def test_bounds() -> None:
         (("bound", "--pretext", "1,0;x,1", "--downstream", "1,1"), "got 'x'"),
         (("infer", "--L", "64:8"), "a range is like 8:65536"),
         (("infer", "--L", "8,x"), "needs a whole number"),
+        (("infer", "--tau", ""), "at least one number"),
         (("infer", "--repetitions", "1"), "repetitions must lie between 10"),
         (("transfer", "--diversity", "2"), "diversity must lie in [0, 1]"),
     ],
