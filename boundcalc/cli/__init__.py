@@ -11,10 +11,10 @@ from boundcalc.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("boundcalc.cli.eval:command", "Bounds of the generalization gap and of the risk for a setting."),
-    "solve": ("boundcalc.cli.solve:command", "How large m, T, C, depth, gamma or delta must or may be."),
+    "solve": ("boundcalc.cli.solve:command", "How large m, T, C, depth, gamma, delta or L must or may be."),
     "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
     "list": ("boundcalc.cli.listing:command", "What can be asked for by name, with sources."),
-    "explain": ("boundcalc.cli.explain:command", "A statement: formula, conditions, proof, constants, source."),
+    "explain": ("boundcalc.cli.explain:command", "A theorem, a policy, or a statement with its conditions and proof."),
     "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with the steps that lead to it."),
     "export": ("boundcalc.cli.export:command", "A bound's formula as LaTeX, BibTeX or code."),
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),

@@ -12,7 +12,7 @@ from boundcalc.derivation.step import Derivation, Relation, Step, Words
 from boundcalc.derivation.words import to_latex
 from boundcalc.setting.validate import choice
 from boundcalc.symbolic.formula import Definition, Formula
-from boundcalc.symbolic.printing import RELATIONS, case_text, equation, mathml, names_of, text
+from boundcalc.symbolic.printing import RELATIONS, case_text, equation, mathml, names_of, short_lambda, text
 from boundcalc.symbolic.printing import latex as tex
 
 FORMATS = ("text", "markdown", "latex", "html", "json")
@@ -144,7 +144,8 @@ def _markdown(derivation: Derivation, full: bool) -> str:
 _STYLE = """
 body { font: 17px/1.5 Georgia, 'Times New Roman', serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3, h4 { font-size: 1rem; margin: 1.2rem 0 .2rem; }
-.math { overflow-x: auto; margin: .6rem 0; } .why { color: #444; } .uses { color: #666; font-weight: normal; }
+.math { overflow-x: auto; overflow-y: hidden; margin: .4rem 0; padding: .2rem 0; }
+.why { color: #444; } .uses { color: #666; font-weight: normal; }
 table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; }
 code { font-size: .85em; white-space: pre-wrap; } details { margin: .4rem 0; }
 """
@@ -170,14 +171,18 @@ def _definition_mathml(part: Definition, names: Mapping[Any, str]) -> str:
 def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
     names, formula = all_names(derivation), derivation.formula
     head = f"<mtext>{escape(formula.name)}</mtext><mo>{_UNICODE[formula.relation]}</mo>"
-    out = [f"<h1>{escape(derivation.title)}</h1>", f"<p>{escape(derivation.claim)}</p>"]
+    out = [
+        f"<h1>{escape(derivation.title[0].upper() + derivation.title[1:])}</h1>",
+        f"<p>{escape(derivation.claim)}</p>",
+    ]
     if full:
         out += ["<h2>Assumptions</h2><ul>", *(f"<li>{escape(line)}</li>" for line in derivation.assumptions), "</ul>"]
     out += ["<h2>Result</h2>", _math(head + mathml(formula.expr, names))]
     out += [_definition_mathml(part, names) for part in formula.where]
     if formula.uses_lambda:
-        constant, explicit = formula.lambda_definition()
-        out.append(_math(f"{mathml(constant, names)}<mo>=</mo>{mathml(explicit, names)}"))
+        constant, short, wide = short_lambda(formula)
+        right = f"{mathml(short, names)}<mtext>, w</mtext><mo>=</mo>{mathml(wide, names)}"
+        out.append(_math(f"{mathml(constant, names)}<mo>=</mo>{right}"))
     out.append("<h2>Steps</h2>")
     for number, step in shown_steps(derivation, full):
         level = min(6, 3 + number.count("."))
@@ -188,7 +193,8 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
         if step.relation is not None:
             out.append(_relation_mathml(step.relation, names))
         if full:
-            out += [_definition_mathml(part, names) for part in step.where]
+            repeated = None if step.relation is None else step.relation.before
+            out += [_definition_mathml(part, names) for part in step.where if part.symbol != repeated]
     if full:
         if derivation.differences:
             out += ["<h2>What the paper has otherwise</h2><ul>"]

@@ -174,6 +174,18 @@ class _MathML(_Order, MathMLPresentationPrinter):
         text = decimal(e)
         return super()._print_Rational(e) if text is None else self._number(text)
 
+    def _print_Mul(self, expr: Any) -> Any:
+        merged = merge_roots(expr)
+        if merged is None:
+            return super()._print_Mul(expr)
+        rest, radicand = merged
+        root = self._node("msqrt", self._print(radicand))
+        if rest == 1:
+            return root
+        if rest.could_extract_minus_sign():
+            return self._node("mrow", self._node("mo", "-"), self._print_Mul(-expr))
+        return self._node("mrow", self.parenthesize(rest, PRECEDENCE["Mul"], strict=True), root)
+
     def _print_Piecewise(self, e: Any) -> Any:
         table = self._node("mtable", columnalign="left left")
         for value, condition in e.args:
@@ -216,24 +228,46 @@ def text(expr: Any) -> str:
 def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """An expression in presentation MathML, without the surrounding element."""
     plain = {symbol: sympy.Symbol(_unicode(name)) for symbol, name in {**symbols.LATEX, **dict(names or {})}.items()}
-    printed = _MathML({"mul_symbol": "&#xA0;"}).doprint(expr.xreplace(plain))
-    printed = printed.replace("&amp;#xA0;", "&#xA0;").replace("<mo><</mo>", "<mo>&lt;</mo>")
+    printed = _MathML().doprint(expr.xreplace(plain)).replace("<mo><</mo>", "<mo>&lt;</mo>")
+    printed = printed.replace("&ExponentialE;", "e")
     return re.sub(r"&(?!amp;|lt;|gt;|quot;)(\w+);", lambda found: f"&#{ord(unescape(found[0]))};", printed)
 
 
-_GREEK = {
-    r"\gamma": "γ",
-    r"\delta": "δ",
-    r"\varepsilon": "ε",
-    r"\tau": "τ",
+_LETTERS = dict(
+    zip(
+        (
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "varepsilon",
+            "theta",
+            "kappa",
+            "lambda",
+            "mu",
+            "rho",
+            "sigma",
+            "tau",
+            "phi",
+        ),
+        "αβγδεθκλμρστφ",
+        strict=True,
+    )
+)
+_MACROS = {
+    **{rf"\{name}": letter for name, letter in _LETTERS.items()},
     r"\Lambda": "Λ",
-    r"\rho": "ρ",
+    r"\psi": "ψ",
     r"\log": "log ",
     r"\mathcal": "",
     r"\mathfrak": "",
     r"\mathrm": "",
+    r"\text": "",
+    r"\_": "_",
+    r"\#": "#",
     r"\circ": "∘",
-    r"\ell": "l",
+    r"\ell": "\u2113",
+    r"\|": "‖",
     r"\,": " ",
     "{": "",
     "}": "",
@@ -241,7 +275,7 @@ _GREEK = {
 
 
 def _unicode(latex_name: str) -> str:
-    for macro, letter in _GREEK.items():
+    for macro, letter in _MACROS.items():
         latex_name = latex_name.replace(macro, letter)
     return latex_name
 
@@ -267,11 +301,16 @@ def definition(part: Definition, names: Mapping[Any, str]) -> str:
     return f"{part.latex} = {latex(part.expr, names)}"
 
 
+def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:
+    """T2's constant, its definition with a letter w inside, and w."""
+    constant, explicit = formula.lambda_definition()
+    wide = 2 * POINTS * COLUMNS + 1
+    return constant, explicit.subs(wide, sympy.Symbol("w", positive=True)), wide
+
+
 def lambda_latex(formula: Formula) -> tuple[str, str]:
     """LaTeX of the definition of T2's constant: (left, right), with a letter for its logarithm."""
-    constant, explicit = formula.lambda_definition()
-    width = sympy.Symbol("w", positive=True)
-    short = explicit.subs(2 * POINTS * COLUMNS + 1, width)
+    constant, short, _wide = short_lambda(formula)
     return latex(constant), latex(short) + r",\quad w = 2kN+1"
 
 
@@ -299,8 +338,7 @@ def formula_text(formula: Formula, *, expand: bool = False) -> str:
     lines = [f"{formula.name} {sign} {text(formula.expr)}"]
     lines += [f"  {part.symbol} = {case_text(part.expr)}" for part in formula.where]
     if formula.uses_lambda:
-        constant, explicit = formula.lambda_definition()
-        short = explicit.subs(2 * POINTS * COLUMNS + 1, sympy.Symbol("w"))
+        constant, short, _wide = short_lambda(formula)
         lines.append(f"  {text(constant)} = {text(short)}, w = 2*k*N + 1")
     return "\n".join(lines)
 

@@ -189,6 +189,9 @@ def test_json_is_a_tree_with_a_formula() -> None:
 def test_html_is_well_formed_and_needs_no_script(name: str) -> None:
     text = derive(name).render("html")
     assert "<script" not in text
+    shown = text.partition("<h2>Statements used</h2>")[0]
+    assert "\\" not in shown  # no macro where a letter should be
+    assert "piecewise" not in shown  # cases stand below each other
     ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n").replace("&#xA0;", " "))
     assert "<math" in text
     assert derive(name).render("html", fragment=True).startswith("<h1>")
