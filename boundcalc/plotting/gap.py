@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -169,9 +170,7 @@ def _over_m(spec: Spec, data: FigureData) -> str:
         seen_at = _list([f"the {_WHAT[q]} is below {SMALL} from m = {short(small[q])} on" for q in both])
         promised = _list([at_most(needs[q]["small"]) for q in both])
         apart = _list([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
-        first = (
-            f"measured, {seen_at}; the bounds promise that from m = {promised} on, {apart} orders of magnitude later"
-        )
+        first = f"measured{_on(data)}, {seen_at}; the bounds promise that from m = {promised} on, {apart} orders of magnitude later"
     begins = needs[next(iter(seen))]["below 1"]
     where = f" before m = {at_most(begins)}" if begins is not None else ""
     names = _vacuous_throughout(data)
@@ -180,6 +179,15 @@ def _over_m(spec: Spec, data: FigureData) -> str:
         f"{_sentence(first)} Conclude that for models with these norms the bounds are true but do not explain how few "
         f"samples are enough: no bound on the {_WHAT[next(iter(seen))]} says anything{where}{still}."
     )
+
+
+def _on(data: FigureData) -> str:
+    """What the trials are of."""
+    task = data.facts.get("task", {})
+    if not task.get("s") or len(task["T"]) != 1:
+        return ""
+    plural = re.sub("y$", "ie", task["task"]) + "s"
+    return f" on {plural} of {task['s']} among {task['T'][0]} bits"
 
 
 def _list(words: list[str]) -> str:
