@@ -170,7 +170,8 @@ def _over_m(spec: Spec, data: FigureData) -> str:
         seen_at = _list([f"the {_WHAT[q]} is below {SMALL} from m = {short(small[q])} on" for q in both])
         promised = _list([at_most(needs[q]["small"]) for q in both])
         apart = _list([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
-        first = f"measured{_on(data)}, {seen_at}; the bounds promise that from m = {promised} on, {apart} orders of magnitude later"
+        first = f"measured{_on(data)}, {seen_at}; the bounds promise that from m = {promised} on"
+        first += f", {apart} orders of magnitude later"
     begins = needs[next(iter(seen))]["below 1"]
     where = f" before m = {at_most(begins)}" if begins is not None else ""
     names = _vacuous_throughout(data)
