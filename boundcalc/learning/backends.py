@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ _PATIENCE = 5
 
 
 _Call = tuple[int, list[dict[str, Any]], dict[str, Any]]
-_Run = Callable[[Sequence[_Call]], Iterator[tuple[int, Any]]]
+_Run = Callable[[Sequence[_Call]], Generator[tuple[int, Any], None, None]]
 """Gives stacks out and yields their results as they come."""
 
 
@@ -87,7 +88,7 @@ def train_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 
 def spread(
     stacks: Sequence[Sequence[Trial]], where: Where, options: Mapping[str, Any], note: Callable[[str], None]
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Generator[tuple[int, dict[str, Any]], None, None]:
     """Results of stacks as they come, with the number of the stack; stacks of a dead worker are given out again."""
     waiting = dict(enumerate(stacks))
     deaths = 0
@@ -96,10 +97,11 @@ def spread(
         while waiting:
             calls = [(number, [trial.to_json() for trial in stack], dict(options)) for number, stack in waiting.items()]
             try:
-                for number, found in run(calls):
-                    deaths = 0
-                    if waiting.pop(number, None) is not None:
-                        yield number, found
+                with closing(run(calls)) as results:
+                    for number, found in results:
+                        deaths = 0
+                        if waiting.pop(number, None) is not None:
+                            yield number, found
             except Exception as error:
                 if not _is_death(error):
                     raise
@@ -119,9 +121,11 @@ def _numbered(number: int, configs: Sequence[Mapping[str, Any]], options: Mappin
 def _joblib(where: Where, cluster: ExitStack) -> _Run:
     import joblib
 
+    cluster.enter_context(warnings.catch_warnings())
+    warnings.filterwarnings("ignore", message=r"\d+ tasks which", category=UserWarning)  # those given up on the way out
     settings = _dask(where, cluster) if where.backend == "dask" else {"inner_max_num_threads": where.threads}
 
-    def run(calls: Sequence[_Call]) -> Iterator[tuple[int, Any]]:
+    def run(calls: Sequence[_Call]) -> Generator[tuple[int, Any], None, None]:
         with joblib.parallel_config(where.backend, **settings):
             parallel = joblib.Parallel(
                 n_jobs=where.jobs,
@@ -149,7 +153,7 @@ def _ray(where: Where, cluster: ExitStack) -> _Run:
     task = ray.remote(num_cpus=where.threads, num_gpus=where.gpus, max_retries=0)(train_stack)
     most = where.jobs if where.jobs > 0 else max(1, int(ray.cluster_resources().get("CPU", 1)) // where.threads)
 
-    def run(calls: Sequence[_Call]) -> Iterator[tuple[int, Any]]:
+    def run(calls: Sequence[_Call]) -> Generator[tuple[int, Any], None, None]:
         left = list(reversed(calls))
         flying: dict[Any, int] = {}
         try:

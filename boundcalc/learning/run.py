@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -116,15 +117,17 @@ def run_sweep(
             _train_here(each, store, common, keep, ran)
             finished += cost
     else:
-        for number, found in spread(stacks, where, common, shown.note):
-            finished += costs[number]
-            if "error" in found:
-                ran.errors.append(f"{len(stacks[number])} trials like {stacks[number][0].hash[:12]}: {found['error']}")
-                shown.note(ran.errors[-1])
-                continue
-            weights = found["weights"] or [None] * len(stacks[number])
-            for trial, result, tensors in zip(stacks[number], found["results"], weights, strict=True):
-                keep(trial, result, tensors)
+        with closing(spread(stacks, where, common, shown.note)) as results:  # workers go when something goes wrong here
+            for number, found in results:
+                finished += costs[number]
+                mine = stacks[number]
+                if "error" in found:
+                    ran.errors.append(f"{len(mine)} trials like {mine[0].hash[:12]}: {found['error']}")
+                    shown.note(ran.errors[-1])
+                    continue
+                weights = found["weights"] or [None] * len(mine)
+                for trial, result, tensors in zip(mine, found["results"], weights, strict=True):
+                    keep(trial, result, tensors)
     ran.seconds = time.monotonic() - started
     return ran
 
