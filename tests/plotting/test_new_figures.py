@@ -10,13 +10,13 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from boundcalc.errors import InvalidSetting, NoSolution
-from boundcalc.latent.bounds import cme_bound
 from boundcalc.latent.experiments.infer import InferPlan, errors_at
 from boundcalc.latent.experiments.transfer import TransferPlan, transfer
 from boundcalc.plotting import growth, render
 from boundcalc.plotting.data import contradictions
 from boundcalc.plotting.spec import Spec
 from boundcalc.representation.classes import class_budgets
+from boundcalc.theorems.attention_bounds import cme_bound
 from tests.plotting import looks, trials
 
 
