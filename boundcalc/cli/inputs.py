@@ -11,7 +11,7 @@ from boundcalc.errors import InvalidSetting, NoSolution
 from boundcalc.theorems import BOUNDS, Theorem, theorem_called
 
 if TYPE_CHECKING:
-    from boundcalc.latent.bounds import LatentBound
+    from boundcalc.theorems.attention_bounds import LatentBound
 
 _FIELDS = {
     "T": "seq_len",
@@ -120,7 +120,7 @@ def checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBou
     """Values at a point, re-derived in interval arithmetic: by the theorem's own search, or of its formula."""
     if theorem.sharper is not None:
         return theorem.sharper(**values)
-    return [theorem.checked(**values)]
+    return [theorem.checked(None, **values)]
 
 
 def show_values(theorem: Theorem, given: Given, form: str) -> None:

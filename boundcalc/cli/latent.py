@@ -12,7 +12,7 @@ from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.latent.bounds import LatentBound
+    from boundcalc.theorems.attention_bounds import LatentBound
 
 F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("table", "json", "csv")
@@ -228,7 +228,7 @@ def _bounds(
     spread: float | None,
 ) -> Iterable[LatentBound]:
     from boundcalc.errors import InvalidSetting
-    from boundcalc.latent.bounds import cme_bound, softmax_bound
+    from boundcalc.theorems.attention_bounds import cme_bound, softmax_bound
 
     law: dict[str, Any] = {"source": source, "smoothness": smoothness, "kappa": kappa, "most": most, "delta": delta}
     yield cme_bound(n, reg=reg, **law)

@@ -8,9 +8,9 @@ from boundcalc.calculus.covers import LEMMAS
 from boundcalc.calculus.targets import Target
 from boundcalc.errors import Refusal, Unsupported
 from boundcalc.intervals import INTERVAL, certainly_le, upper_float
-from boundcalc.latent.bounds import LatentBound
 from boundcalc.numbers import Number
 from boundcalc.setting import Setting
+from boundcalc.theorems.attention_bounds import LatentBound
 
 COVERS = ("T4", "T5", "T8", "T9", "T10")
 """Volumetric and low-rank covers, and those of offsets, gains and token tables."""
@@ -34,7 +34,8 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> LatentBound:
         quantity = "excess risk of an empirical minimiser, with probability 1 - 2 delta"
     inputs = {"m": setting.sample.n_train, "T": setting.architecture.seq_len, "delta": setting.sample.delta}
     chosen = {"entropy": upper_float(count), "pieces": float(len(lowered.pieces))}
-    kind = "bound" if not setting.norms.measured else "estimate"
+    seen = setting.norms.measured or setting.sample.measured  # nothing is paid for it here
+    kind = "estimate" if seen else "bound"
     return LatentBound("X5", "excess" if excess else "gap", upper_float(value), kind, inputs, chosen, quantity)
 
 

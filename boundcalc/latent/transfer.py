@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from boundcalc.calculus import latent
 from boundcalc.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.intervals import INTERVAL, upper_float
-from boundcalc.latent.bounds import LatentBound
 from boundcalc.setting import validate
+from boundcalc.theorems.attention_bounds import LatentBound
 
 Array = NDArray[Any]
 ROW_SPACE_TOLERANCE = 1e-8

@@ -302,10 +302,12 @@ class Certified:
 
 def settle(found: Sequence[Case], masses: Attended, readout: float, method: str, seq_len: int) -> Certified:
     """The least margin over cases of one scalar output: readout * min(1, total / max(1, |y|))."""
+    if not readout >= 0:
+        raise CertificateError(f"this certificate is for read-outs of at least 0, got {readout!r}: negate W_1 instead")
     least, worst = float("inf"), ""
     for case in found:
         low = lower_float(case.least[0])
-        margin = lower_float(arb(min(low, 1.0)) * readout)
+        margin = lower_float(arb(max(-1.0, min(low, 1.0))) * readout)
         if margin < least:
             least, worst = margin, case.name
     return Certified(least, upper_float(masses.leak), len(found), method, worst, seq_len)

@@ -21,7 +21,7 @@ from boundcalc.representation.functions import SparseFunction
 from boundcalc.representation.network import block_layers, read_layers
 from boundcalc.representation.norms import budget, ordered
 from boundcalc.representation.positions import Positions
-from boundcalc.representation.represent import positions_for
+from boundcalc.representation.represent import GAMMA, positions_for
 from boundcalc.representation.selection import AnySelection, Selected, Selection
 from boundcalc.representation.tune import Cases, Choice, Tuner, value_sizes
 from boundcalc.representation.units import MOST_CORNERS, Units, corner_units, corners, ramp_units
@@ -101,7 +101,7 @@ class ClassBudgets:
         """The question what learning takes with these budgets, at margin 1 and training error 0."""
         layers = (*block_layers(self.width, self.units, 1), *read_layers(1))
         architecture = Architecture(seq_len=self.positions.count + 1, layers=layers, input_radius=1.0, depth=1)
-        return Setting(architecture, self.norms, Sample(margin=1.0, **sample))
+        return Setting(architecture, self.norms, Sample(margin=GAMMA, **sample))
 
     def member(self, function: SparseFunction) -> Construction:
         """A network within these budgets that represents a function of the class with margin at least 1."""

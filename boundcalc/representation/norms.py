@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
+from functools import wraps
 
 import numpy as np
 from flint import fmpz_mat
@@ -19,22 +22,47 @@ def _up(x: float, terms: int) -> float:
     return float(x) * (1 + (terms + 16) * _UNIT) if x else 0.0
 
 
+def _scaled(norm: Callable[[np.ndarray], float]) -> Callable[[np.ndarray], float]:
+    """The same norm where squares leave the range of floats: the largest entry is brought near 1 by a power of 2.
+
+    Entries that vanish on the way, and squares that do, are far below what `_up` allows for rounding.
+    """
+
+    @wraps(norm)
+    def scaled(matrix: np.ndarray) -> float:
+        largest = float(np.abs(matrix).max(initial=0.0))
+        if largest == 0:
+            return 0.0
+        exponent = math.frexp(largest)[1]
+        value, power = math.frexp(norm(np.ldexp(matrix, -exponent)))
+        if power + exponent > sys.float_info.max_exp:
+            return math.inf
+        value = math.ldexp(value, power + exponent)
+        return value if value >= sys.float_info.min else math.nextafter(value, math.inf)
+
+    return scaled
+
+
+@_scaled
 def upper_fro(matrix: np.ndarray) -> float:
     """|W|_F."""
     return _up(math.sqrt(_up(float((matrix**2).sum()), matrix.size)), 4)
 
 
+@_scaled
 def upper_two_one(matrix: np.ndarray) -> float:
     """|W|_21: columns' l2 norms, added."""
     columns = np.sqrt((matrix**2).sum(0)) * (1 + (matrix.shape[0] + 16) * _UNIT)
     return _up(float(columns.sum()), matrix.shape[1])
 
 
+@_scaled
 def upper_one_one(matrix: np.ndarray) -> float:
     """|W|_11."""
     return _up(float(np.abs(matrix).sum()), matrix.size)
 
 
+@_scaled
 def upper_op(matrix: np.ndarray) -> float:
     """|W|_op: t^2 I - W^T W is shown to be positive semidefinite by a Cholesky factorisation.
 

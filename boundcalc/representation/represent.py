@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +17,8 @@ from boundcalc.setting.validate import choice, size
 
 MARGIN = 1.0
 """Constructions are scaled to a certified margin of 1."""
+GAMMA = math.nextafter(MARGIN, 0.0)
+"""What bounds take as margin: an example whose margin is gamma itself would count as an error (G0)."""
 RISK, DELTA = 0.05, 0.01
 """Constructions are ranked by the samples that bring the risk bound to 0.05 with probability 0.99."""
 LONGEST = 1 << 20
@@ -39,8 +42,8 @@ class Representation:
 
     @property
     def setting(self) -> Setting:
-        """The class with exactly these norms, at the certified margin."""
-        return self.construction.network.setting(MARGIN, delta=DELTA)
+        """The class with exactly these norms, just below the certified margin."""
+        return self.construction.network.setting(GAMMA, delta=DELTA)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the arrays."""
@@ -100,7 +103,7 @@ def represent(
             failure = error
             continue
         certified = built.certify(MARGIN)
-        needed = solve(built.network.setting(MARGIN, delta=DELTA), "m", RISK, quantity="risk")
+        needed = solve(built.network.setting(GAMMA, delta=DELTA), "m", RISK, quantity="risk")
         found.append((needed.value, name, built, certified, needed))
     if not found:
         raise failure or NoSolution("no construction was found")

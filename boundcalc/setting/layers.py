@@ -260,9 +260,6 @@ def _widths(layer: Layer) -> tuple[int | None, int | None]:
     return None, None
 
 
-HEAD_KINDS = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
-
-
 def matrices_of(layers: tuple[Layer, ...]) -> Iterator[tuple[str, int | None, int]]:
     """(kind, block, heads) of everything some layers may have budgets for; heads is 0 where there are none."""
     for layer in layers:
@@ -271,13 +268,21 @@ def matrices_of(layers: tuple[Layer, ...]) -> Iterator[tuple[str, int | None, in
         elif isinstance(layer, Linear):
             yield from ((kind, layer.block, 0) for kind in (layer.kind, layer.bias) if kind is not None)
         elif isinstance(layer, LayerNorm):
-            yield from ((f"{layer.kind}.{part}", layer.block, 0) for part in ("gain", "offset"))
+            parts = (("gain", layer.gain), ("offset", layer.offset))
+            yield from ((f"{layer.kind}.{part}", layer.block, 0) for part, there in parts if there)
         elif isinstance(layer, Attention):
-            yield from ((kind, layer.block, layer.heads) for kind in HEAD_KINDS)
+            biases = (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias))
+            kinds = ("W_QK", "W_Q", "W_K", "W_V", *(bias for bias, there in biases if there))
+            yield from ((kind, layer.block, layer.heads) for kind in kinds)
         elif isinstance(layer, GatedFeedForward):
             yield from ((kind, layer.block, 0) for kind in ("W_1", "W_2", "W_3"))
         elif isinstance(layer, Embedding):
-            yield from ((kind, None, 0) for kind in ("embedding", "positions", "segments"))
+            tables = (
+                ("embedding", layer.vocabulary > 0),
+                ("positions", layer.positions == "learned"),
+                ("segments", layer.segments > 0),
+            )
+            yield from ((kind, None, 0) for kind, there in tables if there)
 
 
 _TYPES: dict[str, type] = {

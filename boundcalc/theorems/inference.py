@@ -12,8 +12,8 @@ from boundcalc.sources import SMALE2007, ZHANG2022
 from boundcalc.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
-    from boundcalc.latent.bounds import LatentBound
     from boundcalc.symbolic.formula import Formula
+    from boundcalc.theorems.attention_bounds import LatentBound
 
 
 # -- X3
@@ -43,7 +43,7 @@ def _cme_forms() -> tuple[Any, Forms]:
 def _cme_values(
     L: float, kappa: float, M: float, g: float, smoothness: float, delta: float, rho: float | None = None
 ) -> Sequence[LatentBound]:
-    from boundcalc.latent.bounds import cme_bound
+    from boundcalc.theorems.attention_bounds import cme_bound
 
     law = {"source": g, "smoothness": smoothness, "kappa": kappa, "most": M, "delta": delta, "reg": rho}
     found = [cme_bound(int(L), **law)]  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ X3 = Theorem(
     statement="The error of kernel (CME) attention over L pairs falls with L: sampling costs A/rho, regularisation "
     "c_r rho^(r-1/2) |g|, and the best rho balances them.",
     assumptions=(
-        "pairs (k_i, v_i) are independent given z, |v| <= M and k(x, x) <= kappa^2",
+        "pairs (k_i, v_i) are independent and of one law given z, |v| <= M and k(x, x) <= kappa^2",
         "f*(k) = E[v|k, z] = L_K^r g with 1/2 < r <= 3/2, and the ridge of attention is L rho",
         "rho does not depend on the values that are seen",
         "the error is in RKHS norm, with probability at least 1 - delta; at a query q it is at most kappa times it",
@@ -104,7 +104,7 @@ def _softmax_forms() -> tuple[Any, Forms]:
 
 
 def _softmax_values(L: float, M: float, temperature: float, delta: float) -> Sequence[LatentBound]:
-    from boundcalc.latent.bounds import softmax_bound
+    from boundcalc.theorems.attention_bounds import softmax_bound
 
     return [softmax_bound(int(L), tau=temperature, most=M, delta=delta, plain=plain) for plain in (False, True)]
 
@@ -117,7 +117,7 @@ X4 = Theorem(
     "Nadaraya-Watson mean.",
     assumptions=(
         "keys and query have norm at most 1, values norm at most M; the temperature is tau",
-        "pairs are independent given z, and the query is fixed",
+        "pairs are independent and of one law given z, and the query is fixed",
         "with probability at least 1 - delta; the limit is mu = E[wv]/E[w], w = exp(q.k/tau), which is the conditional "
         "mean up to a bias that the temperature controls",
     ),

@@ -63,7 +63,8 @@ sparse_boolean = Theorem(
     differs={"delta": "not in the shape"},
     also=(
         "the support costs s log(eT/s), which is less than s log T for s > e",
-        "G8 also has a floor: fewer than log_2 binom(T, s) - 1 labels do not identify the support",
+        "G8 also has a floor: fewer than log_2 binom(T, s) - 1 labels, at inputs "
+        "that do not depend on the support, do not identify it with probability 1/2",
     ),
     uses=("G8",),
     statement_name="G8",

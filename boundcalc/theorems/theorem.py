@@ -15,8 +15,8 @@ from boundcalc.sources import HERE, Source
 from boundcalc.theorems.policies import Policy
 
 if TYPE_CHECKING:
-    from boundcalc.latent.bounds import LatentBound
     from boundcalc.symbolic.formula import Formula
+    from boundcalc.theorems.attention_bounds import LatentBound
 
 Forms = Mapping[str, Callable[[], "Formula"]]
 
@@ -147,9 +147,9 @@ class Theorem:
     def checked(self, quantity: str | None = None, **values: float) -> LatentBound:
         """The formula's value at a point, its upper end in interval arithmetic."""
         from boundcalc.intervals import INTERVAL, upper_float
-        from boundcalc.latent.bounds import LatentBound
         from boundcalc.setting import validate
         from boundcalc.symbolic.code import interval_function
+        from boundcalc.theorems.attention_bounds import LatentBound
 
         formula = self.formula(quantity or self.main_quantity)
         formula.mp(**values)  # complains about what is missing or unknown

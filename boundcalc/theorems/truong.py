@@ -46,8 +46,7 @@ truong2024 = Theorem(
     compares="gap",
     differs={
         "rank": "sqrt(r_w) here, from counting the parameters of both factors; the paper's log r_w has the width in "
-        "its "
-        "constant",
+        "its constant",
         "m": "a factor sqrt(log m) more, for the scale 1/m of the one cover",
         "d": "sqrt(d) here; in the paper's constant there",
         "depth": "the paper is about one layer",
@@ -56,7 +55,10 @@ truong2024 = Theorem(
         "gamma": "hidden in the paper's constant",
         "delta": "hidden in the paper's constant",
     },
-    also=("no bound on |W|_F or |W|_21 is needed: spectral norm and rank suffice (T5)",),
+    also=(
+        "no bound on |W|_F or |W|_21 is needed: spectral norm and rank suffice (T5)",
+        "r_w limits the rank of every matrix of a block here; in the paper it is that of queries times keys",
+    ),
     uses=("T4", "T5", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2", "X5"),
     published_form=_published,
     forms=_forms,

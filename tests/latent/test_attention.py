@@ -20,10 +20,10 @@ from boundcalc.latent.attention import (
     power_function,
     softmax_attention,
 )
-from boundcalc.latent.bounds import sphere_shrinkage
 from boundcalc.latent.experiments.infer import unit
 from boundcalc.latent.kernels import RBF, Exponential, Features, Kernel, Linear, Polynomial, RandomFeatures
 from boundcalc.latent.models import GaussianLinear
+from boundcalc.theorems.attention_bounds import sphere_shrinkage
 
 FINITE: tuple[Kernel, ...] = (
     Linear(),

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 
 from boundcalc.calculus import latent
 from boundcalc.errors import InvalidSetting, Unsupported
-from boundcalc.latent.bounds import (
+from boundcalc.latent.experiments.infer import InferPlan, errors_at, unit
+from boundcalc.latent.experiments.statistics import significantly_above
+from boundcalc.numbers import FLOAT
+from boundcalc.symbolic.system import SYMPY
+from boundcalc.theorems.attention_bounds import (
     best_temperature,
     cme_bound,
     key_bound,
@@ -22,10 +26,6 @@ from boundcalc.latent.bounds import (
     softmax_bound,
     sphere_shrinkage,
 )
-from boundcalc.latent.experiments.infer import InferPlan, errors_at, unit
-from boundcalc.latent.experiments.statistics import significantly_above
-from boundcalc.numbers import FLOAT
-from boundcalc.symbolic.system import SYMPY
 
 Array = NDArray[np.float64]
 REPETITIONS = 2000

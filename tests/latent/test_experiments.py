@@ -109,6 +109,12 @@ def test_x5_uses_low_rank_covers_and_refuses_learned_positions() -> None:
     budgets = {kind: Budget(op=1.0, rank=2) for kind in ("W_QK", "W_V", "W_1")}
     low = Setting(full.architecture, Norms(1.0, budgets), full.sample)
     assert learning_bound(low).value < 0.6 * learning_bound(full).value
+
+
+def test_x5_with_a_margin_seen_after_training_is_an_estimate() -> None:
+    """Nothing is paid for having looked."""
+    assert learning_bound(Setting.of(margin=0.7)).kind == "bound"
+    assert learning_bound(Setting.of(margin=0.7, measured=("margin",))).kind == "estimate"
     with pytest.raises(Unsupported, match="whose number grows with T"):
         learning_bound(Setting.of(positions="learned"))
 

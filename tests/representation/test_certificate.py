@@ -11,6 +11,7 @@ from boundcalc.errors import CertificateError
 from boundcalc.representation.certify import Hint
 from boundcalc.representation.construct import Construction, construct, possible_kinds
 from boundcalc.representation.exhaust import attack, exhaust
+from boundcalc.representation.functions import SparseFunction
 from boundcalc.representation.positions import compact, orthonormal
 from tests.representation.conftest import all_functions, random_table
 
@@ -168,6 +169,16 @@ class TestDeliberatelyBroken:
         for made in built.values():
             with pytest.raises(CertificateError, match="sign may be wrong"):
                 _changed(made, w_1=-made.network.blocks[0].w_1).certify(1.0)
+
+    def test_a_negative_read_out(self) -> None:
+        """Lower ends of sums become upper ends: W_1 and read-out negated and stretched once passed with a false sign."""
+        parity = SparseFunction((0, 3), (0, 1, 1, 0))
+        flat = construct(parity, orthonormal(12), "mean").with_beta(0.0)
+        block = flat.network.blocks[0]
+        network = replace(flat.network, blocks=(replace(block, w_1=-8 * block.w_1),), readout=-flat.network.readout)
+        assert exhaust(network, parity).score < 0
+        with pytest.raises(CertificateError, match="read-outs of at least 0"):
+            replace(flat, network=network).certify()
 
     def test_the_wrong_function(self, built: dict[tuple[str, str, int], Construction]) -> None:
         made = built["corners", "x0 & x3 | ~x0 & x5", 10]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,22 @@ from boundcalc.representation.growth import Growth, growth, product
 from boundcalc.representation.norms import budget, upper_op, upper_rank
 from boundcalc.representation.positions import orthonormal
 from tests.representation.conftest import random_table
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-165, 1e-160, 1e155, 1e300])
+def test_norms_near_the_ends_of_the_floats(scale: float) -> None:
+    """Squares leave the range there; the norms do not."""
+    matrix = scale * np.array([[3.0, 4.0], [0.0, 1.0]])
+    exact = [Fraction(float(x)) for x in matrix.ravel()]
+    least = max(sum(x * x for x in exact[:2]), sum(x * x for x in exact[1::2]))  # squared row or column norm
+    found = budget(matrix)
+    assert found.op is not None
+    assert found.fro is not None
+    assert found.one_one is not None
+    assert Fraction(found.fro) ** 2 >= sum(x * x for x in exact)
+    assert Fraction(found.op) ** 2 >= least
+    assert Fraction(found.one_one) >= sum(exact)
+    assert found.one_one <= 9 * scale
 
 
 def test_upper_norms_are_upper_and_close() -> None:

@@ -21,14 +21,17 @@ from boundcalc.numbers import FLOAT
 from boundcalc.representation import symbolic
 from boundcalc.representation.classes import class_budgets
 from boundcalc.representation.construct import build
+from boundcalc.representation.expressions import parse
 from boundcalc.representation.functions import SparseFunction
 from boundcalc.representation.positions import orthonormal
+from boundcalc.representation.represent import represent
 from boundcalc.representation.samples import counting_floor, finite_class, log_functions, sample_complexity
 from boundcalc.representation.selection import Selected, Selection
 from boundcalc.representation.tune import Choice
 from boundcalc.representation.units import Units, corners
 from boundcalc.setting import Architecture, Budget, Norms, Sample, Setting
 from boundcalc.theorems import POLICIES
+from boundcalc.weights.margins import Margins
 
 RISK, DELTA = 0.05, 0.01
 
@@ -114,6 +117,14 @@ def test_class_sizes_count_every_rule(name: str) -> None:
         rules.add(function.table)
     assert rules
     assert math.log(len(rules)) <= float(log_functions(name, s, s).upper())
+
+
+def test_members_have_no_errors_at_the_margin_of_the_question() -> None:
+    """G0 counts margins that equal gamma as errors, and constructions reach margin 1 exactly."""
+    margins = Margins(np.ones(4))
+    assert margins.error(class_budgets("any", 3, 32).setting().sample.margin) == 0
+    assert margins.error(represent(parse("x1 & x4"), 12).setting.sample.margin) == 0
+    assert margins.error(1.0) == 1
 
 
 def test_the_counting_floor() -> None:

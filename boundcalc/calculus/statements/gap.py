@@ -175,7 +175,8 @@ GAP = (
         "G8",
         "sparse Boolean functions, for reference",
         r"\log|F|\le\log\binom Ts+2^s\log2,\qquad m\ge\log_2\binom Ts-1",
-        "Functions of s of T bits. The floor: fewer labels cannot identify the support with probability 1/2.",
+        "Functions of s of T bits. The floor: fewer labels, at inputs that do not depend on the support, cannot identify "
+        "it with probability 1/2. (Low risk is another matter: a constant has risk 2^-s against AND.)",
         "Choose the support, then the truth table. m labels have 2^m values, so at most 2^m of the binom(T, s) "
         "supports are ever answered; for a random one the chance is at most 2^m/binom(T, s).",
         source=EDELMAN2022,

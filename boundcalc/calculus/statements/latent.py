@@ -70,8 +70,8 @@ LATENT = (
         r"\kappa^2M^2\ell}L}\Big)+c_r\,\rho^{r-1/2}\|g\|,\quad b=\kappa(M+\kappa F)+\min(\rho F,\kappa M),\ "
         r"F=\min(M\rho^{-1/2},"
         r"\kappa^{2r-1}\|g\|),\ c_r=a^a(1-a)^{1-a},\ a=r-\tfrac12",
-        "(k_i, v_i) independent given z, |v| <= M, k(x, x) <= kappa^2, f*(k) = E[v|k, z] = L_K^r g with 1/2 < r <= "
-        "3/2, lam = L rho; with probability at least 1 - delta over the pairs, l = log(2/delta). At a query q: "
+        "(k_i, v_i) independent and of one law given z, |v| <= M, k(x, x) <= kappa^2, f*(k) = E[v|k, z] = L_K^r g "
+        "with 1/2 < r <= 3/2, lam = L rho; with probability at least 1 - delta over the pairs, l = log(2/delta). At a query q: "
         "times sqrt(k(q, q)). rho may not depend on the values seen; it is optimised for the bound. |v| <= M and "
         "kappa are sup norms.",
         "f_hat - f_rho = (L_n + rho)^(-1) Z, Z the mean of X_i - E X, X = (v - f_rho(k)) phi(k), f_rho = "
@@ -101,8 +101,8 @@ LATENT = (
         r"|\mathrm{attn}_L-\mu|\le M\,t,\qquad-\theta t+\tfrac{\theta^2}2\Big(\psi\,\tfrac{R^2}{2R-1}+2t\sqrt{"
         r"\tfrac{(1+R)^2}{4R}\cdot\tfrac{R^2}{2R-1}}+t^2\tfrac{(1+R)^2}{4R}\Big)=-\tfrac{\ell}L,\quad "
         r"R=e^{2/\tau},\ \psi=\tfrac{2(e^{x}-1-x)}{x^2},\ x=2\theta R",
-        "Keys and query on the unit sphere (or |q||k| <= 1), temperature tau, |v| <= M, pairs independent given z, "
-        "q fixed; mu = E[wv]/E[w], w = exp(q.k/tau), the Nadaraya-Watson limit. Any theta > 0 with a real root t; "
+        "Keys and query on the unit sphere (or |q||k| <= 1), temperature tau, |v| <= M, pairs independent and of one "
+        "law given z, q fixed; mu = E[wv]/E[w], w = exp(q.k/tau), the Nadaraya-Watson limit. Any theta > 0 with a real root t; "
         "as L grows t ~ sqrt(2 R^2 l/((2R-1)L)), about e^{1/tau} sqrt(l/L). Probability at least 1 - delta, l = "
         "log(2/delta).",
         "S = sum w(v - mu) is centred. |S| > t sum w makes cosh(x|S|) >= exp(xt sum w)/2; multiply X0's step by "
@@ -122,8 +122,8 @@ LATENT = (
         r"\delta)}{2m}}",
         "J pieces with uniform covers (T4, T5, T8, T9), fixed or no positions: no T anywhere. p_j = dk, or r(d+k) "
         "with 4 for 2. Loss in [0, 1], probability at least 1 - delta for all g. Masked pre-training: a sample is a "
-        "sequence with its mask, its loss the mean over masked tokens. An empirical minimiser is within one more "
-        "sqrt(log(1/delta)/(2m)) of the best of the class, with probability 1 - 2 delta.",
+        "sequence with its mask, its loss the mean over masked tokens (0 where there are none). An empirical "
+        "minimiser is within one more sqrt(log(1/delta)/(2m)) of the best of the class, with probability 1 - 2 delta.",
         "G2 for one uniform cover at scale 1/m; piece j gets eps_j = 1/(J m L_l kappa_j). A metric that takes the "
         "worst row serves the mean over any rows.",
         "published with O(.)",

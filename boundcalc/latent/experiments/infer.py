@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.latent.bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
 from boundcalc.latent.experiments.statistics import (
     Interval,
     fit_rate,
@@ -24,6 +23,7 @@ from boundcalc.latent.experiments.statistics import (
     share_interval,
 )
 from boundcalc.setting import validate
+from boundcalc.theorems.attention_bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
 
 Array = NDArray[Any]
 _CHUNK = 3 * 10**6
