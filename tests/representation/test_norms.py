@@ -11,6 +11,7 @@ import pytest
 from boundcalc.errors import CertificateError, InvalidSetting
 from boundcalc.representation.classes import CLASSES, class_budgets
 from boundcalc.representation.construct import construct, possible_kinds
+from boundcalc.representation.expressions import parse
 from boundcalc.representation.functions import SparseFunction
 from boundcalc.representation.growth import Growth, growth, product
 from boundcalc.representation.norms import budget, upper_op, upper_rank
@@ -118,6 +119,17 @@ def test_every_member_keeps_within_the_class(name: str, T: int, where) -> None:
                     if norm == "rank" and where == "compact":
                         continue  # true in real numbers; sums of rounded products hide it from a certain count
                     assert getattr(has, norm) <= getattr(may, norm), (s, key, norm)
+
+
+@pytest.mark.parametrize("s", [40, 100, 300])
+def test_alternating_sums_keep_the_margin_of_the_class(s: int) -> None:
+    """Rounding to 26 bits costs parity more the more bits it has: the class allows for it."""
+    budgets = class_budgets("symmetric", s, 512)
+    made = budgets.member(parse(f"PARITY(0..{s - 1})"))
+    made.certify(1.0)
+    for key, has in made.network.norms.budgets.items():
+        for norm in ("op", "fro", "two_one", "two_one_t", "one_one"):
+            assert getattr(has, norm) <= getattr(budgets.norms.budgets[key], norm), (key, norm)
 
 
 def _member_of(name: str, s: int, T: int, rng: np.random.Generator) -> SparseFunction:
