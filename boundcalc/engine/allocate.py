@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from boundcalc.calculus.compose import Lowered, Piece
 from boundcalc.calculus.covers import LEMMAS, CoverLemma, Params, Power
@@ -77,25 +77,24 @@ class Option:
             return log_share
         return self.log_reach - 0.5 * math.log(math.ceil(steps) * (1 - 4e-12))
 
-    def at_samples(self, samples: int) -> Option:
-        """The same option on another number of samples."""
-        return replace(self, n=self.target.points.count(samples))
-
-    def log_cost(self, log_share: float, params: Params | None = None) -> tuple[float, Choice]:
-        """Log of the cost at a share, and the choice to record."""
+    def log_cost(
+        self, log_share: float, params: Params | None = None, samples: int | None = None
+    ) -> tuple[float, Choice]:
+        """Log of the cost at a share, perhaps on another number of samples, and the choice to record."""
         log_y = self.log_reach - log_share
         if log_y <= 0:
             return -math.inf, ZERO
+        n = self.n if samples is None else self.target.points.count(samples)
         if params is None:
-            params = self.lemma.params(log_y, self.target, self.n)
+            params = self.lemma.params(log_y, self.target, n)
         if log_y < _FLOAT_RANGE:
             try:
-                cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, self.n, params)
+                cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, n, params)
                 log_cost = math.log(cost) if cost > 0 else -math.inf
                 return log_cost, Choice(self.lemma.name, self.index, params)
             except OverflowError:
                 pass
-        cost = LogFloat.of(self.lemma.sharp(LOG, LogFloat(log_y), self.target, LogFloat.of(self.n), params))
+        cost = LogFloat.of(self.lemma.sharp(LOG, LogFloat(log_y), self.target, LogFloat.of(n), params))
         return (cost.log if cost.sign > 0 else -math.inf), Choice(self.lemma.name, self.index, params)
 
 
@@ -332,7 +331,9 @@ def recount(items: Sequence[Item], point: Point, samples: int) -> float:
     if point.counted is None:
         point.counted = _counted(items, point)
     settled, counted = point.counted
-    return log_sum([settled, *(weight + o.at_samples(samples).log_cost(s, p)[0] for weight, o, s, p in counted)])
+    if not counted:
+        return settled
+    return log_sum([settled, *(weight + o.log_cost(s, p, samples)[0] for weight, o, s, p in counted)])
 
 
 def _counted(items: Sequence[Item], point: Point) -> tuple[float, list[tuple[float, Option, float, Params]]]:
