@@ -13,7 +13,8 @@ from flint import arb
 from boundcalc import symbols
 from boundcalc.calculus import gap
 from boundcalc.derivation.check import on_intervals, random_point
-from boundcalc.derivation.network import block_step, cover_steps, error_step, layers_step, loss_step
+from boundcalc.derivation.covers import cover_steps
+from boundcalc.derivation.network import block_step, error_step, layers_step, loss_step
 from boundcalc.derivation.step import Identity, Relation, Step, Trial, Words
 from boundcalc.intervals import INTERVAL
 from boundcalc.symbolic.closed import CAPACITY, SAMPLES, ClosedForm, R
