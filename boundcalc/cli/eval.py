@@ -119,6 +119,8 @@ def command(
 def _write_certificates(best: Any, certificate: str | None, certificate_risk: str | None) -> None:
     if certificate is None and certificate_risk is None:
         return
+    if certificate == certificate_risk:
+        raise InvalidSetting("--certificate and --certificate-risk name the same file: give them different names")
     if best is None:
         raise click.ClickException("no bound was found, so there is no certificate to write")
     if certificate is not None:

@@ -162,6 +162,8 @@ def extendible(path: Path, confidence: float) -> None:
     from boundcalc.errors import InvalidSetting
     from boundcalc.latent.exchangeability import extendibility
 
+    if path.suffix != ".npy" and not path.read_bytes().strip():
+        raise InvalidSetting(f"{path} is empty: give one sequence per row, numbers separated by commas")
     try:
         data = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
     except ValueError as error:

@@ -56,6 +56,10 @@ def command(
     if plot is not None:
         import matplotlib  # noqa: F401 - what is missing is said before anything is measured or written
 
+        from boundcalc.plotting.render import check_output
+
+        check_output(Path(plot), beside=("model", "curves"))
+    _refuse_one_file_twice(out, setting_out, plot)
     found = take_audit(model, options)
     if out is not None or setting_out is not None:
         _write(found, out, setting_out, schatten, readout_norm)
@@ -64,6 +68,18 @@ def command(
 
         draw(found, Path(plot))
     {"table": _table, "json": _json, "csv": _csv}[form](found, every)
+
+
+def _refuse_one_file_twice(out: str | None, setting_out: str | None, plot: str | None) -> None:
+    """The later of two outputs would replace the earlier; a plot's numbers are a file beside it."""
+    from boundcalc.errors import InvalidSetting
+
+    outputs = [Path(name).resolve() for name in (out, setting_out) if name is not None]
+    outputs += [] if plot is None else [Path(plot).with_suffix(".json").resolve()]
+    if len(set(outputs)) < len(outputs):
+        raise InvalidSetting(
+            "two outputs have the same name (the numbers of --plot NAME.png go to NAME.json): give them different names"
+        )
 
 
 def _write(found: Audit, out: str | None, setting_out: str | None, power: float | None, readout: float | None) -> None:

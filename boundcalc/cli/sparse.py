@@ -65,6 +65,11 @@ def command(
     re-derived by the checker. Beside them stand the bound for a learner that knows the finite class, and the number of labels
     below which no learner can tell which bits matter.
     """
+    if (growth or symbolic) and (compact or name != "any" or bounds or certificates is not None):
+        raise InvalidSetting(
+            f"--{'growth' if growth else 'symbolic'} has orthonormal positions and its own classes and bounds: leave out "
+            "--class, --compact, --bound and --certificates"
+        )
     if growth:
         if symbolic or s is not None:
             raise InvalidSetting("--growth goes through s by itself: leave out --s and --symbolic")

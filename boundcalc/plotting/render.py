@@ -56,14 +56,31 @@ def caption(spec: Spec, data: FigureData) -> str:
     return family(spec.figure).caption(spec, data)
 
 
-def check_output(path: Path) -> None:
-    """Refuse a file that could not be written, before anything is computed."""
+def check_output(path: Path, beside: tuple[str, ...] = ("format", "spec", "data")) -> None:
+    """Refuse a file that could not be written, before anything is computed.
+
+    The numbers go to a JSON of the same name: another file there (a specification, a config.json, an export of trials) is
+    kept. One written by an earlier plot, which has the keys `beside`, is replaced.
+    """
     if path.suffix.lower() not in FORMATS:
         raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
     if not path.parent.is_dir():
         raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
     if path.suffix.lower() == ".pgf" and shutil.which("pdflatex") is None:
         raise BoundcalcError("pgf files need pdflatex to measure text: install TeX Live, or write .pdf")
+    side = path.with_suffix(".json")
+    if side.exists() and not _has_keys(side, beside):
+        raise InvalidSetting(
+            f"the numbers of {path.name} go to {side}, which holds something else: choose another name"
+        )
+
+
+def _has_keys(path: Path, keys: tuple[str, ...]) -> bool:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return isinstance(found, dict) and set(keys) <= found.keys()
 
 
 def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:

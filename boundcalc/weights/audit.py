@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.errors import InvalidSetting
-from boundcalc.setting import Architecture, Attention, Budget, Layer, Norms, Residual
+from boundcalc.setting import Architecture, Attention, Budget, Layer, Norms, Residual, validate
 from boundcalc.weights.account import Account, balance
 from boundcalc.weights.errors import CheckpointError
 from boundcalc.weights.families import Family, Model, Options, family_for
@@ -179,6 +179,8 @@ def audit(
 
     With a `journal`, finished measurements are kept there, and an interrupted audit goes on from them.
     """
+    if seed is not None:
+        validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
     model = open_model(source, family, options)
     architecture = model.family.architecture(model)
     other = None if reference is None else open_model(reference, model.family, options)
@@ -256,6 +258,10 @@ def _identity(
     }
 
 
+_LONGEST_HEAD = 2**26
+"""Bytes of a journal's first line; a model of 10^5 blocks needs fewer."""
+
+
 class _Journal:
     """A file of finished measurements, one JSON object per line, and the identity of what was measured first."""
 
@@ -267,7 +273,24 @@ class _Journal:
         self.found: Found = {}
         self._lines: list[str] = []
         if path is not None and path.exists():
+            self._refuse_another_file(path)
             self._read(path)
+
+    @staticmethod
+    def _refuse_another_file(path: Path) -> None:
+        """A journal is overwritten and, in the end, removed; whatever else the file may be would be lost."""
+        try:
+            with path.open("rb") as file:
+                head = file.readline(_LONGEST_HEAD)
+            if not head or {"identity", "seed"} <= set(json.loads(head)):
+                return
+        except OSError as error:
+            raise CheckpointError(f"cannot read {path}: {error.strerror}") from None
+        except (ValueError, TypeError):
+            pass
+        raise InvalidSetting(
+            f"{path} is no journal of an interrupted run, and would be overwritten: name a new file after --resume"
+        )
 
     def _read(self, path: Path) -> None:
         """Every whole line; the last may have been cut off by the interruption."""

@@ -45,7 +45,10 @@ def read_margins(path: Path) -> Margins:
             values = _from_text(path.read_text(encoding="utf-8"))
     except (OSError, TypeError, ValueError, EOFError) as error:
         raise CheckpointError(f"{path} holds no margins: {error}; need a .npy file, or numbers as text") from None
-    flat = np.asarray(values, np.float64).ravel() if np.asarray(values).dtype.kind in "fiu" else None
+    values = np.asarray(values)
+    if values.ndim > 1 and values.size > max(values.shape):
+        raise CheckpointError(f"{path} holds no margins: got an array of shape {values.shape}, need one per sequence")
+    flat = np.asarray(values, np.float64).ravel() if values.dtype.kind in "fiu" else None
     if flat is None or not len(flat) or not np.isfinite(flat).all():
         raise CheckpointError(f"{path} holds no margins: need finite numbers, one per training sequence")
     return Margins(flat)

@@ -57,6 +57,8 @@ def test_extendibility_of_a_file(tmp_path: Path) -> None:
     assert "nothing speaks against" in run("extendible", str(tmp_path / "coins.csv")).stdout
     (tmp_path / "words.csv").write_text("a,b\n")
     assert "not an array of numbers" in refused("extendible", str(tmp_path / "words.csv"))
+    (tmp_path / "empty.csv").write_text("\n")
+    assert "is empty" in refused("extendible", str(tmp_path / "empty.csv"))
 
 
 def test_bounds() -> None:
@@ -75,6 +77,9 @@ def test_bounds() -> None:
     ("words", "message"),
     [
         (("bound", "--L", "0"), "L must lie between 1"),
+        (("infer", "--seed", "-1"), "seed must lie between 0"),
+        (("infer", "--tau", "1e-9"), "at least 0.002"),
+        (("transfer", "--seed", "-1"), "seed must lie between 0"),
         (("bound", "--tau", "-1"), "temperature tau must be finite and above 0"),
         (("bound", "--smoothness", "2"), "1/2 < r <= 3/2"),
         (("bound", "--pretext", "1,0;0,0", "--downstream", "1,1"), "kappa = |w M^+| is infinite"),

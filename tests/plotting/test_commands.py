@@ -93,6 +93,11 @@ def test_refusals_before_anything_is_computed(tmp_path: Path) -> None:
     assert "did you mean 'column'" in refusal("plot", "gap-vs-m", "--size", "colum", "-o", out)
     assert ".png, .pdf, .svg, .pgf" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "x.gif"))
     assert "there is no directory" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "none" / "x.png"))
+    for text in ('{"figure": "gap-vs-m"}', "[]", "no JSON"):
+        (tmp_path / "spec.json").write_text(text)
+        assert "holds something else" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "spec.png"))
+        assert (tmp_path / "spec.json").read_text() == text
+    (tmp_path / "spec.json").unlink()
     assert "runs over m" in refusal("plot", "gap-vs-m", "--values", "T=1,2", "-o", out)
     assert "norms-vs-s runs over s" in refusal("plot", "norms-vs-s", "--values", "L=1,2", "-o", out)
     assert "L must be a whole number" in refusal("plot", "attention-error", "--values", "L=1.5,2", "-o", out)

@@ -138,6 +138,9 @@ def test_every_m_has_a_certificate_that_verify_takes(tmp_path: Path) -> None:
         (("--symbolic", "--s", "6", "--T", "8"), "2s <= T"),
         (("--growth", "--s", "6"), "leave out --s"),
         (("--growth", "--T", "8"), "T from 80 to"),
+        (("--growth", "--certificates", "proofs"), "leave out --class"),
+        (("--symbolic", "--class", "symmetric"), "leave out --class"),
+        (("--symbolic", "--compact"), "leave out --class"),
     ],
 )
 def test_errors_of_sparse_are_one_line(words: tuple[str, ...], says: str) -> None:

@@ -98,6 +98,17 @@ def test_a_plot_comes_with_its_numbers(bert: Path, tmp_path: Path) -> None:
     assert [block for block, _ in data["curves"]["W_1"]] == [0, 1]
 
 
+def test_a_plot_does_not_replace_another_json(bert: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "config.json").write_text("{}")
+    outcome = run("norms", bert, "--plot", tmp_path / "config.png")
+    assert outcome.exit_code == 2
+    assert "which holds something else" in outcome.stderr
+    assert (tmp_path / "config.json").read_text() == "{}"
+    done("norms", bert, "--plot", tmp_path / "n.png")
+    done("norms", bert, "--plot", tmp_path / "n.png")
+
+
 def test_without_matplotlib_a_plot_is_refused_before_anything_is_written(
     bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +244,13 @@ def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--T", "9"), "T = 9 is more than the 6 positions"),
+        (("--T", "0"), "T must lie between 1"),
+        (("--classes", "0"), "classes must lie between 1"),
+        (("--input-radius", "nan"), "input radius must be finite"),
+        (("--seed", "-1"), "seed must lie between 0"),
+        (("--plot", "n.gif"), "a figure is written as .png"),
+        (("--out", "n.json", "--plot", "n.png"), "two outputs have the same name"),
+        (("--out", "n.json", "--setting-out", "n.json"), "two outputs have the same name"),
         (("--readout-norm", "2", "--out", "x.json"), "has a read-out of its own"),
         (("--set", "layers"), "KEY=VALUE"),
         (("--family", "brt"), "did you mean 'bert'"),
@@ -256,6 +274,7 @@ def test_wrong_options(
     [
         ((), "--m 50000"),
         (("--m", "1000", "--gamma", "-1"), "gamma must be"),
+        (("--m", "1000", "--certificate", "c.json", "--certificate-risk", "c.json"), "name the same file"),
         (("--m", "1000", "--train-error", "2"), "train error must lie"),
         (("--m", "1000", "--margins", "nowhere.npy"), "holds no margins"),
         (("--m", "1000", "--schatten", "0.55"), "0.1, 0.2"),

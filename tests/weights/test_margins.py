@@ -34,6 +34,14 @@ def test_errors_are_counted_without_strictness_and_rounded_up() -> None:
     assert Margins(np.array([-1.0, 0.0])).grid() == []
 
 
+def test_logits_are_no_margins(tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.ones((4, 2)))
+    with pytest.raises(CheckpointError, match=r"shape \(4, 2\)"):
+        read_margins(tmp_path / "m.npy")
+    np.save(tmp_path / "m.npy", np.ones((4, 1)))
+    assert len(read_margins(tmp_path / "m.npy").values) == 4
+
+
 @pytest.mark.parametrize("text", ["", "a b\n", "1 2 nan\n", "[1, {}]", "{}"])
 def test_what_is_no_margin(tmp_path: Path, text: str) -> None:
     (tmp_path / "m.txt").write_text(text)

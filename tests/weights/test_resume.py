@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from boundcalc.errors import InvalidSetting
 from boundcalc.weights import audit
 from tests.weights import handmade
 
@@ -61,12 +62,21 @@ def test_a_journal_of_something_else_is_not_used(tmp_path: Path) -> None:
     assert audit(model(tmp_path, 1), journal=journal).norms() == audit(model(tmp_path, 1)).norms()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]\n", '{"identity": 1}\n', "\x00\x01"])
+@pytest.mark.parametrize("text", ["", '{"identity": 1, "seed": 2}\n', '{"identity": 1, "seed": 2}\n{\n'])
 def test_a_damaged_journal_is_not_used(tmp_path: Path, text: str) -> None:
     journal = tmp_path / "journal"
     journal.write_text(text)
     path = model(tmp_path)
     assert audit(path, journal=journal).norms() == audit(path).norms()
+
+
+@pytest.mark.parametrize("text", ["{", "[]\n", "7", '{"identity": 1}\n', "\x00\x01", "notes on this model\n"])
+def test_a_file_that_is_no_journal_is_kept(tmp_path: Path, text: str) -> None:
+    other = tmp_path / "other"
+    other.write_text(text)
+    with pytest.raises(InvalidSetting, match="no journal of an interrupted run"):
+        audit(model(tmp_path), journal=other)
+    assert other.read_text() == text
 
 
 def test_the_seed_of_an_interrupted_audit_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.errors import InvalidSetting
 from boundcalc.latent.experiments.statistics import (
     Interval,
     fit_rate,
@@ -29,6 +30,8 @@ Array = NDArray[Any]
 _CHUNK = 3 * 10**6
 """Numbers held at once."""
 LENGTHS = tuple(2**i for i in range(3, 17))
+COLDEST = 0.002
+"""Least temperature: weights exp(<q, k>/tau) and sums of 10^9 of them are floats."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,11 @@ class InferPlan:
         validate.size("repetitions", self.repetitions, least=10)
         validate.size("width", self.width, least=2)
         validate.positive("noise", self.noise)
+        validate.size("seed", self.seed, least=0)
         validate.fraction("delta", self.delta, ends=False)
         for tau in self.taus:
-            validate.positive("temperature tau", tau)
+            if validate.positive("temperature tau", tau) < COLDEST:
+                raise InvalidSetting(f"temperature tau must be at least {COLDEST}, or exp(1/tau) overflows; got {tau}")
 
     @property
     def most(self) -> float:

@@ -63,6 +63,7 @@ class TransferPlan:
         validate.size("test", self.test, least=100)
         validate.size("repetitions", self.repetitions, least=3)
         validate.positive("noise", self.noise)
+        validate.size("seed", self.seed, least=0)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,13 @@ class Options:
     classes: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def __post_init__(self) -> None:
+        for name, value in (("T", self.seq_len), ("heads", self.heads), ("classes", self.classes)):
+            if value is not None:
+                size(name, value)
+        if self.input_radius is not None:
+            positive("input radius", self.input_radius)
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
