@@ -184,9 +184,9 @@ def caption(spec: Spec, data: FigureData) -> str:
         one = measured[0]
         first, last = one.y[0] or math.nan, one.y[-1] or math.nan
         far = [v / y for v, y in zip(best.y, one.y, strict=True) if v and y] if best else []
-        sentences.append(
-            f"Training needs m* = {first:.1f} to {last:.1f}"
-            + (f", {decades(min(far))} fewer at the least." if far else ".")
-        )
+        text = f"Training needs m* = {first:.1f} to {last:.1f}"
+        if best and far:
+            text += f", at every T at least {decades(min(far))} fewer than `{best.key}` asks for in that class"
+        sentences.append(f"{text}.")
         sentences += data.facts["threshold"]["words"]
     return " ".join(sentences)
