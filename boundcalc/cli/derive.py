@@ -43,6 +43,12 @@ def command(
     steps: str, form: str, fragment: bool, out: str | None, checking: bool, theorems: bool, expand: bool, **options: Any
 ) -> None:
     """The formula of a bound, its steps with the statements they use, and what the paper has otherwise."""
+    modes = [name for name, asked in (("--theorems", theorems), ("--check", checking), ("--expand", expand)) if asked]
+    printed = ("text", "markdown") if theorems else ("text",)
+    if len(modes) > 1:
+        raise click.UsageError(f"{modes[0]} and {modes[1]} print different things: leave one out")
+    if modes and (form not in printed or fragment or out is not None):
+        raise click.UsageError(f"{modes[0]} prints {printed[-1]} only: leave out --format, --fragment and --out")
     if theorems:
         from boundcalc.theorems.table import by_paper, markdown
 

@@ -9,7 +9,7 @@ import click
 
 from boundcalc.cli.inputs import pairs
 from boundcalc.cli.lazy import near
-from boundcalc.cli.values import number
+from boundcalc.cli.values import exactly, number
 from boundcalc.errors import InvalidSetting
 from boundcalc.theorems import POLICIES, THEOREMS, theorem_called
 from boundcalc.theorems.theorem import QUANTITIES
@@ -55,11 +55,16 @@ class NumberOrSymbol(click.ParamType):
         found = number(value)
         if found is None or isinstance(found, complex):
             self.fail(f"needs a number or the letter {self.size.letter}, got {value!r}", param, ctx)
-        if self.size.whole and (found != int(found) or found < 1):
-            self.fail(f"needs a whole number of at least 1 or the letter {self.size.letter}, got {value!r}", param, ctx)
-        if not self.size.whole and not 0 < found < float("inf"):
+        if self.size.whole:
+            whole = exactly(value)
+            if whole is None or whole < 1:
+                self.fail(
+                    f"needs a whole number of at least 1 or the letter {self.size.letter}, got {value!r}", param, ctx
+                )
+            return whole
+        if not 0 < found < float("inf"):
             self.fail(f"needs a number above 0 or the letter {self.size.letter}, got {value!r}", param, ctx)
-        return int(found) if self.size.whole else found
+        return found
 
 
 def _theorems(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -113,7 +118,11 @@ def take_formula(options: dict[str, Any]) -> Asked:
     bound, preset, quantity = (options.pop(name) for name in ("bound", "preset", "quantity"))
     given = {size.name: options.pop(size.name) for size in SIZES}
     values = {name: value for name, value in given.items() if value is not None and not isinstance(value, str)}
-    values |= pairs(options.pop("others"))
+    others = pairs(options.pop("others"))
+    twice = next((size for size in SIZES if size.name in others and given[size.name] is not None), None)
+    if twice is not None:
+        raise click.UsageError(f"{twice.option} and --set {twice.name}=... give the same size: leave one out")
+    values |= others
     theorem = theorem_called(bound)
     if theorem is None:
         if bound in POLICIES:
@@ -132,12 +141,12 @@ def take_formula(options: dict[str, Any]) -> Asked:
 
 
 def _policy(name: str) -> str:
-    """Policies that search have no formula; the theorems with the same covers have one."""
+    """Policies have no formula; the theorems with the same covers have one."""
     policy = POLICIES[name]
     near_ones = [t.name for t in THEOREMS.values() if t.policy is not None and t.policy.lemmas == policy.lemmas]
     nearest = near_ones[0] if near_ones else "edelman2022"
     return (
-        f"policy {name!r} is a search, which has no closed form: `boundcalc derive --bound {nearest}` is the nearest "
+        f"policy {name!r} gives numbers, not a formula: `boundcalc derive --bound {nearest}` is the nearest "
         f"formula, `boundcalc eval --bound {name} --explain` the proof of its number"
     )
 

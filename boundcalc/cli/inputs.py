@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from boundcalc.cli.setting import Question
-from boundcalc.cli.values import number, short
+from boundcalc.cli.values import exactly, number, short
 from boundcalc.errors import InvalidSetting, NoSolution
 from boundcalc.theorems import BOUNDS, Theorem, theorem_called
 
@@ -44,9 +45,10 @@ def pairs(words: Sequence[str]) -> dict[str, float]:
     for word in words:
         name, equals, text = word.partition("=")
         value = number(text) if equals else None
-        if value is None or isinstance(value, complex):
+        if not name or value is None or isinstance(value, complex) or not math.isfinite(value):
             raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {word!r}")
-        found[name] = int(value) if value == int(value) else value
+        whole = exactly(text)
+        found[name] = value if whole is None else whole
     return found
 
 

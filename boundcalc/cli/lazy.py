@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -108,13 +109,17 @@ def _fail(error: BaseException) -> NoReturn:
     if isinstance(error, OSError):
         _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         sys.exit(FAILURE)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error))):
         _say("out of memory: ask for less at once")
         sys.exit(FAILURE)
     if isinstance(error, Exception):
         _say(f"internal error: {type(error).__name__}: {error}; --debug shows where, please report it")
         sys.exit(FAILURE)
     raise error
+
+
+_NO_MEMORY = re.compile("(can't|not enough|cannot) allocate memory|out of memory", re.IGNORECASE)
+"""How torch says it, on a CPU and on a GPU."""
 
 
 def _usage(error: click.UsageError) -> NoReturn:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from boundcalc.cli.learning import store_option
+from boundcalc.cli.values import WHOLE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,8 +31,8 @@ def command() -> None:
 def _filters(function: F) -> F:
     for option in (
         click.option("--task", help="Only this task, such as conjunction."),
-        click.option("--T", "T", type=int, help="Only this length."),
-        click.option("--m", "m", type=int, help="Only this number of examples."),
+        click.option("--T", "T", type=WHOLE, help="Only this length."),
+        click.option("--m", "m", type=WHOLE, help="Only this number of examples."),
         click.option("--sweep", help="Only trials of this sweep."),
         click.option("--status", type=click.Choice(("done", "diverged")), help="Only trials that ended so."),
     ):

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from boundcalc.cli.learning import store_option
+from boundcalc.cli.values import WHOLE
 
 
 @click.command(
@@ -26,8 +27,8 @@ Examples:
 @click.option("--success", type=click.FloatRange(0, 1), default=0.99, show_default=True, help="Accuracy that counts.")
 @click.option("--level", type=click.FloatRange(0.01, 0.99), default=0.8, show_default=True, help="Share of successes.")
 @click.option("--bootstrap", type=click.IntRange(10, 100000), default=1000, show_default=True, help="Resamples.")
-@click.option("--predict", type=int, multiple=True, metavar="T", help="Prediction interval of m* at another T.")
-@click.option("--held-out", type=int, multiple=True, metavar="T", help="Leave this T out of the fits; compare.")
+@click.option("--predict", type=WHOLE, multiple=True, metavar="T", help="Prediction interval of m* at another T.")
+@click.option("--held-out", type=WHOLE, multiple=True, metavar="T", help="Leave this T out of the fits; compare.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     store_path: Path,
@@ -49,7 +50,10 @@ def command(
     from boundcalc.errors import InvalidSetting
     from boundcalc.learning.store import Store
     from boundcalc.learning.threshold import analyse, cells
+    from boundcalc.setting import validate
 
+    for T in predict:
+        validate.size("T", T)
     with Store(store_path, create=False) as store:
         chosen = [store.select(task=task, sweep=sweep) for sweep in sweeps or (None,)]
         records = list({record.hash: record for group in chosen for record in group}.values())

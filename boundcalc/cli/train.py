@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from boundcalc.cli.learning import assignments, device_option
+from boundcalc.cli.values import NUMBER, WHOLE
 
 _OPTIMISERS = ("adam", "adamw", "sgd")
 _PRECISIONS = ("float32", "float64", "bfloat16")
@@ -28,34 +29,34 @@ Examples:
   boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 --save model.safetensors""",
 )
 @click.argument("task")
-@click.option("--T", "T", type=int, help="Bits per sequence.")
-@click.option("--s", "s", type=int, help="How many of them matter.")
+@click.option("--T", "T", type=WHOLE, help="Bits per sequence.")
+@click.option("--s", "s", type=WHOLE, help="How many of them matter.")
 @click.option("--function", help="Truth table or formula (task boolean).")
 @click.option("--law", help="balanced or natural.")
-@click.option("--noise", type=float, help="Probability that a label is flipped.")
+@click.option("--noise", type=NUMBER, help="Probability that a label is flipped.")
 @click.option("--path", help="An .npz file with x and y (task arrays).")
-@click.option("--m", "m", type=int, default=64, show_default=True, help="Training examples (0: fresh at every step).")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--n-test", type=int, default=2048, show_default=True, help="Test examples.")
+@click.option("--m", "m", type=WHOLE, default=64, show_default=True, help="Training examples (0: fresh at every step).")
+@click.option("--seed", type=WHOLE, default=0, show_default=True)
+@click.option("--n-test", type=WHOLE, default=2048, show_default=True, help="Test examples.")
 @click.option(
     "--preset", type=click.Choice(("block", "post", "pre", "edelman2022")), default="block", show_default=True
 )
-@click.option("--depth", type=int, help="Blocks.")
-@click.option("--d", "d", type=int, help="Width.")
-@click.option("--heads", type=int, help="Heads.")
+@click.option("--depth", type=WHOLE, help="Blocks.")
+@click.option("--d", "d", type=WHOLE, help="Width.")
+@click.option("--heads", type=WHOLE, help="Heads.")
 @click.option("--optimiser", type=click.Choice(_OPTIMISERS), default="adam", show_default=True)
-@click.option("--lr", type=float, default=4e-3, show_default=True)
-@click.option("--weight-decay", type=float, default=0.0)
-@click.option("--batch", type=int, default=16, show_default=True, help="Examples per step (0: all).")
-@click.option("--steps", type=int, default=3000, show_default=True, help="Most steps.")
-@click.option("--curve-every", type=int, default=0, help="Steps between points of the curves (0: geometric).")
+@click.option("--lr", type=NUMBER, default=4e-3, show_default=True)
+@click.option("--weight-decay", type=NUMBER, default=0.0)
+@click.option("--batch", type=WHOLE, default=16, show_default=True, help="Examples per step (0: all).")
+@click.option("--steps", type=WHOLE, default=3000, show_default=True, help="Most steps.")
+@click.option("--curve-every", type=WHOLE, default=0, help="Steps between points of the curves (0: geometric).")
 @click.option(
     "--precision", type=click.Choice(("float32", "float64", "bfloat16")), default="float32", show_default=True
 )
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
-@click.option("--gamma", type=float, default=1.0, show_default=True, help="Margin of the bounds.")
-@click.option("--delta", type=float, default=0.05, show_default=True, help="Failure probability of the bounds.")
+@click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the bounds.")
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of the bounds.")
 @device_option
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model (safetensors).")
@@ -229,9 +230,10 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
     budgets = result.get("norms", {}).get("budgets", {})
     if budgets:
         click.echo("\nnorms (largest over heads)")
+        widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
             numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items() if name != "rank")
-            click.echo(f"  {key:<22}{numbers}")
+            click.echo(f"  {key:<{widest}}{numbers}")
     if values:
         _show_bounds(values, gamma, delta)
     elif not skipped:

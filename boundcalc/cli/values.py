@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import click
@@ -15,6 +16,19 @@ def number(text: str) -> float | None:
         return float(base) ** float(exponent) if power else float(base)
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
+
+
+def exactly(text: str) -> int | None:
+    """A whole number to its last digit (1e30 is no float); None where it is none, or beyond the range of floats."""
+    found = number(text)
+    if found is None or isinstance(found, complex) or not math.isfinite(found):
+        return None
+    base, power, exponent = text.replace("_", "").partition("^")
+    try:
+        exact = int(base) ** int(exponent) if power else Fraction(base)
+    except ValueError:
+        exact = found
+    return int(exact) if exact == int(exact) else None
 
 
 class Number(click.ParamType):
@@ -43,10 +57,10 @@ class Whole(click.ParamType):
             return int(value)
         except ValueError:
             pass
-        found = number(value)
-        if found is None or isinstance(found, complex) or not math.isfinite(found) or found != int(found):
+        found = exactly(value)
+        if found is None:
             self.fail(f"needs a whole number such as 512, 1e6 or 10^6, got {value!r}", param, ctx)
-        return int(found)
+        return found
 
 
 NUMBER, WHOLE = Number(), Whole()

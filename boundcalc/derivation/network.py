@@ -340,7 +340,7 @@ def plain(key: str) -> str:
 def spoken(expr: Expr) -> str:
     """An expression as words have it: 17 T^2 m instead of 17*T**2*m."""
     text = str(expr).replace("heads", "H").replace("depth", "D").replace("**", "^").replace("*", " ")
-    return text if len(text) < 36 else "a fixed size"
+    return text if len(text) < 36 else "a size that the budgets fix"
 
 
 def forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str, Expr]) -> Expr:

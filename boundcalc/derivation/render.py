@@ -36,6 +36,12 @@ def render(derivation: Derivation, form: str, *, steps: str = "full", fragment: 
     return writers[form](derivation, steps == "full")
 
 
+def new_parts(step: Step) -> list[Definition]:
+    """What a step defines beside what its relation says."""
+    said = None if step.relation is None else step.relation.before
+    return [part for part in step.where if part.symbol != said]
+
+
 def shown_steps(derivation: Derivation, full: bool) -> list[tuple[str, Step]]:
     """The numbered steps that are printed: all, or only those of the first level."""
     return [(number, step) for number, step in derivation.steps() if number and (full or "." not in number)]
@@ -65,7 +71,7 @@ def _text(derivation: Derivation, full: bool) -> str:
         if step.relation is not None:
             lines.append(f"{indent}   {relation_text(step.relation)}")
         if full:
-            lines += [f"{indent}     {part.symbol} = {case_text(part.expr)}" for part in step.where]
+            lines += [f"{indent}     {part.symbol} = {case_text(part.expr)}" for part in new_parts(step)]
             lines.append(f"{indent}   because {step.hypothesis}")
     if full and derivation.differences:
         lines += ["", f"Where {derivation.source.authors} ({derivation.source.year}) have it otherwise"]
@@ -116,8 +122,8 @@ def _markdown(derivation: Derivation, full: bool) -> str:
             ]
             if step.relation is not None:
                 out += [f"$${relation_latex(step.relation, names)}$$", ""]
-            if step.where:
-                out += [f"- ${part.latex} = {tex(part.expr, names)}$ ({to_latex(part.meaning)})" for part in step.where]
+            if parts := new_parts(step):
+                out += [f"- ${part.latex} = {tex(part.expr, names)}$ ({to_latex(part.meaning)})" for part in parts]
                 out.append("")
         else:
             shown = "" if step.relation is None else f": ${relation_latex(step.relation, names)}$"
@@ -193,8 +199,7 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
         if step.relation is not None:
             out.append(_relation_mathml(step.relation, names))
         if full:
-            repeated = None if step.relation is None else step.relation.before
-            out += [_definition_mathml(part, names) for part in step.where if part.symbol != repeated]
+            out += [_definition_mathml(part, names) for part in new_parts(step)]
     if full:
         if derivation.differences:
             out += ["<h2>What the paper has otherwise</h2><ul>"]

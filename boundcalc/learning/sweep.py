@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,14 +89,14 @@ def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -
     grids = raw.get("grid", {})
     grids = grids if isinstance(grids, list) else [grids]
     seeds = _seeds(raw.get("seeds", 1))
+    if sum(_points(grid) for grid in grids) * len(seeds) > MOST_TRIALS:
+        raise InvalidSetting(f"a sweep of more than {MOST_TRIALS} trials is a slip: look at its grid and its seeds")
     trials: dict[str, Trial] = {}
     for grid in grids:
         for values in _combinations(grid):
             for seed in seeds:
                 trial = _trial(raw, {**values}, seed, device)
                 trials.setdefault(trial.hash, trial)
-                if len(trials) > MOST_TRIALS:
-                    raise InvalidSetting(f"a sweep of more than {MOST_TRIALS} trials is a slip: look at its grid")
     return Sweep(
         str(raw.get("name", name)),
         str(raw.get("about", "")),
@@ -105,10 +106,17 @@ def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -
     )
 
 
-def _seeds(given: object) -> list[int]:
+def _seeds(given: object) -> Sequence[int]:
     if isinstance(given, list) and given:
         return [validate.size("seed", seed, least=0) for seed in given]
-    return list(range(validate.size("seeds", given)))
+    return range(validate.size("seeds", given))
+
+
+def _points(grid: object) -> int:
+    """How many combinations a grid has."""
+    if not isinstance(grid, Mapping):
+        return 1
+    return math.prod(len(values) for values in grid.values() if isinstance(values, list))
 
 
 def _combinations(grid: object) -> Iterator[dict[str, Any]]:

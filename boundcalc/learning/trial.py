@@ -121,7 +121,7 @@ class Trial:
         known = {key for name in weights for key in (name, name.partition("[")[0])}
         known |= {key.replace("W_Q", "W_QK") for key in known if key.startswith("W_Q") and "W_QK" not in key}
         for kind in self.optimisation.balls:
-            validate.choice("the weights of a ball", kind, known)
+            validate.choice("the weights of a ball", kind, sorted(known))
         if self.device == "mps" and self.optimisation.precision == "float64":
             raise InvalidSetting("the device mps has no float64: use precision float32")
 

@@ -127,6 +127,21 @@ class _Latex(_Order, LatexPrinter):
 
 
 class _Text(_Order, StrPrinter):
+    def _print_Integer(self, expr: Any) -> str:
+        digits = str(int(expr))
+        head = digits.rstrip("0")
+        zeros = len(digits) - len(head)
+        if zeros < _ZEROS:
+            return digits
+        return f"{head[:-1]}10**{zeros}" if head in ("1", "-1") else f"{head}e{zeros}"
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        shown = super()._print_Pow(expr, rational)
+        base = self._print(expr.base)
+        if expr.base.is_Integer and "**" in base and shown.startswith(base):
+            return f"({base}){shown[len(base) :]}"
+        return shown
+
     def _print_Rational(self, expr: Any) -> str:
         return decimal(expr) or super()._print_Rational(expr)
 

@@ -150,6 +150,17 @@ def test_defects_are_told_in_one_line_too(run: Run, monkeypatch: pytest.MonkeyPa
     assert "internal error: ZeroDivisionError: oh; --debug" in one_line(outcome)
 
 
+@pytest.mark.parametrize("says", ["DefaultCPUAllocator: can't allocate memory: you tried", "CUDA out of memory. Tried"])
+def test_too_little_memory_is_no_defect(run: Run, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise RuntimeError(says)
+
+    monkeypatch.setattr("boundcalc.cli.report.compare", full)
+    outcome = run("eval")
+    assert outcome.exit_code == 1
+    assert one_line(outcome) == "boundcalc: out of memory: ask for less at once"
+
+
 @pytest.mark.parametrize(("library", "extra"), EXTRAS.items())
 def test_missing_libraries_name_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch, library: str, extra: str) -> None:
     def lacking(*_: object, **__: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -35,6 +36,20 @@ def test_numbers_are_put_in() -> None:
     data = json.loads(run("derive", "--T", "512", "--depth", "3", "--m", "1e9", "--format", "json"))
     assert data["inputs"] == ["C", "d", "heads", "gamma", "delta"]
     assert run("derive", "--C", "2", "--expand").startswith("gap <= ")
+
+
+def test_whole_numbers_are_exact() -> None:
+    text = run("derive", "--bound", "edelman2022_head", "--T", "1e30", "--steps", "brief")
+    assert "log(2e30*m + 1)" in text
+    assert run("derive", "--bound", "edelman2022_head", "--T", "10^30", "--steps", "brief") == text
+
+
+def test_text_has_no_endless_zeros_and_says_nothing_twice() -> None:
+    text = run("derive", "--preset", "bert")
+    assert "S_0 = 10**20*C**(14/3)" in text
+    assert "00000000" not in text
+    for line, following in itertools.pairwise(text.splitlines()):
+        assert line.strip() != following.strip()
 
 
 def test_check_says_what_it_tested() -> None:
@@ -81,6 +96,15 @@ def test_export_of_a_preset_of_a_shape_and_of_a_citation() -> None:
         (("derive", "--bound", "edelman2020"), "did you mean 'edelman2022'"),
         (("derive", "--T", "N"), "needs a number or the letter T"),
         (("derive", "--T", "0"), "whole number of at least 1"),
+        (("derive", "--T", "nan"), "whole number of at least 1"),
+        (("derive", "--m", "inf"), "whole number of at least 1"),
+        (("derive", "--C", "2", "--set", "C=3"), "--C and --set C=... give the same size"),
+        (("derive", "--set", "=3"), "needs NAME=VALUE"),
+        (("derive", "--set", "C=inf"), "needs NAME=VALUE"),
+        (("derive", "--theorems", "--check"), "print different things"),
+        (("derive", "--theorems", "--format", "html"), "--theorems prints markdown only"),
+        (("derive", "--check", "--format", "json"), "--check prints text only"),
+        (("derive", "--expand", "--out", "somewhere"), "--expand prints text only"),
         (("derive", "--set", "Q=3"), "no symbol 'Q'"),
         (("derive", "--set", "K"), "needs NAME=VALUE"),
         (("derive", "--bound", "zhang2022", "--T", "5"), "gap does not depend on T: gap has C, m"),
@@ -89,7 +113,7 @@ def test_export_of_a_preset_of_a_shape_and_of_a_citation() -> None:
             "eval --preset bert --bound zhang2022` gives a number",
         ),
         (("derive", "--bound", "X3", "--preset", "bert"), "not about an architecture: leave out --preset bert"),
-        (("derive", "--bound", "best"), "has no closed form: `boundcalc derive --bound edelman2022` is the nearest"),
+        (("derive", "--bound", "best"), "not a formula: `boundcalc derive --bound edelman2022` is the nearest"),
         (("derive", "--bound", "trauger"), "`boundcalc derive --bound trauger2024` is the nearest"),
         (("derive", "--set", "CC=3"), "no symbol 'CC' (did you mean 'C'?): gap has C, T, m, depth"),
         (("derive", "--delta", "2"), "delta must be above 0 and below 1, got 2"),

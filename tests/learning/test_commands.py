@@ -89,6 +89,7 @@ ERRORS: list[tuple[list[str], int, str]] = [
     (["runs", "list", "--store", "absent.db"], 1, "there is no store"),
     (["threshold", "--store", "absent.db"], 1, "there is no store"),
     (["runs", "show", "zz"], 2, "first digits of its hash"),
+    (["threshold", "--predict", "0"], 2, "T must lie between 1"),
     (["runs", "import", "absent.json"], 1, "cannot read"),
 ]
 TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
@@ -116,6 +117,11 @@ TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["train", "conjunction", "--set", "train.momentum=0.9"], 2, "momentum belongs to sgd"),
     (["sweep", "smoke", "--gpus", "1"], 2, "with --backend ray or dask"),
     (["sweep", "."], 2, "cannot read the sweep file"),
+    (["sweep", "smoke", "--seeds", "1000000000", "--list"], 2, "more than 1000000 trials"),
+    (["train", "conjunction", "--m", "-1e6"], 2, "got -1000000"),
+    (["train", "conjunction", "--lr", "-10^-3"], 2, "lr must be"),
+    (["train", "conjunction", "--function", "x0"], 2, "is a function: leave out function"),
+    (["train", "arrays", "--path", __file__], 2, "is not an .npz file: np.savez"),
 ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
+from zipfile import is_zipfile
 
 import numpy as np
 
@@ -66,6 +67,10 @@ class ArraysTask(Task):
         except (ValueError, OSError, EOFError) as error:
             if isinstance(error, InvalidSetting):
                 raise
+            if Path(self.path).is_file() and not is_zipfile(self.path):
+                raise InvalidSetting(
+                    f"{self.path} is not an .npz file: np.savez(path, x=..., y=...) writes one"
+                ) from None
             raise InvalidSetting(f"{self.path} is not an .npz file of plain arrays: {error}") from None
 
     @property

@@ -160,6 +160,8 @@ def _below(u: Any, count: int) -> Any:
 def _alias(name: str) -> None:
     def build(**values: Any) -> Task:
         chosen: dict[str, Any] = {"function": name} | values
+        if chosen["function"] != name:
+            raise InvalidSetting(f"task {name!r} is a function: leave out function, or make the task 'boolean'")
         return BooleanTask(**chosen)
 
     alias(name, build)
