@@ -93,6 +93,8 @@ class _Latex(_Order, LatexPrinter):
 
     def _print_Pow(self, expr: Any) -> str:
         power = expr.exp
+        if expr.base.is_Integer and not power.is_Rational and "^" in self._print(expr.base):
+            return rf"\left({self._print(expr.base)}\right)^{{{self._print(power)}}}"
         if power.is_Rational and power.q not in (1, 2) and power > 0:
             base = self.parenthesize(expr.base, PRECEDENCE["Pow"])
             if expr.base.is_Function:

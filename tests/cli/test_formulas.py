@@ -52,6 +52,13 @@ def test_text_has_no_endless_zeros_and_says_nothing_twice() -> None:
         assert line.strip() != following.strip()
 
 
+def test_powers_of_powers_of_ten_have_brackets() -> None:
+    sizes = ("--C", "1e5", "--heads", "1", "--d", "64", "--gamma", "1")
+    text = run("export", "--bound", "sakai2026", "--to", "latex", *sizes)
+    assert r"\left(10^{5}\right)^{p}" in text
+    assert "}^{p}" not in text.replace(r"\right)^{p}", "")
+
+
 def test_check_says_what_it_tested() -> None:
     assert "inequalities held at" in run("derive", "--bound", "trauger2024", "--check")
 
