@@ -145,7 +145,8 @@ def gid(series: Series, part: str = "") -> str:
 def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: int, *, hollow: bool = False) -> None:
     """A curve: solid where it says something, dashed where it is vacuous (or leads to such a point).
 
-    Where it is vacuous its marks are hollow; capped, they would crowd at 1, and are left out unless asked for.
+    Where it is vacuous its marks are hollow; capped, they would crowd at 1, and are left out unless asked for, or
+    there is one point only, which no line shows.
     """
     y, x, vacuous = heights.of(series), list(series.x), series.vacuous
     thick = 2.3 if series.key == "best" else 1.1
@@ -162,7 +163,8 @@ def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: 
         return
     near = [vacuous[i] or (i > 0 and vacuous[i - 1]) or (i + 1 < len(x) and vacuous[i + 1]) for i in range(len(x))]
     dashed = [value if near[i] else math.nan for i, value in enumerate(y)]
-    empty = [i for i in range(len(x)) if vacuous[i] and (i + index) % every == 0] if heights.uncapped or hollow else []
+    hollow = hollow or heights.uncapped or len(x) == 1
+    empty = [i for i in range(len(x)) if vacuous[i] and (len(x) == 1 or (i + index) % every == 0)] if hollow else []
     rest = axes.plot(x, dashed, color=seen.colour, lw=0.8 * thick, ls=(0, (3, 2)), marker=seen.mark or None)[0]
     rest.set(markevery=empty, markerfacecolor="white", zorder=z - 0.5, gid=gid(series, "vacuous"))
     if not telling:

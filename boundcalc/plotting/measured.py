@@ -86,18 +86,35 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
     kept = [r for r in found if r.result["status"] == "done"]
     if not kept:
         raise NoSolution(f"all {many(len(found), 'trial')} diverged: see boundcalc runs list --store {path}")
-    _refuse_mixture(kept, {vary} if isinstance(vary, str) else set(vary))
+    _refuse_mixture(kept, {vary} if isinstance(vary, str) else set(vary), _sweeps(path))
     return kept
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16).startswith(b"SQLite format 3")
+
+
+def _sweeps(path: Path) -> list[str]:
+    """Names of the sweeps of a store; an export knows none."""
+    if not _is_database(path):
+        return []
+    with Store(path, create=False) as store:
+        return sorted(store.sweeps())
 
 
 def _records(path: Path, spec: Spec) -> list[Record]:
     if "sweep" in spec.runs:
-        with path.open("rb") as file:
-            database = file.read(16).startswith(b"SQLite format 3")
-        if not database:
+        if not _is_database(path):
             raise InvalidSetting(f"{path} is an export, which knows no sweeps: choose by task=, T=, m=, lr=, batch=")
         with Store(path, create=False) as store:
-            return list(store.select(sweep=str(spec.runs["sweep"])))
+            chosen = list(store.select(sweep=str(spec.runs["sweep"])))
+        if not chosen and (names := _sweeps(path)):
+            raise NoSolution(
+                f"{path} has no sweep {spec.runs['sweep']!r}, it has {', '.join(names)}: choose one of them, "
+                f"or `{make_runs(spec)}` makes it"
+            )
+        return chosen
     try:
         return [
             Record(*(item[key] for key in ("hash", "config", "result", "digest", "created", "weights")))
@@ -118,7 +135,7 @@ def _kind(record: Record, vary: set[str]) -> dict[str, Any]:
     return {**found, "rest of the task": rest, "model": model, "init": config["init"], "optimisation": rule}
 
 
-def _refuse_mixture(records: Sequence[Record], vary: set[str]) -> None:
+def _refuse_mixture(records: Sequence[Record], vary: set[str], sweeps: Sequence[str]) -> None:
     kinds: dict[str, dict[str, Any]] = {}
     for record in records:
         kind = _kind(record, vary)
@@ -134,9 +151,10 @@ def _refuse_mixture(records: Sequence[Record], vary: set[str]) -> None:
         shown = ", ".join(str(v) for v in values[:4]) + (", ..." if len(values) > 4 else "")
         if name in _READ:
             raise InvalidSetting(f"the trials mix {name} = {shown}: choose one, such as --runs {name}={values[0]}")
+        known = f" ({', '.join(sweeps)})" if sweeps else ""
         raise InvalidSetting(
             f"the trials mix several kinds of {name} (the sweep was changed, or there are several): "
-            "choose one with --runs sweep=NAME, or put the others into another store"
+            f"choose one with --runs sweep=NAME{known}, or put the others into another store"
         )
 
 

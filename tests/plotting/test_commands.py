@@ -16,6 +16,8 @@ from click.testing import CliRunner, Result
 
 from boundcalc import evaluate
 from boundcalc.cli import main
+from boundcalc.learning.store import Store
+from boundcalc.learning.trial import Trial
 from boundcalc.plotting import gallery
 from boundcalc.plotting.registry import FIGURES
 from boundcalc.setting import Setting
@@ -141,6 +143,19 @@ def test_refusals_about_trials_say_which_command_makes_them(tmp_path: Path) -> N
     assert "knows no sweeps" in refusal("plot", "gap-vs-m", "--store", store, "--runs", "sweep=a", "-o", out)
     store = trials.write(tmp_path / "unlearned.json", [trials.record(wrong=200)])
     assert "no trial reaches test accuracy" in refusal("plot", "attention", "--store", store, "-o", out, code=1)
+
+
+def test_refusals_name_the_sweeps_of_a_store(tmp_path: Path) -> None:
+    store, out = tmp_path / "runs.db", str(tmp_path / "x.png")
+    with Store(store) as runs:
+        for name, steps in (("a", 1), ("b", 10)):
+            held = next(r for r in trials.over_steps() if r["config"]["optimisation"]["steps"] == steps)
+            held["config"]["optimisation"] |= {"optimiser": "sgd"} if name == "b" else {}
+            held["config"]["optimisation"]["steps"] = 1
+            runs.add(Trial.from_json(held["config"]), held["result"], sweep=name)
+    assert "--runs sweep=NAME (a, b)" in refusal("plot", "gap-vs-m", "--store", str(store), "-o", out)
+    missing = refusal("plot", "gap-vs-m", "--store", str(store), "--runs", "sweep=c", "-o", out, code=1)
+    assert "has no sweep 'c', it has a, b" in missing
 
 
 def test_latex_is_asked_for_and_missed_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

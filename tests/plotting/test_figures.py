@@ -144,6 +144,17 @@ def test_a_curve_vacuous_everywhere_has_no_solid_line_in_the_legend() -> None:
     assert published[0].is_dashed()
 
 
+@pytest.mark.parametrize("m", [10.0, 1e6])
+def test_a_lone_point_has_a_mark(m: float) -> None:
+    """No line shows it; vacuous ones are hollow."""
+    spec = Spec("gap-vs-m", SETTING, (m,), ("best",))
+    artists = looks.by_gid(render.draw(spec, render.collect(spec)))
+    drawn = artists["gap:best:bound:vacuous" if m == 10 else "gap:best:bound"][0]
+    assert drawn.get_marker() not in (None, "None", "")
+    assert drawn.get_markevery() == [0]
+    assert (drawn.get_markerfacecolor() == "white") == (m == 10)
+
+
 def test_the_trivial_bound_and_the_region_below_it(collected: dict[str, tuple[Spec, FigureData]]) -> None:
     spec, data = collected["gap-vs-m"]
     artists = looks.by_gid(render.draw(spec, data))
