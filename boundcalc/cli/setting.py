@@ -206,15 +206,19 @@ def read_json(path: str, what: str) -> Any:
 
 
 def full_json(setting: Setting) -> dict[str, Any]:
-    """The setting with every default spelt out; `Setting.from_json` reads it back."""
+    """The setting with every default spelt out; `Setting.from_json` reads it back.
+
+    Where layers are given they are the architecture: the style, sizes and names they replace are left out.
+    """
     sparse = setting.to_json()
-    architecture = {f.name: getattr(setting.architecture, f.name) for f in fields(Architecture)} | sparse[
-        "architecture"
-    ]
-    normaliser = setting.architecture.normaliser
-    architecture["normaliser"] = {f.name: getattr(normaliser, f.name) for f in fields(normaliser)}
-    if architecture["layers"] is None:
+    architecture = {f.name: getattr(setting.architecture, f.name) for f in fields(Architecture)}
+    if setting.architecture.layers is None:
         del architecture["layers"]
+        normaliser = setting.architecture.normaliser
+        architecture["normaliser"] = {f.name: getattr(normaliser, f.name) for f in fields(normaliser)}
+    else:
+        architecture = {name: architecture[name] for name in ("depth", "seq_len", "input_radius")}
+    architecture = {**architecture, **{k: v for k, v in sparse["architecture"].items() if k != "normaliser"}}
     sample = {f.name: getattr(setting.sample, f.name) for f in fields(Sample)}
     sample["measured"] = list(setting.sample.measured)
     return {"architecture": architecture, "norms": sparse["norms"], "sample": sample}
