@@ -32,6 +32,7 @@ def command(target: str, published: bool, expand: bool, **options: Any) -> None:
     from boundcalc.sources import HERE
     from boundcalc.theorems import Theorem
 
+    wanted = options.get("quantity")
     asked = take_formula(options)
     if target == "bibtex":
         click.echo(asked.what.cite() if isinstance(asked.what, Theorem) else HERE.bibtex)
@@ -40,6 +41,8 @@ def command(target: str, published: bool, expand: bool, **options: Any) -> None:
         if not isinstance(asked.what, Theorem):
             raise InvalidSetting("--published is the shape of a paper's theorem: leave out --preset")
         formula = asked.what.published.with_values(**asked.values)
+        if wanted not in (None, formula.name):
+            raise InvalidSetting(f"the paper's shape is that of {formula.name!r}: leave out --quantity {wanted}")
     else:
         formula = derive(asked.what, asked.quantity, asked.values).formula
     click.echo(formula.latex(expand=expand) if target == "latex" else formula.code(target), nl=target == "latex")

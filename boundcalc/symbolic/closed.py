@@ -18,7 +18,7 @@ from boundcalc.symbolic.depth import PROBE, Progression, progression
 from boundcalc.symbolic.formula import Definition, Formula, ordered
 from boundcalc.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
 from boundcalc.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
-from boundcalc.symbolic.shorten import shortened
+from boundcalc.symbolic.shorten import shortened, without_nested_radicals
 from boundcalc.symbolic.system import SYMPY, Expr, Order, number
 
 TWO_THIRDS = 2 * THIRD
@@ -208,8 +208,9 @@ class ClosedForm:
     def _capacity(self, copies: int) -> list[Definition]:
         """C_F and its named parts, on `copies` times m samples."""
         if self.exact:
-            return shortened(_direct(self.pieces(copies)))
-        return shortened(_geometric(self._pattern(copies), number(self.setting.architecture.depth)))
+            return shortened(without_nested_radicals(_direct(self.pieces(copies))))
+        found = _geometric(self._pattern(copies), number(self.setting.architecture.depth))
+        return shortened(without_nested_radicals(found))
 
 
 def _chain(factor: Expr, m: Expr) -> tuple[Expr, Definition]:

@@ -71,6 +71,27 @@ def shortened(parts: Iterable[Definition], letter: str = "u", limit: float = LIN
     return done
 
 
+def without_nested_radicals(parts: Iterable[Definition]) -> list[Definition]:
+    """The same definitions, with sums of numbers and roots (1 + 16 sqrt(3), a radius) named b_1, b_2, ... ."""
+    names: dict[Expr, sympy.Symbol] = {}
+    done: list[Definition] = []
+    for part in parts:
+        found = [e for e in sympy.preorder_traversal(part.expr) if _is_radical_sum(e) and e != part.expr]
+        for expr in found:
+            names.setdefault(expr, sympy.Symbol(f"b_{len(names) + 1}", positive=True))
+        done.append(replace(part, expr=part.expr.xreplace({e: names[e] for e in found})) if found else part)
+    return done + [Definition(name, expr, "abbreviation", _latex(name)) for expr, name in names.items()]
+
+
+def _is_radical_sum(expr: Expr) -> bool:
+    return (
+        expr.is_Add
+        and not expr.free_symbols
+        and bool(expr.is_positive)
+        and any(power.exp.is_Rational and not power.exp.is_Integer for power in expr.atoms(sympy.Pow))
+    )
+
+
 def _latex(symbol: sympy.Symbol) -> str:
     letter, _, index = str(symbol).partition("_")
     return f"{letter}_{{{index}}}"

@@ -26,6 +26,12 @@ def run(*words: str, code: int = 0) -> str:
     return done.stderr if code else done.stdout
 
 
+def test_the_published_shape_is_of_one_quantity() -> None:
+    asked = ("export", "--bound", "edelman2022", "--published", "--to", "latex", "--quantity")
+    assert "C" in run(*asked, "covering_number")
+    assert "that of 'covering_number': leave out --quantity rademacher" in run(*asked, "rademacher", code=2)
+
+
 def test_symbolic_depth_and_length() -> None:
     text = run("derive", "--depth", "D", "--T", "T")
     assert "G = depth - 1 if r = 1" in text

@@ -243,3 +243,14 @@ def test_wrong_names_are_refused_with_the_nearest(general: ClosedForm) -> None:
         formula.value(K=3)
     with pytest.raises(InvalidSetting, match="needs a value for T, m"):
         formula.value(C=1)
+
+
+def test_sums_of_roots_have_names() -> None:
+    """No radical stands under another: 1 + 16 sqrt(3), a LayerNorm radius of BERT, is b_1."""
+    formula = closed_form(Setting.of("bert", depth=sym.depth, C=sym.C))
+    parts = {str(part.symbol): part.expr for part in formula.gap.where}
+    assert parts["b_1"] == 1 + 16 * sympy.sqrt(3)
+    for expr in (formula.gap.expr, *(e for name, e in parts.items() if not name.startswith("b_"))):
+        for power in expr.atoms(sympy.Pow):
+            if not power.exp.is_Integer and power.base.is_Add and not power.base.free_symbols:
+                raise AssertionError(f"{power} is nested")
