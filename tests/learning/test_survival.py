@@ -181,7 +181,7 @@ def test_files_that_may_not_grow_end_the_sweep_with_one_line(tmp_path: Path) -> 
 
 def workers(*marks: str) -> list[int]:
     """Processes below this one whose command lines say that they train."""
-    text = subprocess.run(["ps", "-o", "pid=,ppid=,args=", "-e"], capture_output=True, text=True).stdout
+    text = subprocess.run(["ps", "-ww", "-o", "pid=,ppid=,args=", "-e"], capture_output=True, text=True).stdout
     rows = [line.split(None, 2) for line in text.splitlines()]
     family = {os.getpid()}
     for _ in range(6):
