@@ -98,6 +98,8 @@ def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # a layout that does not fit is no figure
                 figure.savefig(partial, **({"metadata": inside} if inside else {}))
+            if suffix == ".pgf":
+                _complete_pgf(partial)
         side_text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
         partial_side = partial.with_suffix(".json")
         partial_side.write_text(_compact(side_text), encoding="utf-8")
@@ -111,6 +113,13 @@ def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:
         partial.unlink(missing_ok=True)
         partial.with_suffix(".json").unlink(missing_ok=True)
     return Drawn(path, side, text)
+
+
+def _complete_pgf(path: Path) -> None:
+    """Define the macro that Matplotlib expects of a preamble, so that the file needs the package pgf alone."""
+    text = path.read_text(encoding="utf-8")
+    start = "\\begingroup%\n"
+    path.write_text(text.replace(start, start + "\\providecommand{\\mathdefault}[1]{#1}%\n", 1), encoding="utf-8")
 
 
 def _of_latex(text: str) -> str:

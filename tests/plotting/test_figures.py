@@ -384,6 +384,8 @@ def test_metadata_inside_the_images(tmp_path: Path, collected: dict[str, tuple[S
     assert digest in render.save(spec, data, tmp_path / "a.svg", "x").image.read_text(encoding="utf-8")
     assert b"/Subject" in render.save(spec, data, tmp_path / "a.pdf", "x").image.read_bytes()
     if shutil.which("pdflatex") is not None:  # pgf carries no metadata, its JSON does
-        assert render.save(spec, data, tmp_path / "a.pgf", "x").image.stat().st_size > 1000
+        drawn = render.save(spec, data, tmp_path / "a.pgf", "x").image.read_text(encoding="utf-8")
+        assert len(drawn) > 1000
+        assert r"\providecommand{\mathdefault}" in drawn  # so that it compiles in any article
     fonts = (tmp_path / "a.pdf").read_bytes()
     assert b"/Type3" not in fonts  # embedded as outlines that editors keep
