@@ -20,11 +20,7 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     data = make("attention", folder, quick=scale == "tiny")
     even = next(s for s in data.series if s.kind == "reference")
     best = next(s for s in data.of(panel="axis") if s.key == "second")
-    return _known(even.x, even.y), _known(best.x, best.y)
-
-
-def _known(x: tuple[float, ...], y: tuple[float | None, ...]) -> Values:
-    return {at: value for at, value in zip(x, y, strict=True) if value is not None}
+    return even.known(), best.known()
 
 
 if __name__ == "__main__":

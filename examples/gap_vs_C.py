@@ -19,11 +19,7 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     """The bound with published constants, and the best one (in place of a measurement), by C."""
     data = make("gap-vs-C", folder, quick=scale == "tiny")
     by_key = {s.key: s for s in data.of(kind="bound")}
-    return _known(by_key["published"].x, by_key["published"].y), _known(by_key["best"].x, by_key["best"].y)
-
-
-def _known(x: tuple[float, ...], y: tuple[float | None, ...]) -> Values:
-    return {at: value for at, value in zip(x, y, strict=True) if value is not None}
+    return by_key["published"].known(), by_key["best"].known()
 
 
 if __name__ == "__main__":

@@ -20,11 +20,7 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     data = make("overlay", folder, quick=scale == "tiny")
     (paid,) = data.of(kind="a_posteriori", quantity="gap")
     (seen,) = data.of(kind="measured", quantity="gap")
-    return _known(paid.x, paid.y), _known(seen.x, seen.low)
-
-
-def _known(x: tuple[float, ...], y: tuple[float | None, ...]) -> Values:
-    return {at: value for at, value in zip(x, y, strict=True) if value is not None}
+    return paid.known(), seen.known("low")
 
 
 if __name__ == "__main__":

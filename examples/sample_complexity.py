@@ -20,11 +20,7 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     data = make("sample-complexity", folder, quick=scale == "tiny")
     best = next(s for s in data.of(kind="bound") if s.key == "best")
     (seen,) = data.of(kind="measured")
-    return _known(best.x, best.y), _known(seen.x, seen.high)
-
-
-def _known(x: tuple[float, ...], y: tuple[float | None, ...]) -> Values:
-    return {at: value for at, value in zip(x, y, strict=True) if value is not None}
+    return best.known(), seen.known("high")
 
 
 if __name__ == "__main__":

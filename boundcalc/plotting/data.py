@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
 from boundcalc.errors import InvalidSetting
@@ -62,6 +62,10 @@ class Series:
     def vacuous(self) -> tuple[bool, ...]:
         """Where the value says nothing: bounds of a probability that reach 1."""
         return tuple(log is not None and log > -VACUOUS_MARGIN for log in self.log10) or (False,) * len(self.x)
+
+    def known(self, part: Literal["y", "low", "high"] = "y") -> dict[float, float]:
+        """Place -> value (or an end of its interval), where there is one."""
+        return {x: value for x, value in zip(self.x, getattr(self, part), strict=True) if value is not None}
 
     def to_json(self) -> dict[str, Any]:
         """What is not empty."""

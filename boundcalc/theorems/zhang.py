@@ -10,6 +10,7 @@ from boundcalc.theorems.policies import VOLUMES
 from boundcalc.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
+    from boundcalc.setting import Setting
     from boundcalc.symbolic.formula import Formula
 
 
@@ -22,15 +23,19 @@ def _published() -> Formula:
     return Formula("gap", s.c * s.d / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", (), "proxy")
 
 
-def _forms() -> tuple[Any, Forms]:
+def _uniform(setting: Setting) -> tuple[Any, Forms]:
     from boundcalc.symbolic.uniform import UniformForm
 
-    form = UniformForm(network())
+    form = UniformForm(setting)
     return form, {
         "gap": lambda: form.gap,
         "covering_number": lambda: form.covering_number,
         "excess": lambda: form.excess,
     }
+
+
+def _forms() -> tuple[Any, Forms]:
+    return _uniform(network())
 
 
 zhang2022 = Theorem(
@@ -71,14 +76,8 @@ zhang2022 = Theorem(
 
 def _masked_forms() -> tuple[Any, Forms]:
     from boundcalc import symbols as s
-    from boundcalc.symbolic.uniform import UniformForm
 
-    form = UniformForm(network().but(classes=s.vocabulary, lipschitz=s.L_s))
-    return form, {
-        "gap": lambda: form.gap,
-        "covering_number": lambda: form.covering_number,
-        "excess": lambda: form.excess,
-    }
+    return _uniform(network().but(classes=s.vocabulary, lipschitz=s.L_s))
 
 
 zhang2022_masked = Theorem(
