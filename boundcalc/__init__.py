@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from boundcalc.certificate import Certificate as Certificate
-    from boundcalc.checker import verify as verify
     from boundcalc.engine.arrays import closed_gap as closed_gap
     from boundcalc.engine.evaluate import BoundValue as BoundValue
     from boundcalc.engine.evaluate import compare as compare
     from boundcalc.engine.evaluate import evaluate as evaluate
     from boundcalc.engine.solve import solve as solve
     from boundcalc.engine.sweep import sweep as sweep
+    from boundcalc.proof.certificate import Certificate as Certificate
+    from boundcalc.proof.checker import verify as verify
     from boundcalc.setting import Architecture as Architecture
     from boundcalc.setting import Budget as Budget
     from boundcalc.setting import Norms as Norms
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "boundcalc.certificate": ("Certificate",),
-    "boundcalc.checker": ("verify",),
+    "boundcalc.proof.certificate": ("Certificate",),
+    "boundcalc.proof.checker": ("verify",),
     "boundcalc.engine.arrays": ("closed_gap",),
     "boundcalc.engine.evaluate": ("BoundValue", "compare", "evaluate"),
     "boundcalc.engine.solve": ("solve",),

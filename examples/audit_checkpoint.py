@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from boundcalc import Sample, Setting, compare, verify
-from boundcalc.weights import audit
+from boundcalc.checkpoints import audit
 
 
 def build(directory: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from boundcalc import Setting, evaluate
 from boundcalc.engine.breakdown import break_down
-from boundcalc.plotting.gallery import make
+from boundcalc.lab.plot.gallery import make
 
 Values = dict[float, float]
 PROMISES = "above"

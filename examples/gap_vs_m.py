@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.plotting.gallery import make
+from boundcalc.lab.plot.gallery import make
 
 Values = dict[float, float]
 PROMISES = "above"

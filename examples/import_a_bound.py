@@ -8,7 +8,7 @@ from __future__ import annotations
 
 def main() -> tuple[str, float, str]:
     """The equation, the gap at one setting, and the BibTeX."""
-    from boundcalc.theorems import edelman2022 as bound
+    from boundcalc.formulas.theorems import edelman2022 as bound
 
     equation = bound.latex()
     gap = bound.lambdify("C", "T", "m", "depth", "d", "heads", "gamma", "delta")

@@ -12,10 +12,10 @@ import sys
 
 import numpy as np
 
-from boundcalc.latent.attention import attend
-from boundcalc.latent.experiments.infer import InferPlan, infer
-from boundcalc.latent.models import GaussianLinear
-from boundcalc.latent.symbolic import gaussian_mean
+from boundcalc.lab.latent.attention import attend
+from boundcalc.lab.latent.experiments.infer import InferPlan, infer
+from boundcalc.lab.latent.models import GaussianLinear
+from boundcalc.lab.latent.symbolic import gaussian_mean
 
 Values = dict[tuple[str, int], float]
 PROMISES = "above"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
+from boundcalc.lab.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
 
 Values = dict[tuple[int, int], float]
 PROMISES = "above"
@@ -19,9 +19,9 @@ PROMISES = "above"
 
 def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
     """X5, and lower ends of the measured gaps, by m and L (masked tokens)."""
-    from boundcalc.learning.run import run_sweep
-    from boundcalc.learning.store import Store
-    from boundcalc.learning.sweep import sweep_from_json
+    from boundcalc.lab.train.run import run_sweep
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.sweep import sweep_from_json
 
     plan = LearnPlan(kinds=("masked",))
     if scale == "tiny":

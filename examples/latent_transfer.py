@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from boundcalc.errors import Unsupported
-from boundcalc.latent.experiments.transfer import TransferPlan, transfer
-from boundcalc.latent.transfer import condition
+from boundcalc.base.errors import Unsupported
+from boundcalc.lab.latent.experiments.transfer import TransferPlan, transfer
+from boundcalc.lab.latent.transfer import condition
 
 Values = dict[float, float]
 PROMISES = "above"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.plotting import measured as runs
-from boundcalc.plotting.gallery import make, sweep_name
-from boundcalc.plotting.spec import Spec
+from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot.gallery import make, sweep_name
+from boundcalc.lab.plot.spec import Spec
 from boundcalc.setting import Setting
 
 Values = dict[float, float]

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from boundcalc import Sample, Setting, evaluate
-from boundcalc.weights import Audit, Options, audit
+from boundcalc.checkpoints import Audit, Options, audit
 
 T, D, STEPS, EVERY = 8, 16, 200, 40
 

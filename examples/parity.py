@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.calculus.gap import support_floor
-from boundcalc.numbers import FLOAT
-from boundcalc.plotting.gallery import make
+from boundcalc.statements.gap import support_floor
+
+from boundcalc.base.numbers import FLOAT
+from boundcalc.lab.plot.gallery import make
 
 Values = dict[float, float]
 PROMISES = "below"

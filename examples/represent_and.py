@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.representation.construct import Construction
-from boundcalc.representation.exhaust import attack, exhaust
-from boundcalc.representation.expressions import parse
-from boundcalc.representation.represent import represent
+from boundcalc.lab.represent.construct import Construction
+from boundcalc.lab.represent.exhaust import attack, exhaust
+from boundcalc.lab.represent.expressions import parse
+from boundcalc.lab.represent.represent import represent
 
 Values = dict[float, float]
 PROMISES = "below"

@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.calculus.gap import support_floor
-from boundcalc.numbers import FLOAT
+from boundcalc.statements.gap import support_floor
+
+from boundcalc.base.numbers import FLOAT
 
 Values = dict[float, float]
 PROMISES = "below"
@@ -29,11 +30,11 @@ TINY = {
 
 def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
     """The examples without which no learner can tell the hidden set (G8), and the upper ends of the measured m*, by T."""
-    from boundcalc.learning.presets import preset_sweep
-    from boundcalc.learning.run import run_sweep
-    from boundcalc.learning.store import Store
-    from boundcalc.learning.sweep import sweep_from_json
-    from boundcalc.learning.threshold import analyse, cells
+    from boundcalc.lab.train.presets import preset_sweep
+    from boundcalc.lab.train.run import run_sweep
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.sweep import sweep_from_json
+    from boundcalc.lab.train.threshold import analyse, cells
 
     sweep = sweep_from_json(TINY) if scale == "tiny" else preset_sweep("conjunction")
     folder.mkdir(parents=True, exist_ok=True)

@@ -27,10 +27,10 @@ TINY = {
 
 def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
     """The last step at which a seed was not yet 75% right, and the first at which it was 99% right, by seed."""
-    from boundcalc.learning.presets import preset_sweep
-    from boundcalc.learning.run import run_sweep
-    from boundcalc.learning.store import Store
-    from boundcalc.learning.sweep import sweep_from_json
+    from boundcalc.lab.train.presets import preset_sweep
+    from boundcalc.lab.train.run import run_sweep
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.sweep import sweep_from_json
 
     sweep = sweep_from_json(TINY) if scale == "tiny" else preset_sweep("parity")
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.representation.samples import SampleComplexity, sample_complexity
+from boundcalc.lab.represent.samples import SampleComplexity, sample_complexity
 
 Values = dict[float, float]
 PROMISES = "below"

@@ -25,10 +25,10 @@ BALLS = {"W_QK": ("21", INSIDE), "W_V": ("21", INSIDE), "W_1": ("21", INSIDE), "
 
 def train_and_bound(scale: str) -> tuple[dict[str, float], list[BoundValue]]:
     """What training gave, and the bounds for the class it stayed in."""
-    from boundcalc.learning.bounds import setting_of
-    from boundcalc.learning.tasks import BooleanTask
-    from boundcalc.learning.trainer import train
-    from boundcalc.learning.trial import Optimisation, Trial, model_for
+    from boundcalc.lab.train.bounds import setting_of
+    from boundcalc.lab.train.tasks import BooleanTask
+    from boundcalc.lab.train.trainer import train
+    from boundcalc.lab.train.trial import Optimisation, Trial, model_for
 
     T, d, m, steps = (8, 8, 2000, 100) if scale == "tiny" else (32, 16, 200_000, 4000)
     task = BooleanTask(T=T, s=3)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.lazy import near
 from boundcalc.cli.setting import OPTIONS, Option
 from boundcalc.cli.values import WHOLE, number
 from boundcalc.engine.sweep import MOST_POINTS
-from boundcalc.errors import InvalidSetting
 
 _BY_NAME = {option.names.partition("/")[0].removeprefix("--"): option for option in OPTIONS}
 _FORMS = "first:last:x2, first:last:log7, first:last:lin4 or a,b,c"

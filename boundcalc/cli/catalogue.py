@@ -31,14 +31,14 @@ def entries(group: str) -> Iterator[Entry]:
 
 
 def _theorems() -> Iterator[Entry]:
-    from boundcalc.theorems import THEOREMS
+    from boundcalc.formulas.theorems import THEOREMS
 
     for theorem in THEOREMS.values():
         yield Entry("theorems", theorem.name, theorem.title, theorem.source.short)
 
 
 def _statements(group: str) -> Iterator[Entry]:
-    from boundcalc.calculus.statements import STATEMENTS
+    from boundcalc.statements.texts import STATEMENTS
 
     for statement in STATEMENTS.values():
         lemma = statement.name[0] in _LEMMA_LETTERS
@@ -47,7 +47,7 @@ def _statements(group: str) -> Iterator[Entry]:
 
 
 def _policies() -> Iterator[Entry]:
-    from boundcalc.theorems import POLICIES
+    from boundcalc.formulas.theorems import POLICIES
 
     for policy in POLICIES.values():
         yield Entry("policies", policy.name, policy.title, " ".join(sorted(policy.lemmas)))
@@ -76,8 +76,8 @@ STRATEGY_TITLES = {
 
 
 def _strategies() -> Iterator[Entry]:
-    from boundcalc.calculus.statements import STRATEGY_USES
-    from boundcalc.certificate import STRATEGIES
+    from boundcalc.proof.certificate import STRATEGIES
+    from boundcalc.statements.texts import STRATEGY_USES
 
     for name, quantity in STRATEGIES.items():
         title = f"{quantity}: {STRATEGY_TITLES.get(name, '')}"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.checkpoint import model_options, readout_budget, take_audit
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import NUMBER, WHOLE
-from boundcalc.errors import InvalidSetting
 
 if TYPE_CHECKING:
+    from boundcalc.checkpoints.account import Account
     from boundcalc.setting import Setting
-    from boundcalc.weights.account import Account
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
@@ -118,7 +118,7 @@ def _sample(
     from boundcalc.setting import Sample
 
     if margins is not None:
-        from boundcalc.weights.margins import read_margins
+        from boundcalc.checkpoints.margins import read_margins
 
         if error is not None:
             raise InvalidSetting("--margins says what the training error is at every gamma: leave out --train-error")

@@ -12,9 +12,9 @@ import click
 from boundcalc.cli.checkpoint import account_lines
 
 if TYPE_CHECKING:
+    from boundcalc.checkpoints import Audit
     from boundcalc.cli.report import Report
     from boundcalc.setting import Setting
-    from boundcalc.weights import Audit
 
 _LAYERS = 12
 """Layers in the table of what dominates; the others are summed up in one line."""
@@ -57,7 +57,7 @@ def as_json(found: Audit, report: Report, setting: Setting, *, solve: bool) -> N
     """For programs."""
     import json
 
-    from boundcalc.weights.proxies import Proxy, proxies
+    from boundcalc.checkpoints.proxies import Proxy, proxies
 
     data = report.to_json()
     data["model"] = found.where
@@ -77,8 +77,8 @@ def as_json(found: Audit, report: Report, setting: Setting, *, solve: bool) -> N
 
 def _paid(setting: Setting) -> tuple[Setting, float]:
     """The setting at its grid, and what P1 adds to log(1/delta)."""
-    from boundcalc.calculus.posthoc import pay, union
-    from boundcalc.numbers import FLOAT
+    from boundcalc.base.numbers import FLOAT
+    from boundcalc.statements.posthoc import pay, union
 
     paid, measured = pay(setting)
     return paid, 0.0 if measured is None else float(union(FLOAT, paid, measured))
@@ -115,8 +115,8 @@ def _layers(pieces: Mapping[str, float]) -> None:
 
 
 def _proxies(found: Audit) -> list[str]:
+    from boundcalc.checkpoints.proxies import Proxy, proxies
     from boundcalc.cli.values import upper
-    from boundcalc.weights.proxies import Proxy, proxies
 
     lines: list[str] = []
     for proxy in proxies(found):
@@ -131,8 +131,8 @@ def _proxies(found: Audit) -> list[str]:
 
 def _needs(setting: Setting) -> dict[str, float | None]:
     """What would make the bounds say something: m, and the factor that every norm would have to shrink by."""
+    from boundcalc.base.errors import NoSolution
     from boundcalc.engine.solve import solve
-    from boundcalc.errors import NoSolution
 
     out: dict[str, float | None] = {}
     for quantity in ("gap", "risk"):

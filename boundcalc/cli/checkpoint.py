@@ -15,8 +15,8 @@ from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.weights import Audit
-    from boundcalc.weights.audit import Progress
+    from boundcalc.checkpoints import Audit
+    from boundcalc.checkpoints.audit import Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,9 +53,9 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    from boundcalc.weights import Options, Want, audit
-    from boundcalc.weights.audit import parse_settings
-    from boundcalc.weights.families.mapping import read_mapping
+    from boundcalc.checkpoints import Options, Want, audit
+    from boundcalc.checkpoints.audit import parse_settings
+    from boundcalc.checkpoints.families.mapping import read_mapping
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
     taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet")}
@@ -101,7 +101,7 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
 
 def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
     """A budget for a read-out that is not in the checkpoint."""
-    from boundcalc.errors import InvalidSetting
+    from boundcalc.base.errors import InvalidSetting
     from boundcalc.setting import Budget
     from boundcalc.setting.validate import positive
 

@@ -50,11 +50,11 @@ def command(
     if modes and (form not in printed or fragment or out is not None):
         raise click.UsageError(f"{modes[0]} prints {printed[-1]} only: leave out --format, --fragment and --out")
     if theorems:
-        from boundcalc.theorems.table import by_paper, markdown
+        from boundcalc.formulas.theorems.table import by_paper, markdown
 
         click.echo(by_paper() if steps == "brief" else markdown(), nl=False)
         return
-    from boundcalc.derivation import derive
+    from boundcalc.formulas.derivation import derive
 
     asked = take_formula(options)
     derivation = derive(asked.what, asked.quantity, asked.values)
@@ -65,7 +65,7 @@ def command(
         click.echo(derivation.formula.text(expand=True))
         return
     if form == "latex" and out is not None:
-        from boundcalc.derivation.latex import files
+        from boundcalc.formulas.derivation.latex import files
 
         _write(Path(out), files(derivation, full=steps == "full", fragment=fragment))
         return

@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import FILE, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
-from boundcalc.errors import InvalidSetting
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 def complete_bound(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Names of bounds, for the shell."""
-    from boundcalc.theorems import BOUNDS, THEOREMS
+    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
 
     return [name for name in dict.fromkeys([*BOUNDS, *THEOREMS]) if name.startswith(incomplete)]
 

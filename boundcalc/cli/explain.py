@@ -41,7 +41,7 @@ def command(name: str, form: str) -> None:
 
 
 def _statement(name: str) -> list[tuple[str, str]]:
-    from boundcalc.calculus.statements import STATEMENTS
+    from boundcalc.statements.texts import STATEMENTS
 
     if name not in STATEMENTS:
         return []
@@ -60,8 +60,8 @@ def _statement(name: str) -> list[tuple[str, str]]:
 
 def _theorem(name: str) -> list[tuple[str, str]]:
     """A theorem of the registry; of one that is a statement, only how it is used."""
-    from boundcalc.calculus.statements import STATEMENTS
-    from boundcalc.theorems import theorem_called
+    from boundcalc.formulas.theorems import theorem_called
+    from boundcalc.statements.texts import STATEMENTS
 
     theorem = theorem_called(name)
     if theorem is None:
@@ -83,10 +83,10 @@ def _theorem(name: str) -> list[tuple[str, str]]:
 
 
 def _other(name: str) -> list[tuple[str, str]]:
-    from boundcalc.calculus.statements import STRATEGY_USES
-    from boundcalc.certificate import STRATEGIES
+    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
+    from boundcalc.proof.certificate import STRATEGIES
     from boundcalc.setting import PRESETS, preset
-    from boundcalc.theorems import BOUNDS, THEOREMS
+    from boundcalc.statements.texts import STRATEGY_USES
 
     if name in BOUNDS:
         policy = BOUNDS[name]

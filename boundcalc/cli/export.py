@@ -27,10 +27,10 @@ Examples:
 @click.option("--expand", is_flag=True, help="LaTeX: every named part written out.")
 def command(target: str, published: bool, expand: bool, **options: Any) -> None:
     """The closed form of a bound in another language, ready to paste."""
-    from boundcalc.derivation import derive
-    from boundcalc.errors import InvalidSetting
-    from boundcalc.sources import HERE
-    from boundcalc.theorems import Theorem
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.base.sources import HERE
+    from boundcalc.formulas.derivation import derive
+    from boundcalc.formulas.theorems import Theorem
 
     wanted = options.get("quantity")
     asked = take_formula(options)

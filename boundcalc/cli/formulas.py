@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.inputs import pairs
 from boundcalc.cli.lazy import near
 from boundcalc.cli.values import exactly, number
-from boundcalc.errors import InvalidSetting
-from boundcalc.theorems import POLICIES, THEOREMS, theorem_called
-from boundcalc.theorems.theorem import QUANTITIES
+from boundcalc.formulas.theorems import POLICIES, THEOREMS, theorem_called
+from boundcalc.formulas.theorems.theorem import QUANTITIES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -153,7 +153,7 @@ def _policy(name: str) -> str:
 
 def _of_preset(preset: str, values: dict[str, Any]) -> Any:
     """A preset with symbols for all that formulas keep as symbols; d and heads are part of the architecture."""
-    from boundcalc import symbols as sym
+    from boundcalc.base import symbols as sym
     from boundcalc.setting import Setting
 
     architecture = {name: values.pop(name) for name in ("d", "heads") if name in values}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.learning import store_option
-from boundcalc.errors import InvalidSetting
 
 
 @click.command(
@@ -42,7 +42,7 @@ def command(
     """Train what is missing of the gallery's sweeps, then draw every figure with its data beside it."""
     from click.core import ParameterSource
 
-    from boundcalc.plotting import gallery
+    from boundcalc.lab.plot import gallery
 
     plates = gallery.chosen(only, predicted=predicted)
     if not output.parent.is_dir():

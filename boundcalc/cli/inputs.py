@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.cli.setting import Question
 from boundcalc.cli.values import exactly, number, short
-from boundcalc.errors import InvalidSetting, NoSolution
-from boundcalc.theorems import BOUNDS, Theorem, theorem_called
+from boundcalc.formulas.theorems import BOUNDS, Theorem, theorem_called
 
 if TYPE_CHECKING:
-    from boundcalc.theorems.attention_bounds import LatentBound
+    from boundcalc.formulas.theorems.attention_bounds import LatentBound
 
 _FIELDS = {
     "T": "seq_len",

@@ -12,7 +12,7 @@ from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.theorems.attention_bounds import LatentBound
+    from boundcalc.formulas.theorems.attention_bounds import LatentBound
 
 F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("table", "json", "csv")
@@ -108,7 +108,7 @@ def command() -> None:
 @click.option("--latex", is_flag=True, help="LaTeX lines for an align environment.")
 def posterior(model: str | None, latex: bool) -> None:
     """A model's posterior and predictive law, derived and checked symbolically; without a name, the models."""
-    from boundcalc.latent.symbolic import SYMBOLIC
+    from boundcalc.lab.latent.symbolic import SYMBOLIC
     from boundcalc.setting.validate import choice
 
     if model is None:
@@ -133,8 +133,8 @@ def posterior(model: str | None, latex: bool) -> None:
 @form_option
 def sufficient(length: int, a: float, b: float, form: str) -> None:
     """I(y; X | summary) of a Beta-Bernoulli sequence for several summaries: 0 for the sufficient ones (X1)."""
-    from boundcalc.latent.information import exact_information, posterior_summary
-    from boundcalc.latent.models import BetaBernoulli
+    from boundcalc.lab.latent.information import exact_information, posterior_summary
+    from boundcalc.lab.latent.models import BetaBernoulli
 
     model = BetaBernoulli(a, b)
     half = length // 2
@@ -159,8 +159,8 @@ def extendible(path: Path, confidence: float) -> None:
     variable makes them independent."""  # noqa: D205, D209 - one sentence
     import numpy as np
 
-    from boundcalc.errors import InvalidSetting
-    from boundcalc.latent.exchangeability import extendibility
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.lab.latent.exchangeability import extendibility
 
     if path.suffix != ".npy" and not path.read_bytes().strip():
         raise InvalidSetting(f"{path} is empty: give one sequence per row, numbers separated by commas")
@@ -229,8 +229,8 @@ def _bounds(
     pretext_error: float,
     spread: float | None,
 ) -> Iterable[LatentBound]:
-    from boundcalc.errors import InvalidSetting
-    from boundcalc.theorems.attention_bounds import cme_bound, softmax_bound
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound
 
     law: dict[str, Any] = {"source": source, "smoothness": smoothness, "kappa": kappa, "most": most, "delta": delta}
     yield cme_bound(n, reg=reg, **law)
@@ -241,14 +241,14 @@ def _bounds(
         yield softmax_bound(n, tau=tau, most=most, delta=delta, sphere=sphere)
     yield softmax_bound(n, tau=tau, most=most, delta=delta, plain=True)
     if m is not None:
-        from boundcalc.latent.learning import learning_bound
+        from boundcalc.lab.latent.learning import learning_bound
         from boundcalc.setting import Setting
 
         yield learning_bound(Setting.of(seq_len=n, n_train=m, C=knob, delta=delta))
     if (pretext is None) != (downstream is None):
         raise InvalidSetting('X6 needs both --pretext "1,0;0,0.1" and --downstream 1,1')
     if pretext is not None and downstream is not None:
-        from boundcalc.latent.transfer import best_head, head_bound, transfer_bound
+        from boundcalc.lab.latent.transfer import best_head, head_bound, transfer_bound
 
         matrix = [NUMBERS.convert(row, None, None) for row in pretext.split(";")]
         if len({len(row) for row in matrix}) != 1:
@@ -278,8 +278,8 @@ Examples:
 @form_option
 def infer(form: str, **options: Any) -> None:
     """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded."""
-    from boundcalc.latent.experiments.infer import InferPlan, best_temperatures
-    from boundcalc.latent.experiments.infer import infer as run
+    from boundcalc.lab.latent.experiments.infer import InferPlan, best_temperatures
+    from boundcalc.lab.latent.experiments.infer import infer as run
 
     result = run(InferPlan(**options))
     headings = ("L", "estimator, error", "mean", "low", "high", "quantile", "bound", "exceeded", "tends to")
@@ -313,8 +313,8 @@ def infer(form: str, **options: Any) -> None:
 @form_option
 def transfer(form: str, **options: Any) -> None:
     """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
-    from boundcalc.latent.experiments.transfer import TransferPlan
-    from boundcalc.latent.experiments.transfer import transfer as run
+    from boundcalc.lab.latent.experiments.transfer import TransferPlan
+    from boundcalc.lab.latent.experiments.transfer import transfer as run
 
     given = {name: value for name, value in options.items() if value is not None}
     found = run(TransferPlan(**given))
@@ -358,10 +358,10 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     95% intervals, stand below: the claim is that none is significantly positive; a gap that falls does not contradict it.
     """
     from boundcalc.cli.learning import progress_for
-    from boundcalc.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
-    from boundcalc.learning.run import run_sweep
-    from boundcalc.learning.store import Store
-    from boundcalc.learning.sweep import sweep_from_json
+    from boundcalc.lab.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
+    from boundcalc.lab.train.run import run_sweep
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.sweep import sweep_from_json
 
     options["kinds"] = options["kinds"] or ("supervised", "masked")
     plan = LearnPlan(**options)

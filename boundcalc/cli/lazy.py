@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from boundcalc.errors import BoundcalcError, InvalidSetting, Unsupported
+from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
 
 USAGE, FAILURE, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 

@@ -43,7 +43,7 @@ def assignments(words: tuple[str, ...], option: str) -> dict[str, Any]:
     """Words like "lr=0.01" as values: JSON where it is, else text."""
     import json
 
-    from boundcalc.errors import InvalidSetting
+    from boundcalc.base.errors import InvalidSetting
 
     found: dict[str, Any] = {}
     for word in words:
@@ -128,7 +128,7 @@ class Bar:
 
 def progress_for(quiet: bool) -> Any:
     """A bar on a terminal, lines elsewhere, nothing when asked to be quiet."""
-    from boundcalc.learning.run import Silent
+    from boundcalc.lab.train.run import Silent
 
     if quiet:
         return Silent()

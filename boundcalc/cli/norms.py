@@ -13,8 +13,8 @@ from boundcalc.cli.checkpoint import account_lines, model_options, readout_budge
 from boundcalc.cli.setting import FILE
 
 if TYPE_CHECKING:
-    from boundcalc.weights import Audit
-    from boundcalc.weights.norms import Measured
+    from boundcalc.checkpoints import Audit
+    from boundcalc.norms.matrix import Measured
 
 _SHOWN = (("op", "op"), ("F", "fro"), ("21", "two_one"), ("21T", "two_one_t"), ("11", "one_one"), ("row", "row"))
 
@@ -56,7 +56,7 @@ def command(
     if plot is not None:
         import matplotlib  # noqa: F401 - what is missing is said before anything is measured or written
 
-        from boundcalc.plotting.render import check_output
+        from boundcalc.lab.plot.render import check_output
 
         check_output(Path(plot), beside=("model", "curves"))
     _refuse_one_file_twice(out, setting_out, plot)
@@ -72,7 +72,7 @@ def command(
 
 def _refuse_one_file_twice(out: str | None, setting_out: str | None, plot: str | None) -> None:
     """The later of two outputs would replace the earlier; a plot's numbers are a file beside it."""
-    from boundcalc.errors import InvalidSetting
+    from boundcalc.base.errors import InvalidSetting
 
     outputs = [Path(name).resolve() for name in (out, setting_out) if name is not None]
     outputs += [] if plot is None else [Path(plot).with_suffix(".json").resolve()]
@@ -83,8 +83,8 @@ def _refuse_one_file_twice(out: str | None, setting_out: str | None, plot: str |
 
 
 def _write(found: Audit, out: str | None, setting_out: str | None, power: float | None, readout: float | None) -> None:
+    from boundcalc.checkpoints.audit import write_text
     from boundcalc.setting import Setting
-    from boundcalc.weights.audit import write_text
 
     norms = found.norms(power, readout_budget(found, readout))
     if out is not None:
@@ -97,7 +97,7 @@ def _write(found: Audit, out: str | None, setting_out: str | None, power: float 
 
 def grouped(found: Audit, every: bool) -> list[tuple[str, int, Measured]]:
     """(weight, how many heads, norms): heads of a block as one, each norm that of the largest."""
-    from boundcalc.weights.heads import largest
+    from boundcalc.norms.heads import largest
 
     rows: dict[str, list[Any]] = {}
     for key, m in found.measured.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from boundcalc.weights import Audit
+    from boundcalc.checkpoints import Audit
 
 
 def curves(found: Audit) -> dict[str, list[tuple[int, float]]]:
@@ -29,9 +29,9 @@ def draw(found: Audit, path: Path) -> None:
     """Write the figure, and beside it the numbers it shows."""
     from matplotlib.ticker import MaxNLocator
 
-    from boundcalc.plotting import canvas
-    from boundcalc.plotting.style import house_style
-    from boundcalc.weights.audit import write_text
+    from boundcalc.checkpoints.audit import write_text
+    from boundcalc.lab.plot import canvas
+    from boundcalc.lab.plot.style import house_style
 
     lines = curves(found)
     with house_style():

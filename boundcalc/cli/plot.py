@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.setting import FILE, OPTIONS, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
-from boundcalc.errors import InvalidSetting
-from boundcalc.plotting.registry import FIGURES
-from boundcalc.plotting.style import SIZES
+from boundcalc.lab.plot.registry import FIGURES
+from boundcalc.lab.plot.style import SIZES
 
 _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C": "C"} | {
     "sample-complexity": "T",
@@ -79,7 +79,7 @@ def command(
 
     Every legend entry says its kind; vacuous stretches are dashed; proxies never share an axis with bounds.
     """
-    from boundcalc.plotting import provenance, render
+    from boundcalc.lab.plot import provenance, render
 
     settings = {name: options.pop(name) for name in _setting_names()}
     changes = {name: value for name, value in options.items() if value not in (None, ())}
@@ -112,7 +112,7 @@ def _setting_names() -> list[str]:
 def _spec(
     what: str, settings: dict[str, Any], axis: str | None, runs: Sequence[str], norms: str | None, changes: Any
 ) -> Any:
-    from boundcalc.plotting.spec import Spec, read_file
+    from boundcalc.lab.plot.spec import Spec, read_file
 
     if what in FIGURES:
         spec = Spec(what)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from boundcalc.base.errors import NoSolution
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.evaluate import BoundValue, Desk, compare
 from boundcalc.engine.growth import Growth, growth
-from boundcalc.errors import NoSolution
 from boundcalc.setting import Setting
 
 TARGET = 0.1

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import WHOLE, short
-from boundcalc.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from boundcalc.representation.exhaust import Worst
-    from boundcalc.representation.represent import Representation
-    from boundcalc.representation.trained import Norms
+    from boundcalc.lab.represent.exhaust import Worst
+    from boundcalc.lab.represent.represent import Representation
+    from boundcalc.lab.represent.trained import Norms
 
 CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 
@@ -66,9 +66,9 @@ def command(
     The function is reduced to the bits it depends on. Of the constructions it allows, the one whose class of networks
     needs the fewest samples is taken. The sign is certified in interval arithmetic.
     """
-    from boundcalc.representation.exhaust import MOST_BITS, exhaust
-    from boundcalc.representation.exhaust import attack as attack_it
-    from boundcalc.representation.represent import represent
+    from boundcalc.lab.represent.exhaust import MOST_BITS, exhaust
+    from boundcalc.lab.represent.exhaust import attack as attack_it
+    from boundcalc.lab.represent.represent import represent
 
     function = _function(expression, table, bits)
     found = represent(function, seq_len, positions="compact" if compact else "orthonormal", kind=construction)
@@ -85,7 +85,7 @@ def command(
     if store is not None:
         about["trained"] = [norms.to_json() for norms in beside]
     if out is not None:
-        from boundcalc.representation.export import save
+        from boundcalc.lab.represent.export import save
 
         save(out, network, about)
     if form == "json":
@@ -101,8 +101,8 @@ def command(
 
 
 def _function(expression: str | None, table: str | None, bits: str | None) -> Any:
-    from boundcalc.representation.expressions import parse
-    from boundcalc.representation.functions import from_table
+    from boundcalc.lab.represent.expressions import parse
+    from boundcalc.lab.represent.functions import from_table
 
     if (expression is None) == (table is None):
         raise InvalidSetting('give an expression such as "x3 & ~x7 | x11", or --table with 2^s digits')
@@ -121,11 +121,11 @@ def _function(expression: str | None, table: str | None, bits: str | None) -> An
 
 def _trained(store: Path, found: Representation) -> list[Norms]:
     """The norms of the construction, and of the trials in a store that learned the same function of as many bits."""
-    from boundcalc.errors import NoSolution
-    from boundcalc.learning.export import read_records
-    from boundcalc.learning.tasks import task_from_json
-    from boundcalc.representation.represent import MARGIN, RISK
-    from boundcalc.representation.trained import alike, constructed, trained
+    from boundcalc.base.errors import NoSolution
+    from boundcalc.lab.represent.represent import MARGIN, RISK
+    from boundcalc.lab.represent.trained import alike, constructed, trained
+    from boundcalc.lab.train.export import read_records
+    from boundcalc.lab.train.tasks import task_from_json
 
     built, kinds = found.construction, {}
     chosen: list[Any] = []
@@ -149,8 +149,8 @@ def _trained(store: Path, found: Representation) -> list[Norms]:
 
 def _show_trained(store: Path, beside: list[Norms]) -> None:
     from boundcalc.cli.text import Line, wrapped, write_table
-    from boundcalc.representation.represent import RISK
-    from boundcalc.representation.trained import COLUMNS
+    from boundcalc.lab.represent.represent import RISK
+    from boundcalc.lab.represent.trained import COLUMNS
 
     click.echo(
         f"\nTrained on this function at this T and learned (training error 0, test error <= {RISK:g}), from {store}:\n"

@@ -41,7 +41,7 @@ def _filters(function: F) -> F:
 
 
 def _open(path: Path) -> Any:
-    from boundcalc.learning.store import Store
+    from boundcalc.lab.train.store import Store
 
     return Store(path, create=False)
 
@@ -51,7 +51,7 @@ def _open(path: Path) -> Any:
 @click.option("--limit", type=click.IntRange(1), default=40, show_default=True, help="Lines at most.")
 def list_runs(store_path: Path, limit: int, **filters: Any) -> None:
     """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
-    from boundcalc.learning.store import summary_columns
+    from boundcalc.lab.train.store import summary_columns
 
     with _open(store_path) as store:
         records = list(store.select(**filters))
@@ -91,7 +91,7 @@ def show(store_path: Path, hash_prefix: str) -> None:
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File (unset: standard output).")
 def export_runs(store_path: Path, form: str, output: Path | None, **filters: Any) -> None:
     """A row per trial (csv, parquet), or complete records that can be imported elsewhere (json)."""
-    from boundcalc.learning.export import export
+    from boundcalc.lab.train.export import export
 
     with _open(store_path) as store:
         text = export(store.select(**filters), form, output)
@@ -104,8 +104,8 @@ def export_runs(store_path: Path, form: str, output: Path | None, **filters: Any
 @click.argument("source", type=click.Path(dir_okay=False, path_type=Path))
 def import_runs(store_path: Path, source: Path) -> None:
     """Records are checked first; those that are here already are left as they are."""
-    from boundcalc.learning.export import read_records
-    from boundcalc.learning.store import Store
+    from boundcalc.lab.train.export import read_records
+    from boundcalc.lab.train.store import Store
 
     records = read_records(source)
     with Store(store_path) as store:
@@ -132,7 +132,7 @@ def verify(store_path: Path, rerun: int) -> None:
         problems = store.verify()
         count = len(store)
         if rerun and not problems:
-            from boundcalc.learning.rerun import rerun_some
+            from boundcalc.lab.train.rerun import rerun_some
 
             problems = rerun_some(store, rerun)
     for problem in problems:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.values import NUMBER, WHOLE, short
-from boundcalc.errors import InvalidSetting
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 from boundcalc.setting.layers import ACTIVATIONS, NORMALISERS

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.eval import complete_bound
 from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_inputs
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, short, upper
-from boundcalc.errors import InvalidSetting
 
 VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.eval import complete_bound
 from boundcalc.cli.values import NUMBER, WHOLE, short
-from boundcalc.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from boundcalc.representation.samples import SampleComplexity
+    from boundcalc.lab.represent.samples import SampleComplexity
 
 FAMILIES = ("any", "symmetric", "threshold", "signed-symmetric", "signed-threshold")
 
@@ -80,7 +80,7 @@ def command(
         return
     if s is None or seq_len is None:
         raise InvalidSetting("give --s and --T, for instance --s 3 --T 512 (or --symbolic)")
-    from boundcalc.representation.samples import sample_complexity
+    from boundcalc.lab.represent.samples import sample_complexity
 
     found = sample_complexity(
         s,
@@ -118,7 +118,7 @@ def _certificates(found: SampleComplexity, folder: Path) -> list[Path]:
 
 def _show(found: SampleComplexity) -> None:
     from boundcalc.cli.text import Line, write_table
-    from boundcalc.representation.classes import CLASSES
+    from boundcalc.lab.represent.classes import CLASSES
 
     budgets, sample = found.budgets, found.setting.sample
     positions = budgets.positions
@@ -152,7 +152,7 @@ def _show(found: SampleComplexity) -> None:
 
 
 def _symbolic(s: int | None, seq_len: int | None, risk: float, delta: float, form: str) -> None:
-    from boundcalc.representation.symbolic import formulas, samples_needed
+    from boundcalc.lab.represent.symbolic import formulas, samples_needed
 
     found = formulas()
     numbers = None
@@ -178,7 +178,7 @@ def _symbolic(s: int | None, seq_len: int | None, risk: float, delta: float, for
 
 def _growth(seq_len: int, form: str) -> None:
     from boundcalc.cli.text import Line, write_table
-    from boundcalc.representation.growth import CLASSES, FITTED_FROM, GENERAL, LENGTHS, SYMMETRIC, S, growth
+    from boundcalc.lab.represent.growth import CLASSES, FITTED_FROM, GENERAL, LENGTHS, SYMMETRIC, S, growth
 
     if not 2 * SYMMETRIC[-1] <= seq_len <= LENGTHS[-1]:
         raise InvalidSetting(f"--growth is for T from {2 * SYMMETRIC[-1]} to {LENGTHS[-1]}, got {seq_len}")

@@ -59,13 +59,13 @@ def command(
     quiet: bool,
 ) -> None:
     """Train the trials of a preset or of a file that are not in the store yet; results are stored one by one."""
-    from boundcalc.learning.backends import Where
+    from boundcalc.lab.train.backends import Where
 
     where = Where(backend, jobs, address, threads, gpus)
-    from boundcalc.learning.device import resolve
-    from boundcalc.learning.run import run_sweep
-    from boundcalc.learning.store import Store
-    from boundcalc.learning.sweep import missing
+    from boundcalc.lab.train.device import resolve
+    from boundcalc.lab.train.run import run_sweep
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.sweep import missing
 
     if where.backend == "loky" or device == "auto":
         device = resolve(device)  # a cluster's workers may have what this machine has not
@@ -102,9 +102,9 @@ def command(
 def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     import copy
 
-    from boundcalc.errors import InvalidSetting
-    from boundcalc.learning.presets import PRESETS
-    from boundcalc.learning.sweep import read_sweep_file, sweep_from_json
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.lab.train.presets import PRESETS
+    from boundcalc.lab.train.sweep import read_sweep_file, sweep_from_json
 
     if what in PRESETS:
         data: Any = {"name": what, **copy.deepcopy(PRESETS[what])}
@@ -121,7 +121,7 @@ def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -
 
 
 def _change(data: dict[str, Any], name: str, value: Any) -> None:
-    from boundcalc.errors import InvalidSetting
+    from boundcalc.base.errors import InvalidSetting
 
     part, _, field = name.partition(".")
     if field and part in ("task", "model", "init", "train", "grid"):

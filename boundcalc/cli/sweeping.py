@@ -11,15 +11,15 @@ from typing import Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
 from boundcalc.cli.text import Line, console, write_table
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
-from boundcalc.errors import InvalidSetting
+from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
-from boundcalc.theorems import known_bound
 
 MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""

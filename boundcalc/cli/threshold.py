@@ -47,9 +47,9 @@ def command(
     """
     import json
 
-    from boundcalc.errors import InvalidSetting
-    from boundcalc.learning.store import Store
-    from boundcalc.learning.threshold import analyse, cells
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.threshold import analyse, cells
     from boundcalc.setting import validate
 
     for T in predict:

@@ -84,9 +84,9 @@ def command(
 
     import torch
 
-    from boundcalc.errors import InvalidSetting
-    from boundcalc.learning.device import resolve
-    from boundcalc.learning.trainer import train
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.lab.train.device import resolve
+    from boundcalc.lab.train.trainer import train
     from boundcalc.setting import validate
 
     validate.positive("gamma", gamma)
@@ -100,11 +100,11 @@ def command(
     outcome = train([trial], live=live)[0]
     live.end(outcome.result)
     if save is not None:
-        from boundcalc.learning.model import save as write
+        from boundcalc.lab.train.model import save as write
 
         write(save, trial.architecture, outcome.weights)
     if store_path is not None:
-        from boundcalc.learning.store import Store
+        from boundcalc.lab.train.store import Store
 
         with Store(store_path) as store:
             store.add(trial, outcome.result)
@@ -119,8 +119,8 @@ def command(
 
 
 def _trial(options: dict[str, Any], device: str) -> Any:
-    from boundcalc.errors import InvalidSetting
-    from boundcalc.learning.sweep import sweep_from_json
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.lab.train.sweep import sweep_from_json
 
     parts: dict[str, dict[str, Any]] = {
         "task": {"task": options["task"]},
@@ -156,7 +156,7 @@ _MODELS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _balls(words: tuple[str, ...]) -> dict[str, Any]:
-    from boundcalc.errors import InvalidSetting
+    from boundcalc.base.errors import InvalidSetting
 
     found: dict[str, Any] = {}
     for word in words:
@@ -171,8 +171,8 @@ def _balls(words: tuple[str, ...]) -> dict[str, Any]:
 
 def _bounds(trial: Any, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
     from boundcalc import compare
-    from boundcalc.learning.bounds import setting_of
-    from boundcalc.theorems import BOUNDS
+    from boundcalc.formulas.theorems import BOUNDS
+    from boundcalc.lab.train.bounds import setting_of
 
     if trial.online or "norms" not in result or "margins" not in result["train"]:
         return []

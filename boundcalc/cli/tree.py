@@ -13,8 +13,8 @@ from boundcalc.engine.breakdown import Breakdown, LevelParts, Part, break_down
 if TYPE_CHECKING:
     from rich.tree import Tree
 
+    from boundcalc.base.numbers import LogFloat
     from boundcalc.engine.evaluate import BoundValue
-    from boundcalc.numbers import LogFloat
 
 _LN10 = 2.302585092994046
 _MOST_PIECES = 12

@@ -6,9 +6,9 @@ import math
 
 import click
 
+from boundcalc.base.errors import BoundcalcError, CertificateError
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import short, upper
-from boundcalc.errors import BoundcalcError, CertificateError
 
 
 @click.command(
@@ -29,8 +29,8 @@ def command(file: str, form: str) -> None:
 
     Only the checker runs: every step is done again in interval arithmetic, from the setting up.
     """
-    from boundcalc.certificate import Certificate
-    from boundcalc.checker import verify
+    from boundcalc.proof.certificate import Certificate
+    from boundcalc.proof.checker import verify
 
     try:
         certificate = Certificate.load(file)

@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from boundcalc.calculus.compose import Lowered, Piece
-from boundcalc.calculus.covers import LEMMAS, CoverLemma, Params, Power
-from boundcalc.calculus.targets import Target
-from boundcalc.certificate import ZERO, Choice, Cover
-from boundcalc.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
+from boundcalc.proof.certificate import ZERO, Choice, Cover
+from boundcalc.statements.compose import Lowered, Piece
+from boundcalc.statements.covers import LEMMAS, CoverLemma, Params, Power
+from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
 """Above y = e^300 squares leave the range of floats and costs are computed in logs."""

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.calculus import gap
-from boundcalc.calculus.compose import Piece, lower
-from boundcalc.calculus.covers import LEMMAS
-from boundcalc.calculus.targets import Target
-from boundcalc.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import Setting
-from boundcalc.theorems import POLICIES
+from boundcalc.statements import gap
+from boundcalc.statements.compose import Piece, lower
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.targets import Target
 
 FIELDS = ("n_train", "seq_len", "C", "margin", "delta")
 """What may vary: m, T, the knob C, gamma and delta."""

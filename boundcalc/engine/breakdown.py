@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from boundcalc.calculus import gap
-from boundcalc.calculus.compose import Lowered, Piece, lower
-from boundcalc.calculus.covers import LEMMAS, TPUB
-from boundcalc.calculus.layers import PUBLISHED
-from boundcalc.calculus.posthoc import posthoc_cost
-from boundcalc.calculus.statements import STRATEGY_USES, cover_uses
-from boundcalc.certificate import Certificate, Choice, Level
-from boundcalc.numbers import LOG, LogFloat
+from boundcalc.base.numbers import LOG, LogFloat
+from boundcalc.proof.certificate import Certificate, Choice, Level
 from boundcalc.setting import Budget
+from boundcalc.statements import gap
+from boundcalc.statements.compose import Lowered, Piece, lower
+from boundcalc.statements.covers import LEMMAS, TPUB
+from boundcalc.statements.layers import PUBLISHED
+from boundcalc.statements.posthoc import posthoc_cost
+from boundcalc.statements.texts import STRATEGY_USES, cover_uses
 
 _ONE_LINE = f"2k ({gap.CLOSED_OFFSET} + max(0, log(1/(2k)))), k = (17/32) e sqrt(2 C_F/m)"
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from boundcalc.calculus.posthoc import pay, union
-from boundcalc.certificate import Certificate, Quantity
-from boundcalc.checker import check
+from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
+from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.engine.search import Found, Search, Shared
-from boundcalc.errors import CertificateError, InvalidSetting, Refusal, Unsupported
-from boundcalc.numbers import FLOAT, log_add
+from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
+from boundcalc.proof.certificate import Certificate, Quantity
+from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
-from boundcalc.theorems import BOUNDS, POLICIES, known_bound
+from boundcalc.statements.posthoc import pay, union
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
@@ -211,7 +211,7 @@ class Desk:
         if setting.symbols:
             raise InvalidSetting(
                 f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
-                "or ask boundcalc.symbolic.closed_form for the formula"
+                "or ask boundcalc.formulas.symbolic.closed_form for the formula"
             )
         self.setting = setting
         self.paid, self.measured = pay(setting)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from boundcalc.certificate import ZERO
+from boundcalc.base.numbers import log_add, log_sum
 from boundcalc.engine.allocate import Item, Option, Point, bracket, cost_at, point_of, slack
-from boundcalc.numbers import log_add, log_sum
+from boundcalc.proof.certificate import ZERO
 
 _ROUNDS = 6
 _MOVES = 16

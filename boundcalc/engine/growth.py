@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from boundcalc.certificate import Certificate
-from boundcalc.checker import check
+from boundcalc.base.errors import BoundcalcError
 from boundcalc.engine.evaluate import Proved
 from boundcalc.engine.search import Search
-from boundcalc.errors import BoundcalcError
-from boundcalc.theorems.policies import POLICIES
+from boundcalc.formulas.theorems.policies import POLICIES
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check
 
 _STEP = 1.02
 """Far above the checker's rounding, small enough that the choices still fit."""

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from boundcalc.calculus import gap
-from boundcalc.calculus.compose import Lowered, lower
-from boundcalc.calculus.covers import TPUB, CoverLemma
-from boundcalc.calculus.layers import PUBLISHED
-from boundcalc.certificate import Certificate, Choice, Cover, Level
+from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.engine.allocate import (
     Item,
     Option,
@@ -27,11 +25,13 @@ from boundcalc.engine.allocate import (
 )
 from boundcalc.engine.chain import best_chain
 from boundcalc.engine.exact import allocate_exactly
-from boundcalc.errors import Refusal, Unsupported
-from boundcalc.intervals import INTERVAL
-from boundcalc.numbers import FLOAT, LOG, LogFloat, log_sum
+from boundcalc.formulas.theorems.policies import Policy
+from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.setting import Setting
-from boundcalc.theorems.policies import Policy
+from boundcalc.statements import gap
+from boundcalc.statements.compose import Lowered, lower
+from boundcalc.statements.covers import TPUB, CoverLemma
+from boundcalc.statements.layers import PUBLISHED
 
 GHOSTS = (1, 2, 4, 8, 16, 32)
 """Ghost samples per sample that G4 and G5 are tried with (a choice that does not look at the sample)."""

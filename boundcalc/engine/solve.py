@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.engine.evaluate import BoundValue, Desk, evaluate
-from boundcalc.errors import InvalidSetting, NoSolution
+from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.theorems import known_bound
 
 Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
 Quantity = Literal["gap", "risk"]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.engine.evaluate import BoundValue, compare
-from boundcalc.errors import InvalidSetting
+from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Architecture, Sample, Setting
 from boundcalc.setting.validate import choice
-from boundcalc.theorems import known_bound
 
 MOST_POINTS = 10**6
 """A larger grid is a slip of the keyboard."""

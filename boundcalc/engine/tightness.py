@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boundcalc.calculus import gap
-from boundcalc.calculus.capacity import capacity
-from boundcalc.calculus.compose import lower
-from boundcalc.calculus.covers import T1, T2, T8, T9, T10, CoverLemma
+from boundcalc.base.numbers import LOG, LogFloat
 from boundcalc.engine.evaluate import BoundValue, Desk
-from boundcalc.numbers import LOG, LogFloat
 from boundcalc.setting import Setting
+from boundcalc.statements import gap
+from boundcalc.statements.capacity import capacity
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import T1, T2, T8, T9, T10, CoverLemma
 
 _OURS = (T1, T2, T8, T9, T10)
 _LN10 = math.log(10)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from boundcalc.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 from boundcalc.setting.layers import (
     ACTIVATIONS,

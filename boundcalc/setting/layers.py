@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from boundcalc.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting import validate
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "identity")

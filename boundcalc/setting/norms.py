@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from boundcalc.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 
 JSON_NAMES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from boundcalc.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from boundcalc.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 from boundcalc.setting.architecture import Architecture
 from boundcalc.setting.layers import matrices_of

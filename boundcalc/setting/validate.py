@@ -8,7 +8,7 @@ from dataclasses import fields
 from numbers import Integral
 from typing import Any, TypeVar
 
-from boundcalc.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ def symbolic(name: str, value: Any, *assumptions: str) -> bool:
     for assumption in assumptions:
         if not getattr(value, f"is_{assumption}"):
             raise InvalidSetting(
-                f"{name} = {value} must be {' and '.join(assumptions)}: use the symbols of boundcalc.symbols, "
+                f"{name} = {value} must be {' and '.join(assumptions)}: use the symbols of boundcalc.base.symbols, "
                 f"or declare sympy.Symbol(..., {', '.join(f'{word}=True' for word in assumptions)})"
             )
     return True

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from boundcalc import Setting, evaluate
-from boundcalc.derivation import derive
-from boundcalc.derivation.latex import files
-from boundcalc.theorems import edelman2022, trauger2024
+from boundcalc.formulas.derivation import derive
+from boundcalc.formulas.derivation.latex import files
+from boundcalc.formulas.theorems import edelman2022, trauger2024
 
 HERE = Path(__file__).parent
 SIZES = {"m": 10**10, "d": 64, "heads": 1, "gamma": 1, "delta": 0.05}

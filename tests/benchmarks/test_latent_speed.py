@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy.linalg import cho_factor, cho_solve
 
-from boundcalc.latent.attention import cme_attention
-from boundcalc.latent.kernels import RBF
+from boundcalc.lab.latent.attention import cme_attention
+from boundcalc.lab.latent.kernels import RBF
 
 pytestmark = pytest.mark.benchmark
 KEYS, QUERIES, BATCH, WIDTH, VALUES = 4096, 64, 32, 16, 64

@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from boundcalc.statements.gap import CLOSED_OFFSET
 
-from boundcalc import symbols as sym
-from boundcalc.calculus.gap import CLOSED_OFFSET
+from boundcalc.base import symbols as sym
+from boundcalc.formulas.symbolic import closed_form
 from boundcalc.setting import Setting
-from boundcalc.symbolic import closed_form
 
 POINTS = 10**6
 pytestmark = pytest.mark.benchmark
@@ -89,6 +89,6 @@ def test_derive_in_symbolic_depth_is_quick_from_cold() -> None:
 
 
 def test_importing_the_theorems_is_quick() -> None:
-    seconds = cold(["-c", "import boundcalc.theorems"])
-    print(f"\nimport boundcalc.theorems: {seconds:.2f} s")
+    seconds = cold(["-c", "import boundcalc.formulas.theorems"])
+    print(f"\nimport boundcalc.formulas.theorems: {seconds:.2f} s")
     assert seconds < 0.5

@@ -16,12 +16,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from boundcalc.learning.bits import two_sided  # noqa: E402
-from boundcalc.learning.optim import StackedOptimiser  # noqa: E402
-from boundcalc.learning.parameters import Init  # noqa: E402
-from boundcalc.learning.stack import Stack, losses  # noqa: E402
-from boundcalc.learning.tasks import BooleanTask  # noqa: E402
-from boundcalc.learning.trial import Optimisation, model_for  # noqa: E402
+from boundcalc.lab.train.bits import two_sided  # noqa: E402
+from boundcalc.lab.train.optim import StackedOptimiser  # noqa: E402
+from boundcalc.lab.train.parameters import Init  # noqa: E402
+from boundcalc.lab.train.stack import Stack, losses  # noqa: E402
+from boundcalc.lab.train.tasks import BooleanTask  # noqa: E402
+from boundcalc.lab.train.trial import Optimisation, model_for  # noqa: E402
 
 pytestmark = pytest.mark.benchmark
 

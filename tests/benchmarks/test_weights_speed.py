@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.weights import Want, audit
-from boundcalc.weights.norms import held, measure
+from boundcalc.checkpoints import Want, audit
+from boundcalc.norms.matrix import held, measure
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.filterwarnings("ignore")]
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -70,8 +70,8 @@ def test_an_audit_against_weightwatcher(name: str, models: dict[str, tuple[Path,
 
 
 def heads_only(path: Path) -> None:
-    from boundcalc.weights.audit import open_model
-    from boundcalc.weights.tasks import Plan
+    from boundcalc.checkpoints.audit import open_model
+    from boundcalc.checkpoints.tasks import Plan
 
     model = open_model(path)
     plan = Plan(model, model.family.architecture(model), Want())
@@ -82,7 +82,7 @@ def heads_only(path: Path) -> None:
 
 def formed(path: Path, blocks: int) -> None:
     """A script that forms each head's d x d products and takes their singular values."""
-    from boundcalc.weights.audit import open_model
+    from boundcalc.checkpoints.audit import open_model
 
     model = open_model(path)
     for block in range(blocks):
@@ -105,8 +105,8 @@ def test_heads_against_forming_the_products(name: str, models: dict[str, tuple[P
 
 def test_one_wide_matrix_against_its_singular_values() -> None:
     w = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
-    from boundcalc.weights import spectral
-    from boundcalc.weights.rounding import up
+    from boundcalc.checkpoints import spectral
+    from boundcalc.norms.rounding import up
 
     square = up(float(np.einsum("ij,ij->", w, w, dtype=np.float64)), w.size)
     matrix = held(w)
@@ -131,7 +131,7 @@ def test_one_wide_matrix_against_its_singular_values() -> None:
 MEMORY = """
 import json, re, sys
 import numpy, scipy.linalg.blas, scipy.linalg.lapack
-from boundcalc.weights import audit
+from boundcalc.checkpoints import audit
 def memory(what):
     return int(re.search(what + r":\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 before = memory("VmRSS")

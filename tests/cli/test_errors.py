@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.lazy import EXTRAS
-from boundcalc.errors import InvalidSetting
 
 from .conftest import Run, one_line, written
 

@@ -13,8 +13,8 @@ from boundcalc import Setting, compare
 from boundcalc.cli.eval import command
 from boundcalc.cli.setting import OPTIONS, defaults
 from boundcalc.cli.values import short, upper
+from boundcalc.formulas.theorems import BOUNDS, POLICIES
 from boundcalc.setting import Architecture, Sample
-from boundcalc.theorems import BOUNDS, POLICIES
 
 from .conftest import Run, one_line, written
 

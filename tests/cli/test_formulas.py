@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from boundcalc.theorems import THEOREMS, edelman2022
+from boundcalc.formulas.theorems import THEOREMS, edelman2022
 
 VALUES = {"C": 1.5, "T": 512, "m": 10**9, "depth": 3, "d": 64, "heads": 2, "gamma": 1, "delta": 0.05}
 

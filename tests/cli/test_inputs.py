@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from boundcalc.theorems import BOUNDS, THEOREMS
-from boundcalc.theorems.attention_bounds import cme_bound, softmax_bound
+from boundcalc.formulas.theorems import BOUNDS, THEOREMS
+from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound
 
 from .conftest import Run, one_line
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 import pytest
 
-from boundcalc.calculus.statements import STATEMENTS, STRATEGY_USES
-from boundcalc.certificate import STRATEGIES
 from boundcalc.cli import COMMANDS, main
 from boundcalc.cli.catalogue import GROUPS, STRATEGY_TITLES, entries
+from boundcalc.formulas.theorems import POLICIES, THEOREMS
+from boundcalc.proof.certificate import STRATEGIES
 from boundcalc.setting import PRESETS
-from boundcalc.theorems import POLICIES, THEOREMS
+from boundcalc.statements.texts import STATEMENTS, STRATEGY_USES
 
 from .conftest import Run, one_line
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from boundcalc import Norms, Setting, compare
-from boundcalc.calculus.statements import STATEMENTS
-from boundcalc.certificate import STRATEGIES, Certificate
+from boundcalc.base.errors import Unsupported
 from boundcalc.engine.breakdown import break_down
-from boundcalc.errors import Unsupported
+from boundcalc.proof.certificate import STRATEGIES, Certificate
+from boundcalc.statements.texts import STATEMENTS
 
 SETTINGS = [
     Setting.of(depth=1),

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from boundcalc.checker import check
 from boundcalc.engine.evaluate import compare
 from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.theorems import POLICIES
 
 EXTREMES: dict[str, dict[str, Any]] = {
     "everything large": {"depth": 100, "C": 50.0, "d": 12288, "seq_len": 10**9, "n_train": 10**15},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boundcalc import Setting, compare, evaluate
-from boundcalc.errors import InvalidSetting, Unsupported
-from boundcalc.theorems import BOUNDS, POLICIES
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.formulas.theorems import BOUNDS, POLICIES
 
 SETTING = Setting.of(depth=2, d=32, d_head=4, seq_len=64, n_train=10**6)
 T_FREE = ("trauger2024", "zhang2022", "zhang2022_masked", "truong2024", "sakai2026")

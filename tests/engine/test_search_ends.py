@@ -9,9 +9,9 @@ import pytest
 
 import boundcalc
 from boundcalc import Setting, compare, evaluate, solve
-from boundcalc.errors import InvalidSetting
-from boundcalc.intervals import lower_float, upper_float
-from boundcalc.symbols import C, T
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.intervals import lower_float, upper_float
+from boundcalc.base.symbols import C, T
 
 
 @pytest.mark.parametrize(("depth", "m"), [(1, 9_000), (1, 10_000), (2, 30_000)])

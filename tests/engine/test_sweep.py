@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from boundcalc import Norms, Setting, evaluate
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.engine.arrays import FIELDS, closed_gap
 from boundcalc.engine.sweep import RESULT_COLUMNS, sweep
-from boundcalc.errors import InvalidSetting
 from boundcalc.setting import Normaliser
 
 SETTINGS = {

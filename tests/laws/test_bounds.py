@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import pytest
 
-from boundcalc.checker import check
+from boundcalc.base.errors import Unsupported
 from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.engine.search import Search
-from boundcalc.errors import Unsupported
+from boundcalc.formulas.theorems import POLICIES, Policy
+from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layers import matrices_of
-from boundcalc.theorems import POLICIES, Policy
 from tests.laws.settings import settings
 
 NOISE = 0.1

@@ -7,9 +7,9 @@ import json
 import math
 from dataclasses import replace
 
-from boundcalc.certificate import Certificate
-from boundcalc.checker import check, verify
 from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting
 from boundcalc.setting.layers import matrices_of
 from tests.laws.settings import settings

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
+from boundcalc.statements.covers import LEMMAS, CoverLemma
+from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from flint import arb
 
-from boundcalc.calculus.covers import LEMMAS, CoverLemma
-from boundcalc.calculus.targets import Kind, Points, Target, matrix_norms
-from boundcalc.intervals import INTERVAL, upper_float
-from boundcalc.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
+from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.setting import Budget
 
 KINDS: tuple[Kind, ...] = ("map", "score", "query", "key", "vector", "gain", "table")

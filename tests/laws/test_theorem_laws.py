@@ -10,10 +10,10 @@ import mpmath
 import pytest
 from mpmath import mpf
 
-from boundcalc.calculus.statements import STATEMENTS
-from boundcalc.symbolic import Formula
-from boundcalc.symbols import ALIASES, BY_NAME, ENTRIES
-from boundcalc.theorems import BOUNDS, POLICIES, THEOREMS, Theorem
+from boundcalc.base.symbols import ALIASES, BY_NAME, ENTRIES
+from boundcalc.formulas.symbolic import Formula
+from boundcalc.formulas.theorems import BOUNDS, POLICIES, THEOREMS, Theorem
+from boundcalc.statements.texts import STATEMENTS
 
 ALL = sorted(THEOREMS)
 FALLING = {"m", "gamma", "epsilon", "delta", "target", "L", "temperature"}

@@ -7,8 +7,8 @@ from typing import Any
 
 from flint import arb
 
-from boundcalc.intervals import INTERVAL
-from boundcalc.numbers import FLOAT, LOG, LogFloat, NumberSystem
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, NumberSystem
 from tests.oracle.covers_mp import MP, Mpf
 
 TOLERANCE = 1e-12

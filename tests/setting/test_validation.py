@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.errors import InvalidSetting, Unsupported
 from boundcalc.setting import (
     Architecture,
     Attention,
@@ -26,8 +26,8 @@ from boundcalc.setting import (
     Sample,
     Setting,
 )
-from tests.certificate.test_fuzz import mutated
 from tests.laws.settings import settings
+from tests.proof.test_fuzz import mutated
 
 NAN, INF, HUGE = float("nan"), float("inf"), 10**400
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from flint import arb
 
-from boundcalc.calculus.covers import LEMMAS
-from boundcalc.calculus.targets import Kind, Points, Target, matrix_norms
-from boundcalc.intervals import INTERVAL, upper_float
-from boundcalc.numbers import FLOAT
+from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget
 
 BUDGETS = {

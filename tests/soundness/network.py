@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from boundcalc.statements.layers import Context, Facts, facts
+from boundcalc.statements.targets import Target
+from boundcalc.statements.weights import Weights
 from numpy.typing import NDArray
 
-from boundcalc.calculus.layers import Context, Facts, facts
-from boundcalc.calculus.targets import Target
-from boundcalc.calculus.weights import Weights
-from boundcalc.numbers import FLOAT
+from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import (
     Activation,
     Attention,

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from boundcalc.statements.layers import Context, Facts
+from boundcalc.statements.weights import Matrix, Weights
 
-from boundcalc.calculus import layers as calculus
-from boundcalc.calculus.layers import Context, Facts
-from boundcalc.calculus.weights import Matrix, Weights
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -30,6 +29,7 @@ from boundcalc.setting import (
     Norms,
     Pool,
 )
+from boundcalc.statements import layers as calculus
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 from tests.soundness.test_layer_constants import extremal, slope_at
 

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from boundcalc.statements.compose import loss_lipschitz, lower
+from boundcalc.statements.layers import Facts, Slot
 
-from boundcalc.calculus import compose
-from boundcalc.calculus import layers as calculus
-from boundcalc.calculus.compose import loss_lipschitz, lower
-from boundcalc.calculus.layers import Facts, Slot
-from boundcalc.certificate import Level
-from boundcalc.checker import check
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
-from boundcalc.errors import CertificateError
-from boundcalc.numbers import FLOAT
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof.certificate import Level
+from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -36,7 +35,8 @@ from boundcalc.setting import (
     Setting,
 )
 from boundcalc.setting.norms import place_of
-from boundcalc.theorems import POLICIES
+from boundcalc.statements import compose
+from boundcalc.statements import layers as calculus
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6

@@ -14,11 +14,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.covers.uniform import Schatten
 from flint import arb
 
-from boundcalc.calculus.covers import LEMMAS
-from boundcalc.calculus.covers.uniform import Schatten
-from boundcalc.intervals import INTERVAL, upper_float
+from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.setting import Budget
 from tests.oracle import covers_mp as covers
 from tests.soundness import test_cover_constructions as constructions

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.calculus import gap
-from boundcalc.checker import check
-from boundcalc.errors import CertificateError
-from boundcalc.numbers import FLOAT
-from tests.certificate.samples import proved
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.numbers import FLOAT
+from boundcalc.proof.checker import check
+from boundcalc.statements import gap
+from tests.proof.samples import proved
 from tests.soundness import test_gap_theorems as theorems
 
 Chain = Callable[[Sequence[float], Sequence[float], int], float]

@@ -1,0 +1,1 @@
+"""What knows no Transformer: numbers, intervals, errors, sources, statements."""

@@ -1,0 +1,122 @@
+"""Where every tensor of a checkpoint went: no parameter is left out silently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boundcalc.checkpoints.families.table import Model
+from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One tensor: how many numbers, what they are in the bounded model, and why some are not."""
+
+    tensor: str
+    shape: tuple[int, ...]
+    dtype: str
+    role: str
+    used: int
+    unused: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Account:
+    """All tensors of a checkpoint, and the parameters of the architecture they make up."""
+
+    lines: tuple[Line, ...]
+    lowered: int
+    """Parameters of the lowered architecture."""
+    shared: int
+    """Of these, such as are the same tensor twice (a read-out tied to the embedding), or not in the checkpoint."""
+
+    @property
+    def total(self) -> int:
+        """Numbers in the checkpoint that are weights."""
+        return sum(line.used + line.unused for line in self.lines)
+
+    @property
+    def used(self) -> int:
+        """Numbers that the lowered architecture has."""
+        return sum(line.used for line in self.lines)
+
+    @property
+    def unknown(self) -> list[str]:
+        """Tensors the family has no place for."""
+        return [line.tensor for line in self.lines if line.role == "unknown"]
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the lowered architecture has just the parameters that were read."""
+        return self.used + self.shared == self.lowered
+
+
+def lowered_parameters(layers: Sequence[Layer], seq_len: int) -> int:
+    """Parameters of primitive layers; a joint score matrix of rank d_head counts as W_Q and W_K (and b_Q)."""
+    total = 0
+    for layer in layers:
+        if isinstance(layer, Residual):
+            total += lowered_parameters(layer.branch, seq_len)
+        elif isinstance(layer, Linear):
+            total += layer.d_in * layer.d_out + (layer.d_out if layer.bias else 0)
+        elif isinstance(layer, LayerNorm):
+            total += layer.d * (layer.gain + layer.offset)
+        elif isinstance(layer, GatedFeedForward):
+            total += 3 * layer.d * layer.d_ff
+        elif isinstance(layer, Embedding):
+            rows = layer.vocabulary + layer.segments + (seq_len if layer.positions == "learned" else 0)
+            total += rows * layer.d
+        elif isinstance(layer, Attention):
+            total += _attention_parameters(layer)
+    return total
+
+
+def _attention_parameters(layer: Attention) -> int:
+    values = layer.groups * layer.out * (layer.d + layer.v_bias)
+    if layer.d_head is None:
+        return values + layer.heads * (layer.d + layer.qk_bias) * layer.d
+    width = layer.d_head
+    key_bias = layer.qk_bias and (layer.qk == "split" or layer.normaliser.name != "softmax")
+    queries = layer.heads * width * (layer.d + layer.qk_bias)
+    return values + queries + layer.groups * width * (layer.d + key_bias)
+
+
+KEY_BIAS = "softmax ignores what is the same for all keys of a query (T8)"
+
+
+def balance(
+    model: Model, architecture: Architecture, read: dict[tuple[str, int | None], tuple[int, str]], shared: int
+) -> Account:
+    """The account of a model; `read` says how many numbers of each place are used, and why not the others."""
+    lines: list[Line] = []
+    for key, place in model.places.items():
+        role, block = key
+        name = role if block is None else f"{role}[{block}]"
+        size = place.tensor.size
+        used, reason = read.get(key, (0, "the bounded model does not read it"))
+        lines.append(
+            Line(
+                place.tensor.name,
+                place.tensor.shape,
+                place.tensor.dtype,
+                name,
+                used,
+                size - used,
+                reason if used < size else "",
+            )
+        )
+    tensors = model.checkpoint.tensors
+    for name, why in model.ignored.items():
+        tensor = tensors[name]
+        again = not tensor.is_float or why.startswith("the same parameter")
+        lines.append(Line(name, tensor.shape, tensor.dtype, "ignored", 0, 0 if again else tensor.size, why))
+    for name in model.unknown:
+        tensor = tensors[name]
+        lines.append(
+            Line(
+                name, tensor.shape, tensor.dtype, "unknown", 0, tensor.size, f"no place in family {model.family.name!r}"
+            )
+        )
+    return Account(tuple(lines), lowered_parameters(architecture.stages, architecture.seq_len), shared)

@@ -1,0 +1,368 @@
+"""From a checkpoint to its norms: runs a plan's tasks, keeps what is done, and puts budgets together."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.account import Account, balance
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families import Family, Model, Options, family_for
+from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
+from boundcalc.checkpoints.tasks import Found, Plan, Want
+from boundcalc.norms.heads import largest
+from boundcalc.norms.matrix import Measured
+from boundcalc.norms.rounding import up
+from boundcalc.setting import Architecture, Attention, Budget, Layer, Norms, Residual, validate
+
+Progress = Callable[[str, int, int], None]
+"""Told the name of a finished task, and how many numbers of how many are done."""
+
+
+DEFAULTS, CHEAP = Options(), Want()
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a checkpoint's weights are like.
+
+    Attributes:
+        where: what was read.
+        family: its adapter.
+        architecture: the model as primitive layers.
+        measured: certified norms, by key of norms files; keys ending in "~" are products of heads (no budgets).
+        distances: norms of W - M for a reference M, by the same keys.
+        account: where every tensor went.
+        missing: kinds the architecture has and the checkpoint has not.
+        seed: of the random probes.
+    """
+
+    where: str
+    family: str
+    architecture: Architecture
+    measured: Mapping[str, Measured]
+    distances: Mapping[str, Measured]
+    account: Account
+    missing: tuple[str, ...]
+    seed: int
+
+    @property
+    def failure(self) -> float:
+        """Chance, over the random probes, that any norm is too small."""
+        return up(math.fsum(m.failure for m in (*self.measured.values(), *self.distances.values())), 0)
+
+    def norms(self, power: float | None = None, extra: Mapping[str, Budget] | None = None) -> Norms:
+        """The budgets that the weights just fit, as a norms file has them.
+
+        Groups of queries share keys and values, so their budgets are those of the largest head.
+        """
+        grouped = {a.block for a in _attentions(self.architecture.stages) if a.groups != a.heads}
+        gathered: dict[str, list[str]] = {}
+        for key in self.measured:
+            if key.endswith("~"):
+                continue
+            block = int(key.partition("[")[2].partition(",")[0]) if "," in key else None
+            name = key.partition(",")[0] + "]" if "," in key and block in grouped else key
+            gathered.setdefault(name, []).append(key)
+        budgets: dict[str, Budget] = {}
+        for name, keys in gathered.items():
+            budget = largest([self.measured[key] for key in keys]).budget(power)
+            if all(key in self.distances for key in keys):
+                far = largest([self.distances[key] for key in keys])
+                budget = replace(budget, distance=far.budget(power if far.spectrum is not None else None))
+            budgets[name] = _only(name, budget)
+        return Norms(budgets=budgets | dict(extra or {}), measured=True, failure=self.failure)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per matrix, head or vector."""
+        rows: list[dict[str, Any]] = []
+        for key, m in self.measured.items():
+            row: dict[str, Any] = {
+                "weight": key.removesuffix("~"),
+                "product": key.endswith("~"),
+                "shape": list(m.shape),
+            }
+            for symbol, name in COLUMNS.items():
+                row[symbol] = getattr(m, name)
+            far = self.distances.get(key)
+            row["distance"] = None if far is None else far.fro if far.fro is not None else far.op
+            rows.append(row)
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        """The full report."""
+        return {
+            "model": self.where,
+            "family": self.family,
+            "architecture": self.architecture.to_json(),
+            "seed": self.seed,
+            "failure": self.failure,
+            "weights": self.table(),
+            "spectra": {key: list(m.spectrum) for key, m in self.measured.items() if m.spectrum is not None},
+            "account": {
+                "tensors": [asdict(line) for line in self.account.lines],
+                "parameters": self.account.total,
+                "used": self.account.used,
+                "lowered": self.account.lowered,
+                "shared": self.account.shared,
+            },
+            "missing": list(self.missing),
+        }
+
+
+COLUMNS = {
+    "op": "op",
+    "F": "fro",
+    "21": "two_one",
+    "21T": "two_one_t",
+    "11": "one_one",
+    "row": "row",
+    "column": "column",
+    "sup": "sup",
+    "rank": "rank",
+}
+"""Columns of the table, and the attributes of `Measured` they show."""
+
+
+def _only(name: str, budget: Budget) -> Budget:
+    """The limits the calculus reads, so that P1 does not pay for others.
+
+    Which these are may not depend on values (P1). A rank is never more than the architecture knows, but for zeros.
+    """
+    kind = name.partition("[")[0]
+    far = None if budget.distance is None else _only(name, budget.distance)
+    if kind.endswith(".gain"):
+        return Budget(sup=budget.sup, distance=far)
+    if kind.startswith("b_") or kind.endswith(".offset"):
+        return Budget(op=budget.op, distance=far)
+    if kind in ("positions", "segments"):
+        return Budget(row=budget.row, distance=far)
+    if kind == "embedding":
+        return Budget(row=budget.row, fro=budget.fro, two_one=budget.two_one, distance=far)
+    return replace(budget, sup=None, row=None, rank=None, distance=far)
+
+
+def _attentions(layers: tuple[Layer, ...]) -> list[Attention]:
+    found: list[Attention] = []
+    for layer in layers:
+        if isinstance(layer, Residual):
+            found += _attentions(layer.branch)
+        elif isinstance(layer, Attention):
+            found.append(layer)
+    return found
+
+
+def audit(
+    source: object,
+    *,
+    family: str | Family | None = None,
+    options: Options = DEFAULTS,
+    want: Want = CHEAP,
+    reference: object | None = None,
+    seed: int | None = None,
+    journal: Path | None = None,
+    progress: Progress | None = None,
+    inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
+) -> Audit:
+    """Certified norms of every weight of a checkpoint (a path, or a live torch module).
+
+    `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
+
+    With a `journal`, finished measurements are kept there, and an interrupted audit goes on from them.
+    """
+    if seed is not None:
+        validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
+    model = open_model(source, family, options)
+    architecture = model.family.architecture(model)
+    other = None if reference is None else open_model(reference, model.family, options)
+    plan = Plan(model, architecture, want, other)
+    account = balance(model, architecture, plan.read, plan.shared)
+    if inspect is not None:
+        inspect(model.family.name, account, tuple(plan.missing))
+    kept = _Journal(journal, _identity(model.checkpoint, other, architecture, want))
+    if seed is None:
+        seed = kept.seed if kept.seed is not None else secrets.randbits(63)
+    kept.begin(seed)
+    found: Found = dict(kept.found)
+    entries = sum(task.entries for task in plan.tasks)
+    reached = 0
+    for index, task in enumerate(plan.tasks):
+        if task.name not in kept.names:
+            with np.errstate(over="ignore", invalid="ignore"):
+                made = task.run(np.random.default_rng([seed, index]))
+            if not all(m.finite for m in made.values()):
+                raise CheckpointError(f"{task.name}: a norm is larger than every float: these are no trained weights")
+            kept.add(task.name, made)
+            found |= made
+        reached += task.entries
+        if progress is not None:
+            progress(task.name, reached, entries)
+    kept.drop()
+    return Audit(
+        where=model.checkpoint.where,
+        family=model.family.name,
+        architecture=architecture,
+        measured={key: m for key, m in found.items() if not key.endswith("'")},
+        distances={key[:-1]: m for key, m in found.items() if key.endswith("'")},
+        account=account,
+        missing=tuple(plan.missing),
+        seed=seed,
+    )
+
+
+def open_model(source: object, family: str | Family | None = None, options: Options = DEFAULTS) -> Model:
+    """A checkpoint and its adapter."""
+    checkpoint = open_checkpoint(source)
+    if isinstance(source, str | Path) or isinstance(family, Family):
+        chosen = family if isinstance(family, Family) else family_for(checkpoint, family)
+    else:
+        chosen = family_for(checkpoint, family)
+        options = _of_module(source, options)
+    return Model(checkpoint, chosen, options)
+
+
+def _of_module(module: Any, options: Options) -> Options:
+    """What a live torch.nn.TransformerEncoder knows and its state dict does not."""
+    layers = getattr(module, "layers", None) or getattr(getattr(module, "encoder", None), "layers", None)
+    first: Any = layers[0] if layers is not None and len(layers) else None
+    attention = getattr(first, "self_attn", None)
+    if attention is None or not hasattr(first, "norm_first"):
+        return options
+    known = {
+        "heads": attention.num_heads,
+        "norm_first": bool(first.norm_first),
+        "activation": getattr(first.activation, "__name__", type(first.activation).__name__).lower(),
+        "layer_norm_eps": first.norm1.eps,
+    }
+    return replace(options, settings={**known, **options.settings})
+
+
+def _identity(
+    checkpoint: Checkpoint, reference: Model | None, architecture: Architecture, want: Want
+) -> dict[str, Any]:
+    return {
+        "journal": 1,
+        "files": checkpoint.fingerprint,
+        "reference": None if reference is None else reference.checkpoint.fingerprint,
+        "architecture": architecture.to_json(),
+        "want": asdict(want),
+    }
+
+
+_LONGEST_HEAD = 2**26
+"""Bytes of a journal's first line; a model of 10^5 blocks needs fewer."""
+
+
+class _Journal:
+    """A file of finished measurements, one JSON object per line, and the identity of what was measured first."""
+
+    def __init__(self, path: Path | None, identity: dict[str, Any]) -> None:
+        self.path = path
+        self.identity = json.loads(json.dumps(identity))
+        self.seed: int | None = None
+        self.names: set[str] = set()
+        self.found: Found = {}
+        self._lines: list[str] = []
+        if path is not None and path.exists():
+            self._refuse_another_file(path)
+            self._read(path)
+
+    @staticmethod
+    def _refuse_another_file(path: Path) -> None:
+        """A journal is overwritten and, in the end, removed; whatever else the file may be would be lost."""
+        try:
+            with path.open("rb") as file:
+                head = file.readline(_LONGEST_HEAD)
+            if not head or {"identity", "seed"} <= set(json.loads(head)):
+                return
+        except OSError as error:
+            raise CheckpointError(f"cannot read {path}: {error.strerror}") from None
+        except (ValueError, TypeError):
+            pass
+        raise InvalidSetting(
+            f"{path} is no journal of an interrupted run, and would be overwritten: name a new file after --resume"
+        )
+
+    def _read(self, path: Path) -> None:
+        """Every whole line; the last may have been cut off by the interruption."""
+        try:
+            head, *lines = path.read_text(encoding="utf-8").splitlines()
+            first = json.loads(head)
+            if first["identity"] != self.identity:
+                return
+            self.seed = int(first["seed"])
+            for line in lines:
+                entry = json.loads(line)
+                found = {key: _measured(value) for key, value in entry["found"].items()}
+                self.names.add(entry["task"])
+                self.found |= found
+                self._lines.append(line)
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+
+    def begin(self, seed: int) -> None:
+        """Go on after the last whole line, or start afresh when the seed is another."""
+        if seed != self.seed:
+            self.seed, self.names, self.found, self._lines = seed, set(), {}, []
+        if self.path is not None:
+            head = json.dumps({"identity": self.identity, "seed": seed})
+            write_text(self.path, "\n".join([head, *self._lines]) + "\n")
+
+    def add(self, name: str, found: Found) -> None:
+        """Keep one task's norms."""
+        if self.path is None:
+            return
+        entry = {"task": name, "found": {key: _plain(m) for key, m in found.items()}}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def drop(self) -> None:
+        """All is done: the journal is not needed any more."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _plain(measured: Measured) -> dict[str, Any]:
+    return {key: value for key, value in asdict(measured).items() if value is not None}
+
+
+def _measured(data: Mapping[str, Any]) -> Measured:
+    values = dict(data)
+    values["shape"] = tuple(values["shape"])
+    if values.get("spectrum") is not None:
+        values["spectrum"] = tuple(values["spectrum"])
+    return Measured(**values)
+
+
+def write_text(path: Path, text: str) -> None:
+    """All of a file or nothing of it."""
+    part = path.with_name(path.name + ".tmp")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise CheckpointError(f"cannot write {path}: {error.strerror}") from None
+
+
+def parse_settings(words: tuple[str, ...]) -> dict[str, Any]:
+    """KEY=VALUE words; values are JSON where they are, else strings."""
+    out: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise InvalidSetting(f"a setting is KEY=VALUE, got {word!r}")
+        try:
+            out[key] = json.loads(value)
+        except ValueError:
+            out[key] = value
+    return out

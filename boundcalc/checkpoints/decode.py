@@ -1,0 +1,66 @@
+"""Stored numbers as native floats, exactly."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.readers.base import FLOATS, Array, Tensor
+
+Floats = NDArray[np.float64]
+
+
+@cache
+def float8_values(dtype: str) -> NDArray[np.float32]:
+    """The 256 values of a float8 type, by its definition: sign, exponent, fraction.
+
+    e4m3 is the "fn" variant: no infinities, all ones is NaN. e5m2 follows IEEE.
+    """
+    bits, bias = (3, 7) if dtype == "float8_e4m3" else (2, 15)
+    values = np.empty(256, np.float32)
+    for byte in range(256):
+        sign = -1.0 if byte & 0x80 else 1.0
+        exponent = (byte & 0x7F) >> bits
+        fraction = (byte & ((1 << bits) - 1)) / (1 << bits)
+        scale = 2.0 ** (max(exponent, 1) - bias)
+        values[byte] = sign * scale * (fraction + (exponent > 0))
+        if dtype == "float8_e4m3" and (byte & 0x7F) == 0x7F:
+            values[byte] = np.nan
+        elif dtype == "float8_e5m2" and exponent == 31:
+            values[byte] = np.nan if fraction else sign * np.inf
+    return values
+
+
+def to_float(stored: Array, dtype: str) -> NDArray[np.float32] | Floats:
+    """The same numbers in the narrowest native type that holds each exactly: float32, or float64."""
+    if dtype == "float64":
+        return np.asarray(stored, np.float64)
+    if dtype == "bfloat16":
+        wide = stored.astype(np.uint32)
+        wide <<= 16
+        return wide.view(np.float32)
+    if dtype in ("float8_e4m3", "float8_e5m2"):
+        return float8_values(dtype)[stored]
+    if dtype in FLOATS:
+        return np.asarray(stored, np.float32)
+    raise CheckpointError(f"{dtype} is not a type of weights")
+
+
+def read(tensor: Tensor) -> NDArray[np.float32] | Floats:
+    """A whole tensor, exactly, checked to be finite."""
+    values = to_float(tensor.fetch(), tensor.dtype)
+    check_finite(values, tensor.name)
+    return values
+
+
+def check_finite(values: Array, name: str) -> None:
+    """One clear line for a checkpoint whose training blew up. A sum is finite only if every term is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(values, dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(values).all():
+        bad = "NaN" if np.isnan(values).any() else "Inf"
+        count = int((~np.isfinite(values)).sum())
+        raise CheckpointError(f"{name} has {count} entries that are {bad}: no norm of it is finite")

@@ -1,0 +1,9 @@
+"""What goes wrong with a checkpoint."""
+
+from __future__ import annotations
+
+from boundcalc.base.errors import BoundcalcError
+
+
+class CheckpointError(BoundcalcError):
+    """A checkpoint that cannot be read, is not what it says it is, or is not of a known family."""

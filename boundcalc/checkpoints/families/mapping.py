@@ -1,0 +1,62 @@
+"""A model of no known family, described by a small JSON or YAML file.
+
+{"architecture": {"style": "pre", "depth": 6, ...},          as in a setting
+ "tensors": {"blocks.{b}.attn.q.weight": "W_Q.T", ...},      name pattern -> role (".T": torch.nn.Linear)
+ "ignored": {"blocks.{b}.attn.mask": "a buffer"},
+ "prefixes": ["module."]}
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import Family
+from boundcalc.setting import Architecture
+from boundcalc.setting.validate import known_keys
+
+
+def read_mapping(path: Path) -> Family:
+    """The family a file describes."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"cannot read the mapping {path}: {error}") from None
+    data = _parse(path, text)
+    raw = known_keys(f"mapping {path}", data, ["architecture", "tensors", "ignored", "prefixes"])
+    for key in ("architecture", "tensors"):
+        if key not in raw:
+            raise InvalidSetting(f"mapping {path} needs {key!r}; see docs/weights.md for an example")
+    tensors, ignored = _words(path, "tensors", raw["tensors"]), _words(path, "ignored", raw.get("ignored", {}))
+    architecture = Architecture.from_json(raw["architecture"])
+    prefixes = raw.get("prefixes", [])
+    if not isinstance(prefixes, list) or not all(isinstance(p, str) for p in prefixes):
+        raise InvalidSetting(f"mapping {path}: 'prefixes' is a list of strings")
+    return Family("mapping", (), tensors, lambda _: architecture, ignored, tuple(prefixes))
+
+
+def _parse(path: Path, text: str) -> Any:
+    if path.suffix in (".yaml", ".yml"):
+        try:
+            import yaml
+        except ModuleNotFoundError:
+            raise CheckpointError(
+                f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write it as JSON"
+            ) from None
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise CheckpointError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not JSON: {error}") from None
+
+
+def _words(path: Path, key: str, value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
+        raise InvalidSetting(f"mapping {path}: {key!r} is an object from name patterns to strings")
+    return dict(value)

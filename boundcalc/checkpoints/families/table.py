@@ -1,0 +1,300 @@
+"""A family of models as a table: which tensor plays which role, and which architecture they make up.
+
+Adding a family takes five steps (docs/weights.md): copy an adapter, name its model types, list its tensors with their
+roles, list what is no weight and why, and build its architecture from blocks.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from boundcalc.checkpoints.decode import check_finite, read
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
+from boundcalc.norms.matrix import Floats, Native, Stored, stored
+from boundcalc.setting import Architecture
+from boundcalc.setting.validate import positive, size
+
+
+@dataclass(frozen=True)
+class Family:
+    """An adapter.
+
+    Attributes:
+        name: in reports and for `--family`.
+        model_types: values of config.json's "model_type" it is for.
+        tensors: name pattern -> role. "{b}" stands for the block number, a trailing ".T" says that the file holds the
+            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not). Roles are the kinds of norms files, and
+            "W_QKV", "b_QKV" (fused, equal thirds), "segments", "class_token".
+        architecture: builds the architecture from what is there.
+        ignored: pattern -> why such a tensor is no weight of the bounded model.
+        prefixes: parts that some checkpoints put before every name.
+        marks: patterns of which one must be there, to recognise a checkpoint without config.json.
+    """
+
+    name: str
+    model_types: tuple[str, ...]
+    tensors: Mapping[str, str]
+    architecture: Callable[[Model], Architecture]
+    ignored: Mapping[str, str] = field(default_factory=dict[str, str])
+    prefixes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says of the model beyond its files.
+
+    Attributes:
+        seq_len: T; unset, the longest sequence that its positions allow.
+        input_radius: largest l2 norm of an input row, for vector inputs.
+        heads: attention heads, where no config says so.
+        classes: logits of a read-out that is not in the checkpoint.
+        settings: further settings, as config.json would have them.
+    """
+
+    seq_len: int | None = None
+    input_radius: float | None = None
+    heads: int | None = None
+    classes: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        for name, value in (("T", self.seq_len), ("heads", self.heads), ("classes", self.classes)):
+            if value is not None:
+                size(name, value)
+        if self.input_radius is not None:
+            positive("input radius", self.input_radius)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor in its role."""
+
+    tensor: Tensor
+    transposed: bool
+
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Model:
+    """A checkpoint seen through a family: tensors by role, and its settings."""
+
+    checkpoint: Checkpoint
+    family: Family
+    options: Options = Options()
+
+    @cached_property
+    def _sorted(self) -> tuple[dict[tuple[str, int | None], Place], dict[str, str], list[str]]:
+        """Places by (role, block); names of ignored tensors with the reason; names that match nothing."""
+        roles = [(_compile(pattern), role) for pattern, role in self.family.tensors.items()]
+        reasons = [(_compile(pattern), why) for pattern, why in self.family.ignored.items()]
+        places: dict[tuple[str, int | None], Place] = {}
+        ignored: dict[str, str] = {}
+        unknown: list[str] = []
+        for name, tensor in self.checkpoint.tensors.items():
+            plain = self._plain(name)
+            found = next(((m, role) for regex, role in roles if (m := regex.fullmatch(plain))), None)
+            why = next((why for regex, why in reasons if regex.fullmatch(plain)), None)
+            if found is None or not tensor.is_float:
+                if why is None and not tensor.is_float:
+                    why = f"{tensor.dtype} numbers: a buffer, not a weight"
+                if why is None:
+                    unknown.append(name)
+                else:
+                    ignored[name] = why
+                continue
+            match, role = found
+            block = int(match["b"]) if "b" in match.groupdict() else None
+            key = (role.removesuffix(".T"), block)
+            if key in places and places[key].tensor.storage == tensor.storage:
+                ignored[name] = f"the same parameter as {places[key].tensor.name}"
+            elif key in places:
+                raise CheckpointError(
+                    f"{name} and {places[key].tensor.name} both look like {key[0]} of {self.family.name}"
+                )
+            else:
+                places[key] = Place(tensor, role.endswith(".T"))
+        return places, ignored, unknown
+
+    def _plain(self, name: str) -> str:
+        for prefix in self.family.prefixes:
+            if name.startswith(prefix):
+                return name.removeprefix(prefix)
+        return name
+
+    @property
+    def places(self) -> Mapping[tuple[str, int | None], Place]:
+        """Tensors by role and block."""
+        return self._sorted[0]
+
+    @property
+    def ignored(self) -> Mapping[str, str]:
+        """Tensors that are no weights of the bounded model, with the reason."""
+        return self._sorted[1]
+
+    @property
+    def unknown(self) -> list[str]:
+        """Tensors the family has no place for."""
+        return self._sorted[2]
+
+    def has(self, role: str, block: int | None = None) -> bool:
+        """Whether a tensor plays a role."""
+        return (role, block) in self.places
+
+    def place(self, role: str, block: int | None = None) -> Place:
+        """The tensor of a role; a clear line where it is missing."""
+        if (role, block) in self.places:
+            return self.places[role, block]
+        patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") == role]
+        name = " or ".join(p.replace("{b}", str(block)) for p in patterns) or role
+        raise CheckpointError(f"{self.checkpoint.where} has no {name}, which a {self.family.name} model needs")
+
+    def shape(self, role: str, block: int | None = None) -> tuple[int, ...]:
+        """(d, k) of x -> x W."""
+        place = self.place(role, block)
+        shape = place.tensor.shape
+        if len(shape) < 2 or not all(shape):
+            raise CheckpointError(f"{place.tensor.name} should be a matrix, the file has shape {shape}")
+        flat = (shape[0], math.prod(shape[1:])) if len(shape) > 2 else shape
+        return flat[::-1] if place.transposed else flat
+
+    def table_shape(self, role: str) -> tuple[int, int]:
+        """(rows, d) of a table, which may have further dimensions of length 1 before."""
+        tensor = self.place(role).tensor
+        rows, d = tensor.shape[-2:] if len(tensor.shape) > 1 else (0, 0)
+        if not rows or rows * d != tensor.size:
+            raise CheckpointError(f"{tensor.name} should be a table, the file has shape {tensor.shape}")
+        return rows, d
+
+    @cached_property
+    def depth(self) -> int:
+        """Number of blocks: one more than the largest block number."""
+        blocks = [block for _, block in self.places if block is not None]
+        if not blocks:
+            raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
+        return max(blocks) + 1
+
+    def setting(self, *names: str, default: Any = _ABSENT) -> Any:
+        """The first of some settings that is given: by the user, then by config.json."""
+        for source in (self.options.settings, self.checkpoint.config):
+            for name in names:
+                if source.get(name) is not None:
+                    return source[name]
+        if default is _ABSENT:
+            raise CheckpointError(
+                f"{self.checkpoint.where} comes without {names[0]!r}: put its config.json beside it, "
+                f"or say --set {names[0]}=..."
+            )
+        return default
+
+    def whole(self, *names: str, default: Any = _ABSENT, least: int = 1) -> int:
+        """A setting that is a whole number."""
+        value = self.setting(*names, default=default)
+        return size(f"{self.checkpoint.where}: {names[0]}", value, least=least)
+
+    def number(self, *names: str, default: float) -> float:
+        """A setting that is a number above 0."""
+        return positive(f"{self.checkpoint.where}: {names[0]}", self.setting(*names, default=default))
+
+    @property
+    def heads(self) -> int:
+        """Attention heads."""
+        if self.options.heads is not None:
+            return size("heads", self.options.heads)
+        return self.whole("num_attention_heads", "n_head", "n_heads", "heads")
+
+    def head_width(self, outputs: int) -> int:
+        """Width of a head, from how many outputs all queries have."""
+        if outputs % self.heads:
+            raise CheckpointError(f"{self.checkpoint.where}: {outputs} outputs do not make {self.heads} heads")
+        return outputs // self.heads
+
+    def vector(self, role: str, block: int | None = None) -> Native:
+        """An offset, a gain or another small tensor, flat."""
+        return read(self.place(role, block).tensor).ravel()
+
+    def matrix(self, role: str, block: int | None = None) -> tuple[Stored, bool]:
+        """A matrix as stored, and whether that is the transpose of W."""
+        place = self.place(role, block)
+        return stored(place.tensor), place.transposed
+
+    def heads_of(self, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
+        """Maps W_Q, W_K or W_V of some heads of a block: (heads, width, d), the transposes of x -> x W."""
+        fused = not self.has(f"W_{kind}", block)
+        place = self.place("W_QKV" if fused else f"W_{kind}", block)
+        rows = place.tensor.shape[0 if place.transposed else 1]
+        offset, rows = ("QKV".index(kind) * (rows // 3), rows // 3) if fused else (0, rows)
+        if rows % count:
+            raise CheckpointError(f"{place.tensor.name}: {rows} outputs do not make {count} heads")
+        width = rows // count
+        first, last, _ = only.indices(count)
+        part = slice(offset + first * width, offset + last * width)
+        matrix = stored(place.tensor)
+        cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
+        return _heads(cut, place.tensor.name, last - first)
+
+    def head_offsets(self, kind: str, block: int | None, count: int) -> Floats | None:
+        """Biases b_Q, b_K or b_V of a block: (heads, width)."""
+        if self.has(f"b_{kind}", block):
+            values = self.vector(f"b_{kind}", block)
+        elif self.has("b_QKV", block):
+            fused = self.vector("b_QKV", block)
+            third = len(fused) // 3
+            values = fused["QKV".index(kind) * third :][:third]
+        else:
+            return None
+        return np.asarray(values, np.float64).reshape(count, -1)
+
+    def output_heads(self, block: int | None, count: int, only: slice = slice(None)) -> Floats:
+        """The parts of W_O that read each head's output: (heads, width, d)."""
+        place = self.place("W_O", block)
+        rows = place.tensor.shape[1 if place.transposed else 0]
+        width = rows // count
+        first, last, _ = only.indices(count)
+        part = slice(first * width, last * width)
+        matrix = stored(place.tensor)
+        cut = matrix.block(slice(None), part).T if place.transposed else matrix.block(part, slice(None))
+        return _heads(cut, place.tensor.name, last - first)
+
+
+def _heads(cut: Native, name: str, count: int) -> Floats:
+    """(heads, width, d), checked once it lies in one piece, where that is quick."""
+    values = np.ascontiguousarray(cut, np.float64)
+    check_finite(values, name)
+    return values.reshape(count, -1, values.shape[1])
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\{b\}", r"(?P<b>\d+)").replace(r"\*", ".*"))
+
+
+ACTIVATIONS: Mapping[str, str] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "silu": "silu",
+    "swish": "silu",
+    "mish": "mish",
+    "tanh": "tanh",
+    "linear": "identity",
+}
+"""Names of activations in config.json, and ours."""
+
+
+def activation(name: object) -> str:
+    """Our name of an activation."""
+    if not isinstance(name, str) or name not in ACTIVATIONS:
+        raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[str(name)]

@@ -1,0 +1,56 @@
+"""torch.nn.TransformerEncoder: rows in, rows out. Its files say neither the number of heads nor the order of things."""
+
+from __future__ import annotations
+
+from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out
+from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.setting import Architecture, Layer
+
+
+def _architecture(model: Model) -> Architecture:
+    d = model.shape("W_1", 0)[0]
+    heads = model.heads
+    shape = Shape(
+        d=d,
+        heads=heads,
+        d_head=model.head_width(d),
+        d_ff=model.shape("W_1", 0)[1],
+        activation=activation(model.setting("activation", default="relu")),
+        eps=model.number("layer_norm_eps", default=1e-5),
+        first=bool(model.setting("norm_first", default=False)),
+    )
+    layers: list[Layer] = []
+    for index in range(model.depth):
+        layers += block(model, shape, index)
+    if model.has("norm_final.gain"):
+        layers.append(normalisation(model, "norm_final", shape))
+    tail, classes = read_out(model, d)
+    return assemble(layers + tail, model.options.seq_len or 512, classes, model.options.input_radius or 1.0)
+
+
+_L = "layers.{b}."
+TORCH_ENCODER = Family(
+    "torch-encoder",
+    ("torch-encoder",),
+    {
+        _L + "self_attn.in_proj_weight": "W_QKV.T",
+        _L + "self_attn.in_proj_bias": "b_QKV",
+        _L + "self_attn.out_proj.weight": "W_O.T",
+        _L + "self_attn.out_proj.bias": "b_O",
+        _L + "linear1.weight": "W_1.T",
+        _L + "linear1.bias": "b_1",
+        _L + "linear2.weight": "W_2.T",
+        _L + "linear2.bias": "b_2",
+        _L + "norm1.weight": "norm_attention.gain",
+        _L + "norm1.bias": "norm_attention.offset",
+        _L + "norm2.weight": "norm_ffn.gain",
+        _L + "norm2.bias": "norm_ffn.offset",
+        "norm.weight": "norm_final.gain",
+        "norm.bias": "norm_final.offset",
+        "readout.weight": "readout.T",
+        "readout.bias": "b_readout",
+    },
+    _architecture,
+    prefixes=("encoder.",),
+    marks=("layers.0.self_attn.in_proj_weight",),
+)

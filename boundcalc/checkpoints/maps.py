@@ -1,0 +1,128 @@
+"""The maps of some heads of one block, and the norms of each and of their products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from boundcalc.checkpoints.decode import read
+from boundcalc.checkpoints.families.table import Model
+from boundcalc.norms.heads import Heads, products
+from boundcalc.norms.matrix import Floats, Measured, Native, vector
+from boundcalc.setting import Attention
+
+Found = dict[str, Measured]
+"""By key of norms files. Keys ending in "~" are products for the report and for proxies, no budgets; keys ending in "'"
+are distances from the reference."""
+
+
+def key_of(kind: str, block: int | None, head: int | None = None) -> str:
+    """The key of a norms file."""
+    if block is None:
+        return kind
+    return f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
+
+
+def difference(a: Native, b: Native) -> Floats:
+    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
+    return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+
+
+@dataclass(frozen=True)
+class HeadMaps:
+    """(heads, width, d) arrays of transposed maps, biases (heads, width), and the parts of W_O that read each head."""
+
+    q: Floats
+    k: Floats
+    v: Floats
+    o: Floats | None
+    b_q: Floats | None
+    b_k: Floats | None
+    b_v: Floats | None
+
+    def norms(self, layer: Attention, first: int, first_group: int) -> Found:
+        """Norms of each map; joint scores with the query bias as a further row."""
+        b = layer.block
+        out: Found = {}
+        q, k, v = Heads.of(self.q), Heads.of(self.k), Heads.of(self.v)
+        shared = layer.groups != layer.heads
+        per_group = layer.heads // layer.groups
+        for h, found in enumerate(v.measured()):
+            out[key_of("W_V", b, first_group + h)] = found
+        for kind, values in (
+            ("b_V", self.b_v),
+            *((("b_Q", self.b_q), ("b_K", self.b_k)) if layer.qk == "split" else ()),
+        ):
+            if values is not None:
+                start = first if kind == "b_Q" else first_group
+                out |= {key_of(kind, b, start + h): vector(w) for h, w in enumerate(values)}
+        keys = Heads.of(np.repeat(self.k, per_group, axis=0)) if shared else k
+        if layer.qk == "split":
+            out |= {key_of("W_Q", b, first + h): found for h, found in enumerate(q.measured())}
+            out |= {key_of("W_K", b, first_group + h): found for h, found in enumerate(k.measured())}
+            out |= {key_of("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
+        else:
+            scores = products(self._queries(), keys)
+            out |= {key_of("W_QK", b, first + h): found for h, found in enumerate(scores)}
+        if self.o is not None:
+            values = Heads.of(np.repeat(self.v, per_group, axis=0)) if shared else v
+            out |= {
+                key_of("W_VO", b, first + h) + "~": found for h, found in enumerate(products(values, Heads.of(self.o)))
+            }
+        return out
+
+    def _queries(self) -> Heads:
+        if self.b_q is None:
+            return Heads.of(self.q)
+        return Heads.of(np.concatenate([self.q, self.b_q[:, :, None]], axis=2))
+
+    def minus(self, other: HeadMaps, layer: Attention, first: int, first_group: int) -> Found:
+        """Norms of the distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
+        b = layer.block
+        out: Found = {}
+        pairs: list[tuple[str, Floats, Floats, int]] = [("W_V", self.v, other.v, first_group)]
+        if layer.qk == "split":
+            pairs += [("W_Q", self.q, other.q, first), ("W_K", self.k, other.k, first_group)]
+        for kind, mine, theirs, start in pairs:
+            found = Heads.of(difference(mine, theirs)).measured()
+            out |= {key_of(kind, b, start + h): m.widened for h, m in enumerate(found)}
+        offsets = [("b_V", self.b_v, other.b_v, first_group)]
+        if layer.qk == "split":
+            offsets += [("b_Q", self.b_q, other.b_q, first), ("b_K", self.b_k, other.b_k, first_group)]
+        for kind, mine, theirs, start in offsets:
+            if mine is not None and theirs is not None:
+                out |= {key_of(kind, b, start + h): vector(w).widened for h, w in enumerate(difference(mine, theirs))}
+        if layer.qk != "split":
+            queries, theirs = self._queries(), other._queries()
+            left = np.concatenate([queries.transposed / queries.scale, -theirs.transposed / theirs.scale], axis=1)
+            right = np.concatenate([self.k, other.k], axis=1)
+            found = products(Heads.of(left), Heads.of(right))
+            out |= {key_of("W_QK", b, first + h): m for h, m in enumerate(found)}
+        return out
+
+
+def head_maps(model: Model, layer: Attention, queries: slice, groups: slice, stacked: bool) -> HeadMaps:
+    """The maps of some query heads and of the groups they belong to; `stacked` ones have a dimension for heads."""
+    b = layer.block
+
+    def cut(kind: str, count: int, part: slice) -> Floats:
+        if stacked:  # boundcalc's own: (heads, d, width)
+            values = read(model.place(f"W_{kind}", b).tensor)
+            return np.ascontiguousarray(np.asarray(values[part], np.float64).transpose(0, 2, 1))
+        return model.heads_of(kind, b, count, part)
+
+    def offsets(kind: str, needed: bool, count: int, part: slice) -> Floats | None:
+        found = model.head_offsets(kind, b, count) if needed else None
+        return None if found is None else found[part]
+
+    has_output = not stacked and model.has("W_O", b)
+    return HeadMaps(
+        q=cut("Q", layer.heads, queries),
+        k=cut("K", layer.groups, groups),
+        v=cut("V", layer.groups, groups),
+        o=model.output_heads(b, layer.heads, queries) if has_output else None,
+        b_q=offsets("Q", layer.qk_bias, layer.heads, queries),
+        b_k=offsets("K", layer.qk_bias and layer.qk == "split", layer.groups, groups),
+        b_v=offsets("V", layer.v_bias, layer.groups, groups),
+    )

@@ -1,0 +1,125 @@
+"""Finds the files of a checkpoint: one file, shards with an index, or a directory with a config.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.readers.base import Checkpoint, Tensor, fingerprint
+from boundcalc.checkpoints.readers.npz import open_npz
+from boundcalc.checkpoints.readers.pickled import open_torch_zip
+from boundcalc.checkpoints.readers.safetensors import open_safetensors
+
+_READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
+    ".safetensors": open_safetensors,
+    ".npz": open_npz,
+    ".pt": open_torch_zip,
+    ".pth": open_torch_zip,
+    ".bin": open_torch_zip,
+    ".ckpt": open_torch_zip,
+}
+_IN_DIRECTORY = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+_ZIP, _PICKLE = b"PK\x03\x04", b"\x80"
+
+
+def open_checkpoint(source: object) -> Checkpoint:
+    """The checkpoint at a path, or of a live torch module."""
+    if not isinstance(source, str | Path):
+        from boundcalc.checkpoints.readers.module import open_module
+
+        return open_module(source)
+    path = Path(source)
+    if path.is_dir():
+        return _directory(path)
+    if not path.is_file():
+        raise CheckpointError(f"no file or directory {path}: point at a checkpoint file or a save_pretrained directory")
+    found = _index(path) if path.name.endswith(".index.json") else _file(path)
+    if not found.config and (path.parent / "config.json").is_file() and _beside(path):
+        found = replace(found, config=read_config(path.parent / "config.json"))
+    return found
+
+
+def _beside(path: Path) -> bool:
+    """A config.json belongs to the weights that save_pretrained writes next to it, not to any other file there."""
+    return path.name in _IN_DIRECTORY
+
+
+def _file(path: Path) -> Checkpoint:
+    reader = _READERS.get(path.suffix)
+    if reader is None:
+        known = ", ".join(_READERS)
+        raise CheckpointError(f"{path} has no known ending: need one of {known}, an .index.json, or a directory")
+    if reader is open_torch_zip:
+        with path.open("rb") as file:
+            start = file.read(4)
+        if start[:1] == _PICKLE:
+            raise CheckpointError(
+                f"{path} is a bare pickle (torch before 1.6, or no torch file): it was not run; "
+                "save it again with a recent torch, or as safetensors"
+            )
+        if start != _ZIP:
+            raise CheckpointError(f"{path} is not a file of torch.save; fetch it again")
+    return reader(path)
+
+
+def _directory(path: Path) -> Checkpoint:
+    for name in _IN_DIRECTORY:
+        file = path / name
+        if file.is_file():
+            found = _index(file) if name.endswith(".json") else _file(file)
+            config = path / "config.json"
+            if config.is_file():
+                return replace(found, where=str(path), config={**found.config, **read_config(config)})
+            return replace(found, where=str(path))
+    raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """A config.json."""
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not JSON ({error}); fetch it again") from None
+    if not isinstance(config, dict):
+        raise CheckpointError(f"{path} is no table of settings")
+    return config
+
+
+def _index(path: Path) -> Checkpoint:
+    """Shards: the index says which file holds which tensor, and is held against the files."""
+    weight_map = read_config(path).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError(f"{path} is not an index of shards: it has no 'weight_map'")
+    shards: dict[str, Checkpoint] = {}
+    tensors: dict[str, Tensor] = {}
+    for name, shard in weight_map.items():
+        if shard not in shards:
+            shards[shard] = _file(_inside(path, shard))
+        if name not in shards[shard].tensors:
+            raise CheckpointError(f"{path} says {name!r} is in {shard}, which does not have it; fetch the index again")
+        tensors[name] = shards[shard].tensors[name]
+    for shard, found in shards.items():
+        for name in found.tensors:
+            if weight_map.get(name) != shard:
+                raise CheckpointError(f"{shard} has {name!r}, which {path.name} does not place there")
+    files = [path, *(path.parent / shard for shard in shards)]
+    return Checkpoint(str(path), tensors, fingerprint=fingerprint(*files))
+
+
+def _inside(index: Path, shard: object) -> Path:
+    """An index may only name files beside it."""
+    if not isinstance(shard, str) or Path(shard).name != shard or shard in (".", "..", "") or "\\" in shard:
+        raise CheckpointError(f"{index} names the shard {shard!r}, which is not a file beside it: refused")
+    path = index.parent / shard
+    if not path.is_file():
+        raise CheckpointError(f"{index} names the shard {shard}, which is missing; fetch it")
+    return path

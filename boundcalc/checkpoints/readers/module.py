@@ -1,0 +1,36 @@
+"""A live torch module (or its state dict), looked at without copying it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor
+
+_NAMES = {"float8_e4m3fn": "float8_e4m3"}
+_BITS = {"bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
+
+
+def open_module(module: Any) -> Checkpoint:
+    """The tensors of a module; its `config`, when it has one (transformers), comes along."""
+    state: Mapping[str, Any] = module if isinstance(module, Mapping) else module.state_dict()
+    config: Any = getattr(module, "config", None)
+    settings = config.to_dict() if hasattr(config, "to_dict") else {}
+    tensors: dict[str, Tensor] = {}
+    for name, value in state.items():
+        dtype = str(value.dtype).removeprefix("torch.")
+        dtype = _NAMES.get(dtype, dtype)
+        if dtype in STORED:
+            storage = f"{value.data_ptr()}:{tuple(value.stride())}"
+            tensors[name] = Tensor(name, tuple(value.shape), dtype, partial(_fetch, value, dtype), storage)
+    return Checkpoint(type(module).__name__, tensors, settings)
+
+
+def _fetch(value: Any, dtype: str) -> Array:
+    import torch
+
+    plain = value.detach().cpu()
+    if dtype in _BITS:
+        plain = plain.view(getattr(torch, _BITS[dtype]))
+    return plain.numpy()

@@ -1,0 +1,344 @@
+"""The measurements an audit consists of: one task per matrix, or per group of heads, each in bounded memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from boundcalc.checkpoints.account import KEY_BIAS
+from boundcalc.checkpoints.decode import read
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.maps import Found, HeadMaps, difference, head_maps, key_of
+from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
+from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+
+HEADS_BYTES = 32 << 20
+"""Maps of a group of heads take at most so much as float64."""
+SPECTRUM_SIDE = 1024
+"""Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
+
+
+@dataclass(frozen=True)
+class Want:
+    """What to measure.
+
+    Attributes:
+        spectra: singular values of every matrix: True, False, or None where they are cheap.
+        exact: spectral norms by Gram matrices only, however large.
+    """
+
+    spectra: bool | None = None
+    exact: bool = False
+
+    def spectrum(self, shape: Sequence[int]) -> bool:
+        """Whether to compute the singular values of a matrix."""
+        return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement.
+
+    Attributes:
+        name: unique; a resumed audit skips the names that are done.
+        entries: numbers it reads, for the progress bar.
+        run: makes it, with a generator of its own.
+    """
+
+    name: str
+    entries: int
+    run: Callable[[np.random.Generator], Found] = field(repr=False)
+
+
+class Plan:
+    """The tasks of one model (and its reference), and which places they read."""
+
+    def __init__(self, model: Model, architecture: Architecture, want: Want, reference: Model | None = None) -> None:
+        self.model = model
+        self.architecture = architecture
+        self.want = want
+        self.reference = reference
+        self.read: dict[tuple[str, int | None], tuple[int, str]] = {}
+        self.shared = 0
+        self.missing: list[str] = []
+        """Kinds that the architecture has and the checkpoint has not (a read-out yet to be trained)."""
+        self.tasks = tuple(self._of(architecture.stages))
+
+    def _expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
+        """Refuse a tensor whose shape (that of x -> x W) is none of these."""
+        tensor = self.model.place(role, block).tensor
+        found = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
+        if len(shapes[0]) == 1:
+            found = (tensor.size,)
+        if found not in shapes:
+            raise CheckpointError(f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}")
+
+    def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
+        place = self.model.place(role, block)
+        self.read[role, block] = (place.tensor.size if entries is None else entries, why)
+        return place.tensor.size
+
+    def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
+        for layer in layers:
+            if isinstance(layer, Residual):
+                yield from self._of(layer.branch)
+            elif isinstance(layer, Linear):
+                yield from self._linear(layer)
+            elif isinstance(layer, LayerNorm):
+                if layer.gain:
+                    yield self._vector(f"{layer.kind}.gain", layer.block, layer.d)
+                if layer.offset:
+                    yield self._vector(f"{layer.kind}.offset", layer.block, layer.d)
+            elif isinstance(layer, GatedFeedForward):
+                for kind, shape in (
+                    ("W_1", (layer.d, layer.d_ff)),
+                    ("W_3", (layer.d, layer.d_ff)),
+                    ("W_2", (layer.d_ff, layer.d)),
+                ):
+                    yield self._matrix(kind, layer.block, shape)
+            elif isinstance(layer, Embedding):
+                yield from self._embedding(layer)
+            elif isinstance(layer, Attention):
+                yield from self._attention(layer)
+
+    # -- matrices and vectors
+
+    def _linear(self, layer: Linear) -> Iterator[Task]:
+        if layer.kind == "readout" and not self.model.has("readout"):
+            if (
+                layer.d_out > 1
+                and self.model.has("embedding")
+                and self.model.shape("embedding") == (layer.d_out, layer.d_in)
+            ):
+                self.shared += layer.d_in * layer.d_out
+                yield self._matrix("readout", None, (layer.d_in, layer.d_out), source="embedding")
+            else:
+                self.shared += layer.d_in * layer.d_out
+                self.missing.append("readout")
+        else:
+            yield self._matrix(layer.kind, layer.block, (layer.d_in, layer.d_out))
+        if layer.bias:
+            yield self._vector(layer.bias, layer.block, layer.d_out)
+
+    def _matrix(self, kind: str, block: int | None, shape: tuple[int, int], source: str | None = None) -> Task:
+        role = source or kind
+        entries = self.model.place(role, block).tensor.size if source else self._use(kind, block)
+        found = self.model.shape(role, block)
+        found = found[::-1] if source else found
+        if found != shape:
+            raise CheckpointError(
+                f"{self.model.place(role, block).tensor.name}: {kind} should be {shape}, the file has {found}"
+            )
+
+        def run(rng: np.random.Generator) -> Found:
+            matrix, transposed = self.model.matrix(role, block)
+            transposed = not transposed if source else transposed
+            out = {key_of(kind, block): self._measure(matrix, transposed, rng)}
+            if self.reference is not None:
+                other, flipped = self.reference.matrix(role, block)
+                flipped = not flipped if source else flipped
+                out[key_of(kind, block) + "'"] = self._measure(
+                    _difference(matrix, other, transposed != flipped), transposed, rng
+                ).widened
+            return out
+
+        return Task(key_of(kind, block), entries, run)
+
+    def _measure(self, matrix: Stored, transposed: bool, rng: np.random.Generator) -> Measured:
+        found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
+        return found.transpose if transposed else found
+
+    def _vector(self, kind: str, block: int | None, size: int) -> Task:
+        self._expect(kind, block, (size,))
+        entries = self._use(kind, block)
+
+        def run(_: np.random.Generator) -> Found:
+            values = self.model.vector(kind, block)
+            out = {key_of(kind, block): vector(values)}
+            if self.reference is not None:
+                out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, block))).widened
+            return out
+
+        return Task(key_of(kind, block), entries, run)
+
+    # -- tables
+
+    def _embedding(self, layer: Embedding) -> Iterator[Task]:
+        if layer.vocabulary:
+            self._expect("embedding", None, (layer.vocabulary, layer.d))
+            yield self._table(
+                "embedding", layer.vocabulary, self._use("embedding"), lambda model: model.matrix("embedding")[0]
+            )
+        if layer.positions == "learned":
+            (rows, width), seq_len = self.model.table_shape("positions"), self.architecture.seq_len
+            if width != layer.d or rows < seq_len:
+                raise CheckpointError(
+                    f"the table positions should be {(seq_len, layer.d)}, the file has {(rows, width)}"
+                )
+            first = min(position_offset(self.model), rows - seq_len)
+            why = "positions that no row of the input has" if rows > seq_len else ""
+            self._use("positions", None, seq_len * layer.d, why)
+            if self.model.has("class_token"):
+                self._expect("class_token", None, (layer.d,))
+                self.read["class_token", None] = (0, "folded into position 0 (families/vit.py)")
+            yield self._table(
+                "positions", seq_len, seq_len * layer.d, lambda model: held(positions(model, first, seq_len))
+            )
+        if layer.segments:
+            self._expect("segments", None, (layer.segments, layer.d))
+            yield self._table(
+                "segments", layer.segments, self._use("segments"), lambda model: model.matrix("segments")[0]
+            )
+
+    def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
+        def run(rng: np.random.Generator) -> Found:
+            table = get(self.model)
+            if table.shape[0] != rows:
+                raise CheckpointError(f"the table {kind} should have {rows} rows, the file has {table.shape[0]}")
+            out = {kind: measure(table, rng, op=False).widened}
+            if self.reference is not None:
+                out[kind + "'"] = measure(_difference(table, get(self.reference), False), rng, op=False).widened
+            return out
+
+        return Task(kind, entries, run)
+
+    # -- attention
+
+    def _attention(self, layer: Attention) -> Iterator[Task]:
+        b = layer.block
+        if self.model.has("W_QK", b):
+            self._expect("W_QK", b, (layer.heads, layer.d + layer.qk_bias, layer.d))
+            self._expect("W_V", b, (layer.groups, layer.d, layer.out))
+            yield self._headed("W_QK", layer)
+            yield self._headed("W_V", layer)
+            if layer.v_bias:
+                self._expect("b_V", b, (layer.groups * layer.out,))
+                yield self._headed_vector("b_V", layer)
+            return
+        if layer.d_head is None:
+            raise CheckpointError("scores of full rank need one tensor W_QK per block")
+        self._expect_heads(layer)
+        fused = self.model.has("W_QKV", b)
+        stacked = not fused and len(self.model.place("W_Q", b).tensor.shape) == 3
+        entries = sum(self._use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
+        split = layer.qk == "split"
+        conserved = layer.normaliser.name == "softmax"
+        for role, needed in (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias)):
+            if needed and self.model.has(role, b):
+                self._use(role, b)
+        if layer.qk_bias and not split and conserved and self.model.has("b_K", b):
+            self.read["b_K", b] = (0, KEY_BIAS)
+        if self.model.has("b_QKV", b):
+            size = self.model.place("b_QKV", b).tensor.size
+            used = size if split or not conserved else size - size // 3
+            self.read["b_QKV", b] = (used, "the key third: " + KEY_BIAS)
+        per_group = layer.heads // layer.groups
+        step = max(1, HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
+        for first in range(0, layer.groups, step):
+            part = slice(first, min(first + step, layer.groups))
+            share = entries * (part.stop - part.start) // layer.groups
+            yield Task(f"heads[{b}]{first}", share, self._heads_task(layer, part, per_group, stacked))
+
+    def _expect_heads(self, layer: Attention) -> None:
+        """Refuse maps of heads, and their offsets, that are not of the size the architecture says."""
+        b, d, width = layer.block, layer.d, layer.d_head or 0
+        outputs = {"Q": (layer.heads, width), "K": (layer.groups, width), "V": (layer.groups, layer.out)}
+        together = sum(count * out for count, out in outputs.values())
+        if self.model.has("W_QKV", b):
+            self._expect("W_QKV", b, (d, together))
+        for kind, (count, out) in outputs.items():
+            if not self.model.has("W_QKV", b):
+                self._expect(f"W_{kind}", b, (d, count * out), (count, d, out))
+            if self.model.has(f"b_{kind}", b):
+                self._expect(f"b_{kind}", b, (count * out,))
+        if self.model.has("b_QKV", b):
+            self._expect("b_QKV", b, (together,))
+
+    def _heads_task(
+        self, layer: Attention, part: slice, per_group: int, stacked: bool
+    ) -> Callable[[np.random.Generator], Found]:
+        queries = slice(part.start * per_group, part.stop * per_group)
+
+        def maps(model: Model) -> HeadMaps:
+            return head_maps(model, layer, queries, part, stacked)
+
+        def run(_: np.random.Generator) -> Found:
+            own = maps(self.model)
+            out = own.norms(layer, queries.start, part.start)
+            if self.reference is not None:
+                out |= {
+                    key + "'": value
+                    for key, value in own.minus(maps(self.reference), layer, queries.start, part.start).items()
+                }
+            return out
+
+        return run
+
+    def _headed(self, kind: str, layer: Attention) -> Task:
+        b = layer.block
+        entries = self._use(kind, b)
+
+        def run(rng: np.random.Generator) -> Found:
+            own = read(self.model.place(kind, b).tensor)
+            out = {
+                key_of(kind, b, h): measure(held(w), rng, spectrum=self.want.spectrum(w.shape), exact=True)
+                for h, w in enumerate(own)
+            }
+            if self.reference is not None:
+                far = difference(own, read(self.reference.place(kind, b).tensor))
+                out |= {key_of(kind, b, h) + "'": measure(held(w), rng, exact=True).widened for h, w in enumerate(far)}
+            return out
+
+        return Task(key_of(kind, b), entries, run)
+
+    def _headed_vector(self, kind: str, layer: Attention) -> Task:
+        b = layer.block
+        entries = self._use(kind, b)
+
+        def run(_: np.random.Generator) -> Found:
+            own = read(self.model.place(kind, b).tensor).reshape(layer.groups, -1)
+            out = {key_of(kind, b, h): vector(w) for h, w in enumerate(own)}
+            if self.reference is not None:
+                far = difference(own, read(self.reference.place(kind, b).tensor).reshape(layer.groups, -1))
+                out |= {key_of(kind, b, h) + "'": vector(w).widened for h, w in enumerate(far)}
+            return out
+
+        return Task(key_of(kind, b), entries, run)
+
+
+def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
+    def block(rows: slice, columns: slice) -> Floats:
+        other = b.finite(columns, rows).T if flipped else b.finite(rows, columns)
+        return difference(a.finite(rows, columns), other)
+
+    if a.shape != (b.shape[::-1] if flipped else b.shape):
+        raise CheckpointError(f"the reference has a matrix of shape {b.shape} where the model has {a.shape}")
+    return Stored(a.shape, block)
+
+
+def position_offset(model: Model) -> int:
+    """First row of a position table that is read (RoBERTa starts after the padding index)."""
+    if model.family.name == "roberta":
+        from boundcalc.checkpoints.families.bert import roberta_offset
+
+        return roberta_offset(model)
+    return 0
+
+
+def positions(model: Model, first: int, seq_len: int) -> Floats:
+    """The rows that are added to the input, the class token and the patch offset folded in (families/vit.py).
+
+    Entries of row 0 are then rounded once, which `Measured.widened` allows for.
+    """
+    table = read(model.place("positions").tensor)
+    rows = np.array(table.reshape(table.shape[-2], table.shape[-1])[first : first + seq_len], np.float64)
+    if model.has("class_token"):
+        parts = [rows[0], np.asarray(model.vector("class_token"), np.float64)]
+        if model.has("b_patch"):
+            parts.append(-np.asarray(model.vector("b_patch"), np.float64))
+        rows[0] = [math.fsum(entries) for entries in zip(*parts, strict=True)]
+    return rows

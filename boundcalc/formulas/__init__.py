@@ -1,0 +1,1 @@
+"""Formulas, closed forms, printers, derivations and the theorems of papers."""

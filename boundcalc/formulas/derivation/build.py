@@ -1,0 +1,94 @@
+"""`derive`: from a theorem, or a setting, to the derivation of its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.sources import HERE
+from boundcalc.formulas.derivation import inference_steps, other_steps
+from boundcalc.formulas.derivation.closed_steps import closed_steps
+from boundcalc.formulas.derivation.step import Derivation, Step
+from boundcalc.formulas.symbolic.closed import ClosedForm
+from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.symbolic.uniform import SpectrumForm, UniformForm
+from boundcalc.formulas.theorems import THEOREMS, Theorem
+from boundcalc.setting import Setting
+from boundcalc.setting.validate import choice
+
+_METHODS: Mapping[type, Callable[[Any, str, Formula], Step]] = {
+    ClosedForm: closed_steps,
+    UniformForm: other_steps.uniform_steps,
+    SpectrumForm: other_steps.spectrum_steps,
+}
+
+
+def derive(
+    what: str | Theorem | Setting, quantity: str | None = None, values: Mapping[str, Any] | None = None
+) -> Derivation:
+    """The derivation of a theorem's formula, or of the closed form of a setting.
+
+    `values` are put into the formula at the end; the steps stay general.
+    """
+    if isinstance(what, Setting):
+        return _of_setting(what, quantity or "gap", values or {})
+    theorem = THEOREMS[choice("bound", what, THEOREMS)] if isinstance(what, str) else what
+    chosen = quantity or theorem.main_quantity
+    formula = theorem.formula(chosen)
+    return Derivation(
+        theorem.name,
+        theorem.title,
+        theorem.statement,
+        formula.with_values(**values) if values else formula,
+        theorem.assumptions,
+        _steps(theorem, chosen, formula),
+        theorem.source,
+        theorem.differences(),
+        values or {},
+    )
+
+
+def _steps(theorem: Theorem, quantity: str, formula: Formula) -> Step:
+    form = theorem.form
+    if form is None:
+        known = {
+            "edelman2022_attention": other_steps.general_steps,
+            "sparse_boolean": other_steps.finite_steps,
+            "X3": inference_steps.cme_steps,
+            "X4": inference_steps.softmax_steps,
+            "X6": inference_steps.transfer_steps,
+        }
+        return known[theorem.name](formula)
+    return _METHODS[type(form)](form, quantity, formula)
+
+
+def _of_setting(setting: Setting, quantity: str, values: Mapping[str, Any]) -> Derivation:
+    form = ClosedForm(setting)
+    formulas: Mapping[str, Callable[[], Formula]] = {
+        "gap": lambda: form.gap,
+        "covering_number": lambda: form.covering_number,
+        "rademacher": lambda: form.rademacher,
+        "sample_complexity": lambda: form.sufficient_m,
+        "capacity": lambda: form.capacity,
+    }
+    choice("quantity", quantity, formulas)
+    formula = formulas[quantity]()
+    if setting.norms.measured:
+        raise InvalidSetting("a derivation is for budgets fixed before the data: measured norms pay P1 in `certify`")
+    return Derivation(
+        "closed",
+        "closed form",
+        "A bound for the class of all networks with the given budgets.",
+        formula.with_values(**values) if values else formula,
+        formula.conditions,
+        closed_steps(form, quantity, formula),
+        HERE,
+        values=values,
+    )
+
+
+def renamed(derivation: Derivation, title: str) -> Derivation:
+    """The same derivation under another title."""
+    return replace(derivation, title=title)

@@ -1,0 +1,349 @@
+"""The derivation of the closed form: A1 and A4, one-line chaining, the gap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+
+import sympy
+from flint import arb
+
+from boundcalc.base import symbols
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.formulas.derivation.check import on_intervals, random_point
+from boundcalc.formulas.derivation.covers import cover_steps
+from boundcalc.formulas.derivation.network import block_step, error_step, layers_step, loss_step
+from boundcalc.formulas.derivation.step import Identity, Relation, Step, Trial, Words
+from boundcalc.formulas.symbolic.closed import CAPACITY, SAMPLES, ClosedForm, R
+from boundcalc.formulas.symbolic.depth import PROBE, Progression, on_spheres
+from boundcalc.formulas.symbolic.formula import Definition, Formula
+from boundcalc.formulas.symbolic.pieces import Costed, block_of, costed, lowered
+from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, same
+from boundcalc.statements import gap
+
+Function = Callable[[dict[str, arb]], arb]
+
+COPIES = {"gap": SAMPLES, "capacity": SAMPLES, "sample_complexity": SAMPLES}
+"""How often the sample is counted (1 for quantities of the sample alone)."""
+
+
+def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
+    """The tree of one of a closed form's quantities."""
+    parts = {part.symbol.name: part for part in formula.where}
+    inner = form if quantity != "covering_number" else replace(form, setting=form.setting.but(lipschitz=1.0))
+    steps = network_steps(inner, COPIES.get(quantity, 1), formula, parts)
+    if quantity in ("gap", "rademacher", "sample_complexity"):
+        steps.append(chain_step(form, quantity, parts))
+    if quantity in ("gap", "sample_complexity"):
+        steps.append(gap_step())
+    if quantity == "sample_complexity":
+        steps.append(target_step())
+    return Step(
+        "the bound",
+        (),
+        "the last step with every part put in",
+        Relation(Words(formula.latex_name, formula.name), formula.relation, formula.expr),
+        formula.where,
+        tuple(steps),
+        identities=(lambda: _final(form, quantity, formula),),
+    )
+
+
+def network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[str, Definition]) -> list[Step]:
+    """Up to log N(e) <= C_F/e^2."""
+    norms = form.setting.norms
+    if form.exact:
+        pieces = form.pieces(copies)
+        inside = [piece for piece in pieces if piece.block is not None]
+        outside = [piece for piece in pieces if piece.block is None]
+        steps = [layers_step(form.setting, form.order), error_step(form.setting, inside, outside, None, form.order)]
+        steps.append(_covers([*cover_steps(inside, norms), *cover_steps(outside, norms)]))
+        return [*steps, split_step()]
+    pattern = form._pattern(copies)
+    ratio = parts.get("r")
+    steps = [loss_step(form.setting)]
+    if ratio is not None:
+        steps.append(block_step(form.setting, pattern.ratio, ratio, form.order))
+    steps.append(error_step(form.setting, pattern.last, pattern.back, R, form.order))
+    covers = list(cover_steps([*pattern.front, *pattern.first], norms, ", first block"))
+    middle = cover_steps(pattern.middle, norms, ", a block of which T rows are read")
+    last = cover_steps(pattern.last, norms, ", the last block")
+    if [step.relation for step in middle] == [step.relation for step in last]:
+        covers += cover_steps(pattern.last, norms)
+    else:
+        covers += [*middle, *last]
+    steps.append(_covers([*covers, *cover_steps(pattern.back, norms)]))
+    return [*steps, split_step(), sum_step(form, copies, pattern, formula, parts)]
+
+
+def _covers(children: Sequence[Step]) -> Step:
+    return Step(
+        "covers of the pieces", ("A3",), "for each matrix the lemma whose budget is given", None, (), tuple(children)
+    )
+
+
+# -- A1
+
+
+def split_step() -> Step:
+    """A1, checked for three pieces with symbols for everything."""
+    A = sympy.symbols("A_1:4", positive=True)
+    kappa = sympy.symbols("kappa_1:4", positive=True)
+    third = sympy.Rational(1, 3)
+    eps = sympy.Symbol("epsilon", positive=True)
+
+    def parts() -> list[Expr]:
+        total = sum(((a * k**2) ** third for a, k in zip(A, kappa, strict=True)), sympy.S.Zero)
+        return [eps * (a / k) ** third / total for a, k in zip(A, kappa, strict=True)]
+
+    def value() -> tuple[Expr, Expr]:
+        left = sum((a / e**2 for a, e in zip(A, parts(), strict=True)), sympy.S.Zero)
+        total = sum(((a * k**2) ** third for a, k in zip(A, kappa, strict=True)), sympy.S.Zero)
+        return left, total**3 / eps**2
+
+    def budget() -> tuple[Expr, Expr]:
+        return sum((k * e for k, e in zip(kappa, parts(), strict=True)), sympy.S.Zero), eps
+
+    return Step(
+        "the best split of the error",
+        ("A1",),
+        "costs A_j/eps_j^2 and one constraint sum_j kappa_j eps_j = eps; eps_j is in proportion to (A_j/kappa_j)^(1/3)",
+        Relation(
+            Words(
+                r"\min\Big\{\sum_j A_j/\varepsilon_j^2:\sum_j\kappa_j\varepsilon_j=\varepsilon\Big\}",
+                "min { sum_j A_j/eps_j^2 : sum_j kappa_j eps_j = eps }",
+            ),
+            "eq",
+            Words(r"\Big(\sum_j (A_j\kappa_j^2)^{1/3}\Big)^3/\varepsilon^2", "(sum_j (A_j kappa_j^2)^(1/3))^3 / eps^2"),
+        ),
+        trials=(_no_split_is_better,),
+        identities=(value, budget),
+    )
+
+
+def _no_split_is_better(random: Random) -> tuple[arb, arb]:
+    A = [arb(10 ** random.uniform(-2, 3)) for _ in range(5)]
+    kappa = [arb(10 ** random.uniform(-2, 3)) for _ in range(5)]
+    weights = [random.random() + 1e-3 for _ in range(5)]
+    parts = [arb(w) / sum(weights) / k for w, k in zip(weights, kappa, strict=True)]
+    best = sum(((a * k**2).root(3) for a, k in zip(A, kappa, strict=True)), arb(0)) ** 3
+    return best, sum((a / e**2 for a, e in zip(A, parts, strict=True)), arb(0))
+
+
+# -- A4
+
+
+def sum_step(
+    form: ClosedForm, copies: int, pattern: Progression, formula: Formula, parts: dict[str, Definition]
+) -> Step:
+    """A4: weights of the blocks are in geometric progression, and the sum of one."""
+    main = parts.get("C_F")
+
+    def progression() -> tuple[Expr, Expr]:
+        """Cubes of the weights of blocks 1 and 2 of a deeper network, against r^2."""
+        deeper = on_spheres(form.setting).but(depth=PROBE + 1)
+        pieces = costed(
+            lowered(deeper, cap=True, plain=True, order=form.order)[0].pieces,
+            copies * form._m,
+            form.allowed,
+            form.order,
+        )
+        ratio = sympy.S.One
+        for earlier, later in zip(block_of(pieces, 1), block_of(pieces, 2), strict=True):
+            ratio = _cube(earlier) / _cube(later)
+            if not same(ratio, pattern.ratio**2):
+                return ratio, pattern.ratio**2
+        return sympy.factor_terms(ratio), sympy.factor_terms(pattern.ratio**2)
+
+    total = parts.get("G")
+    identities: list[Identity] = [progression]
+    if total is not None and isinstance(total.expr, sympy.Piecewise):
+        identities += [written_out(total, sympy.Rational(2, 3), depth) for depth in range(2, 6)]
+        identities.append(at_ratio_one(total))
+    where = tuple(part for name, part in parts.items() if name not in ("k", "r"))
+    return Step(
+        "the sum over the blocks",
+        ("A4",),
+        "one block multiplies the gains of all before it by r, so their terms in A1 by r^(2/3); the sum is geometric",
+        None if main is None else Relation(CAPACITY, "eq", main.expr),
+        where,
+        trials=() if main is None else (_sum_written_out(form, copies, _capacity(main, formula)),),
+        identities=tuple(identities),
+    )
+
+
+def _capacity(main: Definition, formula: Formula) -> Formula:
+    """C_F as a formula of its own."""
+    return Formula("C_F", main.expr, tuple(part for part in formula.where if part.symbol.name not in ("k", "C_F")))
+
+
+_BLOCKS = 3
+
+
+def _sum_written_out(form: ClosedForm, copies: int, capacity: Formula) -> Trial:
+    """A1's sum over the pieces of a network of so many blocks, one by one, is at most C_F."""
+    depth = form.setting.architecture.depth
+    blocks = min(depth, _BLOCKS) if isinstance(depth, int) else _BLOCKS
+    made: list[tuple[Formula, Function, Function]] = []
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        if not made:  # lowering takes longer than printing does
+            network = on_spheres(form.setting).but(depth=blocks)
+            pieces = lowered(network, cap=True, plain=True, order=form.order)[0].pieces
+            each = costed(pieces, copies * form._m, form.allowed, form.order)
+            direct = Formula("direct", sympy.Add(*(piece.weight for piece in each)) ** 3)
+            made.append((direct, on_intervals(direct), on_intervals(capacity)))
+        direct, summed, closed = made[0]
+        both = Formula("both", direct.expr + capacity.expanded)
+        point = ordered_point(random_point(both, random, {"depth": blocks}), form.order)
+        return summed(point), closed(point)
+
+    return trial if blocks == depth or not isinstance(depth, int) else _nothing
+
+
+def _nothing(random: Random) -> tuple[arb, arb]:
+    """A depth too large to write the sum out."""
+    del random
+    return arb(0), arb(1)
+
+
+def ordered_point(point: dict[str, arb], order: Order) -> dict[str, arb]:
+    """The same point with ordered symbols in their order."""
+    names = [symbol.name for symbol in order if symbol.name in point]
+    values = sorted((point[name] for name in names), key=float)
+    return point | dict(zip(names, values, strict=True))
+
+
+def _cube(piece: Costed) -> Expr:
+    return sympy.factor_terms(piece.coefficient) * sympy.factor_terms(piece.gain) ** 2
+
+
+def _cases(total: Definition, depth: int) -> tuple[Expr, Expr]:
+    """(value, number of terms) of a geometric sum at one depth."""
+    (count, _), (value, _) = total.expr.args
+    at = {symbol: depth for symbol in count.free_symbols}
+    return value.subs(at), count.subs(at)
+
+
+def written_out(total: Definition, step: Expr, depth: int) -> Identity:
+    """A geometric sum in ratio r^step against its terms, written out."""
+
+    def identity() -> tuple[Expr, Expr]:
+        value, count = _cases(total, depth)
+        first = 0 if value.subs(R, sympy.Rational(1, 10**30)).subs(symbols.p, 1).evalf(20) > 0.5 else 1
+        return value, sympy.Add(*(R ** (step * i) for i in range(first, first + int(count))))
+
+    return identity
+
+
+def at_ratio_one(total: Definition) -> Identity:
+    """The branch r = 1 is the limit of the other one."""
+
+    def identity() -> tuple[Expr, Expr]:
+        value, count = _cases(total, 7)
+        return sympy.limit(value.subs(symbols.p, 1), R, 1), count
+
+    return identity
+
+
+# -- G
+
+
+def chain_step(form: ClosedForm, quantity: str, parts: dict[str, Definition]) -> Step:
+    """G1 in one line."""
+    factor = sympy.S(2) if quantity == "rademacher" else gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False)
+    scale = parts.get("k")
+    k = sympy.Symbol("k", positive=True)
+    per_root = factor / 2 * sympy.E * sympy.sqrt(2 / form._m)
+    line = gap.chain_closed(SYMPY, (k / per_root) ** 2, factor, form._m)
+    note = (
+        "scales e_j = e^(-(t+1)j/n)/2 for j < n, t = log(1/(2k)), with the best whole n; for k >= 1/2 the right side "
+        "is "
+        "above 1, the range of the loss"
+    )
+    return Step(
+        "chaining in one line",
+        ("G1",),
+        note,
+        Relation(
+            Words(r"2e_J+\phi\sum_j e_{j-1}\sqrt{2\log N_j/m}", "2 e_J + phi sum_j e_(j-1) sqrt(2 log N_j/m)"),
+            "le",
+            line,
+        ),
+        () if scale is None else (scale,),
+        trials=(_chain_trial(factor),),
+    )
+
+
+def _chain_trial(factor: Expr) -> Trial:
+    def trial(random: Random) -> tuple[arb, arb]:
+        m, phi = arb(10**6), arb(int(factor.p)) / int(factor.q)
+        k = arb(10 ** random.uniform(-6, 0.2))
+        capacity = (k / (phi / 2 * arb(1).exp())) ** 2 * m / 2
+        best = arb(1)
+        t = max(0.0, -math.log(2 * float(k)))
+        for levels in range(1, 60):
+            scales = [(-arb(t + 1) * j / levels).exp() / 2 for j in range(levels)]
+            counts = [capacity / scale**2 for scale in scales[1:]]
+            links = gap.chain_sum(INTERVAL, scales, counts, m)
+            best = INTERVAL.minimum(best, 2 * scales[-1] + phi * links)
+        return best, gap.chain_closed(INTERVAL, capacity, phi, m)
+
+    return trial
+
+
+def gap_step() -> Step:
+    """G2 with ghosts."""
+    chain = Words(r"2e_J+\phi\sum_j e_{j-1}\sqrt{2\log N_j/m}", "2 e_J + phi sum_j e_(j-1) sqrt(2 log N_j/m)")
+    right = Words(rf"{chain.latex}+\sqrt{{\log(1/\delta)/(2m)}}", f"{chain.text} + sqrt(log(1/delta)/(2m))")
+    return Step(
+        "from covers to the gap",
+        ("G2",),
+        f"{gap.CLOSED_GHOSTS} ghost samples per sample: phi = 1 + 1/{gap.CLOSED_GHOSTS} = 17/16, covers counted on "
+        "17 m "
+        "sequences; McDiarmid's inequality for the deviation",
+        Relation(Words(r"\mathrm{gap}", "gap"), "le", right),
+    )
+
+
+def target_step() -> Step:
+    """Half the target to the chain, half to the deviation."""
+    t, u = sympy.Symbol("t", positive=True), sympy.Symbol("u", positive=True)
+    offset = SYMPY.number(gap.CLOSED_OFFSET)
+    return Step(
+        "solving for the sample size",
+        (),
+        "half of the target for the chain 2k(...) = u(...), half for the deviation; C_F grows like log m, so the "
+        "right side "
+        "is taken at the m that is tried",
+        Relation(
+            Words(
+                rf"u({gap.CLOSED_OFFSET}+\log(1/u))\le t\ \text{{ at }}\ u",
+                f"u ({gap.CLOSED_OFFSET} + log(1/u)) <= t at u",
+            ),
+            "eq",
+            t / (2 * (offset + sympy.log(1 / t))),
+        ),
+        trials=(_target_trial,),
+        where=(Definition(u, 2 * sympy.Symbol("k", positive=True), "twice the scale of the chain", "u"),),
+    )
+
+
+def _target_trial(random: Random) -> tuple[arb, arb]:
+    t, offset = arb(10 ** random.uniform(-6, -0.302)), INTERVAL.number(gap.CLOSED_OFFSET)
+    u = t / (2 * (offset - t.log()))
+    return u * (offset - u.log()), t
+
+
+def _final(form: ClosedForm, quantity: str, formula: Formula) -> tuple[Expr, Expr]:
+    """The formula against the calculus' own functions at the same C_F."""
+    k = next((part.expr for part in formula.where if part.symbol.name == "k"), None)
+    m, inverse = form._m, sympy.log(1 / form._delta)
+    if quantity == "gap" and k is not None:
+        return formula.expr.subs(sympy.Symbol("k", positive=True), k), gap.gap_closed(SYMPY, CAPACITY, inverse, m)
+    if quantity == "rademacher" and k is not None:
+        chain = gap.chain_closed(SYMPY, CAPACITY, sympy.S(2), m) / 2
+        return formula.expr.subs(sympy.Symbol("k", positive=True), k), chain
+    return formula.expr, formula.expr

@@ -1,0 +1,95 @@
+"""Steps that cover the pieces: T and S, with what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+
+from flint import arb
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.formulas.derivation.network import EPS, derived, norms_in_order, plain, spoken
+from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
+from boundcalc.formulas.symbolic.pieces import Costed
+from boundcalc.setting import Norms
+from boundcalc.statements.covers import CoverLemma
+from boundcalc.statements.targets import MatrixNorms, Points, Target
+from boundcalc.statements.texts import cover_uses as statement_uses
+
+_LIMITED = {"T1": "fro", "T3": "one_one", "T4v": "two_one", "T4f": "fro"}
+"""The norm a lemma limits; T2's depends on the side, that of others is the spectral one."""
+
+
+def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
+    """What a cover rests on: S, T, T7 for a difference from a reference, and A5 where its norm follows from others."""
+    used = statement_uses(lemma.name, target.kind, uniform=lemma.uniform)
+    if target.kind not in ("map", "score", "query", "key"):
+        return used
+    side = "two_one_t" if target.kind == "key" else "two_one"
+    limited = side if lemma.name == "T2" else _LIMITED.get(lemma.name, "op")
+    vector = target.kind == "map" and target.k == 1  # whose norms are all one
+    if derived(norms, kind, *(("op", "fro", "two_one") if vector else (limited,))):
+        used = (*used, "A5")
+    with suppress(InvalidSetting):
+        if norms.find(kind).distance is not None:
+            used = (*used, "T7")
+    return used
+
+
+def cover_steps(pieces: Sequence[Costed], norms: Norms, note: str = "") -> tuple[Step, ...]:
+    """T and S: one step per piece, log N_j(eps) <= A_j/eps^2."""
+    return tuple(_cover_step(piece, norms, note) for piece in pieces)
+
+
+def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
+    uses: dict[str, None] = {}
+    hypotheses: list[str] = []
+    trials: list[Trial] = []
+    for options in piece.options:
+        for option in options:
+            kind = option.target.kind
+            uses |= dict.fromkeys(cover_uses(norms, piece.kind.partition("#")[0], option.lemma, option.target))
+            counted = "" if option.lemma.uniform else f" on N = {spoken(option.points)} points"
+            hypotheses.append(f"{option.lemma.name} as a {kind}{counted}, reach {spoken(option.reach)}")
+            trials.append(cover_trial(option.lemma, kind))
+    if "A5" in uses:
+        trials.append(norms_in_order)
+    several = "; the least counts" if len(hypotheses) > 1 else ""
+    count = sum(member.multiplicity for member in piece.piece.members)
+    copies = "" if count == 1 else f"; {spoken(count)} such maps"
+    name = piece.kind if piece.block is not None else piece.piece.key
+    title = f"{name}{note if piece.block is not None else ''}"
+    return Step(
+        title,
+        tuple(uses),
+        "; ".join(hypotheses) + several + copies,
+        Relation(
+            Words(rf"\log N_{{{plain(name)}}}(\varepsilon)", f"log N_{name}(eps)"),
+            "le",
+            piece.coefficient / EPS**2,
+        ),
+        trials=tuple(trials),
+    )
+
+
+def cover_trial(lemma: CoverLemma, kind: str) -> Trial:
+    """At a random relative accuracy y >= 1: the lemma's sharp count is at most y^2 times its closed count at 1."""
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        d, k = random.randint(2, 40), 1 if kind == "score" else random.randint(2, 40)
+        if lemma.name == "T1":
+            k = 1
+        n = random.randint(1, 10**6)
+        one = arb(1)
+        norms = MatrixNorms(one, one, one, one, one, random.randint(1, min(d, max(k, 1))))
+        target = Target(kind, d, k, one, norms, Points(1))  # type: ignore[arg-type]
+        log_y = random.uniform(0, 6)
+        y = arb(log_y).exp()
+        params = lemma.params(log_y, target, n)
+        sharp = lemma.sharp(INTERVAL, y, target, arb(n), params)
+        closed = y**2 * lemma.closed(INTERVAL, one, target, arb(n))
+        return INTERVAL.minimum(sharp, lemma.closed(INTERVAL, y, target, arb(n))), closed
+
+    return trial

@@ -1,0 +1,365 @@
+"""Steps about the network: the loss, the layers of a block, how errors add up, and the covers of its matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import sympy
+from flint import arb
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
+from boundcalc.formulas.symbolic.depth import PROBE, on_spheres
+from boundcalc.formulas.symbolic.formula import Definition
+from boundcalc.formulas.symbolic.pieces import Costed, lowered
+from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Ball,
+    Embedding,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Norms,
+    Pool,
+    Residual,
+    Setting,
+)
+from boundcalc.statements.compose import Lowered, loss_lipschitz, rows_used
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, facts
+from boundcalc.statements.weights import Weights
+
+EPS = sympy.Symbol("epsilon", positive=True)
+
+
+def loss_step(setting: Setting) -> Step:
+    """G0."""
+    constant = loss_lipschitz(SYMPY, setting)
+    trials: tuple[Trial, ...] = ()
+    note, uses = "the loss is Lipschitz in the read-out, as given", tuple[str, ...]()
+    if setting.sample.lipschitz is None:
+        uses = ("G0",)
+        note = "the ramp loss falls from 1 to 0 while the margin grows from 0 to gamma"
+        trials = (_ramp,)
+    return Step(
+        "the loss",
+        uses,
+        note,
+        Relation(Words(r"L_\ell", "L_l"), "eq", constant),
+        trials=trials,
+        identities=(lambda: (constant, loss_lipschitz(SYMPY, setting)),),
+    )
+
+
+def _ramp(random: Random) -> tuple[arb, arb]:
+    gamma, u, v = arb(random.uniform(0.1, 3)), arb(random.uniform(-5, 5)), arb(random.uniform(-5, 5))
+
+    def ramp(z: arb) -> arb:
+        return INTERVAL.minimum(arb(1), INTERVAL.maximum(arb(0), 1 - z / gamma))
+
+    return abs(ramp(u) - ramp(v)), abs(u - v) / gamma
+
+
+# -- layers
+
+
+_NAMES: dict[type, str] = {
+    Linear: "linear map",
+    Activation: "activation",
+    Ball: "projection onto the ball",
+    LayerNorm: "normalisation",
+    Attention: "attention",
+    GatedFeedForward: "gated feed-forward",
+    Embedding: "embedding",
+    Pool: "pooling",
+}
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A layer met on the way through the network."""
+
+    layer: Layer
+    facts: Facts
+    radius: Expr
+    inside: bool
+
+
+def visits(setting: Setting, ns: SympySystem) -> list[Visit]:
+    """Every layer with its facts, input to read-out."""
+    architecture = setting.architecture
+    weights = Weights(ns, setting.norms)
+    start = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len)
+    return list(_through(architecture.stages, start, 1, inside=False))
+
+
+def _through(layers: Sequence[Layer], at: Context, rows: Any, *, inside: bool) -> Iterator[Visit]:
+    radius = at.radius
+    for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
+        here = replace(at, radius=radius, rows=used)
+        if isinstance(layer, Residual):
+            reach: Expr = radius
+            for visit in _through(layer.branch, here, used, inside=True):
+                yield visit
+                reach = visit.facts.radius
+            radius = radius + reach
+        else:
+            found = facts(layer, here)
+            yield Visit(layer, found, radius, inside)
+            radius = found.radius
+
+
+def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Order = ()) -> Step:
+    """L: the layers of one block, and the factor r by which it multiplies errors of its input."""
+    small = on_spheres(setting).but(depth=PROBE)
+    ns = SympySystem(cap=True, plain=True, order=order)
+    children: dict[str, Step] = {}
+    for visit in visits(small, ns):
+        if getattr(visit.layer, "block", None) in (None, 1) or isinstance(visit.layer, Ball | Activation):
+            step = layer_step(visit, setting.norms)
+            if step is not None:
+                children.setdefault(f"{step.title}{step.relation}", step)
+
+    def amplifications() -> tuple[Expr, Expr]:
+        deeper = lowered(on_spheres(setting).but(depth=PROBE), cap=True, plain=True, order=order)[0].amplification
+        before = lowered(on_spheres(setting).but(depth=PROBE - 1), cap=True, plain=True, order=order)[0].amplification
+        return deeper / before, ratio
+
+    uses = ("A0", "L8") if setting.architecture.residual else ("A0",)
+    return Step(
+        "one block",
+        uses,
+        "the Lipschitz factors of the layers of a block multiply (a residual adds 1 to its branch's)",
+        Relation(definition.symbol, "eq", definition.expr) if ratio.free_symbols else None,
+        (definition,),
+        tuple(children.values()),
+        identities=(amplifications,),
+    )
+
+
+def layers_step(setting: Setting, order: Order = ()) -> Step:
+    """L: the layers of a network that is not made of blocks."""
+    found = [
+        layer_step(visit, setting.norms) for visit in visits(setting, SympySystem(cap=True, plain=True, order=order))
+    ]
+    return Step(
+        "the layers",
+        (),
+        "radii and Lipschitz factors, from the input on",
+        children=tuple(step for step in found if step is not None),
+    )
+
+
+def layer_step(visit: Visit, norms: Norms) -> Step | None:
+    """The Lipschitz factor of a layer, where it says anything."""
+    layer = visit.layer
+    if isinstance(layer, Pool):
+        return None
+    title = _NAMES[type(layer)]
+    kind = getattr(layer, "kind", None) or getattr(layer, "name", "")
+    if kind:
+        title = f"{title} ({kind})"
+    trials: tuple[Trial, ...] = ()
+    if isinstance(layer, Attention):
+        trials = (_softmax, _sharper_head)
+    elif isinstance(layer, Ball):
+        trials = (_projection,)
+    elif isinstance(layer, Linear):
+        trials = (_linear,)
+    elif isinstance(layer, Activation) and layer.name in ("relu", "tanh", "silu"):
+        trials = (_activation(layer.name),)
+    uses = tuple(name for name in visit.facts.uses if not name.startswith(("S", "T")))
+    if any(derived(norms, kind, "op") for kind in _matrices(layer)):
+        uses = (*uses, "A5")
+        trials = (*trials, norms_in_order)
+    return Step(
+        title,
+        uses,
+        f"input rows have norm at most {spoken(visit.radius)}",
+        Relation(Words(r"\mathrm{Lip}", "Lip"), "le", visit.facts.lipschitz),
+        trials=trials,
+    )
+
+
+def _softmax(random: Random) -> tuple[arb, arb]:
+    """L1 at random scores."""
+    u, v = ([arb(random.gauss(0, 2)) for _ in range(5)] for _ in range(2))
+
+    def weights(x: list[arb]) -> list[arb]:
+        powers = [value.exp() for value in x]
+        total = sum(powers, arb(0))
+        return [power / total for power in powers]
+
+    left = sum((abs(a - b) for a, b in zip(weights(u), weights(v), strict=True)), arb(0))
+    return left, INTERVAL.maximum(*(abs(a - b) for a, b in zip(u, v, strict=True)))
+
+
+def _sharper_head(random: Random) -> tuple[arb, arb]:
+    """L7: the sharp constant is at most the plain one."""
+    kap = arb(10 ** random.uniform(-3, 3))
+    return kap + (1 + kap**2).sqrt(), 1 + 2 * kap
+
+
+def _vector(random: Random, size: int = 3) -> list[arb]:
+    return [arb(random.gauss(0, 1)) for _ in range(size)]
+
+
+def _norm(x: Sequence[arb]) -> arb:
+    return sum((value**2 for value in x), arb(0)).sqrt()
+
+
+def _projection(random: Random) -> tuple[arb, arb]:
+    """L4 at random points."""
+    x, y = _vector(random), _vector(random)
+
+    def projected(z: list[arb]) -> list[arb]:
+        size = INTERVAL.maximum(arb(1), _norm(z))
+        return [value / size for value in z]
+
+    left = _norm([a - b for a, b in zip(projected(x), projected(y), strict=True)])
+    return left, _norm([a - b for a, b in zip(x, y, strict=True)])
+
+
+def _linear(random: Random) -> tuple[arb, arb]:
+    """L6 with the Frobenius norm, which is at least the spectral one."""
+    rows = [_vector(random) for _ in range(3)]
+    x = _vector(random)
+    image = [sum((x[i] * rows[i][j] for i in range(3)), arb(0)) for j in range(3)]
+    return _norm(image), _norm(x) * _norm([value for row in rows for value in row])
+
+
+def _activation(name: str) -> Trial:
+    functions: dict[str, Callable[[arb], arb]] = {
+        "relu": lambda x: INTERVAL.maximum(arb(0), x),
+        "tanh": lambda x: x.tanh(),
+        "silu": lambda x: x / (1 + (-x).exp()),
+    }
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        x, y = arb(random.gauss(0, 3)), arb(random.gauss(0, 3))
+        return abs(functions[name](x) - functions[name](y)), arb(ACTIVATION_LIPSCHITZ[name]) * abs(x - y)
+
+    return trial
+
+
+def _matrices(layer: Layer) -> tuple[str, ...]:
+    """The kinds of matrices whose spectral norms a layer's Lipschitz factor is made of."""
+    if isinstance(layer, Attention):
+        return ("W_Q", "W_K", "W_V") if layer.qk == "split" else ("W_QK", "W_V")
+    if isinstance(layer, GatedFeedForward):
+        return "W_1", "W_3", "W_2"
+    return (layer.kind,) if isinstance(layer, Linear) else ()
+
+
+def derived(norms: Norms, kind: str, *fields: str) -> bool:
+    """Whether none of some norms of a matrix is given by itself, so that it follows from others (A5)."""
+    try:
+        budget = norms.find(kind)
+    except InvalidSetting:  # a score matrix given by its two factors
+        return True
+    part = budget.distance or budget
+    return all(getattr(part, field) is None for field in fields)
+
+
+def norms_in_order(random: Random) -> tuple[arb, arb]:
+    """A5: |xW| <= |W|_F <= |W|_21 <= |W|_11 at a random matrix and a unit vector: the first against the last's next."""
+    rows = [_vector(random) for _ in range(3)]
+    columns = [[row[j] for row in rows] for j in range(3)]
+    entries = [value for row in rows for value in row]
+    norms = [_norm(entries), sum((_norm(c) for c in columns), arb(0)), sum((abs(v) for v in entries), arb(0))]
+    which = random.randrange(2)
+    return norms[which], norms[which + 1]
+
+
+# -- errors
+
+
+def error_step(
+    setting: Setting,
+    last: Sequence[Costed],
+    back: Sequence[Costed],
+    ratio: sympy.Symbol | None,
+    order: Order = (),
+) -> Step:
+    """A0: errors of the loss, one eps per piece."""
+    small = on_spheres(setting) if ratio is not None else setting
+    if ratio is not None:
+        small = small.but(depth=2)
+
+    def forward_is_backward() -> tuple[Expr, Expr]:
+        ns = SympySystem(cap=True, plain=True, order=order)
+        low = lowered(small, cap=True, plain=True, order=order)[0]
+        eps = {piece.key: sympy.Symbol(f"eps_{i}", positive=True) for i, piece in enumerate(low.pieces)}
+        backward = sympy.Add(*(piece.gain * eps[piece.key] for piece in low.pieces))
+        return loss_lipschitz(ns, small) * forward_error(small, ns, low, eps), backward
+
+    names = [piece.piece.key for piece in back] + [piece.kind for piece in last]
+    gains = [piece.gain for piece in back] + [piece.gain for piece in last]
+    parts = tuple(
+        Definition(
+            sympy.Symbol(f"kappa_{name}", positive=True), gain, f"error of the loss per eps of {name}", _kappa(name)
+        )
+        for name, gain in zip(names, gains, strict=True)
+    )
+    note = "covers are taken layer by layer, the later ones at the finitely many approximate inputs"
+    if ratio is not None:
+        note += "; in earlier blocks every kappa is multiplied by r per block that follows"
+    return Step(
+        "errors add up",
+        ("A0",),
+        note,
+        Relation(
+            Words(r"\sup_f|\ell(f)-\ell(\hat f)|", "sup |l(f) - l(f^)|"),
+            "le",
+            Words(r"\sum_j\kappa_j\varepsilon_j", "sum_j kappa_j eps_j"),
+        ),
+        parts,
+        identities=(forward_is_backward,),
+    )
+
+
+def _kappa(name: str) -> str:
+    return rf"\kappa_{{{plain(name)}}}"
+
+
+def plain(key: str) -> str:
+    """A piece's key in LaTeX: W_QK as a matrix, others as text."""
+    letter, _, index = key.partition("_")
+    if len(letter) == 1 and index.isalnum():
+        return f"{letter}_{{{index}}}" if len(index) == 1 or index.isupper() else rf"{letter}_{{\text{{{index}}}}}"
+    escaped = key.replace("_", r"\_").replace("#", r"\#")
+    return rf"\text{{{escaped}}}"
+
+
+def spoken(expr: Expr) -> str:
+    """An expression as words have it: 17 T^2 m instead of 17*T**2*m."""
+    text = str(expr).replace("heads", "H").replace("depth", "D").replace("**", "^").replace("*", " ")
+    return text if len(text) < 36 else "a size that the budgets fix"
+
+
+def forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str, Expr]) -> Expr:
+    """The error of the read-out by carrying it forward, layer by layer: err <- Lip err + sum of sensitivity eps."""
+    architecture = setting.architecture
+    at = Context(Weights(ns, setting.norms), ns.number(architecture.input_radius), 1, architecture.seq_len)
+    keys = iter([piece.key for piece in low.pieces])
+
+    def through(layers: Sequence[Layer], radius: Expr, error: Expr, rows: Any) -> tuple[Expr, Expr]:
+        for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
+            if isinstance(layer, Residual):
+                reach, made = through(layer.branch, radius, error, used)
+                radius, error = radius + reach, error + made
+                continue
+            found = facts(layer, replace(at, radius=radius, rows=used))
+            error = found.lipschitz * error
+            for slot in found.slots:
+                error = error + slot.sensitivity * eps[next(keys)]
+            radius = found.radius
+        return radius, error
+
+    return through(architecture.stages, at.radius, sympy.S.Zero, 1)[1]

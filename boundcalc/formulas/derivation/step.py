@@ -1,0 +1,136 @@
+"""Steps and trees of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.sources import HERE, Source
+from boundcalc.base.statement import Statement
+from boundcalc.formulas.symbolic.formula import Definition, Formula
+
+if TYPE_CHECKING:
+    from boundcalc.formulas.derivation.check import Report
+
+Trial = Callable[[Random], tuple[Any, Any]]
+"""A random admissible point: both sides of an inequality there, as intervals."""
+Identity = Callable[[], tuple[Any, Any]]
+"""Both sides of an equality, as expressions (made when checked, not when printed)."""
+
+
+class DerivationError(BoundcalcError):
+    """A step of a derivation that does not hold."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """before <= after, or before = after.
+
+    Attributes:
+        before: left side; an expression, or LaTeX and text of something that is not one.
+        sign: "le", "eq" or "ge".
+        after: right side.
+    """
+
+    before: Any
+    sign: str
+    after: Any
+
+
+@dataclass(frozen=True)
+class Words:
+    """A side of a relation that is no expression: what the class, the loss or the network does."""
+
+    latex: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Attributes:
+        title: a few words.
+        uses: names of the statements used.
+        hypothesis: what these need, and why it holds here.
+        relation: what follows.
+        where: named parts that this step introduces.
+        children: the steps it rests on.
+        trials: inequalities to be tested at random points.
+        identities: equalities to be tested symbolically.
+    """
+
+    title: str
+    uses: tuple[str, ...]
+    hypothesis: str
+    relation: Relation | None = None
+    where: tuple[Definition, ...] = ()
+    children: tuple[Step, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    identities: tuple[Identity, ...] = ()
+
+    def walk(self, number: str = "") -> Iterator[tuple[str, Step]]:
+        """This step and all it rests on, numbered 1, 1.1, 1.2, ..."""
+        yield number, self
+        for index, child in enumerate(self.children, 1):
+            yield from child.walk(f"{number}.{index}" if number else str(index))
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A formula and the tree of steps that lead to it.
+
+    Attributes:
+        name: of the theorem or policy.
+        title: a few words.
+        claim: what is proved, in words.
+        formula: what is derived.
+        assumptions: what is assumed, in words.
+        root: the last step; its children lead to it.
+        source: where the theorem is from.
+        differences: what the paper has otherwise, in words.
+        values: what was put into the formula at the end; the steps stay general.
+    """
+
+    name: str
+    title: str
+    claim: str
+    formula: Formula
+    assumptions: tuple[str, ...]
+    root: Step
+    source: Source = HERE
+    differences: tuple[str, ...] = field(default=())
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def steps(self) -> list[tuple[str, Step]]:
+        """All steps below the root with their numbers, in reading order; the root last."""
+        found = [(number, step) for number, step in self.root.walk() if number]
+        return [*found, ("", self.root)]
+
+    def statements(self) -> list[Statement]:
+        """The statements used, in the order of the registry."""
+        from boundcalc.statements.texts import STATEMENTS
+
+        used = {name for _, step in self.steps() for name in step.uses}
+        unknown = used - set(STATEMENTS)
+        if unknown:
+            raise DerivationError(f"no statement is called {sorted(unknown)[0]!r}")
+        return [statement for name, statement in STATEMENTS.items() if name in used]
+
+    def check(self, *, points: int = 20, seed: int = 0) -> Report:
+        """Tests every inequality at random admissible points and every equality symbolically; raises on a failure."""
+        from boundcalc.formulas.derivation.check import check
+
+        return check(self, points=points, seed=seed)
+
+    def render(self, form: str, *, steps: str = "full", fragment: bool = False) -> str:
+        """The derivation as text, markdown, latex, html or json."""
+        from boundcalc.formulas.derivation.render import render
+
+        return render(self, form, steps=steps, fragment=fragment)
+
+    def _repr_markdown_(self) -> str:
+        return self.render("markdown", steps="brief")

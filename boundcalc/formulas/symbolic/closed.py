@@ -1,0 +1,410 @@
+"""The closed form: A1 and A4 for log N(eps) <= C_F/eps^2, one-line chaining (G1) and the gap (G2), as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import sympy
+
+from boundcalc.base import symbols
+from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.formulas.symbolic.depth import PROBE, Progression, progression
+from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
+from boundcalc.formulas.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
+from boundcalc.formulas.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
+from boundcalc.formulas.symbolic.shorten import shortened, without_nested_radicals
+from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, number
+from boundcalc.setting import Setting
+from boundcalc.statements import gap
+from boundcalc.statements.compose import loss_lipschitz
+
+TWO_THIRDS = 2 * THIRD
+CLOSED_LEMMAS = frozenset({"T1", "T2"})
+SAMPLES = 1 + gap.CLOSED_GHOSTS
+"""The gap's covers are counted on the sample and its ghosts together."""
+
+R, SUM, SCALE, CAPACITY = (sympy.Symbol(name, positive=True) for name in ("r", "G", "k", "C_F"))
+_READ_ONE, _READ_ALL = "one row of its output is read", "all T rows of its output are read"
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Symbols for the sums and minima of one kind of block."""
+
+    tag: str
+    latex: str
+    note: str
+
+    @property
+    def total(self) -> sympy.Symbol:
+        return sympy.Symbol(f"S_{self.tag}", positive=True)
+
+    @property
+    def score(self) -> sympy.Symbol:
+        return sympy.Symbol(f"Lambda_s{self.tag}", positive=True)
+
+
+LAST, MIDDLE = _Names("1", "(1)", _READ_ONE), _Names("T", "(T)", _READ_ALL)
+BLOCK = _Names("b", "", "any block")
+FIRST = _Names("0", "(0)", "the first block")
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """Closed-form bounds of one setting, any of whose sizes and budgets may be symbols.
+
+    Attributes:
+        setting: what is bounded.
+        lemmas: names of the covering lemmas used.
+        exact: lowered block by block with the true radii, instead of in symbolic depth with those of the balls.
+        order: symbols each of which is assumed to be at most the next, such as C <= K_F <= K.
+        plain: use the budgets given rather than smaller ones that may follow from others (in symbolic depth always).
+    """
+
+    setting: Setting
+    lemmas: frozenset[str] = CLOSED_LEMMAS
+    exact: bool = False
+    order: Order = ()
+    plain: bool = False
+
+    @property
+    def allowed(self) -> Allowed:
+        """Which lemmas may be used."""
+        return allowed_by(self.lemmas)
+
+    @property
+    def symbolic_depth(self) -> bool:
+        """Whether the depth is a symbol."""
+        return not isinstance(self.setting.architecture.depth, int)
+
+    # -- formulas
+
+    @cached_property
+    def gap(self) -> Formula:
+        """Upper bound of the generalization gap, with probability 1 - delta."""
+        m, factor = self._m, gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False)
+        chain, scale = _chain(factor, m)
+        expr = chain + gap.deviation(SYMPY, sympy.log(1 / self._delta), m)
+        return self._formula("gap", expr, [scale, *self._capacity(SAMPLES)], r"\mathrm{gap}")
+
+    @cached_property
+    def rademacher(self) -> Formula:
+        """Upper bound of the empirical Rademacher complexity of the loss class."""
+        chain, scale = _chain(number(2), self._m)
+        return self._formula(
+            "rademacher", chain / 2, [scale, *self._capacity(1)], r"\mathfrak R_m(\ell\circ\mathcal F)"
+        )
+
+    @cached_property
+    def covering_number(self) -> Formula:
+        """Upper bound of log N(F, eps) on m samples, eps in the read-out."""
+        inner = replace(self, setting=self.setting.but(lipschitz=1.0))
+        expr = CAPACITY / symbols.eps**2
+        return self._formula("covering_number", expr, inner._capacity(1), r"\log N(\mathcal F,\varepsilon)")
+
+    @cached_property
+    def capacity(self) -> Formula:
+        """C_F, on the samples and ghost samples of the gap: log N(e) <= C_F/e^2 on the loss."""
+        main, *rest = self._capacity(SAMPLES)
+        return self._formula("capacity", main.expr, rest, "C_F", relation="eq")
+
+    @cached_property
+    def on_sample(self) -> Formula:
+        """C_F counted on the m samples alone."""
+        main, *rest = self._capacity(1)
+        return self._formula("capacity", main.expr, rest, "C_F", relation="eq")
+
+    @cached_property
+    def sufficient_m(self) -> Formula:
+        """A sample size that brings the gap to `target`, given C_F at that size (C_F grows like log m).
+
+        Half the target to the chain, half to the deviation; u = t/(2(1.0853+log(1/t))) solves u(1.0853+log(1/u)) <= t.
+        """
+        tau, offset = symbols.target, number(gap.CLOSED_OFFSET)
+        half = tau / 2
+        u = half / (2 * (offset + sympy.log(1 / half)))
+        factor = gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False) / 2
+        chain = 2 * CAPACITY * (2 * factor * sympy.E / u) ** 2
+        expr = sympy.Max(chain, 2 * sympy.log(1 / self._delta) / tau**2)
+        return self._formula("sample_complexity", expr, self._capacity(SAMPLES), "m", relation="ge")
+
+    def sample_complexity(self, target: float, **values: Any) -> int:
+        """The least m at which the gap's formula is at most `target`."""
+        formula = self.gap
+        if "m" not in {symbol.name for symbol in formula.inputs}:
+            raise InvalidSetting("the sample size is a number here: leave m a symbol to solve for it")
+        if not 0 < target < 1:
+            raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
+
+        def reached(m: int) -> bool:
+            return bool(formula.mp(**values, m=m) <= target)
+
+        high = 1
+        while not reached(high):
+            high *= 4
+            if high > 10**400:
+                raise NoSolution(f"no m below 10^400 brings the gap to {target:g}: lower C or the depth")
+        low = high // 4
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        return high
+
+    # -- parts
+
+    @property
+    def _m(self) -> Expr:
+        return number(self.setting.sample.n_train)
+
+    @property
+    def _delta(self) -> Expr:
+        return number(self.setting.sample.delta)
+
+    @cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """What the formulas assume, in words."""
+        found = ["the sample is i.i.d. and the loss lies in [0, 1]", "the budgets are fixed before the sample is drawn"]
+        if self.order:
+            found.append(" <= ".join(str(symbol) for symbol in self.order))
+        if not self.exact:
+            capped = self.pattern.capped
+            if capped:
+                listed = " and ".join(f"{radius} >= {ball}" for radius, ball in capped)
+                found.append(f"activations are taken to fill their ball, which they do when {listed}")
+            if self.pattern.least_depth > 1:
+                found.append(f"depth at least {self.pattern.least_depth}")
+        return tuple(found)
+
+    @cached_property
+    def pattern(self) -> Progression:
+        """The blocks as a progression, on 17 m samples."""
+        return self._pattern(SAMPLES)
+
+    @cached_property
+    def _patterns(self) -> dict[int, Progression]:
+        return {}
+
+    def _pattern(self, copies: int) -> Progression:
+        if copies not in self._patterns:
+            self._patterns[copies] = progression(self.setting, copies * self._m, self.allowed, self.order)
+        return self._patterns[copies]
+
+    def pieces(self, copies: int = SAMPLES) -> list[Costed]:
+        """All pieces with their coefficients; needs the depth as a number."""
+        return costed(
+            lowered(self.setting, cap=not self.exact, plain=self.plain, order=self.order)[0].pieces,
+            copies * self._m,
+            self.allowed,
+            self.order,
+        )
+
+    def _formula(self, name: str, expr: Expr, where: Iterable[Definition], latex: str, relation: str = "le") -> Formula:
+        used = _reachable(expr, list(where))
+        return Formula(name, expr, ordered(used), latex, relation, self.conditions)
+
+    def _capacity(self, copies: int) -> list[Definition]:
+        """C_F and its named parts, on `copies` times m samples."""
+        if self.exact:
+            return shortened(without_nested_radicals(_direct(self.pieces(copies))))
+        found = _geometric(self._pattern(copies), number(self.setting.architecture.depth))
+        return shortened(without_nested_radicals(found))
+
+
+def _chain(factor: Expr, m: Expr) -> tuple[Expr, Definition]:
+    """2 e_J + factor * links in one line, and its k; `chain_closed` is asked at the capacity whose k is the symbol."""
+    per_root = factor / 2 * sympy.E * sympy.sqrt(2 / m)
+    chain = gap.chain_closed(SYMPY, (SCALE / per_root) ** 2, factor, m)
+    return chain, Definition(SCALE, per_root * sympy.sqrt(CAPACITY), "the scale at which chaining stops, halved", "k")
+
+
+def _reachable(expr: Expr, parts: Sequence[Definition]) -> list[Definition]:
+    used: list[Definition] = []
+    wanted = set(expr.free_symbols)
+    changed = True
+    while changed:
+        changed = False
+        for part in parts:
+            if part.symbol in wanted and part not in used:
+                used.append(part)
+                wanted |= part.expr.free_symbols
+                changed = True
+    return used
+
+
+# -- sums of weights
+
+
+@dataclass
+class _Sum:
+    """A sum of terms factor * coefficient, the factors being logarithms and constants of lemmas."""
+
+    terms: list[Expr]
+
+    def collected(self) -> Expr:
+        by_factor: dict[Expr, Expr] = {}
+        for term in self.terms:
+            powers, logs = _split(term)
+            by_factor[logs] = by_factor.get(logs, sympy.S.Zero) + powers
+        return sympy.Add(*(logs * powers for logs, powers in by_factor.items()))
+
+
+def _split(term: Expr) -> tuple[Expr, Expr]:
+    """(powers of budgets, logarithms and the like) of a product."""
+    powers, logs = sympy.S.One, sympy.S.One
+    for factor in sympy.Mul.make_args(term):
+        if factor.has(Lambda, sympy.log, sympy.Min) or any("Lambda" in str(x) for x in factor.free_symbols):
+            logs = logs * factor
+        else:
+            powers = powers * factor
+    return powers, logs
+
+
+def _monomial(term: Expr) -> dict[Expr, Expr]:
+    found: dict[Expr, Expr] = {}
+    for factor in sympy.Mul.make_args(term):
+        base, power = factor.as_base_exp()
+        if base.is_Symbol and power.is_Rational:
+            found[base] = power
+    return found
+
+
+def common_factor(terms: Sequence[Expr]) -> Expr:
+    """The largest monomial of symbols that divides every term, with the number they share."""
+    monomials = [_monomial(term) for term in terms]
+    shared = set(monomials[0]).intersection(*monomials[1:])
+    numbers = {
+        sympy.Mul(*(f for f in sympy.Mul.make_args(term) if f.is_number and not f.has(sympy.log))) for term in terms
+    }
+    size = numbers.pop() if len(numbers) == 1 else sympy.S.One
+    return size * sympy.Mul(*(base ** min(monomial[base] for monomial in monomials) for base in shared))
+
+
+def _weights(
+    pieces: Sequence[Costed], names: _Names, like: Sequence[Costed] | None = None
+) -> tuple[list[Expr], list[Definition]]:
+    """A1's weights of some pieces, with the gains of other ones if `like`; minima over lemmas get a symbol."""
+    terms: list[Expr] = []
+    minima: dict[Expr, sympy.Symbol] = {}
+    for piece, model in zip(pieces, pieces if like is None else like, strict=True):
+        coefficient = piece.coefficient
+        for least in sorted(coefficient.atoms(sympy.Min), key=str):
+            if not least.has(Lambda):
+                continue
+            if least not in minima:
+                suffix = "" if not minima else f"_{len(minima) + 1}"
+                minima[least] = sympy.Symbol(names.score.name + suffix, positive=True)
+            coefficient = coefficient.xreplace({least: minima[least]})
+        terms.append(_cube_root(sympy.factor_terms(coefficient) * sympy.factor_terms(model.gain) ** 2))
+    parts = [
+        Definition(
+            symbol,
+            least,
+            f"the cheaper score cover: {names.note}",
+            rf"\Lambda_{{s}}{names.latex}" + ("" if index == 0 else "'" * index),
+        )
+        for index, (least, symbol) in enumerate(minima.items())
+    ]
+    return terms, parts
+
+
+def _cube_root(x: Expr) -> Expr:
+    """x^(1/3) with every factor of x, all positive, raised by itself."""
+    roots: list[Expr] = []
+    for factor in sympy.Mul.make_args(x):
+        base, power = factor.as_base_exp()
+        roots.append(base ** (power * THIRD))
+    return sympy.Mul(*roots)
+
+
+def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
+    """A4: the sum over blocks is a geometric one."""
+    ratio = R if pattern.ratio.free_symbols else pattern.ratio
+    q = ratio**TWO_THIRDS
+    last, parts = _weights(pattern.last, LAST)
+    middle, more = _weights(pattern.middle, MIDDLE, like=pattern.last if pattern.smooth else None)
+    parts += more
+    back, more = _weights(pattern.back, LAST)
+    parts += more
+    blocks = depth - 1 if not pattern.first else depth - 2
+    lower, upper = (1, blocks) if pattern.smooth else (0, blocks - 1)
+    ends, more = _weights([*pattern.front, *pattern.first], FIRST)
+    parts += more
+    if ends:  # they are as at PROBE blocks; every further block multiplies them
+        shrink = _cube_root(pattern.ratio**2) ** (PROBE - 2)
+        ends = [term / shrink for term in ends]
+    factor = common_factor([*last, *middle, *back, *ends])
+    inner = _Sum([term / factor for term in back]).collected()
+    inner = inner + LAST.total + MIDDLE.total * SUM
+    if ends:
+        inner = inner + FIRST.total * ratio ** (TWO_THIRDS * (depth - 2))
+        parts.append(_definition(FIRST, ends, factor, "what comes before the second block"))
+    one = _definition(LAST, last, factor, f"a block of which {_READ_ONE}")
+    all_rows = _definition(MIDDLE, middle, factor, f"a block of which {_READ_ALL}")
+    if one.expr == all_rows.expr:  # nothing counts rows
+        inner = inner.xreplace({LAST.total: BLOCK.total, MIDDLE.total: BLOCK.total})
+        parts.append(_definition(BLOCK, last, factor, "a block"))
+    else:
+        parts += [one, all_rows]
+    parts.append(_sum_definition(q, lower, upper))
+    if ratio is R:
+        parts.append(Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"))
+    main = Definition(CAPACITY, factor**3 * inner**3, "log N(e) <= C_F/e^2 at every scale e", "C_F")
+    return [main, *parts]
+
+
+def _definition(names: _Names, terms: Sequence[Expr], factor: Expr, note: str) -> Definition:
+    expr = _Sum([term / factor for term in terms]).collected()
+    return Definition(names.total, expr, f"A1's weights of {note}", f"S{names.latex}")
+
+
+def _sum_definition(q: Expr, lower: int, upper: Expr) -> Definition:
+    value = geometric_sum(q, upper, lower=lower)
+    value = value.xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}) if q.has(R) else value
+    note = f"sum of r^(2i/3) over i = {lower}, ..., {str(upper).replace('depth', 'D')}"
+    return Definition(SUM, value, note, "G", stable_geometric_sum(q, upper, lower=lower))
+
+
+def _direct(pieces: Sequence[Costed]) -> list[Definition]:
+    """A1 piece by piece, block by block."""
+    blocks = sorted({piece.block for piece in pieces if piece.block is not None})
+    parts: list[Definition] = []
+    totals: list[Expr] = []
+    outside, more = _weights(
+        [piece for piece in pieces if piece.block is None], _Names("w", "[w]", "the layers outside the blocks")
+    )
+    parts += more
+    inside: list[tuple[_Names, list[Expr]]] = []
+    for block in blocks:
+        names = _Names(f"b{block}", f"[{block}]", f"block {block}")
+        terms, more = _weights([piece for piece in pieces if piece.block == block], names)
+        parts += more
+        inside.append((names, terms))
+    factor = common_factor([*outside, *(term for _, terms in inside for term in terms)])
+    totals.append(_Sum([term / factor for term in outside]).collected())
+    for names, terms in inside:
+        parts.append(_definition(names, terms, factor, names.note))
+        totals.append(names.total)
+    main = Definition(CAPACITY, factor**3 * sympy.Add(*totals) ** 3, "log N(e) <= C_F/e^2 at every scale e", "C_F")
+    return [main, *parts]
+
+
+def closed_form(
+    setting: Setting,
+    *,
+    lemmas: frozenset[str] = CLOSED_LEMMAS,
+    exact: bool = False,
+    order: Order = (),
+    plain: bool = False,
+) -> ClosedForm:
+    """The closed forms of a setting, in symbolic depth unless `exact` asks for the true radii of every block."""
+    if exact and not isinstance(setting.architecture.depth, int):
+        raise InvalidSetting("exact radii need the depth as a number: give depth, or leave out exact")
+    return ClosedForm(setting, lemmas, exact, order, plain)
+
+
+def loss_constant(setting: Setting) -> Expr:
+    """L_l, from the same function that the numbers use."""
+    return loss_lipschitz(SYMPY, setting)

@@ -1,0 +1,374 @@
+"""How formulas are printed: LaTeX with the symbols papers use, plain text, and MathML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.mathml import MathMLPresentationPrinter
+from sympy.printing.precedence import PRECEDENCE
+from sympy.printing.str import StrPrinter
+
+from boundcalc.base import symbols
+from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS, expand_constants
+from boundcalc.formulas.symbolic.system import Expr
+
+if TYPE_CHECKING:
+    from boundcalc.formulas.symbolic.formula import Definition, Formula
+
+RELATIONS = {"le": (r"\le", "<="), "eq": ("=", "="), "ge": (r"\ge", ">=")}
+
+
+_ZEROS = 5
+"""Integers that end in more zeros are printed with a power of ten."""
+
+
+def decimal(x: Any) -> str | None:
+    """A fraction as a decimal, where that ends and reads better."""
+    p, q = int(x.p), int(x.q)
+    if q == 1 or (abs(p) < 100 and q < 100):
+        return None
+    rest = q
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return None
+    text = str(sympy.Float(x, 20)).rstrip("0")
+    return text if len(text) < 12 else None
+
+
+def merge_roots(expr: Any) -> tuple[Any, Any] | None:
+    """A product of several square roots as (rest, radicand): sqrt(2) sqrt(x)/(2 sqrt(y)) is sqrt(x/(2y))."""
+    halves: list[tuple[Expr, Expr]] = []
+    rest: list[Expr] = []
+    for factor in expr.args:
+        base, power = factor.as_base_exp()
+        if abs(power) == sympy.S.Half and base is not sympy.E:
+            halves.append((base, 2 * power))
+        else:
+            rest.append(factor)
+    if len(halves) < 2:
+        return None
+    radicand = sympy.Mul(*(base**sign for base, sign in halves))
+    size: Any = radicand.as_coeff_Mul()[0]
+    coefficient, others = sympy.Mul(*rest).as_coeff_Mul()
+    absorbed: Any = coefficient**2 * size
+    if coefficient > 0 and absorbed.is_Rational and absorbed.p * absorbed.q <= size.p * size.q:
+        return others, radicand * coefficient**2
+    return coefficient * others, radicand
+
+
+class _Order:
+    """Sums start with a positive term."""
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        terms = super()._as_ordered_terms(expr, order=order)  # type: ignore[misc]
+        return sorted(terms, key=lambda term: bool(term.as_coeff_Mul()[0] < 0))
+
+
+class _Latex(_Order, LatexPrinter):
+    def _print_Rational(self, expr: Any) -> str:
+        return decimal(expr) or super()._print_Rational(expr)
+
+    def _print_Integer(self, expr: Any) -> str:
+        digits = str(int(expr))
+        head = digits.rstrip("0")
+        if len(digits) - len(head) < _ZEROS:
+            return digits
+        power = f"10^{{{len(digits) - len(head)}}}"
+        return power if head == "1" else rf"{head} \cdot {power}"
+
+    def _print_Mul(self, expr: Any) -> str:
+        merged = merge_roots(expr)
+        if merged is None:
+            return super()._print_Mul(expr)
+        rest, radicand = merged
+        root = rf"\sqrt{{{self._print(radicand)}}}"
+        return root if rest == 1 else f"{self._print(rest)} {root}"
+
+    def _print_Pow(self, expr: Any) -> str:
+        power = expr.exp
+        if expr.base.is_Integer and not power.is_Rational and "^" in self._print(expr.base):
+            return rf"\left({self._print(expr.base)}\right)^{{{self._print(power)}}}"
+        if power.is_Rational and power.q not in (1, 2) and power > 0:
+            base = self.parenthesize(expr.base, PRECEDENCE["Pow"])
+            if expr.base.is_Function:
+                return self._print(expr.base, exp=f"{power.p}/{power.q}")
+            return f"{base}^{{{power.p}/{power.q}}}"
+        top, bottom = sympy.fraction(sympy.together(power))
+        if bottom.is_Integer and bottom > 1 and not power.is_Rational:
+            inner = f"({self._print(top)})" if top.is_Add else self._print(top)
+            return f"{self.parenthesize(expr.base, PRECEDENCE['Pow'])}^{{{inner}/{bottom}}}"
+        return super()._print_Pow(expr)
+
+    def _print_Exp1(self, expr: Any, exp: Any = None) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return "e" if exp is None else f"e^{{{exp}}}"
+
+    def _print_Piecewise(self, expr: Any) -> str:
+        rows: list[str] = []
+        for value, condition in expr.args:
+            case = r"\text{otherwise}" if condition is sympy.true else rf"\text{{if }} {self._print(condition)}"
+            rows.append(rf"{self._print(value)}, & {case}")
+        return r"\begin{cases}" + r" \\[2pt] ".join(rows) + r"\end{cases}"
+
+    def _print_Max(self, expr: Any, exp: Any = None) -> str:
+        return self._extreme(r"\max", expr, exp)
+
+    def _print_Min(self, expr: Any, exp: Any = None) -> str:
+        return self._extreme(r"\min", expr, exp)
+
+    def _extreme(self, name: str, expr: Any, exp: Any) -> str:
+        power = "" if exp is None else f"^{{{exp}}}"
+        listed = r",\, ".join(self._print(arg) for arg in sorted(expr.args, key=lambda a: a.count_ops()))
+        return rf"{name}{power}\Big\{{{listed}\Big\}}"
+
+
+class _Text(_Order, StrPrinter):
+    def _print_Integer(self, expr: Any) -> str:
+        digits = str(int(expr))
+        head = digits.rstrip("0")
+        zeros = len(digits) - len(head)
+        if zeros < _ZEROS:
+            return digits
+        return f"{head[:-1]}10**{zeros}" if head in ("1", "-1") else f"{head}e{zeros}"
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        shown = super()._print_Pow(expr, rational)
+        base = self._print(expr.base)
+        if expr.base.is_Integer and "**" in base and shown.startswith(base):
+            return f"({base}){shown[len(base) :]}"
+        return shown
+
+    def _print_Rational(self, expr: Any) -> str:
+        return decimal(expr) or super()._print_Rational(expr)
+
+    def _print_Mul(self, expr: Any) -> str:
+        merged = merge_roots(expr)
+        if merged is None:
+            return super()._print_Mul(expr)
+        rest, radicand = merged
+        root = f"sqrt({self._print(radicand)})"
+        if rest.could_extract_minus_sign():
+            return f"-{self._print_Mul(-expr)}"
+        if rest == 1:
+            return root
+        top, bottom = rest.as_numer_denom()
+        head = "" if top == 1 else f"{self.parenthesize(top, PRECEDENCE['Mul'], strict=True)}*"
+        tail = "" if bottom == 1 else f"/{self.parenthesize(bottom, PRECEDENCE['Pow'])}"
+        return f"{head}{root}{tail}"
+
+    def _print_Piecewise(self, expr: Any) -> str:
+        (value, condition), *rest = expr.args
+        if not rest or condition is sympy.true:
+            return self._print(value)
+        sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
+        test = f"{self._print(condition.lhs)} {sign} {self._print(condition.rhs)}"
+        return f"({self._print(value)} if {test} else {self._print(sympy.Piecewise(*rest))})"
+
+    def _print_Max(self, expr: Any) -> str:
+        return self._extreme("max", expr)
+
+    def _print_Min(self, expr: Any) -> str:
+        return self._extreme("min", expr)
+
+    def _extreme(self, name: str, expr: Any) -> str:
+        listed = ", ".join(self._print(arg) for arg in sorted(expr.args, key=lambda a: a.count_ops()))
+        return f"{name}({listed})"
+
+    def _print_Exp1(self, expr: Any) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return "e"
+
+
+class _MathML(_Order, MathMLPresentationPrinter):
+    printmethod = "_mathml"
+
+    def _print_Rational(self, e: Any) -> Any:
+        text = decimal(e)
+        return super()._print_Rational(e) if text is None else self._number(text)
+
+    def _print_Mul(self, expr: Any) -> Any:
+        merged = merge_roots(expr)
+        if merged is None:
+            return super()._print_Mul(expr)
+        rest, radicand = merged
+        root = self._node("msqrt", self._print(radicand))
+        if rest == 1:
+            return root
+        if rest.could_extract_minus_sign():
+            return self._node("mrow", self._node("mo", "-"), self._print_Mul(-expr))
+        return self._node("mrow", self.parenthesize(rest, PRECEDENCE["Mul"], strict=True), root)
+
+    def _print_Piecewise(self, e: Any) -> Any:
+        table = self._node("mtable", columnalign="left left")
+        for value, condition in e.args:
+            case = [self._node("mtext", "otherwise")]
+            if condition is not sympy.true:
+                case = [self._node("mtext", "if\u00a0"), self._print(condition)]
+            table.appendChild(
+                self._node("mtr", self._node("mtd", self._print(value)), self._node("mtd", self._node("mrow", *case)))
+            )
+        return self._node("mrow", self._node("mo", "{"), table)
+
+    def _node(self, tag: str, *children: Any, **attributes: str) -> Any:
+        node = self.dom.createElement(tag)
+        for name, value in attributes.items():
+            node.setAttribute(name, value)
+        for child in children:
+            node.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
+        return node
+
+    def _number(self, text: str) -> Any:
+        return self._node("mn", text)
+
+
+def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
+    """An expression in LaTeX, with the library's names of symbols and more."""
+    settings: dict[str, Any] = {
+        "symbol_names": {**symbols.LATEX, **dict(names or {})},
+        "ln_notation": False,
+        "fold_short_frac": False,
+        "mul_symbol": r" ",
+    }
+    return _Latex(settings).doprint(expr)
+
+
+def text(expr: Any) -> str:
+    """An expression in plain text."""
+    return _Text().doprint(expr)
+
+
+def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
+    """An expression in presentation MathML, without the surrounding element."""
+    plain = {symbol: sympy.Symbol(_unicode(name)) for symbol, name in {**symbols.LATEX, **dict(names or {})}.items()}
+    printed = _MathML().doprint(expr.xreplace(plain)).replace("<mo><</mo>", "<mo>&lt;</mo>")
+    printed = printed.replace("&ExponentialE;", "e")
+    return re.sub(r"&(?!amp;|lt;|gt;|quot;)(\w+);", lambda found: f"&#{ord(unescape(found[0]))};", printed)
+
+
+_LETTERS = dict(
+    zip(
+        (
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "varepsilon",
+            "theta",
+            "kappa",
+            "lambda",
+            "mu",
+            "rho",
+            "sigma",
+            "tau",
+            "phi",
+        ),
+        "αβγδεθκλμρστφ",
+        strict=True,
+    )
+)
+_MACROS = {
+    **{rf"\{name}": letter for name, letter in _LETTERS.items()},
+    r"\Lambda": "Λ",
+    r"\psi": "ψ",
+    r"\log": "log ",
+    r"\mathcal": "",
+    r"\mathfrak": "",
+    r"\mathrm": "",
+    r"\text": "",
+    r"\_": "_",
+    r"\#": "#",
+    r"\circ": "∘",
+    r"\ell": "\u2113",
+    r"\|": "‖",
+    r"\,": " ",
+    "{": "",
+    "}": "",
+}
+
+
+def _unicode(latex_name: str) -> str:
+    for macro, letter in _MACROS.items():
+        latex_name = latex_name.replace(macro, letter)
+    return latex_name
+
+
+def names_of(formula: Formula) -> dict[Any, str]:
+    """LaTeX of the named parts of a formula."""
+    return {part.symbol: part.latex for part in formula.where}
+
+
+def left_hand_side(formula: Formula) -> str:
+    """LaTeX of what a formula bounds."""
+    return formula.latex_name or rf"\mathrm{{{formula.name}}}"
+
+
+def equation(formula: Formula) -> str:
+    """LaTeX of the formula itself, without its named parts."""
+    sign = RELATIONS[formula.relation][0]
+    return f"{left_hand_side(formula)} {sign} {latex(formula.expr, names_of(formula))}"
+
+
+def definition(part: Definition, names: Mapping[Any, str]) -> str:
+    """LaTeX of a named part."""
+    return f"{part.latex} = {latex(part.expr, names)}"
+
+
+def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:
+    """T2's constant, its definition with a letter w inside, and w."""
+    constant, explicit = formula.lambda_definition()
+    wide = 2 * POINTS * COLUMNS + 1
+    return constant, explicit.subs(wide, sympy.Symbol("w", positive=True)), wide
+
+
+def lambda_latex(formula: Formula) -> tuple[str, str]:
+    """LaTeX of the definition of T2's constant: (left, right), with a letter for its logarithm."""
+    constant, short, _wide = short_lambda(formula)
+    return latex(constant), latex(short) + r",\quad w = 2kN+1"
+
+
+def formula_latex(formula: Formula, *, expand: bool = False) -> str:
+    """A formula with its named parts, as the content of a display (`aligned`)."""
+    if expand:
+        sign = RELATIONS[formula.relation][0]
+        return f"{left_hand_side(formula)} {sign} {latex(expand_constants(formula.expanded))}"
+    names, sign = names_of(formula), RELATIONS[formula.relation][0]
+    rows = [f"{left_hand_side(formula)} &{sign} {latex(formula.expr, names)}"]
+    rows += [f"{part.latex} &= {latex(part.expr, names)}" for part in formula.where]
+    if formula.uses_lambda:
+        left, right = lambda_latex(formula)
+        rows.append(f"{left} &= {right}")
+    if len(rows) == 1:
+        return rows[0].replace("&", "", 1)
+    return "\\begin{aligned}\n" + ", \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def formula_text(formula: Formula, *, expand: bool = False) -> str:
+    """A formula with its named parts, one per line."""
+    sign = RELATIONS[formula.relation][1]
+    if expand:
+        return f"{formula.name} {sign} {text(formula.expanded)}"
+    lines = [f"{formula.name} {sign} {text(formula.expr)}"]
+    lines += [f"  {part.symbol} = {case_text(part.expr)}" for part in formula.where]
+    if formula.uses_lambda:
+        constant, short, _wide = short_lambda(formula)
+        lines.append(f"  {text(constant)} = {text(short)}, w = 2*k*N + 1")
+    return "\n".join(lines)
+
+
+def case_text(expr: Expr) -> str:
+    """An expression in plain text, its cases side by side."""
+    if not isinstance(expr, sympy.Piecewise):
+        return text(expr)
+    cases: list[str] = []
+    for value, condition in expr.args:  # type: ignore[misc]
+        if condition is sympy.true:
+            cases.append(f"{text(value)} otherwise")
+        else:
+            sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
+            cases.append(f"{text(value)} if {text(condition.lhs)} {sign} {text(condition.rhs)}")
+    return ", ".join(cases)

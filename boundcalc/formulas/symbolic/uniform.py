@@ -1,0 +1,247 @@
+"""Covers that serve every sample at one scale (G2, X5), as formulas in symbolic depth: nothing depends on T.
+
+The error is split equally among the J pieces. Over the blocks the log-counts are sums of p log(1 + a r^i), which have
+no closed form; log(1 + a r^i) <= log(1 + a) + i log max(1, r) does, and is exact for one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import sympy
+
+from boundcalc.base import symbols
+from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.formulas.symbolic.closed import R
+from boundcalc.formulas.symbolic.depth import Progression, progression
+from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
+from boundcalc.formulas.symbolic.functions import geometric_sum, stable_geometric_sum
+from boundcalc.formulas.symbolic.pieces import Costed
+from boundcalc.formulas.symbolic.system import SYMPY, Expr, number
+from boundcalc.setting import Setting
+from boundcalc.statements import gap
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.latent import excess_risk
+from boundcalc.statements.targets import Target
+
+J, P, N_BLOCK, N_OUT = (sympy.Symbol(name, positive=True) for name in ("J", "P", "N_b", "N_w"))
+V, SCALE, LOG, POWER_SUM = (sympy.Symbol(name, positive=True) for name in ("V", "e_0", "ell", "G_p"))
+_Y = sympy.Symbol("y", positive=True)
+
+
+@dataclass(frozen=True)
+class Volume:
+    """The count of one piece: p log(1 + stretch / eps), for eps in the loss; `kind` is that of its target."""
+
+    key: str
+    lemma: str
+    kind: str
+    dimension: Expr
+    stretch: Expr
+
+
+@dataclass(frozen=True)
+class UniformForm:
+    """One uniform cover for every piece.
+
+    Attributes:
+        setting: what is bounded; T plays no role.
+        lemmas: which lemma covers a kind of matrix; "*" for all others.
+        rank: the rank that T5 may use, where the setting's widths do not say.
+    """
+
+    setting: Setting
+    lemmas: Mapping[str, str] = field(default_factory=lambda: {"*": "T4"})
+    rank: Expr | None = None
+
+    # -- formulas
+
+    @cached_property
+    def gap(self) -> Formula:
+        """X5: scale 1/m."""
+        total, parts = self._count(1 / self._m, self._pattern)
+        expr = gap.gap_uniform_single(SYMPY, 1 / self._m, total, sympy.log(1 / self._delta), self._m)
+        return Formula("gap", expr, ordered(parts), r"\mathrm{gap}", "le", self.conditions)
+
+    @cached_property
+    def excess(self) -> Formula:
+        """X5: risk of an empirical minimiser above the best of the class, with probability 1 - 2 delta."""
+        formula = self.gap
+        expr = excess_risk(SYMPY, formula.expr, sympy.log(1 / self._delta), self._m)
+        return replace(formula, name="excess", expr=expr, latex_name=r"\mathrm{excess}")
+
+    @cached_property
+    def covering_number(self) -> Formula:
+        """Bound of log N(F, eps), eps in the read-out, on every sample at once."""
+        inner = replace(self, setting=self.setting.but(lipschitz=1.0))
+        total, parts = inner._count(symbols.eps, inner._pattern)
+        name = r"\log N(\mathcal F,\varepsilon)"
+        return Formula("covering_number", total, ordered(parts), name, "le", self.conditions)
+
+    # -- parts
+
+    @property
+    def _m(self) -> Expr:
+        return number(self.setting.sample.n_train)
+
+    @property
+    def _delta(self) -> Expr:
+        return number(self.setting.sample.delta)
+
+    @cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """What the formulas assume, in words."""
+        found = ["the sample is i.i.d. and the loss lies in [0, 1]", "the budgets are fixed before the sample is drawn"]
+        if self._pattern.capped:
+            listed = " and ".join(f"{radius} >= {ball}" for radius, ball in self._pattern.capped)
+            found.append(f"activations are taken to fill their ball, which they do when {listed}")
+        return tuple(found)
+
+    @cached_property
+    def _pattern(self) -> Progression:
+        found = progression(self.setting, self._m, lambda lemma: lemma.name in ("T4", "T8", "T9", "T10"))
+        if found.front or found.first or not found.smooth:
+            odd = [*found.front, *found.first, *found.middle][0].piece.key
+            raise Unsupported(
+                Refusal(
+                    "X5 in symbolic depth",
+                    f"the piece {odd}, which does not follow the blocks' progression",
+                    "equal blocks from the input on",
+                    "Use preset edelman2022, or `boundcalc eval --bound parameters` with the depth as a number.",
+                )
+            )
+        return found
+
+    def volumes(self, pieces: Sequence[Costed]) -> list[Volume]:
+        """Dimension and stretch of pieces, by the lemma chosen for their kind."""
+        found: list[Volume] = []
+        for piece in pieces:
+            name = self.lemmas.get(piece.kind, self.lemmas["*"])
+            for member in piece.piece.members:
+                target = self._target(name, member.targets)
+                dimension, factor = self._shape(name, target)
+                reach = LEMMAS[name].reach(target)
+                size, stretch = member.multiplicity * dimension, factor * piece.gain * reach
+                found.append(Volume(piece.piece.key, name, target.kind, size, stretch))
+        return found
+
+    def _target(self, name: str, targets: Sequence[Target]) -> Target:
+        lemma = LEMMAS[name]
+        target = next((target for target in targets if target.kind in lemma.kinds), None)
+        if target is None:
+            raise Unsupported(Refusal(name, f"a {targets[0].kind}", f"a {' or '.join(sorted(lemma.kinds))}"))
+        if name == "T5" and self.rank is not None:
+            return replace(target, norms=replace(target.norms, rank=self.rank))
+        return target
+
+    @staticmethod
+    def _shape(name: str, target: Target) -> tuple[Expr, Expr]:
+        """(p, f) of a lemma's closed cost p log(1 + f y)."""
+        cost = LEMMAS[name].closed(SYMPY, _Y, target, number(1))
+        logs = [factor for factor in sympy.Mul.make_args(cost) if isinstance(factor, sympy.log) and factor.has(_Y)]
+        if len(logs) != 1:
+            raise Unsupported(
+                Refusal(
+                    "X5", f"{name}, whose cost is not p log(1 + f y)", "volumetric covers", "Choose T4, T5 or T8-T10."
+                )
+            )
+        return cost / logs[0], sympy.expand(logs[0].args[0] - 1) / _Y
+
+    def _count(self, scale: Expr, pattern: Progression) -> tuple[Expr, list[Definition]]:
+        """The log count at a scale of the loss, split equally."""
+        depth = number(self.setting.architecture.depth)
+        block, back = self.volumes(pattern.last), self.volumes(pattern.back)
+        pieces = len(pattern.last) * depth + len(pattern.back)
+
+        def top(volumes: Sequence[Volume]) -> Expr:
+            return sympy.Add(*(v.dimension * sympy.log(1 + J * v.stretch / scale) for v in volumes))
+
+        steep = sympy.Max(0, sympy.log(R))
+        total = N_OUT + depth * N_BLOCK + P * depth * (depth - 1) / 2 * steep
+        parts = [
+            Definition(N_OUT, top(back), "log count of what follows the blocks", "N_w"),
+            Definition(N_BLOCK, top(block), "log count of the last block", "N_b"),
+            Definition(P, sympy.Add(*(v.dimension for v in block)), "parameters of a block", "P"),
+            Definition(J, pieces, "pieces that share the error", "J"),
+            Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"),
+        ]
+        return total, parts
+
+
+@dataclass(frozen=True)
+class SpectrumForm:
+    """T6 for every matrix of a block, T4 for the read-out, at the scale that balances count and error.
+
+    A matrix with sum sigma^p <= S_p costs at most S_p (2 J kappa b/e)^p (d+k) log(1 + 8 J kappa b B/e): T6 at t = 1/2,
+    its rank not rounded down.
+    """
+
+    setting: Setting
+    power: Expr
+    total: Expr
+
+    @cached_property
+    def _volumes(self) -> UniformForm:
+        return UniformForm(self.setting)
+
+    @cached_property
+    def gap(self) -> Formula:
+        """2 e_0 + sqrt((V e_0^(-p) ell + N_w + log(1/delta))/(2m)) at e_0 = (V/m)^(1/(p+2))."""
+        base, pattern = self._volumes, self._volumes._pattern
+        m, delta = base._m, base._delta
+        depth = number(self.setting.architecture.depth)
+        p = self.power
+        terms: list[Expr] = []
+        largest: list[Expr] = []
+        for piece in pattern.last:
+            for member in piece.piece.members:
+                target = base._target("T4", member.targets)
+                gain = piece.gain * target.radius
+                terms.append(member.multiplicity * (target.d + target.k) * gain**p)
+                largest.append(gain * target.norms.op)
+        pieces = len(pattern.last) * depth + len(pattern.back)
+        q = R**p
+        back = base.volumes(pattern.back)
+        count = V * SCALE ** (-p) * LOG + N_OUT
+        parts = [
+            Definition(SCALE, (V / m) ** (1 / (p + 2)), "the scale of the cover", r"e_0"),
+            Definition(
+                LOG,
+                sympy.log(1 + 8 * J * sympy.Max(*largest) * sympy.Max(1, R) ** (depth - 1) / SCALE),
+                "logarithm of the largest relative accuracy",
+                r"\ell",
+            ),
+            Definition(
+                N_OUT,
+                sympy.Add(*(v.dimension * sympy.log(1 + J * v.stretch / SCALE) for v in back)),
+                "log count of what follows the blocks",
+                "N_w",
+            ),
+            Definition(V, self.total * (2 * J) ** p * sympy.Add(*terms) * POWER_SUM, "effective volume", "V"),
+            Definition(
+                POWER_SUM,
+                geometric_sum(q, depth - 1, lower=0).xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}),
+                "sum of r^(pi) over the blocks",
+                "G_p",
+                stable_geometric_sum(q, depth - 1, lower=0),
+            ),
+            Definition(J, pieces, "pieces that share the error", "J"),
+            Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"),
+        ]
+        expr = gap.gap_uniform_single(SYMPY, SCALE, count, sympy.log(1 / delta), m)
+        return Formula("gap", expr, ordered(parts), r"\mathrm{gap}", "le", base.conditions)
+
+    @cached_property
+    def covering_number(self) -> Formula:
+        """The same count at any scale eps of the read-out."""
+        form = replace(self, setting=self.setting.but(lipschitz=1.0)).gap
+        count = (V * SCALE ** (-self.power) * LOG + N_OUT).xreplace({SCALE: symbols.eps})
+        where = tuple(
+            replace(part, expr=part.expr.xreplace({SCALE: symbols.eps}))
+            for part in form.where
+            if part.symbol is not SCALE
+        )
+        name = r"\log N(\mathcal F,\varepsilon)"
+        return Formula("covering_number", count, where, name, "le", form.conditions)

@@ -1,0 +1,70 @@
+"""The registry of what can be asked for by name: policies of `eval`, and theorems as objects.
+
+Importing it is light: a theorem's formulas import sympy when they are first asked for.
+"""
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.formulas.theorems.counting import parameters as parameters
+from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
+from boundcalc.formulas.theorems.edelman import edelman2022_attention as edelman2022_attention
+from boundcalc.formulas.theorems.edelman import edelman2022_head as edelman2022_head
+from boundcalc.formulas.theorems.edelman import edelman2022_multihead as edelman2022_multihead
+from boundcalc.formulas.theorems.inference import X3 as X3
+from boundcalc.formulas.theorems.inference import X4 as X4
+from boundcalc.formulas.theorems.inference import X6 as X6
+from boundcalc.formulas.theorems.policies import POLICIES as POLICIES
+from boundcalc.formulas.theorems.policies import Policy as Policy
+from boundcalc.formulas.theorems.sakai import sakai2026 as sakai2026
+from boundcalc.formulas.theorems.sparse import sparse_boolean as sparse_boolean
+from boundcalc.formulas.theorems.theorem import Theorem as Theorem
+from boundcalc.formulas.theorems.trauger import trauger2024 as trauger2024
+from boundcalc.formulas.theorems.truong import truong2024 as truong2024
+from boundcalc.formulas.theorems.zhang import zhang2022 as zhang2022
+from boundcalc.formulas.theorems.zhang import zhang2022_masked as zhang2022_masked
+from boundcalc.setting.validate import choice
+
+THEOREMS: dict[str, Theorem] = {
+    theorem.name: theorem
+    for theorem in (
+        edelman2022,
+        edelman2022_head,
+        edelman2022_multihead,
+        edelman2022_attention,
+        trauger2024,
+        zhang2022,
+        zhang2022_masked,
+        truong2024,
+        sakai2026,
+        parameters,
+        sparse_boolean,
+        X3,
+        X4,
+        X6,
+    )
+}
+"""Every theorem by name; registering one enrols it in the command line, the README table and the law tests."""
+
+BOUNDS: dict[str, Policy] = dict(POLICIES)
+for _theorem in THEOREMS.values():
+    if _theorem.policy is not None:
+        BOUNDS.setdefault(_theorem.name, _theorem.policy)
+"""What bounds the gap of any setting: the policies, and the theorems that are about one, by the covers each paper uses
+with this library's constants."""
+
+
+def known_bound(name: str) -> str:
+    """The name under which `BOUNDS` has a bound; refuses names of nothing, and theorems that are not about a setting."""
+    theorem = theorem_called(name)
+    if theorem is not None and theorem.name not in BOUNDS:
+        raise InvalidSetting(
+            f"{name} ({theorem.title}) is no bound of the gap of a setting: `boundcalc eval --bound {name}` gives its "
+            f"value, `boundcalc derive --bound {name}` its formula"
+        )
+    return choice("bound", name if theorem is None else theorem.name, dict.fromkeys([*BOUNDS, *THEOREMS]))
+
+
+def theorem_called(name: str) -> Theorem | None:
+    """The theorem of a name, or of the statement it is (X5 is zhang2022)."""
+    if name in THEOREMS:
+        return THEOREMS[name]
+    return next((theorem for theorem in THEOREMS.values() if theorem.statement_name == name), None)

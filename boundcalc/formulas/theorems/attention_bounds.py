@@ -1,0 +1,268 @@
+"""Checked values of X3-X6: parameters are searched for in floats, the value is what intervals make of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from flint import arb
+
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.numbers import FLOAT, NumberSystem
+from boundcalc.base.statement import Statement
+from boundcalc.setting import validate
+from boundcalc.statements import latent
+from boundcalc.statements.texts.latent import LATENT
+
+STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in LATENT}
+Kind = Literal["bound", "estimate"]
+_STEPS = 80
+_WIDEST = 60.0
+"""Tilts and ridges are searched for within e^(+-30) of where they are expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatentBound:
+    """An upper bound of an error, re-derived in interval arithmetic.
+
+    Attributes:
+        name: the statement.
+        form: which form of it.
+        value: never below the formula's exact value at the inputs and parameters.
+        kind: "bound", or "estimate" where an input was measured.
+        inputs: what was asked.
+        parameters: what the search chose (any choice is valid).
+        quantity: what is bounded.
+    """
+
+    name: str
+    form: str
+    value: float
+    kind: Kind
+    inputs: Mapping[str, Any]
+    parameters: Mapping[str, float]
+    quantity: str
+
+    @property
+    def statement(self) -> Statement:
+        """The statement, with its proof."""
+        return STATEMENTS[self.name]
+
+    def to_json(self) -> dict[str, Any]:
+        """The value and all it rests on."""
+        return {
+            "name": self.name,
+            "form": self.form,
+            "kind": self.kind,
+            "quantity": self.quantity,
+            "value": self.value,
+            "inputs": dict(self.inputs),
+            "parameters": dict(self.parameters),
+        }
+
+
+def log_term(ns: NumberSystem, delta: float) -> Any:
+    """log(2/delta)."""
+    return ns.log(2 / ns.number(delta))
+
+
+def _least(cost: Callable[[float], float], start: float) -> float:
+    """A positive number that nearly minimises a unimodal cost, by golden section in its logarithm."""
+
+    def at(x: float) -> float:
+        try:
+            value = cost(start * math.exp(x))
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return math.inf
+        return value if value > 0 else math.inf
+
+    grid = [_WIDEST * (i / 60 - 0.5) for i in range(61)]
+    costs = [at(x) for x in grid]
+    best = min(range(len(grid)), key=costs.__getitem__)
+    low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
+    ratio = (math.sqrt(5) - 1) / 2
+    for _ in range(_STEPS):
+        a, b = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, b) if at(a) <= at(b) else (a, high)
+    return start * math.exp((low + high) / 2)
+
+
+def _value(x: arb, always: float = math.inf) -> float:
+    """The upper end of an enclosure; where there is none, what holds always."""
+    return min(upper_float(x), always) if x.is_finite() else always
+
+
+def _common(n: Any, delta: Any, most: Any) -> tuple[int, float, float]:
+    return validate.size("L", n), validate.fraction("delta", delta, ends=False), validate.positive("M", most)
+
+
+def cme_bound(
+    n: int,
+    *,
+    source: float,
+    smoothness: float = 1.0,
+    kappa: float = 1.0,
+    most: float = 1.0,
+    delta: float = 0.05,
+    reg: float | None = None,
+    published: bool = False,
+) -> LatentBound:
+    """X3: error of CME attention over n pairs in RKHS norm; the regularisation is optimised unless given."""
+    n, delta, most = _common(n, delta, most)
+    validate.positive("source norm |g|", source, zero=True)
+    validate.positive("kappa", kappa)
+    applies = STATEMENTS["X3"].applies
+    refusal = None if applies is None else applies(smoothness)
+    if refusal is not None:
+        raise Unsupported(refusal)
+    if published and smoothness > 1:
+        raise InvalidSetting(f"smoothness r must be at most 1 in the published form, got {smoothness:g}")
+    given = {"L": n, "source": source, "smoothness": smoothness, "kappa": kappa, "M": most, "delta": delta, "reg": reg}
+    rest = (smoothness, kappa, most, source)
+    in_floats, exact = log_term(FLOAT, delta), log_term(INTERVAL, delta)
+    if published:
+        chosen = _ridge(lambda x: latent.cme_error_published(FLOAT, n, x, *rest, in_floats), reg, source)
+        value = latent.cme_error_published(INTERVAL, arb(n), chosen, *rest, exact)
+        return _made("X3", "published", _value(value), given, {"reg": chosen}, "|f_hat - f*| in RKHS norm")
+
+    def at(x: float, tilt: float | None = None) -> float:
+        return latent.cme_error(FLOAT, n, x, *rest, in_floats, tilt)
+
+    chosen = _ridge(at, reg, source)
+    variance, radius = latent.cme_summands(FLOAT, chosen, *rest)
+    del radius
+    tilt = _least(lambda x: at(chosen, x), math.sqrt(2 * in_floats / (n * variance)))
+    value = min(
+        _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact)),
+        _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact, arb(tilt))),
+    )
+    return _made("X3", "sharp", value, given, {"reg": chosen, "tilt": tilt}, "|f_hat - f*| in RKHS norm")
+
+
+def _ridge(cost: Callable[[float], float], reg: float | None, source: float) -> float:
+    """The regularisation given, or the best; without a target to miss, more is always better."""
+    if reg is not None:
+        return validate.positive("reg", reg)
+    if source == 0:
+        raise InvalidSetting("reg needs a value where |g| = 0: the bound falls for ever as it grows; give --reg 1")
+    return _least(cost, 1.0)
+
+
+def _exact(*xs: float) -> tuple[Any, ...]:
+    return tuple(INTERVAL.number(float(x)) for x in xs)
+
+
+def _made(
+    name: str, form: str, value: float, given: Mapping[str, Any], chosen: Mapping[str, float], quantity: str
+) -> LatentBound:
+    inputs = {key: item for key, item in given.items() if item is not None}
+    return LatentBound(name, form, value, "bound", inputs, chosen, quantity)
+
+
+def key_bound(
+    weights: float, power: float, *, noise: float, norm: float, delta: float = 0.05, gaussian: int = 0
+) -> LatentBound:
+    """X3k: error at one query given the keys, from |alpha|_2 and the distance P(q) they leave.
+
+    With `gaussian` the noise is normal of deviation `noise` in so many dimensions; else |v - f*(k)| <= noise.
+    """
+    validate.fraction("delta", delta, ends=False)
+    for name, x in (("|alpha|", weights), ("P(q)", power), ("noise", noise), ("|f*|", norm)):
+        validate.positive(name, x, zero=True)
+    alpha, distance, spread, size = _exact(weights, power, noise, norm)
+    if gaussian:
+        dimension = validate.size("dimension of the noise", gaussian)
+        tail = arb(dimension).sqrt() + (2 * (1 / arb(delta)).log()).sqrt()
+        value = spread * alpha * tail + size * distance
+    else:
+        value = latent.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, log_term(INTERVAL, delta))
+    given = {"alpha": weights, "power": power, "noise": noise, "norm": norm, "delta": delta, "gaussian": gaussian}
+    return _made("X3k", "gaussian" if gaussian else "bounded", _value(value), given, {}, "|f_hat(q) - f*(q)|")
+
+
+def softmax_bound(
+    n: int, *, tau: float, most: float = 1.0, delta: float = 0.05, sphere: int | None = None, plain: bool = False
+) -> LatentBound:
+    """X4: softmax attention over n pairs against its limit, keys and query of norm at most 1.
+
+    `sphere` = p says that the keys are uniform on the unit sphere of R^p, whose moments are then used; `plain`
+    asks for the simple form.
+    """
+    n, delta, most = _common(n, delta, most)
+    validate.positive("temperature tau", tau)
+    given = {"L": n, "tau": tau, "M": most, "delta": delta, "sphere": sphere}
+    exact = log_term(INTERVAL, delta)
+    always = upper_float(2 * INTERVAL.number(most))
+    if plain:
+        ratio = (2 / arb(tau)).exp()
+        value = latent.softmax_error_hoeffding(INTERVAL, arb(n), ratio, INTERVAL.number(most), exact)
+        return _made("X4", "plain", _value(value, always), given, {}, "|attention - its limit|")
+    moments = _ball_moments(tau) if sphere is None else _sphere_moments(tau, validate.size("p", sphere, least=2))
+    second, spread, top = (float(x.upper()) for x in moments)
+    in_floats = log_term(FLOAT, delta)
+    if math.isinf(top):
+        tilt, value = math.nan, arb("nan")
+    else:
+        tilt = _least(
+            lambda x: latent.self_normalised_error(FLOAT, n, second, spread, top, in_floats, x),
+            latent.default_tilt(FLOAT, n, spread, in_floats),
+        )
+        value = INTERVAL.number(most) * latent.self_normalised_error(INTERVAL, arb(n), *moments, exact, arb(tilt))
+    form = "any keys" if sphere is None else "uniform sphere"
+    found = _value(value, always)
+    chosen = {} if found == always else {"tilt": tilt}  # two means of values are never further apart
+    return _made("X4", form, found, given, chosen, "|attention - its limit|")
+
+
+def _ball_moments(tau: float) -> tuple[arb, arb, arb]:
+    return latent.softmax_moments(INTERVAL, (2 / arb(tau)).exp())
+
+
+def sphere_mass(kappa: arb, p: int) -> arb:
+    """E exp(kappa <q, k>) for k uniform on the unit sphere of R^p: 0F1(; p/2; kappa^2/4)."""
+    return (kappa**2 / 4).hypgeom_0f1(arb(p) / 2)
+
+
+def _sphere_moments(tau: float, p: int) -> tuple[arb, arb, arb]:
+    """(second, spread, top) of X4; E w^2|u|^2 is at most max w E[w|u|^2], E[w|u|^2] <= W, and |u| <= 2."""
+    kappa = 1 / arb(tau)
+    mass = sphere_mass(kappa, p)
+    second, top = sphere_mass(2 * kappa, p) / mass**2, kappa.exp() / mass
+    return second, INTERVAL.minimum(top, 4 * second), top
+
+
+def sphere_shrinkage(tau: float, p: int) -> tuple[float, float]:
+    """(lower, upper) of A with mu(q) = A z q: softmax attention's limit for v = z k, keys uniform on the sphere of R^p.
+
+    A = I_{p/2}(1/tau)/I_{p/2-1}(1/tau); the limit is short of the conditional mean z q by 1 - A.
+    """
+    kappa = 1 / arb(validate.positive("temperature tau", tau))
+    x = kappa**2 / 4
+    ratio = kappa / p * x.hypgeom_0f1(arb(p) / 2 + 1) / x.hypgeom_0f1(arb(p) / 2)
+    return float(ratio.lower()), upper_float(ratio)
+
+
+def softmax_bias(tau: float, p: int, lipschitz: float) -> float:
+    """At most this far is softmax attention's limit from a conditional mean with this Lipschitz constant on the sphere.
+
+    |mu - f*(q)| <= Lip E_w|k - q| <= Lip sqrt(2 (1 - A)).
+    """
+    low, _ = sphere_shrinkage(tau, p)
+    return upper_float(INTERVAL.number(lipschitz) * (2 * (1 - arb(low))).sqrt())
+
+
+def best_temperature(
+    n: int, p: int, *, lipschitz: float, most: float = 1.0, delta: float = 0.05
+) -> tuple[float, float]:
+    """The temperature at which X4 (uniform sphere) plus the bias is least, and that sum."""
+
+    def total(tau: float) -> float:
+        bias = softmax_bias(tau, p, lipschitz)
+        return softmax_bound(n, tau=tau, most=most, delta=delta, sphere=p).value + bias
+
+    grid = [0.002 * 1.15**i for i in range(57)]
+    tau = min(grid, key=total)
+    return tau, total(tau)

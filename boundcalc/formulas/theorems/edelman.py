@@ -1,0 +1,255 @@
+"""Edelman, Goel, Kakade, Zhang 2022: bounds that grow like log T."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from boundcalc.base.sources import EDELMAN2022
+from boundcalc.formulas.theorems.policies import COUNTING
+from boundcalc.formulas.theorems.theorem import Forms, Theorem
+
+if TYPE_CHECKING:
+    from boundcalc.formulas.symbolic.formula import Formula
+
+_SAMPLE = ("m sequences are drawn independently", "every budget is fixed before the sample is drawn")
+_CONSTANT = "O(.) in the paper; the explicit version of the same argument is this library's"
+_SHARPER = (
+    "the softmax constant is 1 (L1) where the paper has 2, and the Lipschitz factor of a head C_V(kap + sqrt(1 + "
+    "kap^2)) "
+    "(L7) where it has C_V(1 + 4 C_W)",
+    "covers by T1 and T2, without the factor 36 and without the scale inside the logarithm",
+)
+
+
+def _deep_published() -> Formula:
+    import sympy
+
+    from boundcalc.base import symbols as s
+    from boundcalc.formulas.symbolic.formula import Formula
+
+    expr = s.C ** (s.c * s.depth) * s.C**4 * sympy.log(s.d * s.m * s.T) / s.eps**2
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
+
+
+def _deep() -> tuple[Any, Forms]:
+    from boundcalc.base import symbols as s
+    from boundcalc.formulas.symbolic.closed import closed_form
+    from boundcalc.setting import Setting
+
+    form = closed_form(
+        Setting.of(
+            C=s.C,
+            depth=s.depth,
+            seq_len=s.T,
+            n_train=s.m,
+            d=s.d,
+            heads=s.heads,
+            delta=s.delta,
+            margin=s.gamma,
+        )
+    )
+    return form, {
+        "gap": lambda: form.gap,
+        "covering_number": lambda: form.covering_number,
+        "rademacher": lambda: form.rademacher,
+        "sample_complexity": lambda: form.sufficient_m,
+        "capacity": lambda: form.capacity,
+    }
+
+
+edelman2022 = Theorem(
+    name="edelman2022",
+    title="deep attention networks, log T",
+    source=EDELMAN2022,
+    statement="For D blocks Pi(sigma(Pi(attention)) W) whose matrices have spectral and (2,1) norm at most C, a linear "
+    "read-out of norm at most C and the margin loss, the gap grows with the sequence length only through log T.",
+    assumptions=(
+        *_SAMPLE,
+        "rows of the input have l2 norm at most 1, and activations are projected onto the unit ball twice per block",
+        "ReLU between the projections; the output is read from one row ([CLS])",
+        "the loss is the ramp at margin gamma (any [0, 1] loss that is 1/gamma-Lipschitz will do)",
+    ),
+    published_note=_CONSTANT + "; the exponent of C is O(D), written c D here",
+    compares="covering_number",
+    differs={
+        "C": "the exponent of C tends to 6D + 2 as C grows (r is of order C^3); the paper writes O(D)",
+        "depth": "the constant is r^2 per block, r = H C^2 (C + sqrt(1 + C^2)); the paper writes C^O(D)",
+        "heads": "the paper's deep theorem has one head; here the first two terms of every block carry H, and r too",
+    },
+    also=_SHARPER,
+    uses=(
+        "T1",
+        "T2",
+        "L1",
+        "L2",
+        "L3",
+        "L4",
+        "L6",
+        "L7",
+        "L8",
+        "S1",
+        "S2",
+        "A0",
+        "A1",
+        "A3",
+        "A4",
+        "A5",
+        "G0",
+        "G1",
+        "G2",
+    ),
+    published_form=_deep_published,
+    forms=_deep,
+    lemmas=COUNTING,
+    search="closed",
+)
+
+
+# -- one layer
+
+
+def _head_published(heads: bool) -> Formula:
+    import sympy
+
+    from boundcalc.base import symbols as s
+    from boundcalc.formulas.symbolic.formula import Formula
+
+    third = sympy.Rational(2, 3)
+    size = s.K_V**third + (s.C_V * s.K_QK * s.B_X) ** third
+    count = s.heads**3 if heads else 1
+    expr = s.c * count * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
+
+
+def _head_forms(heads: bool) -> tuple[Any, Forms]:
+    from boundcalc.base import symbols as s
+    from boundcalc.formulas.symbolic.closed import closed_form
+    from boundcalc.formulas.symbolic.formula import Formula
+    from boundcalc.setting import Architecture, Attention, Budget, Norms, Sample, Setting
+
+    layer = Attention(d=s.d, heads=s.heads if heads else 1)
+    norms = Norms(budgets={"W_V": Budget(op=s.C_V, two_one=s.K_V), "W_QK": Budget(two_one=s.K_QK)})
+    setting = Setting(
+        Architecture(layers=(layer,), classes=s.d, seq_len=s.T, input_radius=s.B_X),
+        norms,
+        Sample(n_train=s.m, lipschitz=s.L_s),
+    )
+
+    form = closed_form(setting, exact=True, order=(s.C_V, s.K_V), plain=True)
+
+    def covering() -> Formula:
+        main = form.on_sample
+        return Formula(
+            "covering_number",
+            main.expr / s.eps**2,
+            main.where,
+            r"\log N(\mathcal F,\varepsilon)",
+            "le",
+            form.conditions,
+        )
+
+    return form, {"covering_number": covering}
+
+
+_ONE_LAYER = (
+    *_SAMPLE,
+    "rows of the input have l2 norm at most B_X; the output row is read after an L_s-Lipschitz map that vanishes at 0",
+    "softmax weights; one score matrix W_QK per head",
+)
+_LENGTH = (
+    "of one output row the value cover counts one pooled row per sample, and the score cover either mT pairs (S1) or m "
+    "queries (S2): the lesser is bounded in T, where the paper counts mT points throughout"
+)
+_WIDTH = "a factor log d, from the columns of a matrix; the paper's logarithm leaves it out for one layer"
+_RADIUS = (
+    "B_X^6 instead of B_X^4 in the score term: here the query row has norm B_X as every other, the paper's [CLS] "
+    "query is "
+    "a fixed vector of norm 1"
+)
+
+edelman2022_head = Theorem(
+    name="edelman2022_head",
+    title="one attention head, log T",
+    source=EDELMAN2022,
+    statement="The class of single attention heads with |W_V|_op <= C_V, |W_V|_21 <= K_V and |W_QK|_21 <= K_QK has a "
+    "log covering number that grows like log(mT).",
+    assumptions=_ONE_LAYER,
+    published_note=_CONSTANT,
+    compares="covering_number",
+    differs={"B_X": _RADIUS, "T": _LENGTH, "d": _WIDTH},
+    also=_SHARPER,
+    uses=("T1", "T2", "L1", "L2", "L7", "S1", "S2", "A0", "A1", "A3", "A5"),
+    of="log N(F, epsilon)",
+    published_form=lambda: _head_published(heads=False),
+    forms=lambda: _head_forms(heads=False),
+)
+
+edelman2022_multihead = Theorem(
+    name="edelman2022_multihead",
+    title="H attention heads, log T",
+    source=EDELMAN2022,
+    statement="The sum of H attention heads: covers of the heads add up, and so do their errors.",
+    assumptions=_ONE_LAYER,
+    published_note=_CONSTANT,
+    compares="covering_number",
+    differs={"B_X": _RADIUS, "T": _LENGTH, "d": _WIDTH},
+    also=_SHARPER,
+    uses=("T1", "T2", "L1", "L2", "L7", "L8", "S1", "S2", "A0", "A1", "A3", "A5"),
+    of="log N(F, epsilon)",
+    published_form=lambda: _head_published(heads=True),
+    forms=lambda: _head_forms(heads=True),
+)
+
+
+# -- general attention
+
+
+def _general_published() -> Formula:
+    import sympy
+
+    from boundcalc.base import symbols as s
+    from boundcalc.formulas.symbolic.formula import Formula
+
+    third = sympy.Rational(1, 3)
+    inner = s.A_s**third * (s.c_n * s.L_out * s.B_in) ** (2 * third) + s.A_in**third * s.L_out ** (2 * third)
+    expr = s.c * inner**3 / s.eps**2
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", (), "proxy")
+
+
+def _general_forms() -> tuple[Any, Forms]:
+    import sympy
+
+    from boundcalc.base import symbols as s
+    from boundcalc.formulas.symbolic.formula import Formula
+
+    def covering() -> Formula:
+        # A1: E's infimum over the shares t and 1 - t of the error, for costs A_s/e^2 and A_in/e^2
+        third = sympy.Rational(1, 3)
+        scores = (s.A_s * (s.c_n * s.L_out * s.B_in) ** 2) ** third
+        features = (s.A_in * (s.mu * s.L_out) ** 2) ** third
+        expr = (scores + features) ** 3 / s.eps**2
+        return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", ())
+
+    return None, {"covering_number": covering}
+
+
+edelman2022_attention = Theorem(
+    name="edelman2022_attention",
+    title="general attention, for score and feature classes of one's own",
+    source=EDELMAN2022,
+    statement="Attention with any score class and any feature class: covers of both, the error shared between them.",
+    assumptions=(
+        "y = phi_out(sum_t Norm(Score(x_t, z))_t phi_in(x_t)) with phi_out L_out-Lipschitz and |phi_in| <= B_in",
+        "the normaliser is c_0-Lipschitz from l_inf to l_1 and its rows have l_1 mass at most mu",
+        "log-counts A_s/e^2 (scores, sup norm) and A_in/e^2 (features, on the pooled rows) at every scale e",
+    ),
+    published_note="the infimum over the split is left open; at A1's share it is this power mean",
+    compares="covering_number",
+    differs={"mu": "the paper takes weights that sum to 1, so mu = 1 does not appear"},
+    also=("the paper's softmax constant is 2, ours 1 (L1)",),
+    uses=("L1", "L2", "A1", "E"),
+    of="log N(F, epsilon)",
+    statement_name="E",
+    published_form=_general_published,
+    forms=_general_forms,
+)

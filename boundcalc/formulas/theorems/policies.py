@@ -1,0 +1,69 @@
+"""Policies: which lemmas and which theorems of G a search may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boundcalc.base.errors import Refusal
+
+if TYPE_CHECKING:
+    from boundcalc.setting import Setting
+    from boundcalc.statements.covers import CoverLemma
+
+_VECTORS = frozenset({"T8", "T9", "T10"})
+"""Offsets, gains and tables have only these covers: every policy has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule for the search.
+
+    Attributes:
+        name: on the command line and in results.
+        title: a few words.
+        lemmas: names of the covering lemmas it may use (offsets, gains and tables aside).
+        form: "search" over all theorems of G, or one of the closed forms "closed", "published".
+        fixed_positions: whether learned positions, whose number grows with T, are refused.
+    """
+
+    name: str
+    title: str
+    lemmas: frozenset[str]
+    form: str = "search"
+    fixed_positions: bool = False
+
+    def allows(self, lemma: CoverLemma) -> bool:
+        """Whether the search may use a lemma."""
+        return lemma.name in self.lemmas or lemma.name in _VECTORS
+
+    def refuses(self, setting: Setting) -> Refusal | None:
+        """Why the policy is not about a setting, or None."""
+        if self.fixed_positions and setting.architecture.positions == "learned":
+            what = "learned positions, whose number grows with T"
+            return Refusal(self.name, what, "fixed positions, or none", "Use --positions fixed, or --bound best.")
+        return None
+
+
+COUNTING = frozenset({"T1", "T2"})
+VOLUMES = frozenset({"T4", "T4r"})
+T_FREE = VOLUMES | {"T3", "T4v", "T4f"}
+_UNIFORM = T_FREE | {"T5", "T6"}
+
+POLICIES: dict[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}),
+        Policy(
+            "closed",
+            "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)",
+            COUNTING,
+            "closed",
+        ),
+        Policy("edelman", "log T covers T1 and T2 alone, explicit constants", COUNTING),
+        Policy("trauger", "covers independent of T: Maurey and volumetric", T_FREE),
+        Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
+        Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),
+    )
+}
+"""Every policy by name, in the order of the table."""

@@ -1,0 +1,1 @@
+"""Experiments: representation, latent variables, training, figures. The core never imports it."""

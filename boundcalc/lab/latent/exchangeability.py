@@ -1,0 +1,207 @@
+"""Is a law exchangeable, and could its sequences be the beginning of longer ones?
+
+De Finetti's theorem needs infinitely many exchangeable tokens. Finitely many need not be conditionally independent
+given anything: draws without replacement are exchangeable, and cannot be continued beyond the urn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.special import gammaln
+from scipy.stats import norm
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.setting import validate
+
+Array = NDArray[Any]
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class PermutationCheck:
+    """How far a log density moves when tokens are reordered.
+
+    Attributes:
+        gap: largest difference found.
+        order: the order that gave it.
+        tolerance: what rounding is allowed.
+    """
+
+    gap: float
+    order: tuple[int, ...]
+    tolerance: float
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether no reordering moved it by more than rounding."""
+        return self.gap <= self.tolerance
+
+
+def check_permutations(
+    log_density: Callable[[Any], float], tokens: Any, rng: np.random.Generator, rounds: int = 50
+) -> PermutationCheck:
+    """Compares a log density at a sequence and at random reorderings of it."""
+    found = np.asarray(tokens)
+    at = log_density(found)
+    worst, order = 0.0, tuple(range(len(found)))
+    for _ in range(validate.size("rounds", rounds)):
+        permutation = rng.permutation(len(found))
+        gap = abs(log_density(found[permutation]) - at)
+        if not gap <= worst:
+            worst, order = gap, tuple(int(i) for i in permutation)
+    return PermutationCheck(worst, order, 1e-9 * max(1.0, abs(at)))
+
+
+# -- bits: a finite exchangeable law is the law of the number of ones
+
+
+def urn_law(ones: int, total: int, drawn: int) -> Array:
+    """P(k ones among so many drawn without replacement), k = 0..drawn."""
+    k = np.arange(drawn + 1)
+
+    def choose(n: Any, r: Any) -> Any:
+        inside = (r >= 0) & (r <= n)
+        safe = np.clip(r, 0, n)
+        return np.where(inside, gammaln(n + 1) - gammaln(safe + 1) - gammaln(n - safe + 1), -np.inf)
+
+    return np.exp(choose(ones, k) + choose(total - ones, drawn - k) - choose(total, drawn))
+
+
+def _law(law: Sequence[float] | Array) -> Array:
+    p = np.asarray(law, dtype=float)
+    if p.ndim != 1 or len(p) < 2 or (p < 0).any() or abs(p.sum() - 1) > 1e-9:
+        raise InvalidSetting("a law of the number of ones must be at least two probabilities that sum to 1")
+    return p
+
+
+def extension_distance(law: Sequence[float] | Array, length: int) -> float:
+    """Total variation from a law of the number of ones in n bits to the nearest that extends to `length` bits.
+
+    0 (to rounding) exactly when the n bits may be the first of so many exchangeable ones. A linear programme: what
+    extends is a mixture of urns.
+    """
+    p = _law(law)
+    n = len(p) - 1
+    if validate.size("length", length) < n:
+        raise InvalidSetting(f"length must be at least n = {n}, got {length}")
+    urns = np.stack([urn_law(j, length, n) for j in range(length + 1)], axis=1)
+    return _distance(p, urns)
+
+
+def mixture_distance(law: Sequence[float] | Array, points: int = 400) -> float:
+    """Total variation to the nearest mixture of i.i.d. bits whose probabilities lie on a grid (an upper bound)."""
+    p = _law(law)
+    n = len(p) - 1
+    z = (1 - np.cos(np.linspace(0, math.pi, points))) / 2
+    k = np.arange(n + 1)[:, None]
+    log_binomial = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return _distance(p, np.exp(log_binomial) * z**k * (1 - z) ** (n - k))
+
+
+def _distance(p: Array, laws: Array) -> float:
+    n, count = laws.shape
+    cost = np.concatenate([np.zeros(count), np.full(2 * n, 0.5)])
+    equal = np.block([[laws, np.eye(n), -np.eye(n)], [np.ones((1, count)), np.zeros((1, 2 * n))]])
+    found = linprog(cost, A_eq=equal, b_eq=np.append(p, 1.0), method="highs")
+    if not found.success:
+        raise InvalidSetting(f"the linear programme failed: {found.message}")
+    return float(max(0.0, found.fun))
+
+
+def moment_defect(law: Sequence[float] | Array) -> float:
+    """Least eigenvalue of the two Hankel matrices of the moments P(first j bits are 1); negative: no mixture of i.i.d.
+
+    Hausdorff's condition for moments on [0, 1], which is also sufficient.
+    """
+    p = _law(law)
+    n = len(p) - 1
+    k = np.arange(n + 1)
+    c = np.array([(p * np.array([math.comb(int(i), j) for i in k])).sum() / math.comb(n, j) for j in range(n + 1)])
+
+    def least(x: Array) -> float:
+        size = (len(x) + 1) // 2
+        hankel = np.array([[x[i + j] for j in range(size)] for i in range(size)])
+        return float(np.linalg.eigvalsh(hankel)[0])
+
+    if n % 2:
+        return min(least(c[1:]), least(c[:-1] - c[1:]))
+    return min(least(c), least(c[1:-1] - c[2:])) if n > 1 else 0.0
+
+
+def largest_extension(law: Sequence[float] | Array, most: int = 512) -> int | None:
+    """The most exchangeable bits the law extends to; None where it extends to `most` and passes Hausdorff's test."""
+    n = len(_law(law)) - 1
+    if moment_defect(law) >= -TOLERANCE and extension_distance(law, max(n, most)) <= TOLERANCE:
+        return None
+    low, high = n, max(n, most) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if extension_distance(law, middle) <= TOLERANCE:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+# -- data: the correlation of two tokens
+
+
+@dataclass(frozen=True)
+class Extendibility:
+    """What sequences say about being part of longer exchangeable ones.
+
+    Attributes:
+        correlation: of two tokens of one sequence, over sequences.
+        low: lower end of its interval.
+        high: upper end.
+        length: tokens per sequence.
+    """
+
+    correlation: float
+    low: float
+    high: float
+    length: int
+
+    @property
+    def most(self) -> float:
+        """Tokens they can extend to, by the upper end: an exchangeable sequence of N has correlation >= -1/(N-1)."""
+        return math.inf if self.high >= 0 else max(float(self.length), 1 - 1 / self.high)
+
+    @property
+    def warning(self) -> str:
+        """A line for those who would use de Finetti's theorem here ("" where nothing speaks against it)."""
+        if self.high >= 0:
+            return ""
+        return (
+            f"tokens are negatively correlated ({self.correlation:.3g}, interval [{self.low:.3g}, {self.high:.3g}]): "
+            f"they extend to at most {math.floor(self.most)} exchangeable tokens, so they are not i.i.d. given a "
+            "latent variable; the posterior of one is an approximation (X1 bounds its error)"
+        )
+
+
+def extendibility(sequences: Any, confidence: float = 0.99) -> Extendibility:
+    """Estimates the correlation of two tokens from many sequences (n, length) or (n, length, width)."""
+    x = np.asarray(sequences, dtype=float)
+    if x.ndim == 2:
+        x = x[..., None]
+    if x.ndim != 3 or x.shape[1] < 2 or len(x) < 10:
+        raise InvalidSetting(f"sequences must be at least 10, of at least 2 tokens each; got shape {x.shape}")
+    length = x.shape[1]
+    x = x - x.mean(axis=(0, 1))
+    squares = np.square(x).sum(axis=(1, 2))
+    pairs = (np.square(x.sum(axis=1)).sum(-1) - squares) / (length * (length - 1))
+    variance = float(squares.mean() / length)
+    if variance == 0:
+        raise InvalidSetting("sequences must vary: every token is the same")
+    ratio = float(pairs.mean()) / variance
+    residual = pairs - ratio * squares / length
+    spread = float(residual.std(ddof=1)) / math.sqrt(len(x)) / variance
+    half = float(norm.ppf((1 + confidence) / 2)) * spread
+    return Extendibility(ratio, ratio - half, ratio + half, length)

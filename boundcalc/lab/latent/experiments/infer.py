@@ -1,0 +1,264 @@
+"""How fast attention finds the conditional mean: CME and softmax attention over growing inputs, beside X3, X3k and X4.
+
+Keys are uniform on the unit sphere of R^p, z has norm 1, values are <z, k> plus uniform noise on [-s, s]: bounded, as
+the bounds ask. All that is needed of L pairs are p x p moments, so inputs of 65536 pairs are cheap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.formulas.theorems.attention_bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
+from boundcalc.lab.latent.experiments.statistics import (
+    Interval,
+    fit_rate,
+    fit_slope,
+    mean_interval,
+    quantile_interval,
+    share_interval,
+)
+from boundcalc.setting import validate
+
+Array = NDArray[Any]
+_CHUNK = 3 * 10**6
+"""Numbers held at once."""
+LENGTHS = tuple(2**i for i in range(3, 17))
+COLDEST = 0.002
+"""Least temperature: weights exp(<q, k>/tau) and sums of 10^9 of them are floats."""
+
+
+@dataclass(frozen=True)
+class InferPlan:
+    """What is run.
+
+    Attributes:
+        lengths: numbers of pairs.
+        repetitions: independent inputs per length.
+        width: p.
+        noise: s; values are within 1 + s.
+        taus: temperatures of softmax attention.
+        delta: failure probability of the bounds.
+        seed: of everything.
+    """
+
+    lengths: tuple[int, ...] = LENGTHS
+    repetitions: int = 200
+    width: int = 3
+    noise: float = 0.5
+    taus: tuple[float, ...] = (1.0, 0.5, 0.2, 0.05)
+    delta: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for length in self.lengths:
+            validate.size("L", length)
+        validate.size("repetitions", self.repetitions, least=10)
+        validate.size("width", self.width, least=2)
+        validate.positive("noise", self.noise)
+        validate.size("seed", self.seed, least=0)
+        validate.fraction("delta", self.delta, ends=False)
+        for tau in self.taus:
+            if validate.positive("temperature tau", tau) < COLDEST:
+                raise InvalidSetting(f"temperature tau must be at least {COLDEST}, or exp(1/tau) overflows; got {tau}")
+
+    @property
+    def most(self) -> float:
+        """Largest value: |z| + s."""
+        return 1.0 + self.noise
+
+    @property
+    def source(self) -> float:
+        """|g| with f* = L_K^(3/2) g: on the sphere L_K is 1/p on linear functions, so |g| = p |z|."""
+        return float(self.width)
+
+    @property
+    def lam(self) -> float:
+        """Noise variance over prior variance: s^2/3 over 1/p."""
+        return self.width * self.noise**2 / 3
+
+
+@dataclass(frozen=True)
+class Point:
+    """One estimator at one length.
+
+    Attributes:
+        name: the estimator and what its error is measured against.
+        length: L.
+        mean: of the error, with its interval.
+        quantile: at 1 - delta, with its interval.
+        bound: at this length; None where the theory has none (then it is a bias that stays).
+        failures: share of inputs whose error exceeds their bound, with its interval.
+        limit: what the error tends to, where that is not 0.
+    """
+
+    name: str
+    length: int
+    mean: Interval
+    quantile: Interval
+    bound: float | None
+    failures: Interval | None
+    limit: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers."""
+        out = asdict(self)
+        for key in ("mean", "quantile", "failures"):
+            found = getattr(self, key)
+            out[key] = None if found is None else found.to_json()
+        return out
+
+
+@dataclass(frozen=True)
+class InferResult:
+    """All points, and the powers of L fitted from L = 64 on.
+
+    Attributes:
+        plan: what was run.
+        points: by length and estimator.
+        rates: powers fitted to mean errors that tend to 0.
+        bound_rates: the same fitted to their bounds.
+    """
+
+    plan: InferPlan
+    points: tuple[Point, ...]
+    rates: dict[str, Interval] = field(default_factory=dict[str, Interval])
+    bound_rates: dict[str, float] = field(default_factory=dict[str, float])
+
+    def to_json(self) -> dict[str, Any]:
+        """The document."""
+        return {
+            "experiment": "infer",
+            "plan": asdict(self.plan),
+            "points": [point.to_json() for point in self.points],
+            "rates": {name: rate.to_json() for name, rate in self.rates.items()},
+            "bound_rates": self.bound_rates,
+        }
+
+
+def unit(rng: np.random.Generator, *shape: int) -> Array:
+    """Uniform points of the unit sphere."""
+    x = rng.standard_normal(shape)
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+@dataclass
+class Moments:
+    """What all estimators need of a batch of inputs: sums over pairs."""
+
+    gram: Array
+    cross: Array
+    weighted: Array
+    weight: Array
+
+
+def draw_moments(plan: InferPlan, rng: np.random.Generator, length: int, z: Array, q: Array) -> Moments:
+    """Draws the pairs of a batch of inputs piece by piece and adds up what matters."""
+    n, p = z.shape
+    taus = np.array(plan.taus)
+    sums = Moments(np.zeros((n, p, p)), np.zeros((n, p)), np.zeros((n, len(taus))), np.zeros((n, len(taus))))
+    step = max(1, _CHUNK // (n * p))
+    for start in range(0, length, step):
+        keys = unit(rng, n, min(step, length - start), p)
+        values = np.einsum("nlp,np->nl", keys, z) + plan.noise * rng.uniform(-1, 1, keys.shape[:2])
+        sums.gram += np.swapaxes(keys, 1, 2) @ keys
+        sums.cross += (values[:, None] @ keys)[:, 0]
+        scores = (keys @ q[:, :, None])[..., 0]
+        for i, tau in enumerate(taus):
+            weights = np.exp(scores / tau)
+            sums.weight[:, i] += weights.sum(-1)
+            sums.weighted[:, i] += (weights * values).sum(-1)
+    return sums
+
+
+def infer(plan: InferPlan) -> InferResult:
+    """Runs the plan."""
+    points = [point for length in plan.lengths for point in _at(plan, length)]
+    rates: dict[str, Interval] = {}
+    bound_rates: dict[str, float] = {}
+    for name in dict.fromkeys(point.name for point in points):
+        late = [point for point in points if point.name == name and point.length >= 64 and not point.limit]
+        if len(late) >= 3:
+            lengths = [point.length for point in late]
+            rates[name] = fit_rate(lengths, [point.mean for point in late])
+            bounds = [point.bound for point in late if point.bound is not None]
+            bound_rates[name] = fit_slope(np.log(lengths), np.log(bounds)).value
+    return InferResult(plan, tuple(points), rates, bound_rates)
+
+
+def errors_at(plan: InferPlan, length: int) -> dict[str, tuple[Array, Array | float | None, float]]:
+    """Errors of every input by estimator, the bound (of each input, where keys decide it) and the limit."""
+    rng = np.random.default_rng([plan.seed, length])
+    n, p = plan.repetitions, plan.width
+    z, q = unit(rng, n, p), unit(rng, n, p)
+    sums = draw_moments(plan, rng, length, z, q)
+    truth = (z * q).sum(-1)
+    out: dict[str, tuple[Array, Array | float | None, float]] = {}
+    bound = cme_bound(length, source=plan.source, smoothness=1.5, kappa=1.0, most=plan.most, delta=plan.delta)
+    ridge = bound.parameters["reg"] * length * np.eye(p)
+    found = np.linalg.solve(sums.gram + ridge, sums.cross[..., None])[..., 0]
+    out["CME, ridge of X3"] = np.linalg.norm(found - z, axis=-1), bound.value, 0.0
+    precision = sums.gram + plan.lam * np.eye(p)
+    found = np.linalg.solve(precision, sums.cross[..., None])[..., 0]
+    pulled = np.linalg.solve(precision, q[..., None])[..., 0]
+    alpha = np.sqrt(np.einsum("np,npq,nq->n", pulled, sums.gram, pulled))
+    power = plan.lam * np.linalg.norm(pulled, axis=-1)
+    given = [
+        key_bound(float(a), float(d), noise=plan.noise, norm=1.0, delta=plan.delta).value
+        for a, d in zip(alpha, power, strict=True)
+    ]
+    out["CME, posterior mean"] = np.abs((found * q).sum(-1) - truth), np.array(given), 0.0
+    for i, tau in enumerate(plan.taus):
+        attended = sums.weighted[:, i] / sums.weight[:, i]
+        shrunk = sphere_shrinkage(tau, p)[1]
+        own = softmax_bound(length, tau=tau, most=plan.most, delta=plan.delta, sphere=p)
+        out[f"softmax tau={tau:g}, own limit"] = np.abs(attended - shrunk * truth), own.value, 0.0
+        bias = float((1 - shrunk) * np.abs(truth).mean())
+        out[f"softmax tau={tau:g}, conditional mean"] = np.abs(attended - truth), None, bias
+    return out
+
+
+def _at(plan: InferPlan, length: int) -> Iterator[Point]:
+    for name, (errors, bound, limit) in errors_at(plan, length).items():
+        failures = None
+        if bound is not None:
+            failures = share_interval(int((errors > bound).sum()), len(errors))
+        yield Point(
+            name,
+            length,
+            mean_interval(errors),
+            quantile_interval(errors, 1 - plan.delta),
+            None if bound is None else float(np.mean(bound)),
+            failures,
+            limit,
+        )
+
+
+def best_temperatures(result: InferResult) -> dict[int, float]:
+    """At every length the temperature whose softmax attention came closest to the conditional mean."""
+    best: dict[int, tuple[float, float]] = {}
+    for point in result.points:
+        if point.name.endswith("conditional mean"):
+            tau = float(point.name.split("tau=")[1].split(",")[0])
+            if point.length not in best or point.mean.value < best[point.length][0]:
+                best[point.length] = point.mean.value, tau
+    return {length: tau for length, (_, tau) in best.items()}
+
+
+def contraction(plan: InferPlan) -> list[tuple[int, float]]:
+    """Root mean posterior variance of z, per length: how the posterior contracts."""
+    rows: list[tuple[int, float]] = []
+    for length in plan.lengths:
+        rng = np.random.default_rng([plan.seed, length, 1])
+        n = min(plan.repetitions, 50)
+        keys_gram = draw_moments(plan, rng, length, unit(rng, n, plan.width), unit(rng, n, plan.width)).gram
+        inverse = np.linalg.inv(keys_gram + plan.lam * np.eye(plan.width))
+        variance = plan.noise**2 / 3 * np.trace(inverse, axis1=1, axis2=2).mean()
+        rows.append((length, math.sqrt(float(variance))))
+    return rows

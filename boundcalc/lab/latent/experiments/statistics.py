@@ -1,0 +1,98 @@
+"""Means, quantiles and failure counts with intervals, and rates fitted to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta, binom
+from scipy.stats import t as student
+
+from boundcalc.base.errors import InvalidSetting
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number between two ends."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_json(self) -> list[float | None]:
+        """[value, low, high]; an infinite end is null."""
+        return [x if math.isfinite(x) else None for x in (self.value, self.low, self.high)]
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def mean_interval(x: Any, confidence: float = 0.95) -> Interval:
+    """A mean with Student's interval."""
+    values = np.asarray(x, dtype=float)
+    mean = float(values.mean())
+    half = float(student.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+    return Interval(mean, mean - half, mean + half)
+
+
+def quantile_interval(x: Any, level: float, confidence: float = 0.95) -> Interval:
+    """A quantile with the order statistics that enclose it (distribution-free); an end may be infinite."""
+    values = np.sort(np.asarray(x, dtype=float))
+    n = len(values)
+    tail = (1 - confidence) / 2
+    low = int(binom.ppf(tail, n, level)) - 1
+    high = int(binom.ppf(1 - tail, n, level))
+    return Interval(
+        float(np.quantile(values, level)),
+        float(values[low]) if low >= 0 else -math.inf,
+        float(values[high]) if high < n else math.inf,
+    )
+
+
+def share_interval(failures: int, n: int, confidence: float = 0.95) -> Interval:
+    """A share with Clopper and Pearson's exact interval."""
+    tail = (1 - confidence) / 2
+    low = float(beta.ppf(tail, failures, n - failures + 1)) if failures else 0.0
+    high = float(beta.ppf(1 - tail, failures + 1, n - failures)) if failures < n else 1.0
+    return Interval(failures / n, low, high)
+
+
+def significantly_above(failures: int, n: int, delta: float, level: float = 1e-3) -> bool:
+    """Whether so many failures would be this unlikely if each had probability at most delta."""
+    return bool(binom.sf(failures - 1, n, delta) < level)
+
+
+def fit_slope(
+    x: Sequence[float] | Array,
+    y: Sequence[float] | Array,
+    errors: Sequence[float] | Array | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Slope of a straight line by (weighted) least squares, with its interval.
+
+    Given standard errors, the interval is widened where the points scatter by more than they allow.
+    """
+    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if len(a) < 3 or len(set(a.tolist())) < 2:
+        raise InvalidSetting(f"a slope with an interval needs at least three points, got {len(a)}")
+    weights = np.ones(len(a)) if errors is None else 1 / np.maximum(np.asarray(errors, dtype=float), 1e-300) ** 2
+    centre = float((weights * a).sum() / weights.sum())
+    scatter = float((weights * (a - centre) ** 2).sum())
+    slope = float((weights * (a - centre) * b).sum()) / scatter
+    residual = b - float((weights * b).sum() / weights.sum()) - slope * (a - centre)
+    chi = float((weights * residual**2).sum()) / (len(a) - 2)
+    variance = (chi if errors is None else max(1.0, chi)) / scatter
+    half = float(student.ppf((1 + confidence) / 2, len(a) - 2)) * math.sqrt(variance)
+    return Interval(slope, slope - half, slope + half)
+
+
+def fit_rate(lengths: Sequence[float], means: Sequence[Interval], confidence: float = 0.95) -> Interval:
+    """The power r of error ~ L^r, from means with intervals."""
+    errors = [(m.high - m.low) / 2 / 1.96 / m.value for m in means]
+    return fit_slope(np.log(lengths), np.log([m.value for m in means]), errors, confidence)

@@ -1,0 +1,137 @@
+"""How much a summary of the tokens leaves unsaid: I(y; X | summary), exactly or with an interval.
+
+y is one more token. A sufficient summary leaves 0; the posterior is one (X1).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.latent.models import BetaBernoulli, CategoricalMixture, DirichletCategorical, GaussianMean
+from boundcalc.setting import validate
+
+Array = NDArray[Any]
+Finite = BetaBernoulli | DirichletCategorical | CategoricalMixture
+"""Models of finitely many token values."""
+Summary = Callable[[NDArray[np.int64]], Any]
+MOST_SEQUENCES = 2**18
+
+
+@dataclass(frozen=True)
+class Information:
+    """I(y; X | summary) in nats: a value between a lower and an upper end (all equal where it is exact)."""
+
+    lower: float
+    estimate: float
+    upper: float
+    kind: str
+
+
+def posterior_summary(model: Finite) -> Summary:
+    """The posterior itself, as a summary of tokens."""
+
+    def summary(tokens: NDArray[np.int64]) -> Any:
+        found = model.posterior(tokens)
+        return found.weights if isinstance(model, CategoricalMixture) else found.alpha
+
+    return summary
+
+
+def predictive(model: Finite, tokens: NDArray[np.int64]) -> Array:
+    """Law of y given tokens."""
+    if isinstance(model, CategoricalMixture):
+        return model.predictive(tokens)
+    return model.posterior(tokens).predictive
+
+
+def key_of(value: Any) -> Hashable:
+    """Summaries that differ only by rounding count as one."""
+    return tuple(np.round(np.asarray(value, dtype=float), 9).ravel().tolist())
+
+
+def exact_information(model: Finite, summary: Summary, length: int) -> Information:
+    """By going through every sequence of this length."""
+    if model.values ** validate.size("length", length) > MOST_SEQUENCES:
+        raise InvalidSetting(
+            f"length {length} over {model.values} values has {model.values**length} sequences, more than 2^18: "
+            "use sampled_information"
+        )
+    groups: dict[Hashable, list[tuple[float, Array]]] = defaultdict(list)
+    for word in itertools.product(range(model.values), repeat=length):
+        tokens = np.array(word)
+        groups[key_of(summary(tokens))].append((math.exp(model.log_joint(tokens)), predictive(model, tokens)))
+    total = 0.0
+    for members in groups.values():
+        weights = np.array([weight for weight, _ in members])
+        laws = np.stack([law for _, law in members])
+        if weights.sum() > 0:
+            total += float((weights * divergence(laws, weights @ laws / weights.sum())).sum())
+    value = max(0.0, total)
+    return Information(value, value, value, "exact")
+
+
+def divergence(p: Array, q: Array) -> Array:
+    """KL divergence of rows of p from q."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p > 0, p * np.log(p / q), 0.0)
+    return terms.sum(-1)
+
+
+def sampled_information(
+    model: Finite, summary: Summary, length: int, rng: np.random.Generator, n: int = 4000, confidence: float = 0.99
+) -> Information:
+    """From draws, for lengths that cannot be enumerated.
+
+    Upper: E KL(P(y|X) | Q(y|summary)) is at least the information for every Q; Q is the mean of P(y|X) over one half of
+    the draws with that summary (all draws, where it was not seen), evaluated on the other half. Lower: by Pinsker's
+    inequality the information is at least E Var(P(y|X) | summary)/2 summed over y, seen in pairs of draws that share a
+    summary. The ends are normal-theory confidence limits.
+    """
+    _, draws = model.draw(rng, length, validate.size("draws", n, least=20))
+    laws = np.stack([predictive(model, tokens) for tokens in draws])
+    keys = [key_of(summary(tokens)) for tokens in draws]
+    half = n // 2
+    sums: dict[Hashable, Array] = {}
+    for key, law in zip(keys[:half], laws[:half], strict=True):
+        sums[key] = sums.get(key, np.zeros(laws.shape[1])) + law
+    overall = laws[:half].mean(0)
+    guesses = np.stack([sums[key] / sums[key].sum() if key in sums else overall for key in keys[half:]])
+    above = divergence(laws[half:], guesses)
+    waiting: dict[Hashable, int] = {}
+    pairs = np.zeros(n)
+    for i, key in enumerate(keys):
+        if key in waiting:
+            pairs[i] = np.square(laws[i] - laws[waiting.pop(key)]).sum() / 2
+        else:
+            waiting[key] = i
+    spread = student.ppf(confidence, n - half - 1)
+    upper = float(above.mean() + spread * above.std(ddof=1) / math.sqrt(len(above)))
+    # a pair stands for its two draws; those left alone count as 0, which keeps the end low
+    below = float(pairs.mean() - student.ppf(confidence, n - 1) * pairs.std(ddof=1) / math.sqrt(n))
+    return Information(max(0.0, below), float(above.mean()), max(0.0, upper), "estimate")
+
+
+def gaussian_information(model: GaussianMean, weights: Array, length: int) -> Information:
+    """Exact for linear summaries A X of a Gaussian-mean sequence: log(Var(y|AX)/Var(y|X))/2 per coordinate."""
+    a = np.atleast_2d(np.asarray(weights, dtype=float))
+    if a.shape[1] != length:
+        raise InvalidSetting(f"weights must have one column per token: {length}, got {a.shape[1]}")
+    s, t = model.noise_variance, model.prior_variance
+
+    def variance(b: Array) -> float:
+        cov = b @ (s * np.eye(length) + t * np.ones((length, length))) @ b.T
+        cross = t * b.sum(1)
+        return s + t - float(cross @ np.linalg.pinv(cov, hermitian=True) @ cross)
+
+    value = max(0.0, 0.5 * model.width * math.log(variance(a) / variance(np.eye(length))))
+    return Information(value, value, value, "exact")

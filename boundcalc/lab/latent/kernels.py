@@ -1,0 +1,236 @@
+"""Kernels and feature maps. A kernel with finitely many features knows them, so that no T x T matrix need be formed."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.setting import validate
+
+Array = NDArray[Any]
+_MOST_FEATURES = 10**5
+
+
+class Kernel(ABC):
+    """A positive definite function of two keys. Keys are the last axis; axes before it are batched."""
+
+    name: ClassVar[str]
+    trusted: ClassVar[bool] = True
+    """Whether it is known to be positive definite (a user's own function is not)."""
+
+    @abstractmethod
+    def gram(self, x: Array, y: Array) -> Array:
+        """The matrix (..., rows of x, rows of y)."""
+
+    @abstractmethod
+    def diagonal(self, x: Array) -> Array:
+        """k(x, x) of every row."""
+
+    def count(self, width: int) -> int | None:
+        """How many features there are for keys of this width; None for infinitely many."""
+        del width
+        return None
+
+    def features(self, x: Array) -> Array:
+        """Phi with k(x, y) = <Phi(x), Phi(y)>."""
+        raise InvalidSetting(f"the {self.name} kernel has no finite feature map: use RandomFeatures")
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """<x, y>."""
+
+    name = "linear"
+
+    def gram(self, x: Array, y: Array) -> Array:
+        return x @ np.swapaxes(y, -1, -2)
+
+    def diagonal(self, x: Array) -> Array:
+        return np.einsum("...i,...i->...", x, x)
+
+    def count(self, width: int) -> int:
+        return width
+
+    def features(self, x: Array) -> Array:
+        return x
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(<x, y> + offset)^degree: monomials with the square roots of multinomial weights."""
+
+    name = "polynomial"
+    degree: int = 2
+    offset: float = 1.0
+
+    def __post_init__(self) -> None:
+        validate.size("degree", self.degree)
+        validate.positive("offset", self.offset, zero=True)
+
+    def gram(self, x: Array, y: Array) -> Array:
+        return (x @ np.swapaxes(y, -1, -2) + self.offset) ** self.degree
+
+    def diagonal(self, x: Array) -> Array:
+        return (np.einsum("...i,...i->...", x, x) + self.offset) ** self.degree
+
+    def count(self, width: int) -> int:
+        inner = width + (self.offset > 0)
+        return math.comb(inner + self.degree - 1, self.degree)
+
+    def features(self, x: Array) -> Array:
+        if self.offset > 0:
+            x = np.concatenate([x, np.full((*x.shape[:-1], 1), math.sqrt(self.offset))], axis=-1)
+        if self.count(x.shape[-1]) > _MOST_FEATURES:
+            raise InvalidSetting(f"degree {self.degree} on {x.shape[-1]} coordinates has too many monomials")
+        columns: list[Array] = []
+        for chosen in combinations_with_replacement(range(x.shape[-1]), self.degree):
+            repeats = math.prod(math.factorial(chosen.count(i)) for i in set(chosen))
+            columns.append(math.sqrt(math.factorial(self.degree) / repeats) * np.prod(x[..., chosen], axis=-1))
+        return np.stack(columns, axis=-1)
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """exp(-|x - y|^2/(2 width^2))."""
+
+    name = "rbf"
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        validate.positive("kernel width", self.width)
+
+    def gram(self, x: Array, y: Array) -> Array:
+        scale = 1 / self.width
+        x, y = x * scale, y * scale
+        out = x @ np.swapaxes(y, -1, -2)
+        out -= 0.5 * np.einsum("...i,...i->...", x, x)[..., :, None]
+        out -= 0.5 * np.einsum("...i,...i->...", y, y)[..., None, :]
+        np.minimum(out, 0.0, out=out)
+        return np.exp(out, out=out)
+
+    def diagonal(self, x: Array) -> Array:
+        return np.ones(x.shape[:-1])
+
+
+@dataclass(frozen=True)
+class Exponential(Kernel):
+    """exp(<x, y>/temperature): the weights of softmax attention before they are normalised."""
+
+    name = "exponential"
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        validate.positive("temperature tau", self.temperature)
+
+    def gram(self, x: Array, y: Array) -> Array:
+        out = (x / self.temperature) @ np.swapaxes(y, -1, -2)
+        if out.size and out.max() > 700:
+            raise InvalidSetting(
+                f"temperature tau = {self.temperature:g} is too small: exp({out.max():.4g}) overflows; scale the keys"
+            )
+        return np.exp(out, out=out)
+
+    def diagonal(self, x: Array) -> Array:
+        return np.exp(np.einsum("...i,...i->...", x, x) / self.temperature)
+
+
+@dataclass(frozen=True)
+class RandomFeatures(Kernel):
+    """The RBF kernel's random Fourier features: pairs cos(w x), sin(w x) with w normal; a kernel of its own.
+
+    Attributes:
+        pairs: how many frequencies.
+        width: the RBF kernel's width.
+        seed: of the frequencies.
+    """
+
+    name = "random-rbf"
+    pairs: int = 64
+    width: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        validate.size("random feature pairs", self.pairs)
+        validate.positive("kernel width", self.width)
+
+    def _frequencies(self, width: int) -> Array:
+        return np.random.default_rng(self.seed).standard_normal((width, self.pairs)) / self.width
+
+    def gram(self, x: Array, y: Array) -> Array:
+        return self.features(x) @ np.swapaxes(self.features(y), -1, -2)
+
+    def diagonal(self, x: Array) -> Array:
+        return np.ones(x.shape[:-1])
+
+    def count(self, width: int) -> int:
+        return 2 * self.pairs
+
+    def features(self, x: Array) -> Array:
+        angles = x @ self._frequencies(x.shape[-1])
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=-1) / math.sqrt(self.pairs)
+
+
+@dataclass(frozen=True)
+class Features(Kernel):
+    """The kernel of a feature map of one's own: an array function of keys."""
+
+    name = "features"
+    map: Callable[[Any], Any]
+    size: int
+
+    def gram(self, x: Array, y: Array) -> Array:
+        return self.features(x) @ np.swapaxes(self.features(y), -1, -2)
+
+    def diagonal(self, x: Array) -> Array:
+        phi = self.features(x)
+        return np.einsum("...i,...i->...", phi, phi)
+
+    def count(self, width: int) -> int:
+        return self.size
+
+    def features(self, x: Array) -> Array:
+        phi = np.asarray(self.map(x), dtype=float)
+        if phi.shape != (*x.shape[:-1], self.size):
+            raise InvalidSetting(f"the feature map must return shape {(*x.shape[:-1], self.size)}, got {phi.shape}")
+        return phi
+
+
+@dataclass(frozen=True)
+class Function(Kernel):
+    """A user's own kernel k(X, Y) -> matrix; checked for symmetry and positive definiteness where it is used."""
+
+    name = "user"
+    trusted = False
+    function: Callable[[Any, Any], Any]
+
+    def gram(self, x: Array, y: Array) -> Array:
+        out = np.array(self.function(x, y), dtype=float)  # a copy: what is made here may be overwritten
+        need = (*x.shape[:-1], y.shape[-2])
+        if out.shape != need:
+            raise InvalidSetting(f"the user's kernel must return a matrix of shape {need}, got {out.shape}")
+        return out
+
+    def diagonal(self, x: Array) -> Array:
+        flat = x.reshape(-1, x.shape[-1])
+        return np.array([float(self.gram(row[None], row[None])[0, 0]) for row in flat]).reshape(x.shape[:-1])
+
+
+KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
+"""Kernels that can be asked for by name."""
+
+
+def kernel_named(kernel: Kernel | str | Callable[[Any, Any], Any]) -> Kernel:
+    """A kernel as it is, by name with its defaults, or from a function k(X, Y)."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return Function(kernel)
+    return KERNELS[validate.choice("kernel", kernel, KERNELS)]()

@@ -1,0 +1,187 @@
+"""X6: what a pretext task is worth downstream. The condition number |w M^+|, and the bound it gives."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat, fmpq, fmpq_mat
+from numpy.typing import ArrayLike, NDArray
+
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.formulas.theorems.attention_bounds import LatentBound
+from boundcalc.setting import validate
+from boundcalc.statements import latent
+
+Array = NDArray[Any]
+ROW_SPACE_TOLERANCE = 1e-8
+"""A larger part of w outside the row space is not rounding."""
+_MOST_RATIONAL = 400
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How a downstream task relates to a pretext task.
+
+    Attributes:
+        kappa: |w M^+|: what errors of the pretext task are multiplied by.
+        head: w M^+, the head on the pretext outputs.
+        worst: |w|/sigma_min^+(M): kappa of the worst w of this size in the row space.
+        rank: numerical rank of M.
+        missed: share of |w| outside the row space (rounding).
+    """
+
+    kappa: float
+    head: Array
+    worst: float
+    rank: int
+    missed: float
+
+
+def task_matrices(pretext: ArrayLike, downstream: ArrayLike) -> tuple[Array, Array]:
+    """M (tasks, latent) and w (latent,), or the reason they do not fit."""
+    m, w = np.asarray(pretext, dtype=float), np.asarray(downstream, dtype=float).reshape(-1)
+    if m.ndim != 2 or 0 in m.shape:
+        raise InvalidSetting(f"the pretext matrix M must have two axes (tasks, latent), got shape {m.shape}")
+    if m.shape[1] != len(w):
+        raise InvalidSetting(
+            f"w has {len(w)} entries, but M has {m.shape[1]} columns: one per latent coordinate in both"
+        )
+    if not (np.isfinite(m).all() and np.isfinite(w).all()):
+        raise InvalidSetting("M and w must be finite")
+    return m, w
+
+
+def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
+    """The condition number; refused, with the reason, where it is infinite."""
+    m, w = task_matrices(pretext, downstream)
+    u, sigma, vt = np.linalg.svd(m, full_matrices=False)
+    rank = int((sigma > max(m.shape) * np.finfo(float).eps * sigma[0]).sum()) if sigma[0] > 0 else 0
+    inside = vt[:rank] @ w
+    size = float(np.linalg.norm(w))
+    missed = float(np.linalg.norm(w - vt[:rank].T @ inside)) / size if size > 0 else 0.0
+    if missed > ROW_SPACE_TOLERANCE:
+        raise Unsupported(
+            Refusal(
+                "X6",
+                f"w with {missed:.3g} of its length outside the row space of M (rank {rank} of {m.shape[1]}), so kappa "
+                "= |w M^+| is infinite",
+                "a downstream direction that the pretext tasks see",
+                "Add pretext tasks, or give the spread s of h for the bound of any head.",
+            )
+        )
+    head = (inside / sigma[:rank]) @ u[:, :rank].T if rank else np.zeros(len(m))
+    worst = size / float(sigma[rank - 1]) if rank else 0.0
+    return Condition(float(np.linalg.norm(head)), head, worst, rank, missed)
+
+
+def _exact_head(m: Array, w: Array) -> arb | None:
+    """|w M^+|, enclosed, where w certainly lies in the row space of M; else None.
+
+    In intervals where M certainly has full column rank. Otherwise in rational numbers, where M is small: with R the
+    reduced rows of M, C its pivot columns and t the entries of w there, M = C R, and w = t R is what has to hold; then
+    |w M^+|^2 = t (C^T C)^(-1) t^T.
+    """
+    matrix = arb_mat([[arb(float(x)) for x in row] for row in m])
+    column = arb_mat([[arb(float(x))] for x in w])
+    try:
+        square = (column.transpose() * (matrix.transpose() * matrix).solve(column))[0, 0]
+    except ZeroDivisionError:
+        if m.size > _MOST_RATIONAL:
+            return None
+        exact = fmpq_mat(m.shape[0], m.shape[1], [_rational(x) for x in m.ravel()])
+        reduced, rank = exact.rref()
+        pivots = [next(j for j in range(m.shape[1]) if reduced[i, j] != 0) for i in range(rank)]
+        target = fmpq_mat(1, len(w), [_rational(x) for x in w])
+        t = fmpq_mat(1, rank, [target[0, j] for j in pivots])
+        rows = fmpq_mat(rank, m.shape[1], [reduced[i, j] for i in range(rank) for j in range(m.shape[1])])
+        if t * rows != target:
+            return None
+        c = fmpq_mat(len(m), rank, [exact[i, j] for i in range(len(m)) for j in pivots])
+        solved = (c.transpose() * c).solve(t.transpose()) if rank else t.transpose()
+        square = arb((t * solved)[0, 0]) if rank else arb(0)
+    return square.sqrt() if square.is_finite() else None
+
+
+def _rational(x: float) -> fmpq:
+    return fmpq(*float(x).as_integer_ratio())
+
+
+def transfer_bound(
+    pretext: ArrayLike,
+    downstream: ArrayLike,
+    pretext_error: float,
+    *,
+    spread: float | None = None,
+    measured: bool = False,
+) -> LatentBound:
+    """X6 with the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
+
+    Where w lies in the row space of M but for rounding, `spread` (s: the root of the largest eigenvalue of E hh^T) pays for
+    what is missed; without it the value is an estimate.
+    """
+    m, w = task_matrices(pretext, downstream)
+    validate.positive("pretext error", pretext_error, zero=True)
+    found = condition(m, w)
+    exact = _exact_head(m, w)
+    kind = "estimate" if measured else "bound"
+    chosen = {"kappa": found.kappa, "kappa_worst": found.worst, "rank": float(found.rank)}
+    if exact is not None:
+        value = latent.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
+        top = upper_float(value)
+        given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
+        return LatentBound("X6", "w M^+", top, kind, given, chosen, "E|w M^+ yhat - w h|^2")
+    bound = head_bound(m, w, found.head, pretext_error, spread=spread if spread is not None else 0.0, measured=measured)
+    if spread is None:
+        bound = replace(bound, value=bound.value * (1 + 1e-9), kind="estimate")
+    return replace(bound, form="w M^+", parameters=chosen)
+
+
+def head_bound(
+    pretext: ArrayLike,
+    downstream: ArrayLike,
+    head: ArrayLike,
+    pretext_error: float,
+    *,
+    spread: float,
+    measured: bool = False,
+) -> LatentBound:
+    """X6 for any head a: (|a| sqrt(e_pre) + |aM - w| s)^2, both norms in intervals."""
+    m, w = task_matrices(pretext, downstream)
+    a = np.asarray(head, dtype=float).reshape(-1)
+    if len(a) != len(m):
+        raise InvalidSetting(f"the head must have one entry per pretext task, {len(m)}; got {len(a)}")
+    validate.positive("spread s", spread, zero=True)
+    balls = [arb(float(x)) for x in a]
+    size = sum((x * x for x in balls), arb(0)).sqrt()
+    missed = arb(0)
+    for column, target in zip(m.T, w, strict=True):
+        entry = sum((x * arb(float(y)) for x, y in zip(balls, column, strict=True)), -arb(float(target)))
+        missed = missed + entry * entry
+    value = latent.transfer_error(INTERVAL, size, arb(float(pretext_error)), missed.sqrt(), arb(float(spread)))
+    chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
+    given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
+    kind = "estimate" if measured else "bound"
+    return LatentBound("X6", "any head", upper_float(value), kind, given, chosen, "E|a yhat - w h|^2")
+
+
+def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> Array:
+    """The head of least `head_bound` among ridge heads w M^T (M M^T + rho I)^(-1), w M^+ (if it exists) and 0.
+
+    It leaves a direction of w alone rather than amplify the pretext error into it, so its bound is never infinite.
+    """
+    m, w = task_matrices(pretext, downstream)
+    u, sigma, vt = np.linalg.svd(m, full_matrices=False)
+    inside = vt @ w
+    top = float(sigma[0]) or 1.0
+    heads = [np.zeros(len(m))]
+    heads += [(inside * sigma / (sigma**2 + top**2 * 10.0**e)) @ u.T for e in np.linspace(-16, 4, 81)]
+    with suppress(Unsupported):
+        heads.append(condition(m, w).head)
+    root = math.sqrt(pretext_error)
+    costs = [float(np.linalg.norm(a)) * root + float(np.linalg.norm(a @ m - w)) * spread for a in heads]
+    return heads[int(np.argmin(costs))]

@@ -1,0 +1,129 @@
+"""`breakdown`: where a bound's entropy goes, by kind of matrix, over depth and from block to block."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.style import FILLS, HATCHES
+from boundcalc.lab.plot.words import at_most, plain
+from boundcalc.setting import Setting
+
+_PLACE = re.compile(r"(?P<kind>[^\[]+)(\[(?P<block>\d+).*\])?")
+NAMES = {"W_QK": "$W_{QK}$", "W_V": "$W_V$", "W_1": "$W_1$", "W_2": "$W_2$", "W_O": "$W_O$", "W_Q": "$W_Q$"}
+NAMES |= {"W_K": "$W_K$", "W_C": "$W_C$", "W_3": "$W_3$", "readout": "read-out"}
+
+
+def setting_of(spec: Spec) -> Setting:
+    """The setting whose depth is varied."""
+    return spec.setting or Setting.of("edelman2022", n_train=10**8, C=1.5)
+
+
+def collect(spec: Spec) -> FigureData:
+    """Shares of the log counts as the checker confirmed them: by kind per depth, by kind and block at the deepest."""
+    setting = setting_of(spec)
+    layered = setting.architecture.layers is not None
+    depths = [0] if layered else [round(v) for v in spec.values] or list(range(1, 13))
+    bound = (spec.bounds or ("best",))[0]
+    by_depth: dict[str, list[float]] = {}
+    facts: dict[str, Any] = {"bound": bound, "setting": setting.to_json()}
+    shares: dict[str, float] = {}
+    kind = "bound"
+    values = []
+    for row, depth in enumerate(depths):
+        value = evaluate(setting if layered else setting.but(depth=depth), bound)
+        shares, kind = dict(value.pieces), value.kind
+        values.append({"depth": depth, "gap": value.gap, "log10": value.log10, "strategy": value.strategy})
+        for key, share in shares.items():
+            place = _PLACE.fullmatch(key)
+            name = place["kind"] if place else key
+            column = by_depth.setdefault(name, [0.0] * len(depths))
+            column[row] += share
+    series = [_bars(name, kind, depths, column, "depth") for name, column in _ordered(by_depth)]
+    series += _by_block(shares, kind)
+    return FigureData(tuple(series), facts | {"values": values})
+
+
+def _ordered(found: dict[str, list[float]]) -> list[tuple[str, list[float]]]:
+    """The read-out last, the rest as the network has them; beyond eight kinds the least are one."""
+    named = sorted(found.items(), key=lambda item: item[0] == "readout")
+    if len(named) <= len(FILLS):
+        return named
+    large = sorted(named, key=lambda item: -sum(item[1]))[: len(FILLS) - 1]
+    rest = [column for name, column in named if name not in dict(large)]
+    return [*large, ("other", [sum(values) for values in zip(*rest, strict=True)])]
+
+
+def _bars(name: str, kind: str, x: list[int], y: list[float], panel: str) -> Series:
+    label = NAMES.get(name, name.replace("_", " "))
+    return Series(name, label, kind, "share", tuple(map(float, x)), tuple(y), panel=panel)
+
+
+def _by_block(shares: dict[str, float], kind: str) -> list[Series]:
+    table: dict[str, dict[int, float]] = {}
+    last = 0
+    for key, share in shares.items():
+        place = _PLACE.fullmatch(key)
+        if place is None or place["block"] is None:
+            continue
+        block = int(place["block"]) + 1
+        last = max(last, block)
+        row = table.setdefault(place["kind"], {})
+        row[block] = row.get(block, 0.0) + share
+    columns = {name: [row.get(b, 0.0) for b in range(1, last + 1)] for name, row in table.items()}
+    return [_bars(name, kind, list(range(1, last + 1)), column, "block") for name, column in _ordered(columns)]
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """Stacked bars: over depth, and over the blocks of the deepest model."""
+    from matplotlib.ticker import MaxNLocator
+
+    width = spec.size or "wide"
+    left, right = data.of(panel="depth"), data.of(panel="block")
+    count = 1 + bool(right)
+    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.62))
+    places = canvas.panels(figure, count, width)
+    order = [series.key for series in left]
+    for axes, part in zip(places, (left, right), strict=False):
+        canvas.refuse_mixture(part)
+        bottom = [0.0] * (len(part[0].x) if part else 0)
+        for series in part:
+            style = order.index(series.key) if series.key in order else len(order)
+            heights = [100 * (v or 0.0) for v in series.y]
+            bars = axes.bar(series.x, heights, bottom=bottom, width=0.78, color=FILLS[style % len(FILLS)])
+            for bar in bars:
+                bar.set(hatch=HATCHES[style % len(HATCHES)], edgecolor="white", linewidth=0.3)
+            bars.set_label(canvas.legend_label(series) if axes is places[0] else "_")
+            bars.patches[0].set_gid(f"{series.panel}:{series.key}")
+            bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+        axes.grid(axis="x", visible=False)
+        axes.set_ylabel("share of the log count (%)")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    places[0].set_xlabel("depth")
+    places[0].set_ylim(0, 100)
+    if right:
+        places[1].set_xlabel(f"block (depth {round(left[0].x[-1])})" if left[0].x[-1] else "block")
+    if spec.title:
+        figure.suptitle(spec.title, fontsize=7.5)
+    canvas.legend(figure)
+    return figure
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """Which kind takes most, and where in the deepest model."""
+    left, right = data.of(panel="depth"), data.of(panel="block")
+    top = max(left, key=lambda s: s.y[-1] or 0)
+    values = data.facts["values"]
+    text = (
+        f"Of the log covering numbers behind `{data.facts['bound']}` at depth {round(top.x[-1])}, "
+        f"{plain(top.label)} takes {100 * (top.y[-1] or 0):.0f}%; the gap bound goes from {at_most(values[0]['gap'])} "
+        f"at depth {values[0]['depth']} to {at_most(values[-1]['gap'])}."
+    )
+    if right and len(right[0].x) > 1:
+        totals = [sum(s.y[i] or 0.0 for s in right) for i in range(len(right[0].x))]
+        text += f" The first block's share is {100 * totals[0]:.0f}%, the last block's {100 * totals[-1]:.0f}%."
+    return text

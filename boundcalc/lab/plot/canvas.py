@@ -1,0 +1,323 @@
+"""Drawing series on axes, each kind in its own way; matplotlib is imported here, when a figure is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boundcalc.lab.plot.data import Series, normalised, refuse_mixture
+from boundcalc.lab.plot.style import KIND_WORDS, Look, latex, look, size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LARGEST = 290.0
+"""Base-10 logarithm beyond which values are drawn as exponents."""
+_MARKS = 6
+"""Marks along a curve."""
+FIT_DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (7, 1.5)), (0, (2, 1)))
+"""Fits are told apart where colours are lost."""
+SHADE = "#E8F0E4"
+"""Where the least bound is below 1."""
+
+
+def new_figure(width: str, ratio: float) -> Figure:
+    """An empty figure of a named width, without any window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size(width, ratio), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def known(values: Sequence[float | None]) -> list[float]:
+    """Values as matplotlib takes them: what is missing is not drawn."""
+    return [math.nan if value is None else value for value in values]
+
+
+def legend_label(series: Series) -> str:
+    """What the legend says of a series: always with its kind."""
+    word = KIND_WORDS[series.kind]
+    return series.label if series.kind == "measured" and word in series.label else f"{series.label} ({word})"
+
+
+@dataclass(frozen=True)
+class Heights:
+    """Where values go on the vertical axis.
+
+    Attributes:
+        uncapped: bounds above 1 at their size.
+        exponents: the axis holds base-10 logarithms, because some values are beyond floats.
+    """
+
+    uncapped: bool = False
+    exponents: bool = False
+
+    @classmethod
+    def for_series(cls, series: Sequence[Series], *, uncapped: bool) -> Heights:
+        """The heights that a panel's series need."""
+        logs = [log for s in series for log in s.log10 if log is not None]
+        return cls(uncapped, uncapped and any(log > LARGEST for log in logs))
+
+    def of(self, series: Series) -> list[float]:
+        """Ordinates of a series; nan where there is none."""
+        return [self._one(series, i) for i in range(len(series.x))]
+
+    def _one(self, series: Series, i: int) -> float:
+        log, value = (series.log10[i] if series.log10 else None), series.y[i]
+        if log is not None and self.uncapped and (log > 0 or self.exponents):
+            return log if self.exponents else 10.0**log
+        return math.nan if value is None else self.at(value)
+
+    def at(self, value: float) -> float:
+        """The ordinate of a plain value."""
+        if not self.exponents:
+            return value
+        return math.log10(value) if value > 0 else math.nan
+
+    def dress(self, axes: Axes) -> None:
+        """The scale of the axis: decades."""
+        if self.exponents:
+            from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+            axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"$10^{{{value:.0f}}}$"))
+        else:
+            axes.set_yscale("log")
+
+
+def plain_ticks(axes: Axes) -> None:
+    """Powers of ten where there are several, else plain numbers."""
+    low, high = axes.get_ylim()
+    if axes.get_yscale() == "log" and high / low < 150:
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+
+
+def plain_lengths(axes: Axes, values: Sequence[float]) -> None:
+    """A binary log axis whose ticks are the lengths themselves, as many as fit."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xscale("log", base=2)
+    ticks = sorted(set(values))
+    while len(ticks) > 9:
+        ticks = ticks[::2]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def few_lengths(axes: Axes, values: Sequence[float]) -> None:
+    """The same where there is room for four or five."""
+    ticks = sorted(set(values))
+    plain_lengths(axes, ticks[:: max(1, -(-len(ticks) // 5))])
+
+
+def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
+    """Every series in the way of its kind; a proxy beside anything else is refused."""
+    refuse_mixture(series)
+    for index, one in enumerate(series):
+        seen = look(one.key, index)
+        if one.kind == "measured":
+            draw_measured(axes, one, heights, seen)
+        elif one.kind == "a_posteriori":
+            draw_marks(axes, one, heights, seen)
+        elif one.kind == "reference":
+            axes.plot(
+                one.x, heights.of(one), color=seen.colour, lw=0.9, ls=(0, (1, 1.2)), label=legend_label(one), zorder=1.5
+            ).pop().set_gid(gid(one))
+        elif one.kind == "fit":
+            axes.plot(
+                one.x, heights.of(one), color=seen.colour, lw=0.8, ls=FIT_DASHES[index % 3], label=legend_label(one)
+            ).pop().set_gid(gid(one))
+        else:
+            draw_curve(axes, one, heights, seen, index)
+
+
+def gid(series: Series, part: str = "") -> str:
+    """What an artist is called, so that it can be found again (and is, in SVG)."""
+    return ":".join(word for word in (series.quantity, series.key, series.kind, part) if word)
+
+
+def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: int, *, hollow: bool = False) -> None:
+    """A curve: solid where it says something, dashed where it is vacuous (or leads to such a point).
+
+    Where it is vacuous its marks are hollow; capped, they would crowd at 1, and are left out unless asked for, or
+    there is one point only, which no line shows.
+    """
+    y, x, vacuous = heights.of(series), list(series.x), series.vacuous
+    thick = 2.3 if series.key == "best" else 1.1
+    z = 2.0 if series.key == "best" else 2.2 + 0.01 * index
+    telling = [i for i in range(len(x)) if not vacuous[i]]
+    every = max(1, len(x) // _MARKS)
+    marked = [i for i in telling if (i + index) % every == 0] or telling[:1]
+    solid = [value if not vacuous[i] else math.nan for i, value in enumerate(y)]
+    line = axes.plot(
+        x, solid, color=seen.colour, lw=thick, marker=seen.mark or None, markevery=marked, label=legend_label(series)
+    )[0]
+    line.set(zorder=z, gid=gid(series), solid_capstyle="round")
+    if not any(vacuous):
+        return
+    near = [vacuous[i] or (i > 0 and vacuous[i - 1]) or (i + 1 < len(x) and vacuous[i + 1]) for i in range(len(x))]
+    dashed = [value if near[i] else math.nan for i, value in enumerate(y)]
+    hollow = hollow or heights.uncapped or len(x) == 1
+    empty = [i for i in range(len(x)) if vacuous[i] and (len(x) == 1 or (i + index) % every == 0)] if hollow else []
+    rest = axes.plot(x, dashed, color=seen.colour, lw=0.8 * thick, ls=(0, (3, 2)), marker=seen.mark or None)[0]
+    rest.set(markevery=empty, markerfacecolor="white", zorder=z - 0.5, gid=gid(series, "vacuous"))
+    if not telling:
+        line.set(linestyle=(0, (3, 2)), markerfacecolor="white")
+
+
+def draw_marks(axes: Axes, series: Series, heights: Heights, seen: Look) -> None:
+    """A-posteriori bounds: large marks that no line joins, each for trained weights; hollow where vacuous."""
+    y, vacuous = heights.of(series), series.vacuous
+    for part, wanted in (("", False), ("vacuous", True)):
+        at = [i for i in range(len(y)) if vacuous[i] is wanted and not math.isnan(y[i])]
+        if not at and part:
+            continue
+        drawn = axes.plot(
+            [series.x[i] for i in at],
+            [y[i] for i in at],
+            ls="none",
+            marker="d",
+            ms=4.5,
+            color=seen.colour,
+            markerfacecolor="white" if wanted else seen.colour,
+            label=legend_label(series) if not part else "_",
+        )[0]
+        drawn.set(zorder=3.2, gid=gid(series, part))
+        if not at:
+            drawn.set_markerfacecolor("white")
+
+
+def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> None:
+    """Measured values with their intervals; where nothing was seen, the upper end alone, pointing down."""
+    from matplotlib.lines import Line2D
+
+    rows = [i for i, y in enumerate(series.y) if y is not None]
+    seen_at = [i for i in rows if (series.y[i] or 0) > 0]
+    none_at = [i for i in rows if i not in seen_at and series.high and (series.high[i] or 0) > 0]
+    y = [heights.at(float(series.y[i] or 0)) for i in seen_at]
+    if seen_at:
+        errors: Any = None
+        if series.low and series.high:
+            ends = [(series.low[i] or 0.0, series.high[i] or 0.0) for i in seen_at]
+            floor = min(v for v in (*(e[0] for e in ends), *(float(series.y[i] or 1) for i in seen_at)) if v > 0) / 10
+            lows = [heights.at(max(low, floor)) for low, _ in ends]
+            highs = [heights.at(high) for _, high in ends]
+            errors = [
+                [max(0.0, a - b) for a, b in zip(y, lows, strict=True)],
+                [max(0.0, b - a) for a, b in zip(y, highs, strict=True)],
+            ]
+        found = axes.errorbar(
+            [series.x[i] for i in seen_at],
+            y,
+            yerr=errors,
+            fmt=seen.mark or "o",
+            ms=3.2,
+            color=seen.colour,
+            markerfacecolor="white" if seen.colour != "#111111" else seen.colour,
+            elinewidth=0.7,
+            label=legend_label(series),
+        )
+        found.lines[0].set(gid=gid(series), zorder=3)
+    if none_at:
+        ends_at = [heights.at(float(series.high[i] or 0)) for i in none_at]
+        label = (
+            "no error seen: 95% upper end (measured)" if series.quantity in ("gap", "risk") else legend_label(series)
+        )
+        marks = Line2D([series.x[i] for i in none_at], ends_at, ls="none", marker="v", ms=4, color=seen.colour)
+        marks.set(markerfacecolor="white", gid=gid(series, "none"), zorder=3, label=label)
+        axes.add_line(marks)
+        axes.update_datalim([(series.x[i], end) for i, end in zip(none_at, ends_at, strict=True)])
+        axes.autoscale_view()
+
+
+def draw_trivial(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
+    """The bound 1 that holds anyway, and the region below it that the least bound excludes."""
+    line = axes.axhline(heights.at(1.0), color="#666666", lw=0.9, ls=(0, (1, 1.2)), zorder=1.2)
+    line.set(label="trivial bound 1 (reference)", gid="trivial")
+    curves = [s for s in series if s.kind == "bound"]
+    if not curves:
+        return
+    places = sorted({x for s in curves for x in s.x})
+    values = [dict(zip(s.x, s.y, strict=True)) for s in curves]
+    least = [min([v for each in values if (v := each.get(x)) is not None], default=1.0) for x in places]
+    if min(least) >= 1:
+        return
+    low = [heights.at(v) for v in least]
+    region = axes.fill_between(places, low, heights.at(1.0), color=SHADE, lw=0, zorder=0.5, label="non-vacuous region")
+    region.set_gid("non-vacuous")
+
+
+def draw_proxies(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
+    """Proxies on their own axis, each divided by its first value."""
+    shown = [normalised(s) for s in series]
+    refuse_mixture(shown)
+    for index, one in enumerate(shown):
+        draw_curve(axes, one, heights, look(one.key, index), index)
+    values = [y for one in shown for y in one.y if y]
+    if values and max(values) > 10 * min(values):
+        axes.set_yscale("log")
+    axes.set_ylabel("proxy / its first value")
+
+
+def draw_growth(axes: Axes, series: Sequence[Series]) -> None:
+    """Bounds, or proxies, each divided by its first value: how they change, whatever their size."""
+    if any(one.kind == "proxy" for one in series):
+        draw_proxies(axes, series, Heights())
+        return
+    for index, one in enumerate(series):
+        draw_curve(axes, normalised(one), Heights(), look(one.key, index), index)
+    axes.set_ylabel("bound / its first value")
+
+
+def finished(figure: Figure) -> Callable[[str], str]:
+    """Makes the text of axes ready for LaTeX, if LaTeX sets it; gives back what does the same with other text."""
+    import matplotlib as mpl
+
+    if not mpl.rcParams["text.usetex"]:
+        return str
+    for axes in figure.axes:
+        for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts):
+            text.set_text(latex(text.get_text()))
+    return latex
+
+
+def legend(figure: Figure) -> None:
+    """One legend under all panels, each label once, in as many columns as fit."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    said = finished(figure)
+    handles: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            if not label.startswith("_"):
+                handles.setdefault(said(label), handle)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for columns in range(min(6, len(handles)), 0, -1):
+        found = figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+        extent = found.get_window_extent(renderer)
+        if columns == 1 or extent.width <= 0.98 * figure.bbox.width:
+            width, height = figure.get_size_inches()
+            figure.set_size_inches(width, height + extent.height / figure.dpi)  # panels keep their height
+            return
+        found.remove()
+
+
+def panels(figure: Figure, count: int, width: str, *, share_y: bool = False) -> list[Axes]:
+    """Axes side by side, or one above the other where the figure is narrow."""
+    narrow = width in ("column", "neurips-half")
+    shape = (count, 1) if narrow else (1, count)
+    found: Any = figure.subplots(*shape, squeeze=False, sharey=share_y)
+    return list(found.flat)
+
+
+def ratio_for(count: int, width: str, one: float) -> float:
+    """Height over width of a figure with so many panels, each as high as `one` times a column."""
+    if width in ("column", "neurips-half"):
+        return one * count
+    return {1: 0.62, 2: 0.46}.get(count, 0.4)

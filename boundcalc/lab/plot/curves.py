@@ -1,0 +1,99 @@
+"""`parity`: loss and error over training, and the step at which they fall."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.words import many
+
+DEFAULT_RUNS = {"task": "parity"}
+LEARNED, BEGUN = 0.99, 0.75
+REACHED = "99% first reached, over seeds (measured)"
+LEAST_LOSS = 1e-4
+"""Below this, how small a loss is says nothing any more."""
+
+
+def collect(spec: Spec) -> FigureData:
+    """The curves of every trial, as they were recorded."""
+    from boundcalc.lab.plot import measured as runs
+
+    asked = spec if spec.runs else spec.but(runs=DEFAULT_RUNS)
+    online = asked.runs.get("m", 0) == 0
+    chosen = runs.read(asked, vary="seed", online=online)
+    series: list[Series] = []
+    steps: list[int | None] = []
+    lengths: list[int | None] = []
+    for record in chosen:
+        points = record.result["curves"]
+        x = tuple(float(p["step"]) for p in points)
+        for quantity in ("train_loss", "test_loss", "test_error"):
+            panel = "loss" if quantity.endswith("loss") else "error"
+            name = {"train_loss": "fresh batches" if online else "training sample", "test_loss": "test"}.get(
+                quantity, "test"
+            )
+            y = tuple(float(p[quantity]) for p in points)
+            series.append(
+                Series(quantity, f"{name}, seed {record.config['seed']}", "measured", quantity, x, y, panel=panel)
+            )
+        learned = next((p["step"] for p in points if 1 - p["test_error"] >= LEARNED), None)
+        begun = next((p["step"] for p in points if 1 - p["test_error"] >= BEGUN), None)
+        steps.append(learned)
+        lengths.append(None if learned is None or begun is None else learned - begun)
+    facts = {"task": runs.described(chosen), "learned": steps, "transition": lengths, "online": online}
+    return FigureData(tuple(series), facts, tuple(r.hash for r in chosen))
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """Left, the loss of every seed; right, its test error; medians heavier."""
+    width = spec.size or "wide"
+    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.75))
+    loss, error = canvas.panels(figure, 2, width)
+    _bundle(loss, data.of(quantity="train_loss"), "#D55E00", "training loss")
+    _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss", dashes=(0, (4, 1.2)))
+    _bundle(error, data.of(quantity="test_error"), "#111111", "test error")
+    loss.set(yscale="log", xlabel="step", ylabel="loss")
+    drawn = [y for series in data.of(panel="loss") for y in series.y if y]
+    loss.set_ylim(max(LEAST_LOSS, 0.8 * min(drawn)), 1.3 * max(drawn))
+    canvas.plain_ticks(loss)
+    error.set(xlabel="step", ylabel="test error", ylim=(-0.02, None))
+    error.axhline(0.5, color="#666666", lw=0.9, ls=(0, (1, 1.2)), label="guessing (reference)", gid="guessing")
+    error.axhline(1 - LEARNED, color="#666666", lw=0.9, ls=(0, (4, 2)), label="99% right (reference)", gid="learned")
+    reached = sorted(s for s in data.facts["learned"] if s is not None)
+    if reached:
+        low, high = reached[0], reached[-1]
+        for axes in (loss, error):
+            axes.axvspan(low, high, color=canvas.SHADE, lw=0, zorder=0.5, label=REACHED)
+    if spec.title:
+        figure.suptitle(spec.title, fontsize=7.5)
+    canvas.legend(figure)
+    return figure
+
+
+def _bundle(axes: Any, series: list[Series], colour: str, label: str, dashes: Any = "-") -> None:
+    """One thin line per trial, and one heavier: the trial that learns in the middle of all."""
+    order = sorted(series, key=lambda s: len(s.x))
+    middle = order[len(order) // 2] if order else None
+    for one in series:
+        heavy = one is middle
+        line = axes.plot(one.x, canvas.known(one.y), color=colour, ls=dashes, lw=1.5 if heavy else 0.5)[0]
+        line.set_alpha(1 if heavy else 0.45)
+        line.set(gid=canvas.gid(one), zorder=3 if heavy else 2)
+        line.set_label(f"{label}, one line a seed (measured)" if heavy else "_")
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """When the transition comes and how long it takes."""
+    steps = [s for s in data.facts["learned"] if s is not None]
+    count = len(data.facts["learned"])
+    if not steps:
+        return f"None of {many(count, 'trial')} reaches 99% within the steps allowed."
+    lengths = [s for s in data.facts["transition"] if s is not None]
+    return (
+        f"{len(steps)} of {many(count, 'trial')} reach 99% test accuracy, at steps {min(steps)} to {max(steps)} "
+        f"(median {statistics.median(steps):g}). From 75% on this takes at most {max(lengths)} steps, however long they "
+        "waited: the transition is sudden."
+    )

@@ -1,0 +1,180 @@
+"""What a figure draws, as plain data: it is stored beside the image, and the image is a function of it alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
+from boundcalc.setting import validate
+
+KINDS: tuple[str, ...] = (*get_args(Kind), "measured", "reference", "fit")
+PREDICTIONS = ("bound", "a_posteriori")
+"""Kinds that promise to lie above what is measured."""
+
+Number = float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve or set of marks.
+
+    Attributes:
+        key: the theorem, or what was measured: it chooses the look.
+        label: what the legend says; the kind is added to it.
+        kind: "bound", "a_posteriori", "proxy", "estimate", "measured", "reference" or "fit".
+        quantity: what y is, such as "gap", "risk", "m", "norm".
+        x: abscissae.
+        y: values; bounds of a probability capped at 1, None where there is none.
+        log10: of bounds, base-10 logarithms of the uncapped values.
+        low: lower ends of intervals.
+        high: upper ends.
+        count: how many trials each value is from.
+        refusal: why values are missing.
+        panel: on which axis it is drawn.
+    """
+
+    key: str
+    label: str
+    kind: str
+    quantity: str
+    x: tuple[float, ...]
+    y: tuple[Number, ...]
+    log10: tuple[Number, ...] = ()
+    low: tuple[Number, ...] = ()
+    high: tuple[Number, ...] = ()
+    count: tuple[int, ...] = ()
+    refusal: str = ""
+    panel: str = "main"
+
+    def __post_init__(self) -> None:
+        validate.choice("kind of a series", self.kind, KINDS)
+        for name in ("x", "y", "log10", "low", "high", "count"):
+            values = tuple(getattr(self, name))
+            object.__setattr__(self, name, values)
+            if values and len(values) != len(self.x):
+                raise InvalidSetting(f"series {self.label!r}: {name} has {len(values)} values for {len(self.x)} of x")
+
+    @property
+    def vacuous(self) -> tuple[bool, ...]:
+        """Where the value says nothing: bounds of a probability that reach 1."""
+        return tuple(log is not None and log > -VACUOUS_MARGIN for log in self.log10) or (False,) * len(self.x)
+
+    def known(self, part: Literal["y", "low", "high"] = "y") -> dict[float, float]:
+        """Place -> value (or an end of its interval), where there is one."""
+        return {x: value for x, value in zip(self.x, getattr(self, part), strict=True) if value is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        """What is not empty."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items() if value}
+
+    @classmethod
+    def from_json(cls, data: object) -> Series:
+        """A series from its JSON object."""
+        raw = validate.known_keys("a series", data, [f.name for f in fields(cls)])
+        values: dict[str, Any] = {"x": (), "y": (), **raw}
+        for name in ("key", "label", "kind", "quantity"):
+            if name not in values:
+                raise InvalidSetting(f"a series needs {name!r}")
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """Everything a figure shows.
+
+    Attributes:
+        series: curves and marks.
+        facts: numbers that are no curves (the rungs of a ladder, shares of bars, fits).
+        trials: hashes of the stored trials that were used.
+    """
+
+    series: tuple[Series, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    trials: tuple[str, ...] = ()
+
+    def of(self, *, kind: str | None = None, quantity: str | None = None, panel: str | None = None) -> list[Series]:
+        """Series by kind, quantity or panel."""
+        asked = {"kind": kind, "quantity": quantity, "panel": panel}
+        return [s for s in self.series if all(want is None or getattr(s, name) == want for name, want in asked.items())]
+
+    def to_json(self) -> dict[str, Any]:
+        """The data as JSON."""
+        return {
+            "series": [series.to_json() for series in self.series],
+            "facts": dict(self.facts),
+            "trials": list(self.trials),
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> FigureData:
+        """The data of a JSON object."""
+        raw = validate.known_keys("the data of a figure", data, ["series", "facts", "trials"])
+        return cls(
+            tuple(Series.from_json(series) for series in raw.get("series", [])),
+            dict(raw.get("facts", {})),
+            tuple(raw.get("trials", [])),
+        )
+
+
+def refuse_mixture(series: Sequence[Series]) -> None:
+    """No proxy on one absolute axis with anything else: its size means nothing beside theirs."""
+    proxies = [s for s in series if s.kind == "proxy"]
+    others = [s for s in series if s.kind != "proxy"]
+    if proxies and others:
+        raise InvalidSetting(
+            f"the proxy {proxies[0].label!r} and the {others[0].kind} {others[0].label!r} cannot share an absolute "
+            "axis: a proxy misses constants, so put it on a normalised axis of its own"
+        )
+    quantities = sorted({s.quantity for s in others if s.kind != "reference"})
+    if len(quantities) > 1:
+        raise InvalidSetting(f"{quantities[0]} and {quantities[1]} are different quantities: give each its own axis")
+
+
+def normalised(series: Series) -> Series:
+    """Divided by its first value, in logs: of a proxy, the one thing that may be read off is how it changes."""
+    logs = series.log10 or tuple(None if v is None or v <= 0 else math.log10(v) for v in series.y)
+    first = next((log for log in logs if log is not None), None)
+    if first is None:
+        return series
+    shifted = tuple(None if log is None else log - first for log in logs)
+    values = tuple(None if log is None else 10.0 ** min(log, 300.0) for log in shifted)
+    return Series(series.key, series.label, series.kind, series.quantity, series.x, values, panel=series.panel)
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A prediction that promises to lie above what is measured, and does not."""
+
+    bound: str
+    quantity: str
+    x: float
+    predicted: float
+    measured: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bound} at {self.x:g}: the {self.quantity} is measured to be at least {self.measured:.4g} (95%), "
+            f"above the {self.predicted:.4g} predicted"
+        )
+
+
+def contradictions(data: FigureData) -> list[Contradiction]:
+    """Where the lower end of a measured interval lies above a bound at the same place: none, unless something is wrong.
+
+    Only kinds that promise it are asked (`PREDICTIONS`); proxies, fits and references promise nothing.
+    """
+    found: list[Contradiction] = []
+    for seen in data.of(kind="measured"):
+        lows = {x: low for x, low in zip(seen.x, seen.low or seen.y, strict=True) if low is not None}
+        for bound in data.of(quantity=seen.quantity, panel=seen.panel):
+            if bound.kind not in PREDICTIONS or seen.key not in ("measured", bound.key):
+                continue  # what has a name of its own is bounded by what bears the same name
+            for x, y in zip(bound.x, bound.y, strict=True):
+                if y is not None and x in lows and lows[x] > y:
+                    found.append(Contradiction(bound.label, seen.quantity, x, y, lows[x]))
+    return found

@@ -1,0 +1,81 @@
+"""`kappa`: what the diversity of pretext tasks is worth downstream, beside X6."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.words import short
+
+REPETITIONS = 50
+HEADS = {
+    "induced": ("first", "head $wM^+$, 95%"),
+    "best": ("second", "head of least bound, 95%"),
+    "fitted": ("third", "head fitted to labels, 95%"),
+}
+
+
+def collect(spec: Spec) -> FigureData:
+    """Downstream errors of three heads, and X6 for two of them, by the condition number."""
+    from boundcalc.lab.latent.experiments.transfer import TransferPlan, transfer
+
+    rows = transfer(TransferPlan(repetitions=spec.repetitions or REPETITIONS))
+    within = [row for row in rows if math.isfinite(row.kappa)]
+    beyond = [row for row in rows if not math.isfinite(row.kappa)]
+    x = tuple(row.kappa for row in within)
+    series: list[Series] = []
+    for name, (key, label) in HEADS.items():
+        found = [getattr(row, name) for row in within]
+        y, low, high = (tuple(getattr(one, end) for one in found) for end in ("value", "low", "high"))
+        series.append(Series(key, label, "measured", "downstream error", x, y, (), low, high))
+        if name != "fitted":
+            bounds = tuple(row.bound if name == "induced" else row.best_bound for row in within)
+            label = "X6 for $wM^+$" if name == "induced" else "X6, least"
+            series.append(Series(key, label, "bound", "downstream error", x, bounds))
+    facts = {
+        "pretext": [row.pretext.value for row in within],
+        "violations": sum(row.violations for row in rows),
+        "repetitions": spec.repetitions or REPETITIONS,
+        "beyond": [
+            {"best": row.best.value, "bound": row.best_bound, "fitted": row.fitted.value, "reason": row.reason}
+            for row in beyond
+        ],
+    }
+    return FigureData(tuple(series), facts)
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """Errors and bounds on log axes."""
+    width = spec.size or "column"
+    figure = canvas.new_figure(width, canvas.ratio_for(1, width, 0.9))
+    axes = figure.subplots()
+    canvas.draw_all(axes, data.series, canvas.Heights())
+    for line in axes.lines:
+        if line.get_gid() == "downstream error:first:measured":
+            line.set(markersize=6, markerfacecolor="none")  # a ring around the marks that coincide with it
+    axes.set(xscale="log", yscale="log", xlabel=r"$\kappa = |wM^+|$", ylabel="downstream squared error")
+    if spec.title:
+        axes.set_title(spec.title)
+    canvas.legend(figure)
+    return figure
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """What kappa costs, and what is left where it is infinite."""
+    by_kind = {(s.key, s.kind): s for s in data.series}
+    seen, bound = by_kind["first", "measured"], by_kind["first", "bound"]
+    above = [b / y for b, y in zip(bound.y, seen.y, strict=True) if b and y]
+    text = (
+        f"At an unchanged pretext error the downstream error of the head wM^+ goes from {short(seen.y[0] or 0)} at "
+        f"kappa = {short(seen.x[0])} to {short(seen.y[-1] or 0)} at kappa = {short(seen.x[-1])}; X6 is {min(above):.1f} "
+        f"to {max(above):.1f} times above it, and was exceeded in {data.facts['violations']} runs."
+    )
+    for row in data.facts["beyond"]:
+        text += (
+            f" Where the pretext tasks miss the downstream direction kappa is infinite and wM^+ has no bound; the head "
+            f"of least bound still has one, {short(row['bound'])}, against {short(row['best'])} measured."
+        )
+    return text

@@ -1,0 +1,282 @@
+"""The gallery: which figures there are, which sweeps they need, and one function that makes them all."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boundcalc.base.errors import BoundcalcError, InvalidSetting, NoSolution
+from boundcalc.lab.plot import render
+from boundcalc.lab.plot.data import FigureData
+from boundcalc.lab.plot.registry import FIGURES
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.setting import validate
+
+if TYPE_CHECKING:
+    from boundcalc.lab.latent.experiments.learn import LearnPlan
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plate:
+    """One picture of the gallery.
+
+    Attributes:
+        name: of its files.
+        title: a heading.
+        spec: of the figure, without the store.
+        sweep: whose trials it shows; empty for predicted curves alone.
+        vector: whether a PDF stands beside the PNG.
+    """
+
+    name: str
+    title: str
+    spec: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sweep: str = ""
+    vector: bool = False
+
+
+_FAR: Mapping[str, Any] = {"bounds": ["best", "closed", "published"], "uncapped": True}
+"""Where every bound is vacuous, how far it is from saying something."""
+_NEAR: Mapping[str, Any] = {"bounds": ["best", "edelman"], "uncapped": True}
+"""The same without bounds that grow by ten orders of magnitude a block."""
+
+PLATES: Sequence[Plate] = (
+    Plate(
+        "overlay",
+        "Conjunctions of 3 among 128 bits: what is proved, and what is seen",
+        {"figure": "gap-vs-m", "quantities": ["gap", "risk"], "norms": "runs"},
+        "overlay",
+        vector=True,
+    ),
+    Plate(
+        "sample-complexity",
+        "Samples needed against T",
+        {"figure": "sample-complexity", "norms": "runs"},
+        "conjunction",
+    ),
+    Plate("parity", "Parity: a phase transition", {"figure": "parity"}, "parity"),
+    Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
+    Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
+    Plate("attention-training", "Attention over training", {"figure": "attention"}, "training"),
+    Plate("norms", "Norms of trained weights", {"figure": "norms"}, "conjunction"),
+    Plate("norms-training", "Norms over training", {"figure": "norms"}, "training"),
+    Plate("norms-layers", "Norms layer by layer", {"figure": "norms", "runs": {"depth": 8, "m": 64}}, "depth"),
+    Plate(
+        "gap-vs-T-measured",
+        "Longer sequences, trained",
+        {"figure": "gap-vs-T", "runs": {"m": 48}, "norms": "runs", "values": [32, 64, 128, 256, 512, 1024], **_FAR},
+        "conjunction",
+    ),
+    Plate(
+        "gap-vs-depth-measured",
+        "Deeper models, trained",
+        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 3, 4, 5, 6, 7, 8], **_NEAR},
+        "depth",
+    ),
+    Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
+    Plate("gap-vs-T", "The gap bound against T", {"figure": "gap-vs-T"}),
+    Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth", "uncapped": True}),
+    Plate("gap-vs-C", "The gap bound against the norms allowed", {"figure": "gap-vs-C"}),
+    Plate("constants", "From published constants to the best bound", {"figure": "constants"}),
+    Plate("breakdown", "Where the entropy goes", {"figure": "breakdown"}),
+    Plate("norms-vs-s", "Norms that represent sparse functions", {"figure": "norms-vs-s"}),
+    Plate("posterior-contraction", "Posteriors contract", {"figure": "posterior-contraction"}),
+    Plate("attention-error", "Attention finds the conditional mean", {"figure": "attention-error"}),
+    Plate("gap-vs-L", "Learning independent of the input size", {"figure": "gap-vs-L"}, "latent-masked"),
+    Plate(
+        "gap-vs-L-supervised",
+        "The same, supervised: bounds are proxies there",
+        {"figure": "gap-vs-L", "runs": {"task": "gaussian-linear"}},
+        "latent-supervised",
+    ),
+    Plate("kappa", "What the diversity of pretext tasks is worth", {"figure": "kappa"}),
+)
+
+_CONJUNCTION: dict[str, Any] = {"task": "conjunction", "s": 3}
+_SMALL: dict[str, Any] = {"d": 32, "heads": 8, "d_ff": 64}
+
+_QUICK_VALUES: Mapping[str, Sequence[float]] = {
+    "gap-vs-m": (16, 1e3, 1e5, 1e7),
+    "gap-vs-T": (64, 1024),
+    "gap-vs-depth": (1, 2, 4),
+    "gap-vs-C": (0.5, 1, 2),
+    "breakdown": (1, 3),
+    "norms-vs-s": (1, 2, 3, 4, 6),
+    "posterior-contraction": (4, 32, 256),
+    "attention-error": (8, 64, 128, 256),
+}
+
+_QUICK: Mapping[str, Mapping[str, Any]] = {
+    "gap-vs-T-measured": {"runs": {"m": 32}, "values": [8, 16, 32]},
+    "gap-vs-depth-measured": {"values": [1, 2]},
+    "norms-layers": {"runs": {"depth": 2, "m": 64}},
+}
+
+
+def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
+    """The sweeps of the gallery, as `sweep_from_json` reads them."""
+    from boundcalc.lab.latent.experiments.learn import LearnPlan
+    from boundcalc.lab.train.presets import PRESETS
+
+    if quick:
+        train = {"lr": 4e-3, "batch": 16, "steps": 400, "stop_loss": 5e-3}
+        base = {"task": _CONJUNCTION, "model": _SMALL, "train": train, "n_test": 512}
+        parity = {"lr": 1e-2, "batch": 64, "steps": 300, "stop_test_error": 0.005, "curve_every": 25}
+        return {
+            "overlay": {**base, "seeds": 3, "grid": {"T": 16, "m": [12, 24, 48, 96]}},
+            "conjunction": {**base, "seeds": 6, "grid": {"T": [8, 16, 32], "m": [8, 16, 32, 64]}},
+            "parity": {
+                "task": {"task": "parity", "T": 6, "s": 2},
+                "m": 0,
+                "model": _SMALL,
+                "train": parity,
+                "seeds": 3,
+                "n_test": 512,
+            },
+            "depth": {**base, "seeds": 2, "grid": {"T": 8, "depth": [1, 2], "m": 64}},
+            "training": {
+                **base,
+                "train": {**train, "stop_loss": 0.0},
+                "seeds": 3,
+                "grid": {"T": 16, "m": 64, "train.steps": [1, 10, 40, 100]},
+            },
+            **_latent(LearnPlan(lengths=(4, 8, 16), samples=(16, 32), seeds=3, steps=60, n_test=512)),
+        }
+    found = {name: copy.deepcopy(PRESETS[name]) for name in ("conjunction", "parity", "depth")}
+    found["overlay"] = {
+        **copy.deepcopy(PRESETS["conjunction"]),
+        "about": "gaps from where nothing is learned to where they vanish, at T = 128",
+        "seeds": 20,
+        "grid": {"T": 128, "m": [16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512]},
+    }
+    found["training"] = {
+        **copy.deepcopy(PRESETS["conjunction"]),
+        "about": "the same trials stopped after more and more steps",
+        "seeds": 20,
+        "grid": {"T": 128, "m": 80, "train.steps": [1, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]},
+    }
+    found["training"]["train"]["stop_loss"] = 0.0
+    return found | _latent(LearnPlan())
+
+
+def _latent(plan: LearnPlan) -> dict[str, dict[str, Any]]:
+    """The sweeps of `boundcalc latent learn`."""
+    found = {f"latent-{kind}": plan.sweep(kind) for kind in plan.kinds}
+    return {name: {key: value for key, value in sweep.items() if key != "name"} for name, sweep in found.items()}
+
+
+def sweep_name(name: str, *, quick: bool) -> str:
+    """Under which name the store keeps a sweep of the gallery: with a digest, so that a changed one is another."""
+    text = json.dumps(sweeps(quick=quick)[name], sort_keys=True)
+    return f"{name}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
+    """The plates asked for."""
+    names = [validate.choice("plate", name, [plate.name for plate in PLATES]) for name in only]
+    found = [plate for plate in PLATES if not names or plate.name in names]
+    found = [plate for plate in found if not (predicted and plate.sweep)]
+    if not found:
+        raise InvalidSetting("all of these plates show trials: leave out --predicted")
+    return found
+
+
+def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: Say, dry: bool = False) -> None:
+    """Train what the store does not have of the sweeps these plates need; `dry` only notes which trials are theirs."""
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.sweep import missing, sweep_from_json
+
+    if dry and not store.exists():
+        raise NoSolution(f"there is no store {store}: without --no-train `boundcalc gallery --store {store}` makes one")
+    data = sweeps(quick=quick)
+    with Store(store, create=not dry) as opened:
+        for name in dict.fromkeys(plate.sweep for plate in plates if plate.sweep):
+            sweep = sweep_from_json({**data[name], "name": sweep_name(name, quick=quick)}, device="cpu")
+            todo = missing(sweep.trials, opened.hashes())
+            say(f"sweep {name}: {len(sweep.trials)} trials, {len(todo)} {'missing' if dry else 'to train'}")
+            absent = {trial.hash for trial in todo}
+            opened.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash not in absent])
+            if dry or not todo:
+                continue
+            from boundcalc.lab.train.backends import Where
+            from boundcalc.lab.train.run import run_sweep
+
+            ran = run_sweep(sweep, opened, where=Where("loky", jobs, None, 1, 0.0))
+            if ran.errors:
+                raise BoundcalcError(f"sweep {name}: {len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
+
+
+def build(
+    folder: Path,
+    store: Path,
+    plates: Sequence[Plate],
+    *,
+    quick: bool,
+    command: str,
+    say: Say,
+) -> Iterator[tuple[Plate, render.Drawn]]:
+    """Draw the plates into a folder, one by one."""
+    for plate in plates:
+        spec = _spec(plate, store, quick=quick)
+        data = render.collect(spec)
+        drawn = render.save(spec, data, folder / f"{plate.name}.png", command)
+        if plate.vector:
+            render.save(spec, data, folder / f"{plate.name}.pdf", command)
+        say(f"{drawn.image}")
+        yield plate, drawn
+
+
+def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
+    raw = {**plate.spec, **(_QUICK.get(plate.name, {}) if quick else {})}
+    if plate.sweep:
+        name = sweep_name(plate.sweep, quick=quick)
+        raw |= {"store": str(store), "runs": {**raw.get("runs", {}), "sweep": name}}
+    if quick and raw["figure"] in _QUICK_VALUES and plate.name not in _QUICK:
+        raw["values"] = list(_QUICK_VALUES[raw["figure"]])
+    if quick:
+        raw["repetitions"] = 50
+    if quick and raw["figure"] in ("attention", "sample-complexity"):
+        raw["target"] = 0.1  # tiny models on few examples
+    return Spec.from_json(raw)
+
+
+def make(name: str, folder: Path, *, quick: bool) -> FigureData:
+    """Train what one plate needs into a folder, draw it there, and give back its data."""
+    from boundcalc.lab.plot.provenance import read
+
+    (plate,) = chosen([name], predicted=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    store = folder / "runs.db"
+
+    def quiet(_: str) -> None:
+        """Examples print their own lines."""
+
+    if plate.sweep:
+        train([plate], store, quick=quick, jobs=1, say=quiet)
+    ((_, drawn),) = build(folder, store, [plate], quick=quick, command=f"examples: {name}", say=quiet)
+    return read(drawn.record)[1]
+
+
+def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], command: str) -> Path:
+    """A page with every picture and what to conclude from it."""
+    lines = [
+        "# Figures",
+        "",
+        f"Made by `{command}`. Beside every image stands a JSON with the numbers drawn, the versions and",
+        "the hashes of the trials; `boundcalc plot --from NAME.json -o NAME.pdf` draws it again.",
+        "[docs/figures.md](../docs/figures.md) tells how to read them.",
+        "",
+    ]
+    for plate, drawn in made:
+        figure = plate.spec["figure"]
+        lines += [f"## {plate.title}", "", f"![{FIGURES[figure].about}]({drawn.image.name})", "", drawn.caption, ""]
+    path = folder / "README.md"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path

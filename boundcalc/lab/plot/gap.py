@@ -1,0 +1,274 @@
+"""`gap-vs-m`, `-T`, `-depth`, `-C`: bounds and measured gaps on one axis."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from boundcalc.base.errors import NoSolution, Unsupported
+from boundcalc.engine.solve import solve
+from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.predicted import curves
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.words import at_most, power, short
+from boundcalc.setting import Setting
+
+if TYPE_CHECKING:
+    from boundcalc.engine.solve import Quantity
+
+DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters", "closed", "published")
+
+
+class Axis(NamedTuple):
+    """What a figure runs over: the field of the setting, its words, its usual values, whether it is logarithmic."""
+
+    field: str
+    letter: str
+    words: str
+    values: tuple[float, ...]
+    logarithmic: bool
+
+
+def _decades(low: int, high: int, per: int) -> tuple[float, ...]:
+    return tuple(round(10 ** (low + i / per)) for i in range((high - low) * per + 1))
+
+
+AXES: Mapping[str, Axis] = {
+    "gap-vs-m": Axis("n_train", "m", "training samples m", (16, 32, 56, *_decades(2, 8, 8)), True),
+    "gap-vs-T": Axis("seq_len", "T", "sequence length T", tuple(2.0**i for i in range(4, 17)), True),
+    "gap-vs-depth": Axis("depth", "depth", "depth", tuple(range(1, 13)), False),
+    "gap-vs-C": Axis("C", "C", "norm budget C", tuple(round(2 ** (i / 4), 4) for i in range(-8, 13)), True),
+}
+SMALL = 0.1
+"""A gap worth having, in captions."""
+NON_VACUOUS = 0.999
+"""Below this a bound says something."""
+YLABELS = {"gap": "generalization gap", "risk": "risk at training error 0"}
+
+
+def setting_of(spec: Spec) -> Setting:
+    """The setting the bounds are for."""
+    if spec.setting is not None:
+        return spec.setting
+    return Setting.of("edelman2022", seq_len=128, depth=1) if spec.figure == "gap-vs-m" else Setting.of("edelman2022")
+
+
+def collect(spec: Spec) -> FigureData:
+    """Predicted curves, and measured values where a store is given."""
+    axis = AXES[spec.figure]
+    setting = setting_of(spec)
+    facts: dict[str, Any] = {}
+    measured: list[Series] = []
+    trials: tuple[str, ...] = ()
+    extra = 0
+    if spec.store:
+        from boundcalc.lab.plot import measured as runs
+
+        chosen = runs.read(spec, vary=axis.letter)
+        setting = runs.setting_of(chosen, spec, setting)
+        extra = int(axis.letter == "T")  # beside the bits stands the row that is read out
+        measured = runs.errors(chosen, axis.letter, spec.quantities)
+        measured += runs.a_posteriori(chosen, axis.letter, spec.quantities, setting)
+        trials = tuple(run.hash for run in chosen)
+        facts["task"] = runs.described(chosen)
+    values = spec.values or axis.values
+    predicted = curves(setting, axis.field, values, spec.bounds or DEFAULT_BOUNDS, spec.quantities, extra=extra)
+    facts["setting"] = setting.to_json()
+    if axis.letter == "m":
+        facts["needs"] = {quantity: _needs(setting, predicted, quantity) for quantity in spec.quantities}
+    return FigureData((*predicted, *measured), facts, trials)
+
+
+def _needs(setting: Setting, predicted: list[Series], quantity: str) -> dict[str, float | None]:
+    """The least m at which some bound drawn is below 1, and below 0.1: solved for, not read off the grid."""
+    drawn = [s.key for s in predicted if s.kind == "bound" and s.quantity == quantity and any(s.log10)]
+    names = ["best"] if "best" in drawn else drawn  # which holds all others
+    found: dict[str, float | None] = {}
+    for word, target in (("below 1", NON_VACUOUS), ("small", SMALL)):
+        values: list[float] = []
+        for name in names:
+            with suppress(NoSolution, Unsupported):
+                values.append(
+                    solve(setting, "m", target, bound=name, quantity=cast("Quantity", quantity), digits=3).value
+                )
+        found[word] = min(values, default=None)
+    return found
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """One panel per quantity, and one for proxies."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis = AXES[spec.figure]
+    proxies = data.of(kind="proxy")
+    quantities = [q for q in spec.quantities if any(s.kind != "proxy" for s in data.of(quantity=q))]
+    count = len(quantities) + bool(proxies)
+    width = spec.size or ("column" if count == 1 else "wide")
+    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.9))
+    places = canvas.panels(figure, count, width)
+    for axes, quantity in zip(places, quantities, strict=False):
+        series = [s for s in data.of(quantity=quantity) if s.kind != "proxy"]
+        heights = canvas.Heights.for_series(series, uncapped=spec.uncapped)
+        heights.dress(axes)
+        if axis.logarithmic:
+            axes.set_xscale("log")
+        canvas.draw_trivial(axes, series, heights)
+        canvas.draw_all(axes, series, heights)
+        axes.set(xlabel="T (bits)" if axis.letter == "T" and data.trials else axis.words, ylabel=YLABELS[quantity])
+        if axis.letter in ("T", "C"):
+            canvas.plain_lengths(axes, [2.0**i for i in _powers([x for s in series for x in s.x])])
+        elif axis.letter == "depth":
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if not spec.uncapped:
+            axes.set_ylim(top=1.6)
+        canvas.plain_ticks(axes)
+    if proxies:
+        axes = places[-1]
+        canvas.draw_proxies(axes, proxies, canvas.Heights())
+        axes.set(xlabel=axis.words)
+        if axis.logarithmic:
+            axes.set_xscale("log")
+    if spec.title:
+        figure.suptitle(spec.title, fontsize=7.5)
+    canvas.legend(figure)
+    return figure
+
+
+def _powers(values: list[float]) -> range:
+    """Exponents of the powers of two among or around some values."""
+    return range(math.floor(math.log2(min(values))), math.ceil(math.log2(max(values))) + 1)
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """Where bounds begin to say something, and how far that is from where the measured gap vanishes."""
+    axis = AXES[spec.figure]
+    if axis.letter == "m":
+        return _over_m(spec, data)
+    return " ".join(_over_others(axis, q, data) for q in spec.quantities).strip()
+
+
+_WHAT = {"gap": "gap", "risk": "risk at training error 0"}
+
+
+def _over_m(spec: Spec, data: FigureData) -> str:
+    """Two sentences: how far what is seen is from what is proved, and what to conclude."""
+    seen = {q: one for q in spec.quantities for one in data.of(kind="measured", quantity=q)}
+    proved = [_proved(q, data) for q in spec.quantities if data.of(kind="bound", quantity=q)]
+    if not seen:
+        return " ".join(_sentence(text) for text in proved)
+    needs = data.facts["needs"]
+    small = {q: at for q, one in seen.items() if (at := _settled(one)) is not None}
+    both = [q for q in small if needs[q]["small"] is not None]
+    if not both:
+        first = "; ".join(f"the {_WHAT[q]} measured stays above {SMALL}" for q in seen if q not in small)
+        first = first or f"what was measured is below {SMALL}, which no bound drawn promises"
+    else:
+        seen_at = _list([f"the {_WHAT[q]} is below {SMALL} from m = {short(small[q])} on" for q in both])
+        promised = _list([at_most(needs[q]["small"]) for q in both])
+        apart = _list([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
+        first = f"measured{_on(data)}, {seen_at}; the bounds promise that from m = {promised} on"
+        first += f", {apart} orders of magnitude later"
+    begins = needs[next(iter(seen))]["below 1"]
+    where = f" before m = {at_most(begins)}" if begins is not None else ""
+    names = _vacuous_throughout(data)
+    still = f", and {_list(names)} say{'s' * (len(names) == 1)} nothing up to m = {short(_last(data))}" if names else ""
+    return (
+        f"{_sentence(first)} Conclude that for models with these norms the bounds are true but do not explain how few "
+        f"samples are enough: no bound on the {_WHAT[next(iter(seen))]} says anything{where}{still}."
+    )
+
+
+def _on(data: FigureData) -> str:
+    """What the trials are of."""
+    task = data.facts.get("task", {})
+    if not task.get("s") or len(task["T"]) != 1:
+        return ""
+    plural = re.sub("y$", "ie", task["task"]) + "s"
+    return f" on {plural} of {task['s']} among {task['T'][0]} bits"
+
+
+def _list(words: list[str]) -> str:
+    """One, two and three."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _proved(quantity: str, data: FigureData) -> str:
+    needs = data.facts["needs"][quantity]
+    if needs["below 1"] is None:
+        return f"nothing is proved about the {_WHAT[quantity]} up to m = {short(_last(data))}"
+    small = "" if needs["small"] is None else f" and below {SMALL} at m = {at_most(needs['small'])}"
+    return f"the least bound on the {_WHAT[quantity]} falls below 1 at m = {at_most(needs['below 1'])}{small}"
+
+
+def _last(data: FigureData) -> float:
+    return max(x for s in data.of(kind="bound") for x in s.x)
+
+
+def _vacuous_throughout(data: FigureData) -> list[str]:
+    """The bounds that say nothing anywhere on the axis, on any quantity drawn."""
+    kinds: dict[str, list[bool]] = {}
+    for one in data.of(kind="bound"):
+        kinds.setdefault(one.key, []).extend(one.vacuous)
+    return [f"`{name}`" for name, flags in kinds.items() if all(flags)]
+
+
+def _settled(one: Series) -> float | None:
+    """The place from which on a measured value stays small."""
+    found = None
+    for x, y in sorted(zip(one.x, one.y, strict=True), reverse=True):
+        if y is None or y > SMALL:
+            break
+        found = x
+    return found
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
+    """How the bounds change along the axis; what was measured there."""
+    predicted = data.of(kind="bound", quantity=quantity)
+    measured = "".join(_measured(axis, quantity, one, data) for one in data.of(kind="measured", quantity=quantity))
+    hopeless = all(all(s.vacuous) for s in predicted)
+    parts = [text for one in predicted if (text := _change(axis, one, hopeless=hopeless))]
+    if not parts:
+        return measured.strip()
+    x = [x for s in predicted for x, log in zip(s.x, s.log10, strict=True) if log is not None]
+    span = f"from {axis.letter} = {min(x):g} to {max(x):g}"
+    if hopeless:
+        return f"Every bound on the {quantity} drawn is vacuous; {span} {'; '.join(parts)}.{measured}"
+    return f"{_sentence(span)[:-1]}, bounds on the {quantity}: {'; '.join(parts)}.{measured}"
+
+
+def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:
+    """By how much an uncapped bound grows, and where it is vacuous (unless all are, everywhere)."""
+    rows = [(x, log) for x, log in zip(one.x, one.log10, strict=True) if log is not None]
+    if len(rows) < 2:
+        return ""
+    change = rows[-1][1] - rows[0][1]
+    grows = f"grows {10**change:.3g}-fold" if change < 4 else f"grows {power(change)}-fold"
+    if abs(change) < 5e-3:
+        grows = "does not change"
+    empty = [x for x, vacuous in zip(one.x, one.vacuous, strict=True) if vacuous]
+    where = ""
+    if empty and len(empty) < len(rows):
+        where = f", vacuous from {axis.letter} = {min(empty):.3g} on"
+    elif empty and not hopeless:
+        where = ", vacuous throughout"
+    return f"`{one.key}` {grows}{where}"
+
+
+def _measured(axis: Axis, quantity: str, one: Series, data: FigureData) -> str:
+    known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
+    (first, low), (last, high) = known[0], known[-1]
+    m = data.facts["task"]["m"]
+    at = f" at m = {m[0]}" if len(m) == 1 else ""
+    return (
+        f" The {quantity} measured{at} goes from {low:.2g} at {axis.letter} = {first:g} to {high:.2g} at "
+        f"{axis.letter} = {last:g}."
+    )

@@ -1,0 +1,297 @@
+"""What training measured, from a store of trials or a JSON export of one. Nothing here needs torch."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.engine.evaluate import compare
+from boundcalc.lab.plot.data import Series
+from boundcalc.lab.plot.predicted import height, log_height
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.words import many
+from boundcalc.lab.train.bounds import margin_error, setting_of_record
+from boundcalc.lab.train.export import read_records
+from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
+from boundcalc.lab.train.store import Record, Store
+from boundcalc.setting import Budget, Norms, Setting
+
+MOST_MARKS = 5
+"""A-posteriori bounds are computed for at most so many trials per place."""
+
+_SWEEPS = {
+    "conjunction": "boundcalc sweep conjunction",
+    "parity": "boundcalc sweep parity",
+    "majority": "boundcalc sweep majority",
+}
+
+
+def _depth(record: Record) -> int:
+    return int(record.config["architecture"].get("depth", 2))
+
+
+def _length(record: Record) -> int:
+    """T, or L of the latent-variable tasks; a default is not recorded, but one row asks beside those that inform."""
+    task = record.config["task"]
+    return int(task.get("T", task.get("L", record.config["architecture"]["seq_len"] - 1)))
+
+
+_READ: Mapping[str, Callable[[Record], Any]] = {
+    "task": lambda r: r.config["task"].get("function", r.config["task"]["task"]),
+    "T": _length,
+    "s": lambda r: r.config["task"].get("s"),
+    "m": lambda r: r.config["m"],
+    "depth": _depth,
+    "lr": lambda r: r.config["optimisation"]["lr"],
+    "batch": lambda r: r.config["optimisation"]["batch"],
+    "steps": lambda r: r.config["optimisation"]["steps"],
+    "seed": lambda r: r.config["seed"],
+}
+
+
+def where(record: Record, letter: str) -> Any:
+    """A trial's place on an axis."""
+    return _READ[letter](record)
+
+
+def make_runs(spec: Spec) -> str:
+    """The command that makes trials for a figure."""
+    if "@" in str(spec.runs.get("sweep", "")):
+        return f"boundcalc gallery --store {spec.store}"
+    if "sweep" in spec.runs:
+        return f"boundcalc sweep {spec.runs['sweep']} --store {spec.store}"
+    if spec.figure == "gap-vs-L":
+        return f"boundcalc latent learn --store {spec.store}"
+    default = {"parity": "parity", "gap-vs-depth": "depth"}.get(spec.figure, "conjunction")
+    task = str(spec.runs.get("task", default))
+    return f"{_SWEEPS.get(task, f'boundcalc sweep {default}')} --store {spec.store}"
+
+
+def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -> list[Record]:
+    """The trials asked for, of one kind: they may differ only in their seed and in what is varied."""
+    path = Path(spec.store)
+    if not path.exists():
+        raise NoSolution(f"there is no store {path}: `{make_runs(spec)}` makes one")
+    found = [r for r in _records(path, spec) if all(where(r, k) == v for k, v in spec.runs.items() if k != "sweep")]
+    found = [r for r in found if (r.config["m"] == 0) is online]
+    if not found:
+        asked = ", ".join(f"{key}={value}" for key, value in spec.runs.items())
+        what = ("fresh examples at every step" if online else "a fixed sample") + (f" and {asked}" if asked else "")
+        raise NoSolution(f"{path} has no trials with {what}: `{make_runs(spec)}` makes them")
+    kept = [r for r in found if r.result["status"] == "done"]
+    if not kept:
+        raise NoSolution(f"all {many(len(found), 'trial')} diverged: see boundcalc runs list --store {path}")
+    _refuse_mixture(kept, {vary} if isinstance(vary, str) else set(vary), _sweeps(path))
+    return kept
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16).startswith(b"SQLite format 3")
+
+
+def _sweeps(path: Path) -> list[str]:
+    """Names of the sweeps of a store; an export knows none."""
+    if not _is_database(path):
+        return []
+    with Store(path, create=False) as store:
+        return sorted(store.sweeps())
+
+
+def _records(path: Path, spec: Spec) -> list[Record]:
+    if "sweep" in spec.runs:
+        if not _is_database(path):
+            raise InvalidSetting(f"{path} is an export, which knows no sweeps: choose by task=, T=, m=, lr=, batch=")
+        with Store(path, create=False) as store:
+            chosen = list(store.select(sweep=str(spec.runs["sweep"])))
+        if not chosen and (names := _sweeps(path)):
+            raise NoSolution(
+                f"{path} has no sweep {spec.runs['sweep']!r}, it has {', '.join(names)}: choose one of them, "
+                f"or `{make_runs(spec)}` makes it"
+            )
+        return chosen
+    try:
+        return [
+            Record(*(item[key] for key in ("hash", "config", "result", "digest", "created", "weights")))
+            for item in read_records(path)
+        ]
+    except KeyError as error:
+        raise InvalidSetting(f"{path}: a record has no {error}; export with --format json") from None
+
+
+def _kind(record: Record, vary: set[str]) -> dict[str, Any]:
+    """What must agree, by words that people know."""
+    config = record.config
+    model = {key: value for key, value in config["architecture"].items() if key not in ("seq_len", "depth")}
+    found = {name: where(record, name) for name in ("task", "s", "T", "m", "depth", "lr", "batch", "steps")}
+    found = {name: value for name, value in found.items() if name not in vary}
+    rest = {key: value for key, value in config["task"].items() if key not in ("T", "L", "s", "function")}
+    rule = {key: value for key, value in config["optimisation"].items() if key not in ("lr", "batch", "steps")}
+    return {**found, "rest of the task": rest, "model": model, "init": config["init"], "optimisation": rule}
+
+
+def _refuse_mixture(records: Sequence[Record], vary: set[str], sweeps: Sequence[str]) -> None:
+    kinds: dict[str, dict[str, Any]] = {}
+    for record in records:
+        kind = _kind(record, vary)
+        kinds.setdefault(json.dumps(kind, sort_keys=True, default=str), kind)
+    if len(kinds) == 1:
+        return
+    for name in next(iter(kinds.values())):
+        values = list(
+            {json.dumps(kind[name], sort_keys=True, default=str): kind[name] for kind in kinds.values()}.values()
+        )
+        if len(values) < 2:
+            continue
+        shown = ", ".join(str(v) for v in values[:4]) + (", ..." if len(values) > 4 else "")
+        if name in _READ:
+            raise InvalidSetting(f"the trials mix {name} = {shown}: choose one, such as --runs {name}={values[0]}")
+        known = f" ({', '.join(sweeps)})" if sweeps else ""
+        raise InvalidSetting(
+            f"the trials mix several kinds of {name} (the sweep was changed, or there are several): "
+            f"choose one with --runs sweep=NAME{known}, or put the others into another store"
+        )
+
+
+def described(records: Sequence[Record]) -> dict[str, Any]:
+    """What the trials are, for captions."""
+    first = records[0]
+    return {
+        "task": where(first, "task"),
+        "s": where(first, "s"),
+        "T": sorted({where(r, "T") for r in records}),
+        "m": sorted({where(r, "m") for r in records}),
+        "trials": len(records),
+    }
+
+
+def grouped(records: Sequence[Record], letter: str) -> list[tuple[float, list[Record]]]:
+    """Trials by their place on the axis, in order."""
+    groups: dict[float, list[Record]] = {}
+    for record in records:
+        groups.setdefault(float(where(record, letter)), []).append(record)
+    return sorted(groups.items())
+
+
+def errors(records: Sequence[Record], letter: str, quantities: Sequence[str], margin: float = 1.0) -> list[Series]:
+    """Mean gap, or test error where no training margin is below `margin`, with 95% intervals of the mean risk.
+
+    The interval is exact for the test examples of these trained models (Clopper-Pearson over all of them together).
+    """
+    found: list[Series] = []
+    for quantity in quantities:
+        rows: list[tuple[float, float, float, float, int]] = []
+        for x, group in grouped(records, letter):
+            used = group if quantity == "gap" else [r for r in group if margin_error(r.result, margin) == 0]
+            if used:
+                rows.append((x, *_mean(used, subtract=quantity == "gap"), len(used)))
+        if rows:
+            x, y, low, high, count = zip(*rows, strict=True)
+            label = "measured gap, 95%" if quantity == "gap" else "measured test error, 95%"
+            found.append(Series("measured", label, "measured", quantity, x, y, (), low, high, count, panel=quantity))
+    return found
+
+
+def _mean(records: Sequence[Record], *, subtract: bool) -> tuple[float, float, float]:
+    tests = [r.result["test"] for r in records]
+    n = sum(test["n"] for test in tests)
+    error = sum(test["error"] * test["n"] for test in tests) / n
+    if all("wrong" in test for test in tests):
+        low, high = clopper_pearson(sum(test["wrong"] for test in tests), n)
+    else:
+        low, high = hoeffding(error, n)
+    train = statistics.fmean(r.result["train"]["error"] for r in records) if subtract else 0.0
+    return error - train, low - train, high - train
+
+
+def a_posteriori(
+    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bound: str = "best"
+) -> list[Series]:
+    """The best bound at the norms of trained models (P1 paid): the median over some trials, and their range."""
+    rows: dict[str, list[tuple[float, ...]]] = {quantity: [] for quantity in quantities}
+    refusal = ""
+    for x, group in grouped(records, letter):
+        values = []
+        for record in group[:MOST_MARKS]:
+            if "norms" not in record.result:
+                continue
+            setting = trained_setting(record, asked)
+            value = compare(setting, [bound])[0]
+            if value.refusal is None:
+                values.append(value)
+            else:
+                refusal = str(value.refusal)
+        for quantity in quantities:
+            if values:
+                ordered = sorted(values, key=lambda v: log_height(v, quantity))
+                middle = ordered[len(ordered) // 2]
+                ends = [height(v, quantity) for v in (ordered[0], ordered[-1])]
+                logs = log_height(middle, quantity)
+                rows[quantity].append((x, height(middle, quantity), logs, *ends, len(values)))
+    found: list[Series] = []
+    for quantity, each in rows.items():
+        if each:
+            x, y, logs, low, high, count = zip(*each, strict=True)
+            label = f"{bound}, trained norms"
+            counts = tuple(map(int, count))
+            found.append(
+                Series(bound, label, "a_posteriori", quantity, x, y, logs, low, high, counts, refusal, quantity)
+            )
+    return found
+
+
+def trained_setting(record: Record, asked: Setting) -> Setting:
+    """A trial's own setting, its norms measured, at the margin and confidence asked for."""
+    setting = setting_of_record(record, margin=asked.sample.margin, delta=asked.sample.delta)
+    return setting if setting.sample.train_error == 0 else setting.but(measured=("train_error",))
+
+
+def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Setting:
+    """The setting of the curves: the one asked for, or the class that holds every model drawn.
+
+    Its budgets are the largest norms among the trials, rounded up to two digits. For that class, had it been fixed
+    before the data, the curves are bounds; the trained models themselves have their own, a-posteriori marks.
+    """
+    samples = {record.config["m"] for record in records}
+    if spec.figure in ("gap-vs-T", "gap-vs-depth", "gap-vs-C"):
+        otherwise = otherwise.but(n_train=samples.pop())  # they are of one m, or were refused
+    if spec.norms != "runs":
+        length = max(record.config["architecture"]["seq_len"] for record in records)
+        return otherwise.but(seq_len=length) if spec.setting is None else otherwise
+    budgets: dict[str, Budget] = {}
+    for record in records:
+        for place, budget in Norms.from_json(record.result["norms"]).budgets.items():
+            key = place.partition("[")[0]  # one budget per kind, for every block
+            budgets[key] = budget if key not in budgets else _larger(budgets[key], budget)
+    budgets = {key: _rounded(budget) for key, budget in budgets.items()}
+    return Setting(records[0].trial.architecture, Norms(budgets=budgets), otherwise.sample)
+
+
+_SIZES = ("op", "fro", "two_one", "two_one_t", "sup", "row")
+
+
+def _larger(a: Budget, b: Budget) -> Budget:
+    changes: dict[str, Any] = {}
+    for name in _SIZES:
+        pair = [value for value in (getattr(a, name), getattr(b, name)) if value is not None]
+        changes[name] = max(pair) if pair else None
+    return replace(a, **changes)
+
+
+def _rounded(budget: Budget) -> Budget:
+    """Two digits, upwards."""
+    changes = {name: _up(value) for name in _SIZES if (value := getattr(budget, name)) is not None}
+    return replace(budget, **changes)
+
+
+def _up(value: float) -> float:
+    if value <= 0:
+        return value
+    text = float(f"{value:.1e}")
+    step = 10.0 ** (int(f"{value:e}".split("e")[1]) - 1)
+    return text if text >= value else float(f"{text + step:.1e}")

@@ -1,0 +1,87 @@
+"""Predicted curves: the numbers of `compare`, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
+from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.engine.solve import solve
+from boundcalc.lab.plot.data import Series
+from boundcalc.setting import Setting
+
+_LN10 = 2.302585092994046
+
+
+def curves(
+    setting: Setting,
+    field: str,
+    values: Sequence[float],
+    bounds: Sequence[str],
+    quantities: Sequence[str],
+    *,
+    extra: int = 0,
+) -> list[Series]:
+    """One series per bound and quantity over the values of a field of the setting (plus `extra`, in the setting)."""
+    rows: list[list[BoundValue] | str] = []
+    for value in values:
+        try:
+            given: Any = value if field == "C" else round(value) + extra
+            rows.append(compare(setting.but(**{field: given}), bounds))
+        except InvalidSetting as error:  # such as d not divisible by heads
+            rows.append(str(error))
+    if all(isinstance(row, str) for row in rows):
+        raise InvalidSetting(str(rows[0]) if rows else f"no values of {field} to draw")
+    found: list[Series] = []
+    for i, name in enumerate(bounds):
+        column = [None if isinstance(row, str) else row[i] for row in rows]
+        for quantity in quantities:
+            found.append(_series(name, quantity, values, column, rows))
+    if all(log is None for s in found for log in s.log10):
+        raise InvalidSetting(f"no bound applies anywhere on this axis: {found[0].refusal}")
+    return found
+
+
+def _series(
+    name: str, quantity: str, values: Sequence[Any], column: Sequence[BoundValue | None], rows: Sequence[Any]
+) -> Series:
+    good = [value if value is not None and value.refusal is None else None for value in column]
+    refusals = [str(v.refusal) for v in column if v is not None and v.refusal is not None]
+    refusals += [row for row in rows if isinstance(row, str)]
+    return Series(
+        key=name,
+        label=name,
+        kind=next((value.kind for value in good if value is not None), "bound"),
+        quantity=quantity,
+        x=tuple(float(value) for value in values),
+        y=tuple(None if value is None else height(value, quantity) for value in good),
+        log10=tuple(None if value is None else log_height(value, quantity) for value in good),
+        refusal=refusals[0] if refusals else "",
+        panel=quantity,
+    )
+
+
+def height(value: BoundValue, quantity: str) -> float:
+    """The capped value of a bound."""
+    return value.gap if quantity == "gap" else value.risk
+
+
+def log_height(value: BoundValue, quantity: str) -> float:
+    """Base-10 logarithm of the uncapped value."""
+    return value.log10 if quantity == "gap" else value.log_risk / _LN10
+
+
+def least_samples(settings: Sequence[tuple[float, Setting]], bound: str, target: float) -> Series:
+    """The least m at which a bound promises a risk, per place on the axis."""
+    found: list[float | None] = []
+    refusal = ""
+    for _, setting in settings:
+        try:
+            found.append(solve(setting, "m", target, bound=bound, quantity="risk", digits=3).value)
+        except (NoSolution, Unsupported) as error:
+            refusal = refusal or str(error)
+            found.append(None)
+    return Series(
+        bound, bound, "bound", "m", tuple(x for x, _ in settings), tuple(found), refusal=refusal, panel="main"
+    )

@@ -1,0 +1,62 @@
+"""The figures by name. To add one, write a module with `collect`, `draw` and `caption`, and a line here."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:
+    from boundcalc.lab.plot.data import FigureData
+    from boundcalc.lab.plot.spec import Spec
+
+
+class Entry(NamedTuple):
+    """Where a figure is made, its one line of help, and whether it "takes" trials, "needs" them, or has no use for any."""
+
+    module: str
+    about: str
+    trials: str = "takes"
+
+
+FIGURES: Mapping[str, Entry] = {
+    "gap-vs-m": Entry("gap", "The gap against the number of samples: bounds, and what was measured."),
+    "gap-vs-T": Entry("gap", "The gap against the length of sequences."),
+    "gap-vs-depth": Entry("gap", "The gap against depth."),
+    "gap-vs-C": Entry("gap", "The gap against the norms allowed."),
+    "sample-complexity": Entry("complexity", "Samples needed against T: measured, with floors, fits and theorems."),
+    "tightness": Entry("tightness", "How many times each bound exceeds what was measured.", "needs"),
+    "parity": Entry("curves", "Loss and error over training: the phase transition.", "needs"),
+    "attention": Entry("attention", "Attention on the coordinates that matter.", "needs"),
+    "norms": Entry("norms", "Norms of trained weights.", "needs"),
+    "breakdown": Entry("breakdown", "Where a bound's entropy goes: by kind of matrix, over depth and blocks.", "none"),
+    "norms-vs-s": Entry("growth", "Norms that represent sparse functions, against the bits that matter.", "none"),
+    "posterior-contraction": Entry("contraction", "The posterior of a latent variable over growing inputs.", "none"),
+    "attention-error": Entry(
+        "inference", "Attention against the conditional mean over growing inputs, with bounds.", "none"
+    ),
+    "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", "needs"),
+    "kappa": Entry("diversity", "Downstream error against the diversity of pretext tasks, with X6.", "none"),
+    "constants": Entry("constants", "From published constants to the best bound, one ingredient at a time.", "none"),
+}
+
+
+class Family(Protocol):
+    """What a figure's module has."""
+
+    def collect(self, spec: Spec) -> FigureData:
+        """Compute and read everything the figure shows."""
+        ...
+
+    def draw(self, spec: Spec, data: FigureData) -> Any:
+        """The figure, of the data alone."""
+        ...
+
+    def caption(self, spec: Spec, data: FigureData) -> str:
+        """What the reader should conclude."""
+        ...
+
+
+def family(name: str) -> Family:
+    """The module of a figure."""
+    return cast("Family", importlib.import_module(f"boundcalc.lab.plot.{FIGURES[name].module}"))

@@ -1,0 +1,145 @@
+"""A figure's specification: small, complete, and enough to draw it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.formulas.theorems import BOUNDS
+from boundcalc.lab.plot.registry import FIGURES
+from boundcalc.lab.plot.style import SIZES
+from boundcalc.setting import Setting, validate
+
+QUANTITIES = ("gap", "risk")
+NORMS = ("setting", "runs")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to draw.
+
+    Attributes:
+        figure: a name of `FIGURES`.
+        setting: what the bounds are for; unset, the figure's own choice.
+        values: of the axis the figure runs over; empty, the figure's own choice.
+        bounds: policies; empty, the figure's own choice.
+        quantities: "gap" and "risk".
+        store: a store of trials, or a JSON export of one; empty for predicted curves alone.
+        runs: which trials: {"task": "conjunction", "T": 128, "sweep": "...", ...}.
+        norms: "setting", or "runs": the class whose budgets are the largest norms among the trials drawn.
+        target: the risk that counts as learned, in `sample-complexity`.
+        success: how often it must be reached.
+        repetitions: inputs, or runs, per place in figures that measure as they are made; 0 for the figure's own choice.
+        size: a name of `SIZES`.
+        uncapped: draw bounds above 1 at their size.
+        usetex: set text with LaTeX.
+        title: above the figure.
+    """
+
+    figure: str
+    setting: Setting | None = None
+    values: tuple[float, ...] = ()
+    bounds: tuple[str, ...] = ()
+    quantities: tuple[str, ...] = ("gap",)
+    store: str = ""
+    runs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    norms: str = "setting"
+    target: float = 0.01
+    success: float = 0.8
+    repetitions: int = 0
+    size: str = ""
+    uncapped: bool = False
+    usetex: bool = False
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        validate.choice("figure", self.figure, FIGURES)
+        if self.size:
+            validate.choice("size", self.size, SIZES)
+        validate.choice("norms", self.norms, NORMS)
+        for name, known in (("bounds", BOUNDS), ("quantities", QUANTITIES)):
+            words = getattr(self, name)
+            if isinstance(words, str) or not isinstance(words, list | tuple):
+                raise InvalidSetting(f"{name} is a list such as [{next(iter(known))!r}], got {validate.shown(words)}")
+            what = "bound" if name == "bounds" else "quantity"
+            words = tuple(validate.choice(what, word, known) for word in words)
+            object.__setattr__(self, name, tuple(dict.fromkeys(words)))
+        if not isinstance(self.values, list | tuple):
+            raise InvalidSetting(f"values is a list of numbers, got {validate.shown(self.values)}")
+        object.__setattr__(self, "values", tuple(validate.positive("a value of the axis", v) for v in self.values))
+        validate.fraction("target", self.target, ends=False)
+        validate.fraction("success", self.success, ends=False)
+        if self.repetitions:
+            object.__setattr__(self, "repetitions", validate.size("repetitions", self.repetitions, least=10))
+        for name in ("uncapped", "usetex"):
+            validate.flag(name, getattr(self, name))
+        if self.norms == "runs" and not self.store:
+            raise InvalidSetting("norms 'runs' are read off trials: name their store (--store runs.db)")
+        validate.known_keys("runs", self.runs, RUN_KEYS)
+
+    def but(self, **changes: Any) -> Spec:
+        """The same with some fields changed."""
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """What differs from the defaults."""
+        found = validate.to_fields(self)
+        if self.setting is not None:
+            found["setting"] = self.setting.to_json()
+        for name in ("values", "bounds", "quantities"):
+            if name in found:
+                found[name] = list(found[name])
+        found["runs"] = dict(self.runs)
+        if not self.runs:
+            del found["runs"]
+        return {"figure": self.figure, **found}
+
+    @classmethod
+    def from_json(cls, data: object) -> Spec:
+        """A specification from its JSON object; `setting` may be a preset's name."""
+        raw = dict(validate.known_keys("a figure's specification", data, [f.name for f in fields(cls)]))
+        if "figure" not in raw:
+            raise InvalidSetting(f"a figure's specification needs 'figure', one of {', '.join(FIGURES)}")
+        setting = raw.get("setting")
+        if isinstance(setting, str):
+            raw["setting"] = Setting.of(setting)
+        elif setting is not None:
+            raw["setting"] = Setting.from_json(setting)
+        return cls(**raw)
+
+
+RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed")
+"""By what trials can be chosen."""
+
+
+def read_file(path: Path) -> Any:
+    """The content of a .json, .yaml or .toml file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidSetting(f"{path} is no text: a specification is JSON, YAML or TOML") from None
+    suffix = path.suffix.lower()
+    if suffix == ".toml":
+        import tomllib
+
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidSetting(f"{path} is not TOML: {error}") from None
+    if suffix in (".yaml", ".yml"):
+        try:
+            import yaml  # type: ignore[import-not-found, import-untyped]
+        except ImportError:
+            raise InvalidSetting(f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write JSON") from None
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise InvalidSetting(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidSetting(f"{path} is not JSON: {error}") from None

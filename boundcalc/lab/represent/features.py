@@ -1,0 +1,337 @@
+"""Several sparse functions at once: one head each, their values side by side in the row of [CLS]; and a function of them.
+
+Every head writes to hidden units of its own, and W_1 gives every function a coordinate of its own. Scales are such that
+no row leaves the unit ball, so projections do nothing. A second block reads the row of [CLS] itself: it is found by a
+marker, a unit of the first head that is on only where attention is selective. Rows other than [CLS] ask no query (their
+[CLS] coordinate is 0), so they attend to all rows alike, and there the marker is off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from flint import arb
+
+from boundcalc.base.errors import CertificateError, InvalidSetting, NoSolution
+from boundcalc.base.intervals import lower_float, upper_float
+from boundcalc.lab.represent.certify import Attended, Case, Certified, Hint, cases, settle
+from boundcalc.lab.represent.construct import make_tuner, usable
+from boundcalc.lab.represent.encoding import Encoding
+from boundcalc.lab.represent.functions import SparseFunction
+from boundcalc.lab.represent.network import Block, Network
+from boundcalc.lab.represent.positions import orthonormal
+from boundcalc.lab.represent.selection import Readers, Selected, Selection, short
+from boundcalc.lab.represent.tune import Choice
+from boundcalc.lab.represent.units import MOST_FITTED, Units, fit_bits
+from boundcalc.setting.validate import size
+
+_EVENNESS = 1.02
+"""Values of an inner function stay within this factor of each other."""
+_LEAK = 0.01
+"""What the second block may attend to besides [CLS]."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """k functions as the first k coordinates of one block's output, +-value each.
+
+    Attributes:
+        functions: what is computed.
+        network: one block; its read-out reads the first function.
+        hints: one per head.
+    """
+
+    functions: tuple[SparseFunction, ...]
+    network: Network
+    hints: tuple[Hint | None, ...]
+
+    def certify(self) -> tuple[tuple[float, float], ...]:
+        """For every function, (low, high): the sign of its coordinate is right, its size between them, on all inputs."""
+        self.network.require(len(self.functions))
+        return ranges(self.network.encoding, self.network.blocks[0], self.functions, self.hints)[0]
+
+    def single(self, index: int) -> Network:
+        """The same block with the read-out that gives one of the functions a margin of 1."""
+        low = self.certify()[index][0]
+        readout = np.zeros(self.network.blocks[0].w_1.shape[1])
+        readout[index] = (1 + 2.0**-40) / low
+        return replace(self.network, readout=readout)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A function of sparse functions, in two blocks.
+
+    Attributes:
+        outer: the function of the features; its variable i is feature i.
+        inner: the features (the marker is one more coordinate).
+        network: two blocks.
+    """
+
+    outer: SparseFunction
+    inner: Features
+    network: Network
+
+    def values(self, bits: np.ndarray) -> np.ndarray:
+        """Values 0 and 1 on sequences of bits (n, T)."""
+        features = np.stack([function.values(bits) for function in self.inner.functions], axis=-1)
+        return self.outer.values(features)
+
+    def certify(self, margin: float | None = None) -> Certified:
+        """What can be shown of all 2^T inputs; refuses a margin below the one asked for."""
+        self.network.require(len(self.inner.functions), 1)
+        if self.network.readout.shape != (1,):
+            raise CertificateError(f"the last block must have one output, got {self.network.readout.shape[0]}")
+        found, masses = _outer_cases(self)
+        read = float(self.network.readout[0])
+        certified = settle(found, masses, read, "patterns of features", self.network.seq_len)
+        return certified if margin is None else certified.require(margin)
+
+
+def features(functions: Sequence[SparseFunction], seq_len: int) -> Features:
+    """Weights for several functions of T bits as coordinates of one block's output, at orthonormal positions."""
+    return _features(functions, seq_len, marker=False)
+
+
+def compose(outer: SparseFunction, functions: Sequence[SparseFunction], seq_len: int) -> Composition:
+    """Weights for outer(f_0, ..., f_(k-1)): variable i of the outer function is the i-th function."""
+    outer = outer.tabulated()
+    k = len(functions)
+    if set(outer.variables) - set(range(k)):
+        raise InvalidSetting(
+            f"the outer function reads x0 to x{k - 1}, one for each inner function; got {outer.describe()}"
+        )
+    if outer.arity > MOST_FITTED:
+        raise InvalidSetting(f"the outer function may have {MOST_FITTED} inputs, got {outer.arity}")
+    outer = usable(outer, k)
+    inner = _features([functions[v] for v in outer.variables], seq_len, marker=True)
+    outer = replace(outer, variables=tuple(range(outer.arity)))
+    built = _second_block(outer, inner)
+    found, _ = _outer_cases(built)
+    reached = min(lower_float(case.least[0]) for case in found)
+    if reached <= 0:
+        raise NoSolution("the composition could not be certified: the inner functions leave too little room")
+    first, second = built.network.blocks
+    scaled = replace(second, w_1=second.w_1 * ((1 + 1e-8) / reached))
+    return replace(built, network=replace(built.network, blocks=(first, scaled)))
+
+
+def _features(functions: Sequence[SparseFunction], seq_len: int, *, marker: bool) -> Features:
+    T = size("T", seq_len)
+    if not functions:
+        raise InvalidSetting("give at least one function")
+    smallest = tuple(usable(function, T) for function in functions)
+    views: list[Selected] = []
+    choices: list[Choice] = []
+    for function in smallest:
+        kind = "signed mean" if function.symmetric is not None else "corners"
+        if kind == "corners" and function.arity > MOST_FITTED:
+            raise InvalidSetting(f"a feature that is not symmetric may have {MOST_FITTED} bits, got {function.arity}")
+        selection = Selection(orthonormal(T), function.variables)
+        view, tuner = make_tuner(function, selection, kind, most=_EVENNESS)
+        views.append(view)
+        choices.append(tuner.best())
+    leading = max(choices, key=lambda choice: choice.capacity)
+    encoding = Encoding.of(orthonormal(T), False, leading.place, leading.bit, leading.constant)
+    return _assemble(encoding, smallest, views, choices, marker=marker)
+
+
+def _assemble(
+    encoding: Encoding,
+    functions: tuple[SparseFunction, ...],
+    views: Sequence[Selected],
+    choices: Sequence[Choice],
+    *,
+    marker: bool,
+) -> Features:
+    heads = len(functions)
+    widths = [choice.units.count for choice in choices]
+    total = sum(widths) + marker
+    w_q, w_k = np.zeros((heads, encoding.width)), np.zeros((heads, encoding.width))
+    w_v = np.zeros((heads, encoding.width, total))
+    w_1 = np.zeros((total, heads + marker))
+    hints: list[Hint | None] = []
+    start = 0
+    for h, (view, choice, count) in enumerate(zip(views, choices, widths, strict=True)):
+        beta = max(choice.beta, 1.0)
+        units = choice.units.scaled(1 / math.sqrt(heads + marker))
+        readers = Readers.of(encoding, view.selection, beta, view.signs)
+        mine = slice(start, start + count)
+        alpha, theta = np.zeros((len(readers.bits), total)), np.zeros(total)
+        alpha[:, mine], theta[mine] = short(units.alpha), short(units.theta)
+        w_q[h, encoding.cls_index] = 1.0
+        w_k[h, encoding.place_block] = beta / encoding.place * view.selection.total
+        w_v[h, encoding.bit_block] = readers.bits.T @ alpha
+        w_v[h, encoding.place_block] = np.outer(readers.place, theta)
+        w_v[h, encoding.constant_index] = readers.constant * theta
+        w_1[mine, h] = units.weight
+        hints.append(Hint(alpha[0], readers.bits[0]) if view.by_mean else None)
+        start += count
+    if marker:
+        _mark(encoding, views[0], w_v[0], w_1)
+    block, hints = _fitted(encoding, Block(w_q, w_k, w_v, w_1), functions, hints)
+    readout = np.zeros(w_1.shape[1])
+    readout[0] = 1.0
+    return Features(functions, Network(encoding, (block,), readout), tuple(hints))
+
+
+def _mark(encoding: Encoding, view: Selected, w_v: np.ndarray, w_1: np.ndarray) -> None:
+    """The last unit: mass on the chosen positions less as much of the others' as makes even attention count below 0."""
+    if encoding.seq_len == view.s:
+        raise NoSolution("the first function reads all T bits: nothing tells [CLS] from the other rows; add a bit to T")
+    weight = view.s / (encoding.seq_len - view.s) * (1 + 1e-9)
+    w_v[encoding.place_block, -1] = (view.selection.total - weight * view.selection.others) / encoding.place
+    w_1[-1, -1] = 1.0
+
+
+def _fitted(
+    encoding: Encoding, block: Block, functions: Sequence[SparseFunction], hints: Sequence[Hint | None]
+) -> tuple[Block, list[Hint | None]]:
+    """Scaled so that the row of [CLS] does not leave the unit ball, before the ReLU and after W_1.
+
+    The value matrix is scaled by a power of 2, so that its products with the hints stay exact.
+    """
+    found, reach, mark = ranges(encoding, block, functions, hints, plain=True)
+    shrink = 2.0 ** -math.ceil(math.log2(reach * (1 + 1e-6)))
+    highs = [high for _, high in found]
+    w_1 = block.w_1.copy()
+    if mark is not None:
+        highs.append(upper_float(mark))
+    for j, high in enumerate(highs):
+        w_1[:, j] /= high * shrink * math.sqrt(w_1.shape[1]) * (1 + 1e-6)
+    scaled = [None if hint is None else Hint(hint.slope * shrink, hint.reader) for hint in hints]
+    return replace(block, w_v=block.w_v * shrink, w_1=w_1), scaled
+
+
+def ranges(
+    encoding: Encoding,
+    block: Block,
+    functions: Sequence[SparseFunction],
+    hints: Sequence[Hint | None],
+    *,
+    plain: bool = False,
+) -> tuple[tuple[tuple[float, float], ...], float, arb | None]:
+    """(low, high) of the signed coordinate of every function, at least |y|, and the marker's coordinate if there is one.
+
+    With `plain`, before projections.
+    """
+    heads = len(functions)
+    marked = block.w_1.shape[1] == heads + 1
+    if block.w_1.shape[1] not in (heads, heads + 1):
+        raise CertificateError(f"{heads} functions have {heads} coordinates and a marker, got {block.w_1.shape[1]}")
+    lows, highs, sizes = [math.inf] * heads, [0.0] * heads, []
+    mark: arb | None = None
+    for h, (function, hint) in enumerate(zip(functions, hints, strict=True)):
+        mine = np.flatnonzero(np.any(block.w_v[h], axis=0))
+        others = [j for g in range(heads) if g != h for j in np.flatnonzero(np.any(block.w_v[g], axis=0))]
+        if set(mine.tolist()) & set(others):
+            raise CertificateError("two heads share a hidden unit, which this certificate does not cover")
+        foreign = [j for j in range(heads) if j != h]
+        if np.any(block.w_1[mine][:, foreign]):
+            raise CertificateError("a hidden unit of one function counts for another, which is not covered")
+        found, masses = cases(encoding, block, function, head=h, hint=hint)
+        for case in found:
+            lows[h] = min(lows[h], lower_float(case.signed(h)))
+            highs[h] = max(highs[h], upper_float(case.high[h] if case.value else -case.low[h]))
+        sizes.append(max(upper_float(case.size) for case in found))
+        if marked and h == 0:
+            mark = _marker(encoding, block, masses)
+            if any(not bool(arb(case.low[-1]) >= mark.lower() - 1e-9) for case in found):
+                raise CertificateError("the marker depends on the bits")
+        elif marked and np.any(block.w_1[mine, -1]):
+            raise CertificateError("the marker must belong to the first head")
+    reach = upper_float(sum((arb(x) ** 2 for x in sizes), start=arb(0)).sqrt())
+    if plain:
+        return tuple(zip(lows, highs, strict=True)), reach, mark
+    over = arb(reach).max(arb(1))
+    out = sum((arb(x) ** 2 for x in highs), start=mark**2 if mark is not None else arb(0)).sqrt().max(arb(1))
+    if min(lows) <= 0:
+        raise CertificateError("the sign of a feature may be wrong")
+    kept = tuple((lower_float(arb(low) / over / out), high) for low, high in zip(lows, highs, strict=True))
+    return kept, reach, None if mark is None else (mark / over / out).union(mark)
+
+
+def _marker(encoding: Encoding, block: Block, masses: Attended) -> arb:
+    """The marker's coordinate at [CLS]; refuses a marker that sees bits or is not off at the other rows."""
+    w_v, count = block.w_v[0][:, -1], encoding.seq_len + 1
+    if np.any(w_v[encoding.bit_block]) or w_v[encoding.cls_index] or np.count_nonzero(block.w_1[:, -1]) != 1:
+        raise CertificateError("the marker must not see bits")
+    if any(np.any(np.delete(w_q, encoding.cls_index)) for w_q in block.w_q):
+        raise CertificateError("rows other than [CLS] must ask no query")
+    if not encoding.positions.exact:
+        raise CertificateError("the marker is certified at orthonormal positions")
+    place, constant = w_v[encoding.place_block], arb(float(w_v[encoding.constant_index])) * encoding.constant
+    here = (1 - masses.cls) * constant
+    even = constant * encoding.seq_len / count
+    for t in np.flatnonzero(place):
+        here += masses.rows[t] * float(place[t]) * encoding.place
+        even += arb(float(place[t])) * encoding.place / count
+    if not bool(even <= 0):
+        raise CertificateError("the marker is on where attention is even")
+    return here.max(arb(0)) * float(block.w_1[-1, -1])
+
+
+def _second_block(outer: SparseFunction, inner: Features) -> Composition:
+    """[CLS] attends to itself by the marker; units of the features as of bits."""
+    block, T = inner.network.blocks[0], inner.network.seq_len
+    kept, _, mark = ranges(inner.network.encoding, block, inner.functions, inner.hints)
+    assert mark is not None  # noqa: S101 - compositions have a marker
+    level = float(mark.mid())
+    beta = math.log(T * (1 - _LEAK) / _LEAK) / level**2
+    middles = np.array([(low + high) / 2 for low, high in kept])
+    spread = max((high - low) / (high + low) for low, high in kept)
+    slack = spread + _LEAK / (1 - _LEAK) / float(middles.min())
+    k = outer.arity
+    reader = 1 / ((1 - _LEAK) * middles)
+    units: Units = fit_bits(outer.table, slack, (float(reader.max()), 1 / level))
+    w_v = np.zeros((1, k + 1, units.count))
+    w_v[0, :k] = reader[:, None] * units.alpha
+    w_v[0, k] = units.theta / ((1 - _LEAK) * level)
+    longest = float(np.sqrt(((np.abs(units.alpha).sum(0) * (1 + slack) + np.abs(units.theta)) ** 2).sum()))
+    w_q, w_k = np.zeros((1, k + 1)), np.zeros((1, k + 1))
+    w_q[0, k], w_k[0, k] = math.sqrt(beta), math.sqrt(beta)
+    second = Block(w_q, w_k, w_v / longest, (units.weight * longest)[:, None])
+    network = Network(inner.network.encoding, (block, second), np.ones(1))
+    return Composition(outer, inner, network)
+
+
+def _outer_cases(built: Composition) -> tuple[list[Case], Attended]:
+    """Every pattern of the features, each anywhere in its range; the other rows, of norm at most 1, at worst."""
+    network, inner = built.network, built.inner
+    first, second = network.blocks
+    kept, _, mark = ranges(network.encoding, first, inner.functions, inner.hints)
+    if mark is None:
+        raise CertificateError("the first block has no marker")
+    k = len(kept)
+    if np.any(second.w_q[0][:k]) or np.any(second.w_k[0][:k]):
+        raise CertificateError("scores of the second block must depend on the marker alone")
+    score = mark * float(second.w_q[0][k]) * mark * float(second.w_k[0][k])
+    others = arb(network.seq_len) * (-score).exp()
+    own = 1 / (1 + others)
+    leak = others / (1 + others)
+    w_v = second.w_v[0]
+    columns = [[arb(float(v)) for v in column] for column in w_v.T]
+    stray = [arb(0, upper_float(leak * sum((v**2 for v in column), start=arb(0)).sqrt())) for column in columns]
+    weights = [arb(float(v)) for v in second.w_1[:, 0]]
+    zero = arb(0)
+    found: list[Case] = []
+    for row, value in enumerate(built.outer.table):
+        inputs = [_signed_range(low, high, (row >> i) & 1) for i, (low, high) in enumerate(kept)]
+        seen = [
+            own * (sum((x * v for x, v in zip(inputs, column[:k], strict=True)), start=zero) + mark * column[k]) + off
+            for column, off in zip(columns, stray, strict=True)
+        ]
+        total = sum((weight * y.max(zero) for weight, y in zip(weights, seen, strict=True)), start=zero)
+        norm = sum((abs(y).upper() ** 2 for y in seen), start=zero).sqrt()
+        signed = (total if value else -total).lower()
+        least = (signed / norm.upper().max(arb(1))).lower() if bool(signed > 0) else signed
+        found.append(Case(f"features {row:0{k}b}", value, (total.lower(),), (total.upper(),), norm.upper(), (least,)))
+    return found, Attended([], zero, leak)
+
+
+def _signed_range(low: float, high: float, bit: int) -> arb:
+    found = arb(low).union(arb(high))
+    return found if bit else -found

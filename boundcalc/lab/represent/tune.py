@@ -1,0 +1,238 @@
+"""Amplitudes, beta and scales: the choice of numbers that makes the closed-form bound of a construction least.
+
+The weights of a construction are F = clip(relu(Pi_1(y)) g'), y = V-values scaled by lam, g' = G g: the read-out is 1 and
+the projection of the last row is what makes the margin exactly 1. What is minimised is A1's capacity
+(sum over matrices of (budget * gain)^(2/3) log^(1/3))^3 at margin 1, with gains |W_1|_op |W_V|_op for W_QK, |W_1|_op for
+W_V and min(1, |W_V|_op) for W_1: the norms trade against each other through it. The result is verified elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from boundcalc.base.errors import NoSolution
+from boundcalc.lab.represent.selection import View
+from boundcalc.lab.represent.units import Units, corners, levels
+
+_SAMPLES = 17e6
+"""Logarithms of the covers are taken at a million samples and sixteen ghosts each; they hardly move the optimum."""
+_STRETCH = (1.0, 1.25, 1.6, 2.0, 2.6, 3.5)
+"""Values may leave the unit ball by these factors before they are projected back."""
+_SLACKS = (0.015, 0.03, 0.06, 0.12, 0.22, 0.35)
+"""Parts of the slack a construction can bear, each of which fixes a beta to try."""
+_STEPS = 70
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Numbers of a construction: values are the units' times `scale`, W_1 the units' weights times `gain`."""
+
+    place: float
+    bit: float
+    constant: float
+    beta: float
+    scale: float
+    gain: float
+    units: Units
+    capacity: float
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Values of fixed units at all inputs: signed values of the sum, and the norms of the pre-activations."""
+
+    signed: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of_mean(cls, units: Units, profile: Sequence[int], slack: float) -> Cases:
+        """At the ends of every level of the mean (and at the knots between, where the sum may turn)."""
+        places = levels(len(profile) - 1)
+        signs = 2.0 * np.asarray(profile) - 1
+        slopes = units.alpha[0]
+        knots = -units.theta[slopes != 0] / slopes[slopes != 0]
+        inputs = [places - slack, places + slack]
+        answers = [signs, signs]
+        near = np.abs(knots[:, None] - places) <= slack
+        inputs.append(knots[near.any(1)])
+        answers.append(signs[near.argmax(1)[near.any(1)]])
+        return cls._at(units, np.concatenate(inputs)[:, None], np.concatenate(answers), 0.0)
+
+    @classmethod
+    def of_bits(cls, units: Units, table: Sequence[int], slack: float) -> Cases:
+        """At every corner, each unit off by as much as it may."""
+        s = len(table).bit_length() - 1
+        return cls._at(units, corners(s), 2.0 * np.asarray(table) - 1, slack)
+
+    @classmethod
+    def _at(cls, units: Units, inputs: np.ndarray, signs: np.ndarray, slack: float) -> Cases:
+        values = units.values(inputs)
+        wobble = slack * np.abs(units.alpha).sum(0)
+        helps = signs[:, None] * units.weight > 0
+        worst = np.maximum(np.where(helps, values - wobble, values + wobble), 0.0)
+        sizes = np.sqrt(((np.abs(values) + wobble) ** 2).sum(1))
+        return cls(signs * (worst @ units.weight), sizes)
+
+    def gains(self) -> list[tuple[float, float]]:
+        """(lam, G): the G that makes the margin 1 when values are scaled by lam = stretch / largest norm."""
+        found: list[tuple[float, float]] = []
+        for stretch in _STRETCH:
+            lam = stretch / float(self.sizes.max())
+            margin = float((self.signed * lam / np.maximum(1.0, lam * self.sizes)).min())
+            if margin > 0:
+                found.append((lam, 1 / margin))
+        return found
+
+
+@dataclass
+class Tuner:
+    """One way to represent a function, or a class of them.
+
+    Attributes:
+        view: what is selected.
+        fit: (slack, (norm that reads an input, norm that reads 1)) -> units.
+        cases: (units, slack) -> cases.
+        sizes: (reading of the inputs, norm that reads 1, units) -> at least |W_V|_op and |W_V|_21.
+    """
+
+    view: View
+    fit: Callable[[float, tuple[float, float]], Units]
+    cases: Callable[[Units, float], Cases]
+    sizes: Callable[[np.ndarray, float, Units], tuple[float, float]] = field(default=lambda *a: value_sizes(*a))
+
+    def best(self) -> Choice:
+        """The numbers of least capacity found."""
+        found: list[Choice] = []
+        for beta in self._betas():
+            try:
+                found.append(self._at(beta))
+            except NoSolution:
+                continue
+        if not found:
+            raise NoSolution("no amplitudes were found: the positions are not far enough apart")
+        return min(found, key=lambda choice: choice.capacity)
+
+    def _betas(self) -> list[float]:
+        """Strengths to try: those at which the slack is a given part of what a mean of s bits can bear."""
+        s, others = self.view.s, self.view.seq_len - self.view.s + 1
+        if self.view.slackless:
+            guess = math.log(others / s) if others > s else 0.0
+            return [max(0.0, guess + math.log(max(2.0, guess + math.log(guess + 2))))]
+        bearable = 1 / s if self.view.by_mean else 1.0
+        return [self._beta_of(part * bearable) for part in _SLACKS]
+
+    def _beta_of(self, slack: float) -> float:
+        low, high = 0.0, 1.0
+        while self.view.slack(high) > slack:
+            low, high = high, 2 * high
+            if high > 1e4:
+                raise NoSolution(f"attention cannot be made so sharp: slack {slack:g}")
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.view.slack(middle) > slack else (low, middle)
+        return high
+
+    def _at(self, beta: float) -> Choice:
+        slack = 0.0 if self.view.slackless else self.view.slack(beta)
+        start = np.array([0.0, -0.7, beta] if self.view.slackless else [0.0, -0.7])
+        choice: Choice | None = None
+        for _ in range(2):  # the units depend on the norms that read their inputs, and these on the amplitudes
+            try:
+                found = self._settle(start, beta, slack)
+            except NoSolution:
+                if choice is None:
+                    raise
+                break
+            if choice is None or found.capacity < choice.capacity:
+                choice = found
+            start = np.array(
+                [math.log(choice.bit / choice.place), math.log(choice.constant / choice.place), choice.beta]
+            )
+            start = start if self.view.slackless else start[:2]
+        assert choice is not None  # noqa: S101 - the loop ran
+        return choice
+
+    def _settle(self, start: np.ndarray, beta: float, slack: float) -> Choice:
+        """The best amplitudes (and beta, where nothing leaks) for the units fitted at the given ones."""
+        from scipy.optimize import minimize
+
+        def strength(x: np.ndarray) -> float:
+            return max(0.0, float(x[2])) if self.view.slackless else beta
+
+        units = self.fit(slack, self._sizes(*_amplitudes(start), strength(start)))
+        gains = self.cases(units, slack).gains()
+        if not gains:
+            raise NoSolution("the units do not separate the values")
+
+        def cost(x: np.ndarray) -> float:
+            return min(self._capacities(_amplitudes(x), strength(x), units, gains))
+
+        found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "fatol": 1e-4}).x
+        amplitudes, beta = _amplitudes(found), strength(found)
+        reached, gain = min(zip(self._capacities(amplitudes, beta, units, gains), gains, strict=True))
+        return Choice(*amplitudes, beta, *gain, units, reached)
+
+    def _sizes(self, place: float, bit: float, constant: float, beta: float) -> tuple[float, float]:
+        """Norms of the vectors that read an input (at most) and the constant 1."""
+        longest = math.sqrt(float((self.view.reading**2).sum(0).max()))
+        return longest / (bit * self.view.gathered(beta)[0]), self.one(place, constant, beta)
+
+    def one(self, place: float, constant: float, beta: float) -> float:
+        """The norm of the vector that reads the constant 1."""
+        _, along, rest = self.view.gathered(beta)
+        return 1 / math.hypot(place * along, constant * rest)
+
+    def _capacities(
+        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gains: Sequence[tuple[float, float]]
+    ) -> list[float]:
+        """The capacity at every (lam, G)."""
+        place, bit, constant = amplitudes
+        reading = self.view.reading / (bit * self.view.gathered(beta)[0])
+        op, two_one = self.sizes(reading, self.one(place, constant, beta), units)
+        weight = math.sqrt(float(units.weight @ units.weight))
+        keys = beta / place * self.view.total
+        logs = cover_logs(self.view.seq_len, units.count)
+        return [capacity(keys, lam * op, lam * two_one, strength * weight, logs) for lam, strength in gains]
+
+
+def value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
+    """|W_V|_op and |W_V|_21 of the value matrix that gives units their inputs."""
+    columns = np.empty((len(reading) + 1, units.count))
+    columns[:-1], columns[-1] = reading @ units.alpha, one * units.theta
+    if len(columns) > 2:
+        op = math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
+    else:
+        op = _op_of_two(columns)
+    return op, float(np.sqrt((columns**2).sum(0)).sum())
+
+
+def _op_of_two(columns: np.ndarray) -> float:
+    """Spectral norm of a matrix of two rows, without LAPACK."""
+    a, b, c = (float(x @ y) for x, y in ((columns[0], columns[0]), (columns[0], columns[1]), (columns[1], columns[1])))
+    return math.sqrt((a + c + math.hypot(a - c, 2 * b)) / 2)
+
+
+def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:
+    """(place, bit, constant) of squares that sum to 1, from two logarithms of their proportions."""
+    bit, constant = (math.exp(min(8.0, max(-8.0, float(v)))) for v in x[:2])
+    size = math.sqrt(1 + bit**2 + constant**2)
+    return 1 / size, bit / size, constant / size
+
+
+@lru_cache(maxsize=256)
+def cover_logs(seq_len: int, units: int) -> tuple[float, float, float]:
+    """Cube roots of the logarithms of the covers: of the read-out and W_1, of W_V, of W_QK."""
+    return tuple(math.log(2 * _SAMPLES * points + 1) ** (1 / 3) for points in (1, units, seq_len + 1))  # type: ignore[return-value]
+
+
+def capacity(keys: float, value_op: float, value_21: float, w_1: float, logs: tuple[float, float, float]) -> float:
+    """A1's capacity of one block with |W_QK|_F = keys, a scalar W_1 and a read-out of norm 1, at margin 1."""
+    one, values, pairs = logs
+    power = 2 / 3
+    total = one + one * (w_1 * min(1.0, value_op)) ** power
+    return (total + values * (w_1 * value_21) ** power + pairs * (w_1 * value_op * keys) ** power) ** 3

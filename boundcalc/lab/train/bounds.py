@@ -1,0 +1,41 @@
+"""The bounds that apply to a trained model: its architecture, its measured norms, its sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from boundcalc.lab.train.store import Record
+from boundcalc.lab.train.trial import Trial
+from boundcalc.setting import Norms, Sample, Setting
+
+
+def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
+    """What `boundcalc.compare` needs: norms as measured (so bounds pay P1), and a margin's training error.
+
+    The training error of a margin is bounded from the recorded quantiles: the level of the least one above it. Training
+    examples that were too many to be measured count as errors.
+    """
+    seen = min(1.0, result["train"]["n"] / trial.m)
+    train_error = seen * margin_error(result, margin) + 1 - seen
+    return Setting(
+        trial.architecture,
+        Norms.from_json(result["norms"]),
+        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error),
+    )
+
+
+def margin_error(result: Mapping[str, Any], margin: float) -> float:
+    """An upper value of the share of the examples measured with a margin of at most `margin`."""
+    quantiles = sorted((float(level), value) for level, value in result["train"]["margins"].items())
+    if quantiles[0][1] > margin:
+        return 0.0
+    for level, value in quantiles[1:]:
+        if value > margin:
+            return level
+    return 1.0
+
+
+def setting_of_record(record: Record, *, margin: float = 1.0, delta: float = 0.05) -> Setting:
+    """The same from a stored trial."""
+    return setting_of(record.trial, record.result, margin=margin, delta=delta)

@@ -1,0 +1,106 @@
+"""A trial's examples, made on its device from its seed, and the order in which training sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from boundcalc.lab.train.source import TorchSource, substream
+from boundcalc.lab.train.tasks import ArraysTask
+from boundcalc.lab.train.trial import Trial
+
+CHUNK = 4096
+"""Examples drawn at once. Each chunk has a stream of its own, so any of them can be drawn again."""
+MOST_KEPT = 2**28
+"""Entries (m T) up to which the training set is kept; larger ones are drawn again chunk by chunk."""
+_AHEAD = 64
+"""Steps for which the order is drawn at once."""
+
+
+class Examples:
+    """Training and test examples of one trial."""
+
+    def __init__(self, trial: Trial, device: torch.device, *, most_kept: int = MOST_KEPT) -> None:
+        self.trial = trial
+        self.device = device
+        self.world: dict[str, Any] = trial.task.world(self._source("world"))
+        self._order = TorchSource(substream(trial.seed, "order"), device)
+        self._drawn = 0
+        self._queue: Tensor | None = None
+        self._held: tuple[int, Tensor, Tensor] | None = None
+        self.streamed = trial.m * trial.task.shape.rows > most_kept
+        self.train: tuple[Tensor, Tensor] | None = None
+        if isinstance(trial.task, ArraysTask):
+            x, y, x_test, y_test = trial.task.split(self.world, self._source("split"), trial.m, trial.n_test)
+            self.train, self.test, self.streamed = (x, y), (x_test, y_test), False
+        else:
+            self.test = self._chunks("test", trial.n_test)
+            if not trial.online and not self.streamed:
+                self.train = self._chunks("train", trial.m)
+
+    def _source(self, *labels: str | int) -> TorchSource:
+        return TorchSource(substream(self.trial.seed, *labels), self.device)
+
+    def _chunks(self, label: str, n: int) -> tuple[Tensor, Tensor]:
+        parts = [self._chunk(label, k, n) for k in range(-(-n // CHUNK))]
+        return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
+
+    def _chunk(self, label: str, k: int, n: int) -> tuple[Tensor, Tensor]:
+        return self.trial.task.sample(self.world, self._source(label, k), min(CHUNK, n - k * CHUNK))
+
+    def batch(self, size: int) -> tuple[Tensor, Tensor]:
+        """The next examples of a run through one permutation after another, or fresh ones."""
+        if self.trial.online:
+            return self._fresh(size)
+        if self.streamed:
+            return self._next_streamed(size)
+        assert self.train is not None  # noqa: S101 - kept unless streamed
+        picked = self._next(size, self.trial.m)
+        return self.train[0][picked], self.train[1][picked]
+
+    def _next(self, size: int, m: int) -> Tensor:
+        while self._queue is None or len(self._queue) < size:
+            rounds = max(1, _AHEAD * size // m)
+            # uniforms, sorted, are that many permutations at once
+            fresh = self._order.uniform(rounds, m).argsort(dim=1).flatten()
+            self._queue = fresh if self._queue is None else torch.cat([self._queue, fresh])
+        picked, self._queue = self._queue[:size], self._queue[size:]
+        return picked
+
+    def _fresh(self, size: int) -> tuple[Tensor, Tensor]:
+        many = max(1, CHUNK // size) * size
+        if self._held is None or self._drawn + size > len(self._held[1]):
+            number = 0 if self._held is None else self._held[0] + 1
+            self._held = (number, *self.trial.task.sample(self.world, self._source("fresh", number), many))
+            self._drawn = 0
+        start, self._drawn = self._drawn, self._drawn + size
+        return self._held[1][start : self._drawn], self._held[2][start : self._drawn]
+
+    def _next_streamed(self, size: int) -> tuple[Tensor, Tensor]:
+        """Chunks in a random order, each shuffled in itself: at most one chunk is in memory."""
+        if self._held is None or self._drawn + size > len(self._held[1]):
+            chunks = max(1, self.trial.m // CHUNK)
+            number = 0 if self._held is None else self._held[0] + 1
+            if number % chunks == 0:
+                self._queue = self._order.permutation(chunks)
+            assert self._queue is not None  # noqa: S101 - set when number is 0
+            x, y = self._chunk("train", int(self._queue[number % chunks]), self.trial.m)
+            shuffled = self._order.permutation(len(y))
+            self._held = (number, x[shuffled], y[shuffled])
+            self._drawn = 0
+        start, self._drawn = self._drawn, self._drawn + size
+        return self._held[1][start : self._drawn], self._held[2][start : self._drawn]
+
+    def training_parts(self, most: int, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The training examples (the first `most` of them), a few at a time; for online training, fresh ones."""
+        if self.train is not None:
+            x, y = self.train[0][:most], self.train[1][:most]
+            yield from zip(x.split(size), y.split(size), strict=True)
+            return
+        label, n = ("train", self.trial.m) if not self.trial.online else ("probe", min(most, CHUNK))
+        for k in range(-(-min(n, most) // CHUNK)):
+            x, y = self._chunk(label, k, n)
+            yield from zip(x.split(size), y.split(size), strict=True)

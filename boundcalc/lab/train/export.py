@@ -1,0 +1,94 @@
+"""Stored trials as tables and files for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.store import Record, Store, StoreError, summary_columns
+
+FORMATS = ("csv", "json", "parquet")
+
+
+def flat(record: Record) -> dict[str, Any]:
+    """A trial as one row: what identifies it, and what was measured."""
+    config, result = record.config, record.result
+    rule = config["optimisation"]
+    attention = (result.get("attention") or [{}])[-1]
+    return {
+        "hash": record.hash,
+        **summary_columns(config, result),
+        "s": config["task"].get("s"),
+        "lr": rule["lr"],
+        "batch": rule["batch"],
+        "weight_decay": rule["weight_decay"],
+        "reason": result["reason"],
+        "train_loss": result["train"]["loss"],
+        "test_loss": result["test"]["loss"],
+        "n_test": result["test"]["n"],
+        "test_low": result["test"]["interval"][0],
+        "test_high": result["test"]["interval"][1],
+        "attention_best_head": attention.get("best_head"),
+        "attention_value_weighted": attention.get("value_weighted"),
+        "cpu_seconds": result.get("cpu_seconds"),
+        "device": result["device"],
+    }
+
+
+def export(records: Iterable[Record], form: str, path: Path | None = None) -> str:
+    """Write (or return) trials as csv, json (complete, can be imported) or parquet."""
+    if form == "json":
+        text = json.dumps([record.to_json() for record in records], indent=1) + "\n"
+    else:
+        rows = [flat(record) for record in records]
+        if form == "parquet":
+            return _parquet(rows, path)
+        text = _csv(rows)
+    if path is None:
+        return text
+    path.write_text(text, encoding="utf-8")
+    return ""
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return out.getvalue()
+
+
+def _parquet(rows: list[dict[str, Any]], path: Path | None) -> str:
+    if path is None:
+        raise InvalidSetting("parquet is binary: give a file with --output runs.parquet")
+    try:
+        import pyarrow as pa  # type: ignore[import-not-found]
+        import pyarrow.parquet as pq  # type: ignore[import-not-found]
+    except ImportError:
+        raise StoreError("parquet needs pyarrow: pip install pyarrow, or export csv") from None
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return ""
+
+
+def read_records(path: Path) -> list[Mapping[str, Any]]:
+    """The records of another store, or of a JSON export."""
+    try:
+        head = path.read_bytes()[:16]
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
+    if head.startswith(b"SQLite format 3"):
+        with Store(path, create=False) as store:
+            return [record.to_json() for record in store.records()]
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise StoreError(f"{path} is neither a store nor a JSON export of one") from None
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        raise StoreError(f"{path} is not a JSON export: it must be a list of records")
+    return data

@@ -1,0 +1,166 @@
+"""Running a sweep: what is missing, in stacks, into the store as it comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from boundcalc.lab.train.backends import Where, spread
+from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.sweep import Sweep, missing
+from boundcalc.lab.train.trial import Trial
+
+STACK = 10
+"""Trials trained as one tensor program: on a CPU, between 4 and 16 are about as quick."""
+
+
+class Progress(Protocol):
+    """What wants to know how far a sweep is."""
+
+    def begin(self, done: int, total: int) -> None:
+        """Before the first trial."""
+        ...
+
+    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
+        """Some trials are finished; seconds left, where that can be told."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+        ...
+
+
+class Silent:
+    """Nobody wants to know."""
+
+    def begin(self, done: int, total: int) -> None:
+        """Nothing."""
+
+    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+@dataclass
+class Ran:
+    """What a run of a sweep did."""
+
+    total: int
+    present: int
+    added: int = 0
+    diverged: int = 0
+    seconds: float = 0.0
+    errors: list[str] = field(default_factory=list[str])
+
+
+def stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
+    """Trials that may share a stack, at most `size` of them, of similar m; the costly stacks first."""
+    from boundcalc.lab.train.trainer import stack_key
+
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(stack_key(trial), []).append(trial)
+    stacks: list[list[Trial]] = []
+    for group in groups.values():
+        group.sort(key=lambda trial: (trial.m, trial.seed, trial.hash))
+        stacks += [group[start : start + size] for start in range(0, len(group), size)]
+    return sorted(stacks, key=_cost, reverse=True)
+
+
+def _cost(stack: Sequence[Trial]) -> float:
+    """A rough cost, good enough to order stacks and to guess what is left."""
+    first = stack[0]
+    rows = first.architecture.seq_len
+    rule = first.optimisation
+    per_step = rows * 1.0 + first.batch * (rows * 0.3 + 30)
+    return sum(per_step * max(1, trial.m) ** 0.5 for trial in stack) * min(rule.steps, 500)
+
+
+def run_sweep(
+    sweep: Sweep,
+    store: Store,
+    *,
+    where: Where | None = None,
+    stack: int = STACK,
+    keep_weights: bool = False,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Ran:
+    """Train what the store does not have; every finished trial is stored at once."""
+    where = where or Where()
+    shown = progress or Silent()
+    started = time.monotonic()
+    present = store.hashes()
+    todo = missing(sweep.trials, present)
+    ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo))
+    store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
+    shown.begin(ran.present, ran.total)
+    stacks = stacks_of(todo, stack)
+    costs = [_cost(each) for each in stacks]
+    finished = 0.0
+
+    def keep(trial: Trial, result: Mapping[str, Any], weights: Mapping[str, Any] | None) -> None:
+        ran.added += store.add(trial, result, sweep=sweep.name, weights=weights)
+        ran.diverged += result["status"] == "diverged"
+        done = finished / max(sum(costs), 1e-9)
+        spent = time.monotonic() - started
+        shown.advance(1, ran.present + ran.added, ran.total, spent / done * (1 - done) if done > 0.02 else None)
+
+    common = {"threads": where.threads, "keep_weights": keep_weights, **(options or {})}
+    if where.here:
+        for each, cost in zip(stacks, costs, strict=True):
+            _train_here(each, store, common, keep, ran)
+            finished += cost
+    else:
+        with closing(spread(stacks, where, common, shown.note)) as results:  # workers go when something goes wrong here
+            for number, found in results:
+                finished += costs[number]
+                mine = stacks[number]
+                if "error" in found:
+                    ran.errors.append(f"{len(mine)} trials like {mine[0].hash[:12]}: {found['error']}")
+                    shown.note(ran.errors[-1])
+                    continue
+                weights = found["weights"] or [None] * len(mine)
+                for trial, result, tensors in zip(mine, found["results"], weights, strict=True):
+                    keep(trial, result, tensors)
+    ran.seconds = time.monotonic() - started
+    return ran
+
+
+def _train_here(
+    trials: Sequence[Trial], store: Store, options: Mapping[str, Any], keep: Callable[..., None], ran: Ran
+) -> None:
+    """In this process each trial is stored when it is finished, not when its stack is."""
+    import torch
+
+    from boundcalc.base.errors import BoundcalcError
+    from boundcalc.lab.train.trainer import train
+
+    torch.set_num_threads(options["threads"])
+    held = store.hashes()  # another sweep may have been quicker
+    left = [trial for trial in trials if trial.hash not in held]
+    ran.present += len(trials) - len(left)
+    if not left:
+        return
+
+    def done(outcome: Any) -> None:
+        tensors = {k: v.cpu().numpy() for k, v in outcome.weights.items()} if options["keep_weights"] else None
+        keep(outcome.trial, outcome.result, tensors)
+
+    try:
+        train(
+            left,
+            device=options.get("device"),
+            path=options.get("path"),
+            compiled=bool(options.get("compile")),
+            on_done=done,
+        )
+    except BoundcalcError:
+        raise
+    except (RuntimeError, MemoryError) as error:
+        ran.errors.append(f"{len(left)} trials like {left[0].hash[:12]}: {type(error).__name__}: {error}")

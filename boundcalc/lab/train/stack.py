@@ -1,0 +1,165 @@
+"""Several models of one architecture, evaluated at once on the quickest exact path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
+from boundcalc.lab.train.layers import Weights
+from boundcalc.lab.train.model import CLS, draw, plain, read_only
+from boundcalc.lab.train.parameters import Init, parameters
+from boundcalc.lab.train.tasks import Shape
+from boundcalc.setting import Architecture
+
+PATHS = ("bits", "row", "plain")
+"""Shared exponentials for bits; only the row that is read, from the last attention on; every layer on every row."""
+
+_FEW = 64
+"""Examples at once on the path for sharp models, which is hungry."""
+
+
+class Stack:
+    """Weights of several models, the models in front, and their common forward pass."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        shape: Shape,
+        weights: Weights,
+        *,
+        path: str | None = None,
+        compiled: bool = False,
+    ) -> None:
+        self.architecture = architecture
+        self.shape = shape
+        self.weights: dict[str, Tensor] = dict(weights)
+        self.plan: BitPlan | None = bit_plan(architecture) if shape.inputs == "bits" else None
+        self.path = path or ("row" if self.plan is None else "bits")
+        if self.path == "bits" and self.plan is None:
+            raise InvalidSetting("the path 'bits' needs bits, one attention layer and a [CLS] read-out")
+        one: Callable[..., Tensor] = plain if self.path == "plain" else read_only
+        each = torch.func.vmap(lambda weights, x: one(architecture, weights, x))
+        self._row = torch.func.vmap(lambda weights, x: read_only(architecture, weights, x))
+        # The path "bits" stays as it is: its hand-written gradient works in place, which the compiler refuses.
+        self._each: Callable[..., Tensor] = torch.compile(each) if compiled else each
+        self.sharp = 0
+
+    @classmethod
+    def fresh(
+        cls,
+        architecture: Architecture,
+        shape: Shape,
+        init: Init,
+        generators: Sequence[torch.Generator],
+        dtype: torch.dtype = torch.float32,
+        **options: Any,
+    ) -> Stack:
+        """Models at their start, one per generator."""
+        table = parameters(architecture, init)
+        drawn = [{name: draw(p, generator) for name, p in table.items()} for generator in generators]
+        stacked = {name: torch.stack([one[name] for one in drawn]).to(dtype) for name in table}
+        return cls(architecture, shape, stacked, **options)
+
+    @property
+    def trained(self) -> dict[str, Tensor]:
+        """The tensors that training changes."""
+        table = parameters(self.architecture)
+        return {name: value for name, value in self.weights.items() if table[name].trained}
+
+    def __len__(self) -> int:
+        return len(next(iter(self.weights.values())))
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """Examples (models, n, ...) as the path reads them."""
+        dtype = self.weights["readout"].dtype
+        if self.path == "bits":
+            return two_sided(x, dtype)
+        if self.shape.inputs == "bits":
+            front = x.new_full((*x.shape[:-1], 1), CLS)
+            return torch.cat([front, x], -1).long()
+        return x.long() if self.shape.inputs == "tokens" else x.to(dtype)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Outputs (models, n, classes) for inputs made by `inputs`."""
+        if self.plan is None or self.path != "bits":
+            return self._each(self.weights, inputs)
+        out, spread = bit_forward(self.plan, self.weights, inputs)
+        too_sharp = ~(spread <= reach(out.dtype))
+        if not bool(too_sharp.any()):
+            return out
+        self.sharp += 1
+        return self._split(too_sharp, inputs)
+
+    def _split(self, too_sharp: Tensor, sides: Tensor) -> Tensor:
+        """The sharp models on the plain path, the others on their own: one's overflow must not reach another."""
+        assert self.plan is not None  # noqa: S101 - only called on path "bits"
+        parts: list[Tensor] = []
+        order: list[Tensor] = []
+        for sharp in (False, True):
+            which = (too_sharp == sharp).nonzero().flatten()
+            if len(which):
+                some = {name: value[which] for name, value in self.weights.items()}
+                mine = sides[which]
+                order.append(which)
+                if sharp:
+                    tokens = mine[..., 1, :].long()
+                    tokens = torch.cat([tokens.new_full((*tokens.shape[:-1], 1), CLS), tokens], -1)
+                    parts.append(torch.cat([self._row(some, few) for few in tokens.split(_FEW, 1)], 1))
+                else:
+                    parts.append(bit_forward(self.plan, some, mine)[0])
+        return torch.cat(parts)[torch.cat(order).argsort()]
+
+    def keep(self, kept: Tensor) -> None:
+        """Drop the other models."""
+        self.weights = {name: value.detach()[kept] for name, value in self.weights.items()}
+        self.require_grad()
+
+    def require_grad(self) -> None:
+        """Make the trained tensors leaves that collect gradients."""
+        for value in self.trained.values():
+            value.requires_grad_()
+
+    def one(self, index: int) -> dict[str, Tensor]:
+        """The weights of one model, copied."""
+        return {name: value[index].detach().clone() for name, value in self.weights.items()}
+
+
+def losses(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
+    """The training loss of every example: logistic, cross-entropy or squared."""
+    if shape.answer == "classes":
+        return functional.cross_entropy(outputs.flatten(0, 1), y.flatten().long(), reduction="none").view(y.shape)
+    scores = outputs.squeeze(-1)
+    if shape.answer == "binary":
+        return functional.binary_cross_entropy_with_logits(scores, y.to(scores.dtype), reduction="none")
+    return (scores - y.to(scores.dtype)).square()
+
+
+def wrongs(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
+    """The loss in [0, 1] that is reported: misclassification, or the squared error cut at 1."""
+    if shape.answer == "classes":
+        return (margins(shape, outputs, y) <= 0).to(outputs.dtype)
+    if shape.answer == "binary":
+        return (margins(shape, outputs, y) <= 0).to(outputs.dtype)
+    return losses(shape, outputs, y).clamp_max(1.0)
+
+
+def margins(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
+    """How far the right answer is ahead (of the other bit, or of the best other class); NaN counts as behind."""
+    if shape.answer == "binary":
+        ahead = outputs.squeeze(-1) * (2 * y.to(outputs.dtype) - 1)
+    else:
+        right = y.long().unsqueeze(-1)
+        own = outputs.gather(-1, right).squeeze(-1)
+        ahead = own - outputs.scatter(-1, right, -torch.inf).amax(-1)
+    return ahead.nan_to_num(nan=-torch.inf)
+
+
+def stacked(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Single models' weights, stacked."""
+    return {name: torch.stack([one[name] for one in weights]) for name in weights[0]}

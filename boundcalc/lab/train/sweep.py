@@ -1,0 +1,170 @@
+"""A sweep: a file that says which trials there are, and a run that does those that are missing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.tasks import task_from_json
+from boundcalc.lab.train.trial import Optimisation, Trial, init_from_json, model_for
+from boundcalc.setting import validate
+
+_KEYS = ("name", "about", "task", "model", "init", "train", "m", "n_test", "seeds", "grid", "success")
+_PARTS = ("task", "model", "init", "train")
+_SHORT = {"T": "task.T", "s": "task.s", "L": "task.L", "depth": "model.depth", "d": "model.d", "lr": "train.lr"}
+MOST_TRIALS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A named set of trials.
+
+    Attributes:
+        name: under which the store lists them.
+        about: one line.
+        trials: without repetition.
+        success: test accuracy that counts as learned.
+        data: the file's content.
+    """
+
+    name: str
+    about: str
+    trials: tuple[Trial, ...]
+    success: float
+    data: Mapping[str, Any]
+
+
+def read_sweep_file(path: Path) -> Any:
+    """The content of a .json, .yaml or .toml file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InvalidSetting(f"cannot read the sweep file {path}: {why}") from None
+    suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml"):
+        return _yaml(path, text)
+    if suffix == ".toml":
+        import tomllib
+
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidSetting(f"{path} is not TOML: {error}") from None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidSetting(f"{path} is not JSON: {error}") from None
+
+
+def _yaml(path: Path, text: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise InvalidSetting(
+            f"reading {path} needs PyYAML: pip install pyyaml, or write it as .json or .toml"
+        ) from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InvalidSetting(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+
+
+def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -> Sweep:
+    """A sweep from its description.
+
+    "task", "model", "init" and "train" describe one trial; "grid" is an object (or a list of objects) of dotted
+    names ("task.T", "train.lr", "m") with lists of values, all combinations of which are run; "seeds" is a number
+    or a list.
+    """
+    raw = validate.known_keys("sweep", data, _KEYS)
+    if "task" not in raw:
+        raise InvalidSetting('a sweep needs a "task", such as {"task": "conjunction", "s": 3}')
+    grids = raw.get("grid", {})
+    grids = grids if isinstance(grids, list) else [grids]
+    seeds = _seeds(raw.get("seeds", 1))
+    if sum(_points(grid) for grid in grids) * len(seeds) > MOST_TRIALS:
+        raise InvalidSetting(f"a sweep of more than {MOST_TRIALS} trials is a slip: look at its grid and its seeds")
+    trials: dict[str, Trial] = {}
+    for grid in grids:
+        for values in _combinations(grid):
+            for seed in seeds:
+                trial = _trial(raw, {**values}, seed, device)
+                trials.setdefault(trial.hash, trial)
+    return Sweep(
+        str(raw.get("name", name)),
+        str(raw.get("about", "")),
+        tuple(trials.values()),
+        validate.fraction("success", raw.get("success", 0.99), ends=True),
+        raw,
+    )
+
+
+def _seeds(given: object) -> Sequence[int]:
+    if isinstance(given, list) and given:
+        return [validate.size("seed", seed, least=0) for seed in given]
+    return range(validate.size("seeds", given))
+
+
+def _points(grid: object) -> int:
+    """How many combinations a grid has."""
+    if not isinstance(grid, Mapping):
+        return 1
+    return math.prod(len(values) for values in grid.values() if isinstance(values, list))
+
+
+def _combinations(grid: object) -> Iterator[dict[str, Any]]:
+    if not isinstance(grid, Mapping):
+        raise InvalidSetting('"grid" is an object like {"task.T": [32, 64], "m": [16, 32]}, or a list of such')
+    axes: list[list[tuple[str, Any]]] = []
+    for key, values in grid.items():
+        listed = values if isinstance(values, list) else [values]
+        if not listed:
+            raise InvalidSetting(f"the grid's {key!r} has no value")
+        axes.append([(_SHORT.get(str(key), str(key)), value) for value in listed])
+    names = [axis[0][0] for axis in axes]
+    if len(set(names)) != len(names):
+        raise InvalidSetting(f"the grid sets {next(n for n in names if names.count(n) > 1)!r} twice")
+    for chosen in itertools.product(*axes):
+        yield dict(chosen)
+
+
+def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int, device: str) -> Trial:
+    parts: dict[str, dict[str, Any]] = {}
+    for part in _PARTS:
+        given = raw.get(part, {})
+        if not isinstance(given, Mapping):
+            raise InvalidSetting(f"{part!r} of a sweep must be an object, got {given!r}")
+        parts[part] = dict(given)
+    m = values.pop("m", raw.get("m"))
+    for key, value in values.items():
+        part, _, name = key.partition(".")
+        if part not in _PARTS or not name:
+            raise InvalidSetting(
+                f"the grid has no {key!r}: name m, or task., model., init. or train. and a field, such as 'task.T'"
+            )
+        parts[part][name] = value
+    if m is None:
+        raise InvalidSetting('a sweep needs "m", the number of training examples (0: fresh ones at every step)')
+    task = task_from_json(parts["task"])
+    return Trial(
+        task=task,
+        architecture=model_for(task, **parts["model"]),
+        m=m,
+        seed=seed,
+        n_test=raw.get("n_test", 2048),
+        init=init_from_json(parts["init"]),
+        optimisation=validate.from_fields("train", Optimisation, parts["train"]),
+        device=device,
+    )
+
+
+def missing(trials: Sequence[Trial], present: set[str]) -> list[Trial]:
+    """The trials that are not in the store."""
+    return [trial for trial in trials if trial.hash not in present]

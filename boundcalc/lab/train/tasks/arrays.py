@@ -1,0 +1,111 @@
+"""A user's own sequences and labels, from an .npz file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+from zipfile import is_zipfile
+
+import numpy as np
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.source import Source
+from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, register
+
+
+@register
+@dataclass(frozen=True)
+class ArraysTask(Task):
+    """Arrays "x" and "y" of an .npz file; every trial splits them anew into training and test examples.
+
+    "x" holds integer tokens (N, T) or real rows (N, T, d), "y" integer classes (N,). The first row is read out.
+
+    Attributes:
+        path: the file.
+        sha256: its content; filled in when unset, checked when set.
+    """
+
+    kind: ClassVar[str] = "arrays"
+    path: str = ""
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise InvalidSetting('task "arrays" needs the path of an .npz file (path=data.npz)')
+        try:
+            digest = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+        except OSError as error:
+            raise InvalidSetting(f"cannot read {self.path}: {error.strerror or error}") from None
+        if self.sha256 and self.sha256 != digest:
+            raise InvalidSetting(f"{self.path} has changed since this task was written (its sha256 differs)")
+        object.__setattr__(self, "sha256", digest)
+        x, y = self.data
+        if y.ndim != 1 or len(x) != len(y) or x.ndim not in (2, 3) or len(y) < 2:
+            raise InvalidSetting(
+                f"{self.path}: need x of shape (N, T) or (N, T, d) and y of shape (N,), got {x.shape} and {y.shape}"
+            )
+        if not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
+            raise InvalidSetting(f"{self.path}: y must hold classes 0, 1, ..., got {y.dtype} from {y.min()}")
+        if x.ndim == 2 and (not np.issubdtype(x.dtype, np.integer) or x.min() < 0):
+            raise InvalidSetting(f"{self.path}: x of shape (N, T) must hold tokens 0, 1, ...; got {x.dtype}")
+        if x.ndim == 3 and not np.isfinite(x).all():
+            raise InvalidSetting(f"{self.path}: x holds values that are not finite")
+
+    @cached_property
+    def data(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The arrays; pickled objects are refused."""
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                missing = {"x", "y"} - set(file.files)
+                if missing:
+                    raise InvalidSetting(f"{self.path} has no array {sorted(missing)[0]!r}: it has {file.files}")
+                return file["x"], file["y"]
+        except (ValueError, OSError, EOFError) as error:
+            if isinstance(error, InvalidSetting):
+                raise
+            if Path(self.path).is_file() and not is_zipfile(self.path):
+                raise InvalidSetting(
+                    f"{self.path} is not an .npz file: np.savez(path, x=..., y=...) writes one"
+                ) from None
+            raise InvalidSetting(f"{self.path} is not an .npz file of plain arrays: {error}") from None
+
+    @property
+    def shape(self) -> Shape:
+        x, y = self.data
+        classes = int(y.max()) + 1
+        answer = "binary" if classes <= 2 else "classes"
+        logits = 1 if classes <= 2 else classes
+        if x.ndim == 2:
+            return Shape("tokens", x.shape[1], answer, vocabulary=int(x.max()) + 1, classes=logits)
+        return Shape("rows", x.shape[1], answer, width=x.shape[2], classes=logits)
+
+    @property
+    def size(self) -> int:
+        return len(self.data[1])
+
+    def world(self, source: Source) -> dict[str, Any]:
+        return {"seed": int(source.integers(2**31, 1)[0])}
+
+    def split(self, world: Mapping[str, Any], source: Source, m: int, n_test: int) -> tuple[Any, Any, Any, Any]:
+        """Training and test examples without a common one."""
+        if m >= self.size:
+            raise InvalidSetting(f"m = {m} leaves no test example: {self.path} holds {self.size}")
+        order = np.random.default_rng(world["seed"]).permutation(self.size)
+        x, y = self.data
+        x = x.astype(np.float32 if x.ndim == 3 else np.int64)
+        train, test = order[:m], order[m : m + n_test]
+        y = y.astype(np.int64)
+        return source.array(x[train]), source.array(y[train]), source.array(x[test]), source.array(y[test])
+
+    def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
+        raise InvalidSetting("a file of examples has no endless supply: give m, and no online training")
+
+    def bayes_risk(self) -> Risk:
+        raise InvalidSetting("the Bayes risk of a user's arrays is not known")
+
+    def complexity(self) -> Complexity:
+        return Complexity(self.shape.rows)

@@ -1,0 +1,145 @@
+"""What a task is: a law of sequences and answers, its Bayes risk and how many hypotheses it hides."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, TypeVar
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.source import Source
+from boundcalc.setting import validate
+
+Inputs = Literal["bits", "tokens", "rows"]
+Answer = Literal["binary", "classes", "real"]
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """A least possible risk: exact, or a Monte Carlo estimate with its standard error."""
+
+    value: float
+    error: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """Either "exact" or "estimate"."""
+        return "estimate" if self.error else "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Complexity:
+    """How rich a task is.
+
+    Attributes:
+        relevant: s, coordinates (or latent dimensions) that matter.
+        log_hypotheses: log of how many functions the task may hide; infinite for a continuum.
+    """
+
+    relevant: int
+    log_hypotheses: float = math.inf
+
+    def finite_class_samples(self, risk: float, delta: float) -> float:
+        """Samples after which every consistent hypothesis has at most this risk (infinite for a continuum)."""
+        return (self.log_hypotheses + math.log(1 / delta)) / -math.log1p(-risk)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a model must read and answer.
+
+    Attributes:
+        inputs: bits (a row of its own is read out beside them), tokens, or rows of reals.
+        rows: T of the model: rows per sequence, the read one included.
+        vocabulary: tokens, or 0.
+        width: width of rows of reals, or 0.
+        answer: a bit (one score), one of several classes, or a real number.
+        classes: logits.
+    """
+
+    inputs: Inputs
+    rows: int
+    answer: Answer
+    vocabulary: int = 0
+    width: int = 0
+    classes: int = 1
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """A law. Frozen data; `world` draws what stays fixed in a trial, `sample` draws sequences and answers."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def shape(self) -> Shape:
+        """What a model must read and answer."""
+
+    @abstractmethod
+    def world(self, source: Source) -> dict[str, Any]:
+        """What is hidden and the same for training and test: a set of coordinates, means, ..."""
+
+    @abstractmethod
+    def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
+        """N sequences and answers: bits (n, T), tokens (n, rows) or reals (n, rows, width); answers (n,)."""
+
+    @abstractmethod
+    def bayes_risk(self) -> Risk:
+        """The least risk of any predictor that knows the world."""
+
+    @abstractmethod
+    def complexity(self) -> Complexity:
+        """How rich the task is."""
+
+    @property
+    def size(self) -> int | None:
+        """How many examples there are in all, where that is limited."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """The task's kind and the fields that differ from their defaults."""
+        return {"task": self.kind, **validate.to_fields(self)}
+
+
+TASKS: dict[str, type[Task]] = {}
+"""Every kind of task by name."""
+
+_SHORT: dict[str, Callable[..., Task]] = {}
+
+
+Kind = TypeVar("Kind", bound=Task)
+
+
+def register(cls: type[Kind]) -> type[Kind]:
+    """Make a kind of task known to files and the command line."""
+    TASKS[cls.kind] = cls
+    return cls
+
+
+def alias(name: str, build: Callable[..., Task]) -> None:
+    """Another name, for a kind with some of its fields set."""
+    _SHORT[name] = build
+
+
+def task_names() -> list[str]:
+    """All names a file or the command line may use."""
+    return sorted({*TASKS, *_SHORT})
+
+
+def task_from_json(data: object) -> Task:
+    """A task from its JSON object, such as {"task": "conjunction", "T": 64, "s": 3}."""
+    if not isinstance(data, Mapping) or "task" not in data:
+        raise InvalidSetting('a task is an object with a key "task", such as {"task": "conjunction", "T": 64, "s": 3}')
+    name = validate.choice("task", data["task"], task_names())
+    values = {key: value for key, value in data.items() if key != "task"}
+    build = _SHORT.get(name, TASKS.get(name))
+    known = [f.name for f in fields(TASKS[name] if name in TASKS else TASKS["boolean"])]
+    validate.known_keys(f"task {name!r}", values, known)
+    assert build is not None  # noqa: S101 - `choice` saw the name in one of the two
+    try:
+        return build(**values)
+    except TypeError as error:
+        raise InvalidSetting(f"task {name!r}: {error}") from None

@@ -1,0 +1,191 @@
+"""Exchangeable sequences: rows that are independent once a latent variable is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.source import NumpySource, Source
+from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, register
+from boundcalc.setting import validate
+
+_DRAWS = 4000
+"""Sequences of a Monte Carlo Bayes risk; its seed is fixed, so a task always reports one number."""
+
+
+@register
+@dataclass(frozen=True)
+class GaussianLinearTask(Task):
+    """Rows (key, value) with value = <z, key> + noise, z drawn anew per sequence; predict the value of one more key.
+
+    Row 0 is the question: its key, and no value (a flag in the last column says so).
+
+    Attributes:
+        L: answered rows per sequence.
+        p: dimension of the keys, which are N(0, I / p); z is N(0, I).
+        sigma: deviation of the noise.
+    """
+
+    kind: ClassVar[str] = "gaussian-linear"
+    L: int = 32
+    p: int = 4
+    sigma: float = 0.1
+
+    def __post_init__(self) -> None:
+        validate.size("L", self.L)
+        validate.size("p", self.p)
+        validate.positive("sigma", self.sigma)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape("rows", self.L + 1, "real", width=self.p + 2)
+
+    def world(self, source: Source) -> dict[str, Any]:
+        del source
+        return {}
+
+    def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
+        del world
+        z = source.normal(n, 1, self.p)
+        keys = source.normal(n, self.L + 1, self.p) / math.sqrt(self.p)
+        values = (z * keys).sum(-1) + self.sigma * source.normal(n, self.L + 1)
+        x = source.array(np.zeros((n, self.L + 1, self.p + 2), dtype=np.float32))
+        x[..., : self.p] = keys
+        x[:, 1:, self.p] = values[:, 1:]
+        x[:, 0, self.p + 1] = 1.0
+        return x, values[:, 0]
+
+    def bayes_risk(self) -> Risk:
+        """Mean of the posterior predictive variance: the squared error of the conditional mean."""
+        source = NumpySource(0)
+        keys = source.normal(_DRAWS, self.L, self.p).astype(float) / math.sqrt(self.p)
+        precision = np.eye(self.p) + np.einsum("nlp,nlq->npq", keys, keys) / self.sigma**2
+        risks = self.sigma**2 + np.trace(np.linalg.inv(precision), axis1=1, axis2=2) / self.p
+        return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
+
+    def complexity(self) -> Complexity:
+        return Complexity(self.p)
+
+
+@register
+@dataclass(frozen=True)
+class MixtureTask(Task):
+    """Rows from one of K Gaussians, the same one within a sequence; say which. The means are a trial's own.
+
+    Attributes:
+        L: rows per sequence.
+        K: components, equally likely.
+        p: width of a row.
+        spread: deviation of a row around its component's mean; the means are N(0, I / p).
+    """
+
+    kind: ClassVar[str] = "mixture"
+    L: int = 32
+    K: int = 4
+    p: int = 8
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        validate.size("L", self.L)
+        validate.size("K", self.K, least=2)
+        validate.size("p", self.p)
+        validate.positive("spread", self.spread)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape("rows", self.L + 1, "classes", width=self.p + 1, classes=self.K)
+
+    def world(self, source: Source) -> dict[str, Any]:
+        return {"means": [[float(v) for v in row] for row in source.normal(self.K, self.p) / math.sqrt(self.p)]}
+
+    def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
+        means = source.array(np.asarray(world["means"], dtype=np.float32))
+        y = source.integers(self.K, n)
+        x = source.array(np.zeros((n, self.L + 1, self.p + 1), dtype=np.float32))
+        x[:, 1:, : self.p] = means[y][:, None] + self.spread * source.normal(n, self.L, self.p)
+        x[:, 0, self.p] = 1.0
+        return x, y
+
+    def bayes_risk(self) -> Risk:
+        """Error of the most likely component given all rows, over fresh means."""
+        source = NumpySource(0)
+        means = source.normal(_DRAWS, self.K, self.p).astype(float) / math.sqrt(self.p)
+        y = source.integers(self.K, _DRAWS)
+        centre = means[np.arange(_DRAWS), y] + self.spread / math.sqrt(self.L) * source.normal(_DRAWS, self.p)
+        guess = ((means - centre[:, None]) ** 2).sum(-1).argmin(1)
+        risk = float((guess != y).mean())
+        return Risk(risk, max(math.sqrt(risk * (1 - risk) / _DRAWS), 1 / _DRAWS))
+
+    def complexity(self) -> Complexity:
+        return Complexity(self.K)
+
+
+@register
+@dataclass(frozen=True)
+class MaskedTokenTask(Task):
+    """Tokens of one topic, the first of them masked; say what it was.
+
+    A sequence picks one of K topics and draws its tokens from it; topics are a trial's own, each a Dirichlet(alpha)
+    law on the vocabulary. The mask is token 0 of a vocabulary of V + 1.
+
+    Attributes:
+        L: tokens that are shown.
+        V: vocabulary.
+        K: topics.
+        alpha: how even a topic is.
+    """
+
+    kind: ClassVar[str] = "masked-token"
+    L: int = 32
+    V: int = 16
+    K: int = 4
+    alpha: float = 0.3
+
+    def __post_init__(self) -> None:
+        validate.size("L", self.L)
+        validate.size("V", self.V, least=2)
+        validate.size("K", self.K)
+        validate.positive("alpha", self.alpha)
+        if self.K * self.V > 10**6:
+            raise InvalidSetting(f"K V = {self.K * self.V} topic entries are too many: keep K V below 10^6")
+
+    @property
+    def shape(self) -> Shape:
+        return Shape("tokens", self.L + 1, "classes", vocabulary=self.V + 1, classes=self.V)
+
+    def world(self, source: Source) -> dict[str, Any]:
+        seed = int(source.integers(2**31, 1)[0])  # gamma draws are NumPy's: torch has none that takes a generator
+        topics = np.random.default_rng(seed).dirichlet([self.alpha] * self.V, self.K)
+        return {"topics": [[float(v) for v in row] for row in topics]}
+
+    def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
+        below = source.array(np.cumsum(world["topics"], axis=1).astype(np.float32))
+        chosen = below[source.integers(self.K, n)]
+        tokens = (source.uniform(n, self.L + 1, 1) > chosen[:, None, : self.V - 1]).sum(-1)
+        y = tokens[:, 0] * 1
+        tokens = tokens + 1
+        tokens[:, 0] = 0
+        return tokens, y
+
+    def bayes_risk(self) -> Risk:
+        """Error of the most likely token under the posterior over topics, over fresh topics."""
+        rng = np.random.default_rng(0)
+        wrong = 0
+        for _ in range(rounds := 40):
+            topics = rng.dirichlet([self.alpha] * self.V, self.K)
+            topic = rng.integers(self.K, size=100)
+            tokens = np.stack([rng.choice(self.V, self.L + 1, p=topics[t]) for t in topic])
+            log_likelihood = np.log(np.maximum(topics, 1e-300))[:, tokens[:, 1:]].sum(-1).T
+            posterior = np.exp(log_likelihood - log_likelihood.max(1, keepdims=True))
+            guess = (posterior @ topics).argmax(1)
+            wrong += int((guess != tokens[:, 0]).sum())
+        risk = wrong / (100 * rounds)
+        return Risk(risk, max(math.sqrt(risk * (1 - risk) / (100 * rounds)), 1 / (100 * rounds)))
+
+    def complexity(self) -> Complexity:
+        return Complexity(self.K)

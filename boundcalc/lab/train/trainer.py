@@ -1,0 +1,391 @@
+"""Many trials as one tensor program: each leaves the stack when it is done, for a reason that is recorded."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.data import CHUNK, Examples
+from boundcalc.lab.train.device import threads, torch_device, versions
+from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
+from boundcalc.lab.train.measure import attention_mass, head_norms, margin_summary, measured_norms
+from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
+from boundcalc.lab.train.source import substream
+from boundcalc.lab.train.stack import Stack, losses, margins, wrongs
+from boundcalc.lab.train.trial import Trial, canonical
+
+_CURVE_EXAMPLES = 512
+"""Examples on which points of a curve are measured; final errors use all."""
+_MOST_TRAINING = 2**18
+"""Training examples on which the final training error is measured."""
+_ENTRIES = 2**22
+"""Entries of inputs evaluated at once."""
+_NEAR = 4.0
+"""The stopping rule is looked at closely once the running loss is below this many times its threshold."""
+_DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
+
+Live = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished trial: its result, ready for the store, and its weights."""
+
+    trial: Trial
+    result: dict[str, Any]
+    weights: dict[str, Tensor]
+
+
+def stack_key(trial: Trial) -> str:
+    """Trials with one key may share a stack: all agrees but seed, m, rate and decay."""
+    rule = replace(trial.optimisation, lr=1.0, weight_decay=0.0, momentum=0.0, warmup=0, clip=0.0, batch=0)
+    return canonical(
+        {
+            "shape": asdict(trial.task.shape),
+            "architecture": trial.architecture.to_json(),
+            "init": asdict(trial.init),
+            "rule": asdict(rule),
+            "batch": "all" if trial.full_batch else trial.batch,
+            "momentum": trial.optimisation.momentum > 0,
+            "n_test": trial.n_test,
+            "device": trial.device,
+        }
+    )
+
+
+def mate_of(trial: Trial) -> dict[str, Any]:
+    """In what a trial may differ from the others of its stack."""
+    rule = trial.optimisation
+    own = {name: getattr(rule, name) for name in ("lr", "weight_decay", "momentum", "warmup", "clip", "batch")}
+    return {"m": trial.m, "seed": trial.seed, **own}
+
+
+def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
+    """The trials that a stored result was computed with: trained together again they give it again, to the bit.
+
+    Alone, or in another stack, a trial's sums round differently (by about 1e-6 in the weights of a CPU).
+    """
+    mates: list[Trial] = []
+    for mate in result["stack"]:
+        own = {key: value for key, value in mate.items() if key not in ("m", "seed")}
+        mates.append(trial.but(m=mate["m"], seed=mate["seed"], optimisation=replace(trial.optimisation, **own)))
+    return mates
+
+
+def train(
+    trials: Sequence[Trial],
+    *,
+    device: str | None = None,
+    path: str | None = None,
+    compiled: bool = False,
+    on_done: Callable[[Outcome], None] | None = None,
+    live: Live | None = None,
+) -> list[Outcome]:
+    """Train trials of one `stack_key` together; the outcomes are in the order of the trials."""
+    if len({stack_key(trial) for trial in trials}) != 1:
+        raise InvalidSetting("only trials that differ in seed, m, rate and decay can be trained in one stack")
+    return _Training(trials, torch_device(device or trials[0].device), path, compiled, on_done, live).run()
+
+
+class _Training:
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        device: torch.device,
+        path: str | None,
+        compiled: bool,
+        on_done: Callable[[Outcome], None] | None,
+        live: Live | None,
+    ) -> None:
+        self.trials = list(trials)
+        self.device = device
+        self.on_done, self.live = on_done, live
+        first = trials[0]
+        self.rule, self.shape = first.optimisation, first.task.shape
+        self.autocast = self.rule.precision == "bfloat16"
+        if self.autocast and path is None:
+            path = "row"
+        self.examples = [Examples(trial, device) for trial in trials]
+        generators = [torch.Generator(device).manual_seed(substream(t.seed, "init")) for t in trials]
+        self.stack = Stack.fresh(
+            first.architecture,
+            self.shape,
+            first.init,
+            generators,
+            _DTYPES[self.rule.precision],
+            path=path,
+            compiled=compiled,
+        )
+        self.stack.require_grad()
+        self.optimiser = StackedOptimiser(self.stack.trained, [trial.optimisation for trial in trials])
+        if self.rule.balls:
+            project_on_balls(self.stack.trained, self.rule.balls)
+        self.active = list(range(len(trials)))
+        self.recent = torch.zeros(len(trials), device=device)
+        self.curves: list[list[dict[str, float]]] = [[] for _ in trials]
+        self.seconds = [0.0] * len(trials)
+        self.outcomes: list[Outcome | None] = [None] * len(trials)
+        self.points = _curve_points(self.rule.steps, self.rule.curve_every)
+        self._all: tuple[Tensor, Tensor, Tensor] | None = None
+        self._batch = self._whole if first.full_batch else self._mini
+        if first.full_batch and any(examples.streamed for examples in self.examples):
+            raise InvalidSetting("a full batch of this many examples does not fit: give a batch size")
+        if any(examples.streamed for examples in self.examples) and first.batch > CHUNK:
+            raise InvalidSetting(f"streamed training takes batches of at most {CHUNK}, got {first.batch}")
+
+    def run(self) -> list[Outcome]:
+        step = 0
+        clock = time.process_time()
+        self._point(0, range(len(self.active)))
+        while self.active:
+            loss = self._step()
+            step += 1
+            if self.rule.check_every == 1 or step % self.rule.check_every == 1:
+                self.recent = loss
+            else:
+                self.recent = self.recent + loss
+            last = step == self.rule.steps
+            looked = last or step % self.rule.check_every == 0
+            point = last or step in self.points
+            if not (looked or point):
+                continue
+            reached = self._point(step, range(len(self.active))) if point else set[int]()
+            done = self._check(step, reached, last) if looked else dict.fromkeys(reached, "test error reached")
+            now = time.process_time()
+            for index in self.active:
+                self.seconds[index] += (now - clock) / len(self.active)
+            clock = now
+            if done:
+                self._finish(done, step)
+                clock = time.process_time()
+        return [outcome for outcome in self.outcomes if outcome is not None]
+
+    def _mini(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        size = self.trials[self.active[0]].batch
+        parts = [self.examples[index].batch(size) for index in self.active]
+        return self.stack.inputs(torch.stack([x for x, _ in parts])), torch.stack([y for _, y in parts]), None
+
+    def _whole(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        if self._all is None:
+            sets = [self.examples[index].train for index in self.active]
+            most = max(len(y) for pair in sets if pair for y in pair[1:])
+            xs, ys, shares = [], [], []
+            for pair in sets:
+                assert pair is not None  # noqa: S101 - checked at the start
+                x, y = pair
+                pad = most - len(y)
+                xs.append(torch.cat([x, x[:1].expand(pad, *x.shape[1:])]) if pad else x)
+                ys.append(torch.cat([y, y[:1].expand(pad)]) if pad else y)
+                shares.append(torch.cat([y.new_full((len(y),), 1, dtype=torch.float64) / len(y), y.new_zeros(pad)]))
+            dtype = self.stack.weights["readout"].dtype
+            self._all = self.stack.inputs(torch.stack(xs)), torch.stack(ys), torch.stack(shares).to(dtype)
+        return self._all
+
+    def _outputs(self, stack: Stack, inputs: Tensor) -> Tensor:
+        if self.autocast:
+            with torch.autocast(self.device.type, torch.bfloat16):
+                return stack(inputs).float()
+        return stack(inputs)
+
+    def _step(self) -> Tensor:
+        inputs, y, shares = self._batch()
+        per = losses(self.shape, self._outputs(self.stack, inputs), y)
+        loss = per.mean(1) if shares is None else (per * shares).sum(1)
+        trained = self.stack.trained
+        slopes = torch.autograd.grad(loss.sum(), list(trained.values()), allow_unused=True)
+        grads = {
+            name: torch.zeros_like(value) if slope is None else slope.contiguous()
+            for (name, value), slope in zip(trained.items(), slopes, strict=True)
+        }
+        self.optimiser.step(grads)
+        if self.rule.balls:
+            project_on_balls(trained, self.rule.balls)
+        return loss.detach()
+
+    def _check(self, step: int, reached: set[int], last: bool) -> dict[int, str]:
+        """Positions in the stack that are done, and why."""
+        count = (step - 1) % self.rule.check_every + 1
+        recent = (self.recent / count).tolist()
+        done = dict.fromkeys(reached, "test error reached")
+        close: list[int] = []
+        for position, value in enumerate(recent):
+            if not math.isfinite(value):
+                done[position] = "diverged: the loss is not finite"
+            elif position not in done and not self.trials[0].online and value < _NEAR * self.rule.stop_loss:
+                close.append(position)
+        for position, found in zip(close, self._measure(close, "train", _MOST_TRAINING), strict=True):
+            if not found["wrong"] and found["loss"] < self.rule.stop_loss:
+                done[position] = "training loss reached"
+        if last:
+            for position in range(len(self.active)):
+                done.setdefault(position, "steps used up")
+        return done
+
+    @torch.no_grad()
+    def _measure(self, positions: Sequence[int], which: str, most: int) -> list[dict[str, Any]]:
+        """Mean loss, errors and margins of some models of the stack on their training or test examples."""
+        found: list[dict[str, Any]] = []
+        size = max(16, _ENTRIES // (2 * self.shape.rows * max(1, self._row_cost())))
+        for position in positions:
+            one = Stack(
+                self.stack.architecture,
+                self.shape,
+                {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()},
+                path=self.stack.path,
+            )
+            examples = self.examples[self.active[position]]
+            if which == "train":
+                parts = examples.training_parts(most, size)
+            else:
+                x, y = examples.test
+                parts = zip(x[:most].split(size), y[:most].split(size), strict=True)
+            loss, wrong, ahead = [], [], []
+            for x, y in parts:
+                outputs = self._outputs(one, one.inputs(x.unsqueeze(0)))
+                loss.append(losses(self.shape, outputs, y.unsqueeze(0))[0])
+                wrong.append(wrongs(self.shape, outputs, y.unsqueeze(0))[0])
+                if self.shape.answer != "real":
+                    ahead.append(margins(self.shape, outputs, y.unsqueeze(0))[0])
+            total = torch.cat(wrong)
+            found.append(
+                {
+                    "n": len(total),
+                    "loss": float(torch.cat(loss).double().mean()),
+                    "wrong": float(total.double().sum()),
+                    "margins": torch.cat(ahead) if ahead else None,
+                }
+            )
+        return found
+
+    def _row_cost(self) -> int:
+        """How many numbers a row of input becomes."""
+        return 1 if self.stack.path == "bits" else self.stack.architecture.d
+
+    def _point(self, step: int, positions: Sequence[int]) -> set[int]:
+        """Record a point of some curves; positions whose test error is low enough to stop."""
+        train = self._measure(positions, "train", _CURVE_EXAMPLES)
+        test = self._measure(positions, "test", _CURVE_EXAMPLES)
+        reached: set[int] = set()
+        for position, a, b in zip(positions, train, test, strict=True):
+            index = self.active[position]
+            point = {
+                "step": step,
+                "train_loss": _number(a["loss"]),
+                "train_error": a["wrong"] / a["n"],
+                "test_loss": _number(b["loss"]),
+                "test_error": b["wrong"] / b["n"],
+            }
+            self.curves[index].append(point)
+            enough = self.rule.stop_test_error
+            if enough is not None and point["test_error"] <= enough:
+                reached.add(position)
+        if self.live is not None:
+            newest = [self.curves[index][-1] for index in self.active]
+            self.live({"step": step, "steps": self.rule.steps, "active": len(self.active), "points": newest})
+        return reached
+
+    def _finish(self, done: Mapping[int, str], step: int) -> None:
+        started = time.process_time()
+        positions = sorted(done)
+        if self.curves[self.active[positions[0]]][-1]["step"] != step:
+            self._point(step, positions)
+        train = self._measure(positions, "train", _MOST_TRAINING)
+        test = self._measure(positions, "test", max(self.trials[0].n_test, 1))
+        for position, a, b in zip(positions, train, test, strict=True):
+            index = self.active[position]
+            weights = self.stack.one(position)
+            result = self._result(index, done[position], step, weights, a, b)
+            now = time.process_time()
+            result["cpu_seconds"] = round(self.seconds[index] + now - started, 4)
+            started = now
+            outcome = Outcome(self.trials[index], result, weights)
+            self.outcomes[index] = outcome
+            if self.on_done is not None:
+                self.on_done(outcome)
+        kept = [position for position in range(len(self.active)) if position not in done]
+        self.active = [self.active[position] for position in kept]
+        if kept:
+            index = torch.tensor(kept, device=self.device)
+            self.stack.keep(index)
+            self.optimiser.keep(index)
+            self.optimiser.weights = self.stack.trained
+            self.recent = self.recent[index]
+        self._all = None
+
+    def _result(
+        self,
+        index: int,
+        reason: str,
+        step: int,
+        weights: dict[str, Tensor],
+        train: dict[str, Any],
+        test: dict[str, Any],
+    ) -> dict[str, Any]:
+        trial, examples = self.trials[index], self.examples[index]
+        diverged = reason.startswith("diverged")
+        result: dict[str, Any] = {
+            "status": "diverged" if diverged else "done",
+            "reason": reason,
+            "steps": step,
+            "train": _errors(self.shape.answer, train),
+            "test": _errors(self.shape.answer, test),
+            "world": json.loads(json.dumps(examples.world)) if len(canonical(examples.world)) < 10_000 else None,
+            "curves": self.curves[index],
+            "path": self.stack.path,
+            "sharp_steps": self.stack.sharp,
+            "stack": [mate_of(trial) for trial in self.trials],
+            "device": str(self.device),
+            "threads": threads(),
+            "versions": versions(),
+        }
+        result["gap"] = result["test"]["error"] - result["train"]["error"]
+        if diverged or any(not bool(torch.isfinite(value).all()) for value in weights.values()):
+            return result
+        result["norms"] = measured_norms(trial.architecture, weights).to_json()
+        result["head_norms"] = {
+            key: [round(budget.op or 0, 6), round(budget.two_one or 0, 6)]
+            for key, budget in head_norms(trial.architecture, weights).items()
+            if "," in key
+        }
+        if "coordinates" in examples.world and self.shape.inputs == "bits":
+            x = examples.test[0][:64].unsqueeze(0)
+            tokens = torch.cat([x.new_full((*x.shape[:-1], 1), 2), x], -1).long()[0]
+            masses = attention_mass(trial.architecture, weights, tokens, examples.world["coordinates"])
+            result["attention"] = masses
+        return result
+
+
+def _errors(answer: str, found: dict[str, Any]) -> dict[str, Any]:
+    n = found["n"]
+    error = found["wrong"] / n
+    out: dict[str, Any] = {"n": n, "loss": _number(found["loss"]), "error": error}
+    if answer == "real":
+        out["interval"] = list(hoeffding(error, n))
+    else:
+        out["wrong"] = round(found["wrong"])
+        out["interval"] = list(clopper_pearson(out["wrong"], n))
+        out["margins"] = margin_summary(found["margins"])
+    return out
+
+
+def _number(value: float) -> float:
+    """JSON has no infinity: a diverged loss is recorded as a very large one."""
+    return value if math.isfinite(value) else 1e300
+
+
+def _curve_points(steps: int, every: int) -> set[int]:
+    if every:
+        return set(range(every, steps + 1, every))
+    points, at = set[int](), 8.0
+    while at <= steps:
+        points.add(round(at))
+        at *= 1.5
+    return points

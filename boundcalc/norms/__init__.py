@@ -1,0 +1,1 @@
+"""The one place that certifies norms of arrays."""

@@ -1,0 +1,276 @@
+"""Certified norms of one matrix or vector: every value is an upper bound of the exact one (docs/weights.md).
+
+A matrix is W of x -> x W. Files may store its transpose; only the names of the two mixed norms depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.checkpoints import spectral
+from boundcalc.checkpoints.decode import check_finite, to_float
+from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.norms.rounding import UNIT, root, roots, scale_for, total, up, ups
+from boundcalc.setting import Budget
+
+Floats = NDArray[np.float64]
+Native = NDArray[np.floating[Any]]
+
+SLAB = 128
+"""Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small, and they stay in cache."""
+HOLD_BYTES = 256 << 20
+"""A tensor that is larger than this as native floats is decoded afresh in every pass."""
+_SMALL, _LARGE = 2.0**-32, 2.0**32
+"""Matrices whose largest entry is outside this range are first scaled by a power of two, exactly: squares then neither
+overflow nor vanish."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Upper bounds of the norms of one matrix (or vector), None where not asked for.
+
+    Attributes:
+        shape: (d, k) of x -> x W; (n,) of a vector.
+        op: spectral norm; l2 norm of a vector.
+        fro: Frobenius norm.
+        two_one: sum of the l2 norms of the columns.
+        two_one_t: sum of the l2 norms of the rows.
+        one_one: sum of absolute entries.
+        row: largest l2 norm of a row.
+        column: largest l2 norm of a column.
+        sup: largest absolute entry.
+        rank: most that the rank can be.
+        spectrum: singular values, largest first.
+        failure: chance that `op` is too small (0 unless it was found by random probes).
+    """
+
+    shape: tuple[int, ...]
+    op: float | None = None
+    fro: float | None = None
+    two_one: float | None = None
+    two_one_t: float | None = None
+    one_one: float | None = None
+    row: float | None = None
+    column: float | None = None
+    sup: float | None = None
+    rank: int | None = None
+    spectrum: tuple[float, ...] | None = None
+    failure: float = 0.0
+
+    @property
+    def transpose(self) -> Measured:
+        """The norms of the transposed matrix."""
+        return replace(
+            self,
+            shape=self.shape[::-1],
+            two_one=self.two_one_t,
+            two_one_t=self.two_one,
+            row=self.column,
+            column=self.row,
+        )
+
+    @property
+    def finite(self) -> bool:
+        """Whether every norm is a float."""
+        values = [v for v in vars(self).values() if isinstance(v, float)]
+        return all(map(math.isfinite, (*values, *(self.spectrum or ()))))
+
+    @property
+    def widened(self) -> Measured:
+        """The norms of a matrix whose entries were each rounded once: op is then off by u |W|_F."""
+        names = ("fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
+        wider = {name: None if (value := getattr(self, name)) is None else up(value, 2) for name in names}
+        fro = self.fro if self.fro is not None else self.op
+        op = None if self.op is None else up(self.op + 2 * UNIT * (fro or 0.0), 2)
+        spectrum = None if self.spectrum is None else tuple(up(s + 2 * UNIT * (fro or 0.0), 2) for s in self.spectrum)
+        return replace(self, op=op, spectrum=spectrum, **wider)  # type: ignore[arg-type]
+
+    def schatten(self, p: float) -> float | None:
+        """An upper bound of the sum of p-th powers of the singular values."""
+        if self.spectrum is None:
+            return None
+        return schatten_sum(np.array(self.spectrum), p)
+
+    def budget(self, power: float | None = None) -> Budget:
+        """The budget that these norms just fit (with a Schatten sum of the given power)."""
+        total_power = None if power is None else self.schatten(power)
+        return Budget(
+            op=self.op,
+            fro=_at_least(self.fro, self.op),
+            two_one=_at_least(self.two_one, self.fro, self.op),
+            two_one_t=self.two_one_t,
+            one_one=_at_least(self.one_one, self.two_one, self.fro, self.op),
+            rank=self.rank,
+            sup=self.sup,
+            row=self.row,
+            schatten=None if power is None or total_power is None else (power, total_power),
+        )
+
+
+def _at_least(value: float | None, *floors: float | None) -> float | None:
+    """Rounding up may put equal norms out of order (|W|_op <= |W|_F <= ...); larger is still an upper bound."""
+    return None if value is None else max([value, *(floor for floor in floors if floor is not None)])
+
+
+def schatten_sum(spectrum: Floats, p: float) -> float:
+    """An upper bound of the sum of p-th powers of numbers of at least 0."""
+    return up(total(spectrum**p), 16)  # a power of a double is off by a few units at most
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A matrix as stored: its shape and a way to cut blocks of it, as native floats (not checked to be finite)."""
+
+    shape: tuple[int, int]
+    block: Callable[[slice, slice], Native]
+    name: str = "matrix"
+
+    def finite(self, rows: slice, columns: slice) -> Native:
+        """A block, checked."""
+        values = self.block(rows, columns)
+        check_finite(values, self.name)
+        return values
+
+    def slabs(self, scale: float = 1.0, thick: int = 128) -> Iterator[tuple[int, Native]]:
+        """Slabs along the longer side, each with the shorter side last, times a power of two."""
+        long, short = max(self.shape), min(self.shape)
+        step = max(thick, min(long, (1 << 15) // max(short, 1)))
+        whole = slice(None)
+        for low in range(0, long, step):
+            part = slice(low, low + step)
+            slab = self.block(part, whole) if self.shape[0] == long else self.block(whole, part).T
+            yield low, slab if scale == 1.0 else slab.astype(np.float64) * scale
+
+
+def stored(tensor: Tensor) -> Stored:
+    """A tensor of two dimensions."""
+    array = tensor.fetch()
+    dtype = tensor.dtype
+    width = 8 if dtype == "float64" else 4
+    if dtype not in ("float64", "float32") and tensor.size * width <= HOLD_BYTES:
+        array, dtype = to_float(array, dtype), "float64" if width == 8 else "float32"
+
+    def block(rows: slice, columns: slice) -> Native:
+        return to_float(array[rows, columns], dtype)
+
+    shape = tensor.shape if len(tensor.shape) == 2 else (tensor.shape[0], math.prod(tensor.shape[1:]))
+    if len(tensor.shape) != 2:
+        array = array.reshape(shape)
+    return Stored(shape, block, tensor.name)  # type: ignore[arg-type]
+
+
+def held(array: Native, name: str = "matrix") -> Stored:
+    """An array at hand."""
+    return Stored(array.shape, lambda rows, columns: array[rows, columns], name)  # type: ignore[arg-type]
+
+
+def measure(
+    matrix: Stored, rng: np.random.Generator, *, op: bool = True, spectrum: bool = False, exact: bool = False
+) -> Measured:
+    """The norms of a stored matrix, seen as W itself (take `.transpose` where the file stores W^T).
+
+    `exact` takes the Gram matrix whatever the size; else matrices whose shorter side exceeds `EXACT_SIDE` get their
+    spectral norm from random probes.
+    """
+    if 0 in matrix.shape:
+        return Measured(matrix.shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, () if spectrum else None)
+    by_gram = (op or spectrum) and (exact or spectrum or min(matrix.shape) <= spectral.EXACT_SIDE)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is scaled and summed again
+        sums = _Sums(matrix, 1.0, by_gram)
+    if sums.largest > _LARGE or 0 < sums.largest < _SMALL:
+        sums = _Sums(matrix, scale_for(sums.largest), by_gram)
+    return sums.finish(rng, op=op, spectrum=spectrum)
+
+
+class _Sums:
+    """One pass over a matrix: sums of squares by row and column, of absolute values, and perhaps the Gram matrix."""
+
+    def __init__(self, matrix: Stored, scale: float, by_gram: bool) -> None:
+        self.matrix = matrix
+        self.scale = scale
+        self.short = min(matrix.shape)
+        self.gram = spectral.Grams(self.short) if by_gram else None
+        self.largest = 0.0
+        along: list[Floats] = []
+        absolute: list[Floats] = []
+        across = np.zeros(self.short)
+        longest = slabs = 0
+        ones = np.ones(self.short)
+        for _, slab in matrix.slabs(scale, SLAB):
+            wide = slab.astype(np.float64, order="K")
+            squares = np.einsum("ij,ij->i", wide, wide)
+            if not np.isfinite(squares).all():  # or they overflow, and the matrix will be scaled
+                check_finite(slab, matrix.name)
+            along.append(squares)
+            sizes = np.abs(wide)
+            self.largest = max(self.largest, float(sizes.max()))
+            absolute.append(sizes @ ones)
+            if self.gram is None:
+                across += np.einsum("ij,ij->j", wide, wide)
+            else:
+                self.gram.add(wide)
+            longest, slabs = max(longest, len(wide)), slabs + 1
+        if self.gram is not None:
+            across = self.gram.matrix.diagonal().copy()
+        self.along = ups(np.concatenate(along), self.short + 1)
+        self.across = ups(across, longest + slabs + 1)
+        self.absolute = ups(np.concatenate(absolute), self.short)
+
+    def finish(self, rng: np.random.Generator, *, op: bool, spectrum: bool) -> Measured:
+        """The norms, scaled back."""
+        back = 1 / self.scale
+        square = total(self.along)
+        fro = root(square)
+        by_long, by_short = roots(self.along), roots(self.across)
+        top, values, failure = None, None, 0.0
+        if self.gram is not None:
+            margin = self.gram.error * square
+            approximate = spectral.eigenvalues(self.gram.matrix)
+            if spectrum:
+                values = tuple(value * back for value in _lifted(approximate, margin).tolist())
+            top = root(spectral.cholesky_upper(self.gram.matrix, max(float(approximate[0]), 0.0)) + margin)
+        elif op:
+            top = spectral.chebyshev_upper(lambda: self.matrix.slabs(self.scale), self.short, square, rng)
+            failure = spectral.FAILURE if square else 0.0
+        if top is not None:
+            top = min(top, fro)
+        rows, columns = (by_long, by_short) if self.matrix.shape[0] >= self.matrix.shape[1] else (by_short, by_long)
+        return Measured(
+            self.matrix.shape,
+            op=None if top is None else top * back,
+            fro=fro * back,
+            two_one=total(columns) * back,
+            two_one_t=total(rows) * back,
+            one_one=total(self.absolute) * back,
+            row=float(rows.max()) * back,
+            column=float(columns.max()) * back,
+            sup=self.largest * back,
+            rank=min(self.matrix.shape) if self.largest > 0 else 0,
+            spectrum=values,
+            failure=failure,
+        )
+
+
+def _lifted(eigen: Floats, margin: float) -> Floats:
+    """Upper ends of singular values from computed eigenvalues of the Gram matrix."""
+    top = max(float(eigen[0]), 0.0)
+    return roots(np.maximum(eigen, 0.0) + (margin + spectral.eigenvalue_error(len(eigen)) * top))
+
+
+def vector(values: Native, name: str = "vector") -> Measured:
+    """The norms of an offset or a gain."""
+    check_finite(values, name)
+    sizes = np.abs(np.asarray(values, np.float64)).ravel()
+    sup = float(sizes.max(initial=0.0))
+    if sup == 0:
+        return Measured((sizes.size,), op=0.0, one_one=0.0, sup=0.0)
+    scale = scale_for(sup)
+    scaled = sizes * scale
+    length = up(root(total(ups(scaled**2, 1))), 1) / scale
+    return Measured((sizes.size,), op=max(length, sup), one_one=max(total(sizes), length), sup=sup)

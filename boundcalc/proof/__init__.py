@@ -1,0 +1,1 @@
+"""Certificates and the checker that re-derives them; never imports the search."""

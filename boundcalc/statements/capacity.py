@@ -1,0 +1,42 @@
+"""A1: the best split of an error among pieces whose costs are powers, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.statements.compose import Lowered, Piece
+from boundcalc.statements.covers import CoverLemma
+
+
+def piece_coefficient(ns: NumberSystem, piece: Piece, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
+    """The A with cost <= A/share^2 for a piece: reach^2 times the least cost at y = 1, member by member.
+
+    The closed cost of a quadratic lemma grows at most like y^2 beyond y = 1: its value there speaks for all scales.
+    """
+    total = ns.number(0)
+    for member in piece.members:
+        found = [
+            lemma.reach(target) ** 2 * lemma.closed(ns, ns.number(1), target, target.points.count(samples))
+            for target in member.targets
+            for lemma in lemmas
+            if lemma.quadratic and lemma.applies(target) is None
+        ]
+        if not found:
+            names = ", ".join(lemma.name for lemma in lemmas)
+            raise Unsupported(
+                Refusal("a closed form", f"the piece {piece.key}, which none of {names} covers", "such a cover")
+            )
+        total = total + member.multiplicity * ns.minimum(*found)
+    return total * piece.gain**2
+
+
+def capacity(ns: NumberSystem, lowered: Lowered, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
+    """C_F with log N(e) <= C_F/e^2 on the loss: (sum of cube roots of the pieces' coefficients)^3."""
+    third = ns.number(1) / 3
+    total = ns.number(0)
+    for piece in lowered.pieces:
+        total = total + piece_coefficient(ns, piece, samples, lemmas) ** third
+    return total**3

@@ -1,0 +1,148 @@
+"""A0: from a setting to pieces - what must be covered, and how far its error carries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.setting import Attention, Layer, Pool, Residual, Setting
+from boundcalc.statements.layers import Context, Facts, Member, Slot, facts
+from boundcalc.statements.weights import Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Maps that one eps covers.
+
+    Attributes:
+        key: kind and block, as in a norms file: "W_QK[0]".
+        gain: error of the loss per eps.
+        cap: error of the loss however wrong the maps are, where that is known.
+        members: the maps.
+    """
+
+    key: str
+    gain: Number
+    cap: Number | None
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A setting as pieces.
+
+    Attributes:
+        pieces: input to read-out.
+        radius: sup of the loss' argument times its Lipschitz constant: the loss stays this close to its centre.
+        amplification: how much the loss stretches errors of the input.
+        uses: the statements of L the walk used.
+    """
+
+    pieces: tuple[Piece, ...]
+    radius: Number
+    amplification: Number
+    uses: tuple[str, ...]
+
+
+def rows_before(layer: Layer, rows: int, seq_len: int) -> int:
+    """How many rows of a layer's input matter when so many of its output do."""
+    if isinstance(layer, Attention | Pool):
+        reads_all = isinstance(layer, Attention) or layer.how == "mean"
+        return seq_len if reads_all else 1
+    if isinstance(layer, Residual):
+        inner = rows
+        for stage in reversed(layer.branch):
+            inner = rows_before(stage, inner, seq_len)
+        return inner if inner >= rows else rows  # a symbolic T is known to be at least 1
+    return rows
+
+
+def rows_used(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
+    """Rows of each layer's output that matter when so many of the last one's do."""
+    used: list[int] = []
+    for layer in reversed(layers):
+        used.append(rows)
+        rows = rows_before(layer, rows, seq_len)
+    return used[::-1]
+
+
+@dataclass(slots=True)
+class _Stage:
+    """A layer's facts, or a residual's stages."""
+
+    block: int | None
+    facts: Facts | None
+    branch: list[_Stage]
+
+
+def lower(setting: Setting, ns: NumberSystem, *, published: frozenset[str] = frozenset()) -> Lowered:
+    """The pieces of a setting: radii forward, amplification backward."""
+    architecture = setting.architecture
+    weights = Weights(ns, setting.norms)
+    at = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len, published)
+    stages, radius = _forward(architecture.stages, at, 1)
+    lipschitz = loss_lipschitz(ns, setting)
+    uses: dict[str, None] = {}
+    gathered: list[tuple[str, Number, Slot]] = []
+    amplification = _backward(stages, lipschitz, gathered, uses)
+    names = Counter[str]()
+    pieces: list[Piece] = []
+    for name, amp, slot in reversed(gathered):
+        names[name] += 1
+        key = name if names[name] == 1 else f"{name}#{names[name]}"
+        cap = None if slot.cap is None else amp * slot.cap
+        pieces.append(Piece(key, amp * slot.sensitivity, cap, slot.members))
+    return Lowered(tuple(pieces), lipschitz * radius, amplification, tuple(uses))
+
+
+def loss_lipschitz(ns: NumberSystem, setting: Setting) -> Number:
+    """G0: 1/gamma for the ramp, sqrt(2)/gamma in |.|_2 of the logits, or the constant given."""
+    sample = setting.sample
+    if sample.lipschitz is not None:
+        return ns.number(sample.lipschitz)
+    if setting.architecture.classes > 1:
+        return ns.sqrt(ns.number(2)) / ns.number(sample.margin)
+    return 1 / ns.number(sample.margin)
+
+
+def _forward(layers: Sequence[Layer], at: Context, rows: int) -> tuple[list[_Stage], Number]:
+    stages: list[_Stage] = []
+    radius = at.radius
+    for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
+        here = replace(at, radius=radius, rows=used)
+        if isinstance(layer, Residual):
+            branch, reach = _forward(layer.branch, here, used)
+            stages.append(_Stage(None, None, branch))
+            radius = radius + reach
+        else:
+            fact = facts(layer, here)
+            stages.append(_Stage(getattr(layer, "block", None), fact, []))
+            radius = fact.radius
+    return stages, radius
+
+
+def _backward(
+    stages: Sequence[_Stage], amplification: Number, gathered: list[tuple[str, Number, Slot]], uses: dict[str, None]
+) -> Number:
+    for stage in reversed(stages):
+        if stage.facts is None:
+            uses["L8"] = None
+            _backward(stage.branch, amplification, gathered, uses)
+            amplification = amplification * (1 + _stretch(stage.branch))
+            continue
+        uses.update(dict.fromkeys(stage.facts.uses))
+        for slot in reversed(stage.facts.slots):
+            name = slot.kind if stage.block is None else f"{slot.kind}[{stage.block}]"
+            gathered.append((name, amplification, slot))
+        amplification = amplification * stage.facts.lipschitz
+    return amplification
+
+
+def _stretch(stages: Sequence[_Stage]) -> Number:
+    """How much some stages stretch errors of their input (a product, so that formulas stay factored)."""
+    product: Number = 1
+    for stage in reversed(stages):
+        product = product * (1 + _stretch(stage.branch) if stage.facts is None else stage.facts.lipschitz)
+    return product

@@ -1,0 +1,29 @@
+"""T: covers of one linear map, one object per lemma; `LEMMAS` is the registry."""
+
+from boundcalc.statements.covers.base import CoverLemma as CoverLemma
+from boundcalc.statements.covers.base import Params as Params
+from boundcalc.statements.covers.base import Power as Power
+from boundcalc.statements.covers.base import Volume as Volume
+from boundcalc.statements.covers.base import lattice as lattice
+from boundcalc.statements.covers.base import random_cover as random_cover
+from boundcalc.statements.covers.empirical import MatrixPerceptron, Perceptron, PublishedPerceptron
+from boundcalc.statements.covers.uniform import (
+    ColumnBody,
+    FrobeniusBody,
+    LowRank,
+    Maurey,
+    RandomCover,
+    Schatten,
+    Volumetric,
+)
+from boundcalc.statements.covers.vectors import Gain, Offset, Table
+
+T1, T2, T3 = Perceptron(), MatrixPerceptron(), Maurey()
+T4, T4R, T4V, T4F = Volumetric(), RandomCover(), ColumnBody(), FrobeniusBody()
+T5, T6, T8, T9, T10 = LowRank(), Schatten(), Offset(), Gain(), Table()
+TPUB = PublishedPerceptron()
+
+LEMMAS: dict[str, CoverLemma] = {
+    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, TPUB)
+}
+"""Every covering lemma by name; registering one enrols it in the law tests."""

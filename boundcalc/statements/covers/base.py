@@ -1,0 +1,141 @@
+"""T: covers of one linear map. Each lemma's cost is one function, generic over the number system.
+
+Throughout y = reach / eps, the reach being radius times norm budget (bB in docs/theory.md): the cost of
+every lemma is 0 once y <= 1, because then the centre 0 alone is a cover.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from boundcalc.base.errors import Refusal
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.statement import Statement
+from boundcalc.setting.validate import shown
+from boundcalc.statements.targets import Target
+
+Params = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """A cost that behaves like coefficient * y^2."""
+
+    coefficient: float
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A cost that behaves like dimension * log(1 + factor * y) + offset."""
+
+    dimension: float
+    factor: float
+    offset: float = 0.0
+
+
+Profile = Power | Volume
+
+
+def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
+    """Log of the number D(n, s) of integer vectors of length n with l1 norm at most s: the least of upper bounds.
+
+    (2n+1)^s and (2s+1)^n; ((2n+1)^2 + (s-1)(2s-1)/3)^(s/2) / s!, because q_s = s! D(n, s), a polynomial in M = 2n+1
+    with q_s = M q_(s-1) + (s-1)^2 q_(s-2), has imaginary roots only, whose squares have this mean (s! by Robbins' lower
+    bound); and the generating function ((1+z)/(1-z))^n z^(-s) at its best z, n asinh(s/n) + s asinh(n/s).
+    """
+    if s == 0:
+        return ns.number(0)
+    wide = 2 * n + 1
+    direct = ns.minimum(s * ns.log(wide), n * ns.log(2 * s + 1))
+    mean = s / 2 * ns.log(wide**2 + (s - 1) * (2 * s - 1) / 3)
+    roots = mean - s * ns.log(s) + s - ns.log(2 * ns.pi * s) / 2 - 1 / (12 * s + 1)
+    hypotenuse = ns.sqrt(n * n + s * s)
+    up = s / n * (1 + s / (n + hypotenuse))  # s/n + sqrt(1+(s/n)^2) - 1, and likewise below, without cancellation
+    generating = n * ns.log1p(up) + s * ns.log1p((n + n * n / (hypotenuse + s)) / s)
+    return ns.minimum(direct, roots, generating)
+
+
+class CoverLemma(ABC):
+    """A bound on log N for one linear map.
+
+    Attributes:
+        statement: the lemma in words.
+        uniform: whether one cover serves every sample (no points are counted).
+        kinds: the kinds of target it is made for.
+        quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.
+    """
+
+    statement: ClassVar[Statement]
+    uniform: ClassVar[bool]
+    kinds: ClassVar[frozenset[str]]
+    quadratic: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The statement's name."""
+        return self.statement.name
+
+    def applies(self, target: Target) -> Refusal | None:
+        """Why the lemma cannot be used on this target, or None."""
+        if target.kind not in self.kinds:
+            return Refusal(self.name, f"a {target.kind}", f"a {' or '.join(sorted(self.kinds))}")
+        return None
+
+    @abstractmethod
+    def norm(self, target: Target) -> Number:
+        """The norm that the lemma's budget limits."""
+
+    def reach(self, target: Target) -> Number:
+        """Radius * norm: the scale at which the cost becomes 0."""
+        return target.radius * self.norm(target)
+
+    @abstractmethod
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        """The cost a paper would print, on n points."""
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        """The least cost this library can prove, with the optimiser's parameters."""
+        del params
+        return self.closed(ns, y, target, n)
+
+    def check_params(self, params: Params) -> str | None:
+        """What is wrong with parameters from a certificate, or None."""
+        return None if not params else f"{self.name} takes no parameters, got {shown(sorted(params))}"
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        """Near-optimal parameters; any admissible ones are valid."""
+        del log_y, target, n
+        return {}
+
+    @abstractmethod
+    def profile(self, target: Target, n: int) -> Profile:
+        """How the cost grows with y, for the optimiser."""
+
+
+def inside(name: str, params: Params, key: str, low: float, high: float) -> str | None:
+    """What is wrong with parameters that should be one number in (low, high]."""
+    if set(params) != {key}:
+        return f"{name} takes the parameter {key}, got {shown(sorted(params))}"
+    value = params[key]
+    if not isinstance(value, float) or not low < value <= high:
+        return f"{name} needs {low:g} < {key} <= {high:g}, got {value!r}"
+    return None
+
+
+def steps(ns: NumberSystem, a: Number) -> Number:
+    """ceil(a) - 1, the most steps of a perceptron whose potential is a."""
+    return ns.ceil(a) - 1
+
+
+def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number, excess: Number) -> Number:
+    """log(1 + (n log(1+2y/t) + R) e^R (1 + y/(1-t))^n): so many random centres miss less than one point of a net.
+
+    R = `excess` >= 0 is the log of how much larger the body is, in volume, than the unit ball of the metric.
+    The outer log(1 + x) is taken as log x + 1/x, which is larger and never overflows.
+    """
+    net = n * ns.log1p(2 * y / t) + excess
+    tail = n * ns.log1p(y / (1 - t)) + excess
+    return ns.log(net) + tail + ns.exp(-tail) / net

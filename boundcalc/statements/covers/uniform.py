@@ -1,0 +1,341 @@
+"""T3-T6: covers that serve every sample, and so do not depend on T."""
+
+from __future__ import annotations
+
+import math
+
+from boundcalc.base.errors import Refusal
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.sources import SAKAI2026, TRAUGER2024, TRUONG2024
+from boundcalc.base.statement import Statement
+from boundcalc.statements.covers.base import (
+    CoverLemma,
+    Params,
+    Power,
+    Profile,
+    Volume,
+    inside,
+    lattice,
+    random_cover,
+    steps,
+)
+from boundcalc.statements.targets import Target
+
+_MOST_FACTORS = 10**5
+"""The volume of a spectral ball is a product of as many factors as its smaller side."""
+
+
+class Maurey(CoverLemma):
+    """T3."""
+
+    statement = Statement(
+        "T3",
+        "rounding cover of a matrix with a (1,1) budget",
+        r"\log N(\varepsilon) \le \log D\big(dk,\max(1,\lceil a/2\rceil)\big)\quad\text{and}\quad \log "
+        r"N(\varepsilon) \le \lambda(\tfrac "
+        r"a2+2)+dk\log\Big(1+2e^{-2\lambda}+\frac{2e^{-8\lambda/3}}{1-e^{-\lambda}}\Big),\quad "
+        r"a=(bB/\varepsilon)^2",
+        "{x -> xW : |W|_{1,1} <= B}, d x k, any lambda > 0; D(n, s) counts integer vectors with l1 norm at "
+        "most s. Uniform and independent of T.",
+        "Let y = sW/B, |y|_1 <= s, with fractional parts f. Rounding every entry towards zero costs sum f^2, "
+        "systematic random rounding costs sum f(1-f) on average, and either has l1 norm at most s; the less "
+        "is at most s/2, so (B/s) times an integer matrix is within B/sqrt(2s) in Frobenius norm. Second "
+        "form: at s = a/2 round so that entries 1 have weight 2 and entries n >= 2 weight n + 2/3; a "
+        "fractional rounding of total weight at most s and cost at most s/2 exists entry by entry and a "
+        "vertex of that linear programme has one fractional entry, rounded up. Count by exp(lambda(weight)).",
+        "Maurey's argument with ceil(a) draws gives twice the first and about four times the second",
+        TRAUGER2024,
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.one_one
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return (y**2 / 2 + 1) * ns.log(ns.number(2 * target.size + 1))
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        half = y**2 / 2
+        size = ns.number(target.size)
+        lam = ns.number(params["lam"])
+        once = ns.exp(-lam)
+        more = 2 * once**2 + 2 * ns.exp(-8 * lam / 3) / (1 - once)
+        sparse = lam * (half + 2) + size * ns.log1p(more)
+        return ns.minimum(sparse, lattice(ns, size, ns.maximum(ns.number(1), ns.ceil(half))))
+
+    def check_params(self, params: Params) -> str | None:
+        return inside(self.name, params, "lam", 0.0, 200.0)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        weight = math.exp(min(2 * log_y, 80.0)) / 2 + 2
+        return {"lam": max(0.05, 0.5 * math.log(1 + 4 * target.size / weight))}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Power(0.3 * math.log(2 * target.size + 1))
+
+
+class Volumetric(CoverLemma):
+    """T4."""
+
+    statement = Statement(
+        "T4",
+        "volumetric cover of the spectral ball",
+        r"\log N(\varepsilon) \le dk\log(1+2bB/\varepsilon)",
+        "{x -> xW : |W|_op <= B}, d x k. Uniform and independent of T.",
+        "A maximal eps/b-packing of the ball is a cover, and balls of half that radius around it are disjoint"
+        " in a ball of radius B + eps/(2b).",
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return ns.number(target.size) * ns.log1p(2 * y)
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.size, 2.0)
+
+
+class RandomCover(Volumetric):
+    """T4r."""
+
+    statement = Statement(
+        "T4r",
+        "random cover of the spectral ball",
+        r"\log N(\varepsilon) \le "
+        r"\log\Big(1+n\log\big(1+\tfrac{2}{tx}\big)\big(1+\tfrac{1}{(1-t)x}\big)^n\Big),\quad "
+        r"x=\varepsilon/(bB),\ n=dk",
+        "{x -> xW : |W|_op <= B}, any 0 < t < 1. Uniform and independent of T; about n log(1+1/x).",
+        "Take a tx-net of the unit ball and M uniform points of the ball of radius 1+(1-t)x. A point of the "
+        "net is farther than (1-t)x from all of them with probability at most (1-p)^M, p = "
+        "((1-t)x/(1+(1-t)x))^n; with M = floor(log|net|/p)+1 fewer than one point of the net is missed on "
+        "average, so none for some draw.",
+    )
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        drawn = random_cover(ns, ns.number(target.size), y, ns.number(params["t"]), ns.number(0))
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
+
+    def check_params(self, params: Params) -> str | None:
+        return inside(self.name, params, "t", 0.0, 0.75)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        return {"t": min(0.5, 1 / target.size)}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.size, 1.0)
+
+
+class ColumnBody(RandomCover):
+    """T4v."""
+
+    statement = Statement(
+        "T4v",
+        "random cover of the (2,1) ball in spectral norm",
+        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bK}{\lambda\varepsilon}\Big)+R,\quad "
+        r"\lambda=\sqrt{k\min(d,k)},\quad "
+        r"R=n\log\lambda+\log\mathrm{vol}\,B_{2,1}-\log\mathrm{vol}\,B_{\mathrm{op}}",
+        "{x -> xW : |W|_{2,1} <= K}, n = dk. Uniform and independent of T; better than T4 when K < lambda "
+        "C_op e^(-R/n). The factor 2 goes as in T4r.",
+        "|x(W-V)| <= b|W-V|_op. The spectral ball of radius h lies in the (2,1)-ball of radius lambda h; vol "
+        "B_{2,1} = (v_d d!)^k/(dk)! with v_d the volume of the unit ball of R^d, and vol B_op = pi^(n/2) "
+        "prod_{i<=k} Gamma((i+1)/2)/Gamma((d+i+1)/2). Compare volumes as in T4, or draw centres as in T4r.",
+    )
+    _norm = "21"
+
+    def applies(self, target: Target) -> Refusal | None:
+        least = min(target.d, target.k)
+        if isinstance(least, int) and least > _MOST_FACTORS:
+            return Refusal(self.name, f"{target.d} x {target.k}", f"a side of at most {_MOST_FACTORS}")
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.two_one
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        scale, excess = _body(ns, self._norm, target.d, target.k)
+        return ns.number(target.size) * ns.log1p(2 * y / scale) + excess
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        scale, excess = _body(ns, self._norm, target.d, target.k)
+        drawn = random_cover(ns, ns.number(target.size), y / scale, ns.number(params["t"]), excess)
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
+
+    def profile(self, target: Target, n: int) -> Profile:
+        scale, excess = _body(FLOAT, self._norm, target.d, target.k)
+        return Volume(target.size, 1 / float(scale), float(excess))
+
+
+class FrobeniusBody(ColumnBody):
+    """T4f."""
+
+    statement = Statement(
+        "T4f",
+        "random cover of the Frobenius ball in spectral norm",
+        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bB}{\sqrt q\,\varepsilon}\Big)+R,\quad q=\min(d,k),\quad "
+        r"R=\tfrac n2\log q+\log v_n-\log\mathrm{vol}\,B_{\mathrm{op}}",
+        "{x -> xW : |W|_F <= B}, n = dk. Uniform and independent of T; better than T4 when B < sqrt(q) C_op e^(-R/n).",
+        "As T4v, with |W|_F <= sqrt(q) |W|_op.",
+    )
+    _norm = "F"
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.fro
+
+
+def log_ball(ns: NumberSystem, n: Number) -> Number:
+    """Log volume of the unit ball of R^n."""
+    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
+
+
+def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
+    """Log volume of the unit spectral ball of R^(d x k)."""
+    low, high = min(d, k), max(d, k)
+    total = ns.number(low * high) / 2 * ns.log(ns.pi)
+    for i in range(1, low + 1):
+        total = total + ns.lgamma(ns.number(i + 1) / 2) - ns.lgamma(ns.number(high + i + 1) / 2)
+    return total
+
+
+def _body(ns: NumberSystem, norm: str, d: int, k: int) -> tuple[Number, Number]:
+    """(lambda, R): |W|_norm <= lambda |W|_op, and log vol(lambda B_norm) - log vol(B_op)."""
+    key = (ns.name, norm, d, k)
+    if key not in _BODIES:
+        size = ns.number(d * k)
+        if norm == "F":
+            log_scale = ns.log(ns.number(min(d, k))) / 2
+            volume = log_ball(ns, size)
+        else:
+            log_scale = ns.log(ns.number(k * min(d, k))) / 2
+            volume = k * (log_ball(ns, ns.number(d)) + ns.lgamma(ns.number(d + 1))) - ns.lgamma(size + 1)
+        _BODIES[key] = ns.exp(log_scale), size * log_scale + volume - log_spectral_ball(ns, d, k)
+    return _BODIES[key]
+
+
+_BODIES: dict[tuple[str, str, int, int], tuple[Number, Number]] = {}
+
+
+class LowRank(CoverLemma):
+    """T5."""
+
+    statement = Statement(
+        "T5",
+        "low-rank cover",
+        r"\log N(\varepsilon) \le r(d+k)\log(1+4bB/\varepsilon),\quad\text{with random centres about } "
+        r"r(d+k)\log(1+2bB/\varepsilon)",
+        "{x -> xW : rank W <= r, |W|_op <= B}. Uniform and independent of T.",
+        "W = B P Q with |P|_op, |Q|_op <= 1. Cover P at x_1 and Q at x_2. Centres within the unit ball (T4): "
+        "the error is at most x_1 + x_2. Random centres (T4r): |P'|_op <= 1 + (1-t) x_1, the error is at most"
+        " x_1 + (1 + (1-t) x_1) x_2.",
+        source=TRUONG2024,
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def applies(self, target: Target) -> Refusal | None:
+        if not target.norms.rank * (target.d + target.k) < target.size:
+            need = "a rank below dk/(d+k)"
+            return super().applies(target) or Refusal(self.name, f"rank {target.norms.rank}", need)
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return ns.number(target.norms.rank * (target.d + target.k)) * ns.log1p(4 * y)
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        drawn = self.factors(ns, y, ns.number(target.norms.rank), target, params["theta"])
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
+
+    @staticmethod
+    def factors(ns: NumberSystem, y: Number, rank: Number, target: Target, theta: float) -> Number:
+        """The cover of W/B = PQ at 1/y: P at theta/y, Q at what is left; random centres with t = 1/(2rd), 1/(2rk)."""
+        if rank == 0:
+            return ns.number(0)
+        left, right = rank * target.d, rank * target.k
+        t, u = 1 / (2 * left), 1 / (2 * right)
+        first = y / ns.number(theta)
+        second = (y + (1 - t) * ns.number(theta)) / (1 - ns.number(theta))
+        return random_cover(ns, left, first, t, ns.number(0)) + random_cover(ns, right, second, u, ns.number(0))
+
+    def check_params(self, params: Params) -> str | None:
+        return inside(self.name, params, "theta", 0.0, 0.999)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        return {"theta": min(0.999, target.d / (target.d + target.k))}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.norms.rank * (target.d + target.k), 2.0)
+
+
+class Schatten(CoverLemma):
+    """T6."""
+
+    statement = Statement(
+        "T6",
+        "Schatten-p cover",
+        r"\log N(\varepsilon) \le r(d+k)\log\Big(1+\frac{4(bB-t\varepsilon)}{(1-t)\varepsilon}\Big),\quad "
+        r"r=\min\big(d,k,\lceil R(b/(t\varepsilon))^p\rceil-1\big)",
+        "{x -> xW : sum sigma_i^p <= R, |W|_op <= B}, 0 < p <= 2, any 0 < t < 1. Uniform and independent of T.",
+        "Lower every singular value by t eps/b, to no less than 0: an error of at most t eps, norm at most B "
+        "- t eps/b, and fewer than R (b/(t eps))^p remain. Cover what remains by T5 at (1-t) eps.",
+        source=SAKAI2026,
+    )
+    uniform = True
+    quadratic = False  # the rank kept grows with y, and with it the logarithm's factor
+    kinds = frozenset({"map", "query"})
+
+    def applies(self, target: Target) -> Refusal | None:
+        if target.norms.schatten is None:
+            return super().applies(target) or Refusal(self.name, "no Schatten budget", 'a budget "Sp": [p, R]')
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        half = ns.number(1) / 2
+        return self._rank(ns, y, target, half) * (target.d + target.k) * ns.log1p(4 * (2 * y - 1))
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        t = ns.number(params["t"])
+        rest = (y - t) / (1 - t)
+        drawn = LowRank.factors(ns, rest, self._rank(ns, y, target, t), target, target.d / (target.d + target.k))
+        return ns.minimum(drawn, self.closed(ns, y, target, n))
+
+    @staticmethod
+    def _rank(ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:
+        schatten = target.norms.schatten
+        if schatten is None:
+            raise TypeError("T6 was asked for a target without a Schatten budget")
+        power, relative = schatten  # the budget over op^p, so that b/eps = y/op drops out
+        kept = steps(ns, ns.number(relative) * (y / t) ** ns.number(power))
+        return ns.minimum(ns.number(target.norms.rank), kept)
+
+    def check_params(self, params: Params) -> str | None:
+        return inside(self.name, params, "t", 0.0, 0.999)
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        if target.norms.schatten is None:
+            raise TypeError("T6 was asked for a target without a Schatten budget")
+        power, relative = (float(x) for x in target.norms.schatten)
+        log_kept = math.log(relative) + power * log_y if relative > 0 else -math.inf  # rank kept as t -> 1
+        shape = target.d + target.k
+
+        def cost(t: float) -> float:
+            kept = min(target.norms.rank, math.ceil(math.exp(min(log_kept - power * math.log(t), 60.0))) - 1)
+            return kept * shape * (log_y + math.log1p(2 * (1 - t * math.exp(-log_y)) / (1 - t)))
+
+        def whole(t: float) -> float:
+            """The least t that keeps no more singular values."""
+            most = math.ceil(math.exp(min(log_kept - power * math.log(t), 60.0)))
+            return min(t, math.exp((log_kept - math.log(most)) / power) * (1 + 4e-12)) if most < 10**9 else t
+
+        return {"t": min((whole(i / 20) for i in range(2, 20)), key=cost)}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.norms.rank * (target.d + target.k), 2.0)

@@ -1,0 +1,170 @@
+"""G and P1: from covers to a gap or a risk. Formulas only, generic over the number system.
+
+The loss lies in [0, 1]. Scales e are on the loss: N_j = N(F, e_j / L_l).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boundcalc.base.numbers import Number, NumberSystem
+
+
+def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
+    """G1: sum over levels of e_(j-1) sqrt(2 log N_j / m); scales[0] is e_0, counts belong to scales[1:].
+
+    Counts must not fall from one level to the next; a finer cover is also a coarser one, so the least of the finer
+    counts is taken.
+    """
+    total = ns.number(0)
+    least = counts[-1] if counts else total
+    for coarser, count in reversed(list(zip(scales, counts, strict=False))):
+        least = ns.minimum(least, count)
+        total = total + coarser * ns.sqrt(2 * least / m)
+    return total
+
+
+def deviation(ns: NumberSystem, log_inverse_delta: Number, m: Number) -> Number:
+    """McDiarmid (or Hoeffding) for a [0, 1] loss: sqrt(log(1/delta)/(2m))."""
+    return ns.sqrt(log_inverse_delta / (2 * m))
+
+
+def chain_factor(ns: NumberSystem, ghosts: int | None, *, uniform: bool) -> Number:
+    """What multiplies the links of G2: 1 for uniform covers, 2 by symmetrisation, 1 + 1/alpha by alpha ghosts each."""
+    if uniform:
+        return ns.number(1)
+    return ns.number(2) if ghosts is None else 1 + 1 / ns.number(ghosts)
+
+
+def gap_chain(
+    ns: NumberSystem, last: Number, links: Number, factor: Number, log_inverse_delta: Number, m: Number
+) -> Number:
+    """G2: 2 e_J + factor * (sum of links) + sqrt(log(1/delta)/(2m))."""
+    return 2 * last + factor * links + deviation(ns, log_inverse_delta, m)
+
+
+def gap_uniform_single(ns: NumberSystem, scale: Number, count: Number, log_inverse_delta: Number, m: Number) -> Number:
+    """G2 for one uniform cover: 2e + sqrt((log N + log(1/delta))/(2m))."""
+    return 2 * scale + deviation(ns, count + log_inverse_delta, m)
+
+
+CLOSED_OFFSET = 1.0853
+"""4/e + 1 - 2 log 2, rounded up: the most that n e^((t+1)/n - 1) exceeds t by for the best n >= 1, over t >= 0."""
+CLOSED_GHOSTS = 16
+"""Ghost samples per sample of the closed form: links count once and a sixteenth instead of twice, points 17-fold."""
+
+
+def chain_closed(ns: NumberSystem, capacity: Number, factor: Number, m: Number) -> Number:
+    """G1 in one line where log N(e) <= capacity/e^2: 2 e_J + factor * (links) <= 2k (1.0853 + max(0, log(1/(2k)))).
+
+    k = (factor/2) e sqrt(2 capacity/m). With t = log(1/(2k)) and J = n - 1 scales falling by the ratio e^((t+1)/n) from
+    1/2, the left side is 2k n e^((t+1)/n - 1); n = 1 is the loss' own range, which also settles k >= 1/2.
+    """
+    k = factor / 2 * ns.exp(ns.number(1)) * ns.sqrt(2 * capacity / m)
+    return 2 * k * (ns.number(CLOSED_OFFSET) + ns.maximum(ns.number(0), ns.log(1 / (2 * k))))
+
+
+def gap_closed(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
+    """A4 + G1 + G2 in one line, for log N(e) <= capacity/e^2 on 17 m samples."""
+    factor = chain_factor(ns, CLOSED_GHOSTS, uniform=False)
+    return chain_closed(ns, capacity, factor, m) + deviation(ns, log_inverse_delta, m)
+
+
+def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Number:
+    """PUB: Dudley's 4a + (12/sqrt m) int_a^(1/2) sqrt(log N) where log N(e) <= capacity/e^2, at the best a = 3k.
+
+    12 k (1 + max(0, log(1/(6k)))), k = sqrt(capacity/m); for k >= 1/6 it is at least 2 and the integral is empty.
+    """
+    k = ns.sqrt(capacity / m)
+    return 12 * k * (1 + ns.maximum(ns.number(0), ns.log(1 / (6 * k))))
+
+
+def gap_published(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
+    """PUB: 2 R_m + 3 sqrt(log(2/delta)/(2m))."""
+    confidence = 3 * deviation(ns, log_inverse_delta + ns.log(ns.number(2)), m)
+    return 2 * complexity_published(ns, capacity, m) + confidence
+
+
+def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None) -> Number:
+    """An upper bound of klinv(q, c) = sup{p >= q : kl(q|p) <= c}, for any mu > 0: (1 - e^(-mu q - c)) / (1 - e^(-mu)).
+
+    By the Donsker-Varadhan inequality with the function -mu x; equality at the best mu. mu = None means mu -> infinity,
+    which is exact at q = 0: 1 - e^(-c).
+    """
+    if mu is None:
+        return -ns.expm1(-c)
+    return ns.expm1(-mu * q - c) / ns.expm1(-mu)
+
+
+def risk_uniform(
+    ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, mu: Number | None
+) -> Number:
+    """G3: klinv(train error, (log N + log(1/delta))/m)."""
+    return binary_kl_inverse(ns, q, (count + log_inverse_delta) / m, mu)
+
+
+def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, m: Number, alpha: int) -> Number:
+    """G4: errors/(alpha m), for margin training error 0 and N counted on (1+alpha)m samples.
+
+    errors is the less of ceil(c m/log(1+1/alpha)) and ceil((1+alpha) m (1 - e^(-c))), with c = log(2N/delta)/m.
+    No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among the ghosts
+    exceeds delta/2; that chance is at most (alpha/(1+alpha))^k and at most (1 - k/((1+alpha)m))^m.
+    """
+    c = count + ns.log(ns.number(2)) + log_inverse_delta
+    by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))
+    by_sample = ns.ceil((1 + alpha) * m * -ns.expm1(-c / m))
+    return ns.minimum(by_error, by_sample) / (alpha * m)
+
+
+def risk_ghost(
+    ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, alpha: int, mu: Number | None
+) -> Number:
+    """G5: max over q' <= q of [(1+alpha) klinv(q', c) - q' + 1/m]/alpha, c = (log N + log(2/delta))/m.
+
+    For fixed mu the bound of klinv is concave in q', so its maximum is at the stationary point, clamped to [0, q].
+    """
+    c = (count + ns.log(ns.number(2)) + log_inverse_delta) / m
+    most = 1 + ns.number(alpha)
+    if mu is None:
+        return (most * -ns.expm1(-c) + 1 / m) / alpha
+    stationary = (ns.log(most * mu / -ns.expm1(-mu)) - c) / mu
+    worst = ns.maximum(ns.number(0), ns.minimum(q, stationary))
+    return (most * binary_kl_inverse(ns, worst, c, mu) - worst + 1 / m) / alpha
+
+
+def occam_risk(
+    ns: NumberSystem, q: Number, bits: Number, log_inverse_delta: Number, m: Number, mu: Number | None
+) -> Number:
+    """G7: klinv(train, (bits log 2 + log(1/delta))/m)."""
+    return binary_kl_inverse(ns, q, (bits * ns.log(ns.number(2)) + log_inverse_delta) / m, mu)
+
+
+def log_binomial(ns: NumberSystem, s: int, n: Number) -> Number:
+    """Log of the binomial coefficient, factor by factor."""
+    total = ns.number(0)
+    for i in range(s):
+        total = total + ns.log((n - i) / ns.number(s - i))
+    return total
+
+
+def sparse_class_size(ns: NumberSystem, s: int, seq_len: Number) -> Number:
+    """G8: log of the number of s-sparse Boolean functions of T bits, at most log binom(T, s) + 2^s log 2."""
+    return log_binomial(ns, s, seq_len) + 2**s * ns.log(ns.number(2))
+
+
+def support_floor(ns: NumberSystem, s: int, seq_len: Number) -> Number:
+    """G8: labels without which no learner finds the support with probability 1/2: log_2 binom(T, s) - 1."""
+    return log_binomial(ns, s, seq_len) / ns.log(ns.number(2)) - 1
+
+
+def union_cost(ns: NumberSystem, steps: Sequence[int], two_sided: Sequence[bool]) -> Number:
+    """P1: added to log(1/delta) for budgets k_j steps up their grids: sum log((k+1)(k+2)), + log 1.5 if two-sided.
+
+    The weights 1/((k+1)(k+2)) sum to 1 over k >= 0; over all integers, with |k|, they sum to 3/2.
+    """
+    total = ns.number(0)
+    for k, both in zip(steps, two_sided, strict=True):
+        total = total + ns.log(ns.number((abs(k) + 1) * (abs(k) + 2)))
+        if both:
+            total = total + ns.log(ns.number(3) / 2)
+    return total

@@ -1,0 +1,274 @@
+"""P1: budgets read off trained weights, rounded up to grids fixed in advance and paid for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.setting.layers import matrices_of
+from boundcalc.setting.norms import place_of
+from boundcalc.statements.gap import union_cost
+
+if TYPE_CHECKING:
+    from boundcalc.proof.certificate import Certificate
+
+GRID_BASE = 2.0**-4
+GRID_RATIO = 2.0**0.125
+"""The grid fixed in advance: 1/16, 1/16 * 2^(1/8), ...; smaller budgets are rounded up to 1/16."""
+
+_TOP = 1e300
+
+SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
+"""The Schatten powers one may choose among after training."""
+
+GHOSTS = (1, 2, 4, 8, 16, 32)
+"""Ghost samples per sample that one may choose among after seeing the training error."""
+
+CANDIDATES = 2 + 2 * len(GHOSTS)
+"""Ways to bound the risk that one may choose among after seeing the training error: the gap bound, G3, and G4 and G5
+with each number of ghosts. Which gap bound, and which cover, do not depend on the training error."""
+
+_GRIDDED = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
+
+
+def grid_value(steps: int) -> float:
+    """The grid is these floats, exactly."""
+    return GRID_BASE * GRID_RATIO**steps
+
+
+def grid_steps(value: float) -> int:
+    """The least k with value <= grid_value(k)."""
+    if value > _TOP:
+        raise InvalidSetting(f"a norm of {value:g} is beyond the grid of budgets, which ends at {_TOP:g}")
+    steps = max(0, math.ceil(math.log(value / GRID_BASE) / math.log(GRID_RATIO)) - 1) if value > 0 else 0
+    while grid_value(steps) < value:
+        steps += 1
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One budget that was rounded: where it is, and how many steps up its grid (of a rank, 0, 1, 2, ...: the rank)."""
+
+    key: str
+    field: str
+    steps: int
+
+
+def round_up(setting: Setting, norms: Norms) -> Norms:
+    """Every budget on its grid; a kind of which every matrix was measured has one budget for all: the largest.
+
+    What is rounded depends on which norms were measured, never on their values: that is what makes P1 a union bound.
+    """
+    tied = _wholly_measured(setting, norms)
+    budgets: dict[str, Budget] = {}
+    for key, budget in norms.budgets.items():
+        kind = place_of(key)[0]
+        name = kind if kind in tied else key
+        budgets[name] = _largest(budgets[name], budget) if name in budgets else budget
+    rounded = {key: _rounded(budget) for key, budget in budgets.items()}
+    knob = None if norms.C is None else grid_value(grid_steps(norms.C))
+    return Norms(knob, rounded)
+
+
+def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
+    """The kinds with a budget of their own for every block and head: where one is missing, none may stand for it."""
+    given = {place_of(key) for key in norms.budgets}
+    partly: set[str] = set()
+    for kind, block, heads in matrices_of(setting.architecture.stages):
+        wide = (kind, None, None) in given or (block is not None and (kind, block, None) in given)
+        if not wide and not (heads and all((kind, block, head) in given for head in range(heads))):
+            partly.add(kind)
+    return frozenset(kind for kind, _, _ in given) - partly
+
+
+def _rounded(budget: Budget) -> Budget:
+    values: dict[str, Any] = {
+        name: grid_value(grid_steps(value)) for name in _GRIDDED if (value := getattr(budget, name)) is not None
+    }
+    if budget.schatten is not None:
+        p, total = budget.schatten
+        if p not in SCHATTEN_POWERS:
+            raise InvalidSetting(f"a Schatten power chosen after training must be one of 0.1, 0.2, ..., 2; got {p}")
+        values["schatten"] = (p, grid_value(grid_steps(total)))
+    if budget.distance is not None:
+        values["distance"] = _rounded(budget.distance)
+    return replace(budget, **values)
+
+
+def _largest(a: Budget, b: Budget) -> Budget:
+    values: dict[str, Any] = {}
+    for name in (*_GRIDDED, "rank"):
+        x, y = getattr(a, name), getattr(b, name)
+        values[name] = None if x is None or y is None else max(x, y)
+    if a.schatten is not None and b.schatten is not None and a.schatten[0] == b.schatten[0]:
+        values["schatten"] = max(a.schatten, b.schatten)
+    else:
+        values["schatten"] = None
+    values["distance"] = None if a.distance is None or b.distance is None else _largest(a.distance, b.distance)
+    return Budget(**values)
+
+
+def _items(norms: Norms) -> Iterator[_Item]:
+    if norms.C is not None:
+        yield _Item("", "C", _steps_of(norms.C, "C"))
+    for key, budget in norms.budgets.items():
+        yield from _budget_items(key, budget)
+
+
+def _budget_items(key: str, budget: Budget) -> Iterator[_Item]:
+    for name in _GRIDDED:
+        value = getattr(budget, name)
+        if value is not None:
+            yield _Item(key, name, _steps_of(value, f"{key}.{name}"))
+    if budget.rank is not None:
+        yield _Item(key, "rank", budget.rank)
+    if budget.schatten is not None:
+        p, total = budget.schatten
+        if p not in SCHATTEN_POWERS:
+            raise CertificateError(f"{key}: the Schatten power {p} is not among those fixed in advance")
+        yield _Item(key, "schatten", _steps_of(total, f"{key}.schatten"))
+    if budget.distance is not None:
+        yield from _budget_items(f"{key}.distance", budget.distance)
+
+
+def _steps_of(value: float, where: str) -> int:
+    steps = grid_steps(value)
+    if grid_value(steps) != value:
+        raise CertificateError(f"{where} = {value!r} is not on the grid that was fixed in advance")
+    return steps
+
+
+def norms_cost(ns: NumberSystem, norms: Norms) -> Number:
+    """What budgets on their grids, and the powers chosen for them, add to log(1/delta)."""
+    items = list(_items(norms))
+    steps = [item.steps for item in items]
+    powers = sum(item.field == "schatten" for item in items)
+    return union_cost(ns, steps, [False] * len(steps)) + powers * ns.log(ns.number(len(SCHATTEN_POWERS)))
+
+
+def margin_steps(margin: float) -> int:
+    """The k of the margin grid 2^-k, k any whole number, fixed in advance: the largest grid value up to the margin."""
+    return 1 - math.frexp(margin)[1]
+
+
+def margin_down(margin: float) -> float:
+    """A margin rounded down to its grid; no training example errs at the smaller margin that does not at the larger."""
+    return math.ldexp(1.0, -margin_steps(margin))
+
+
+def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
+    """A setting whose measured numbers were rounded to their grids, and the record of what was measured."""
+    norms, sample = setting.norms, setting.sample
+    record: dict[str, Any] = {}
+    if norms.measured:
+        record |= norms.to_json()
+        norms = round_up(setting, norms)
+    if sample.measured:
+        record["sample"] = {name: getattr(sample, name) for name in sample.measured}
+        margin = margin_down(sample.margin) if "margin" in sample.measured else sample.margin
+        sample = replace(sample, margin=margin, measured=())
+    return (replace(setting, norms=norms, sample=sample), record) if record else (setting, None)
+
+
+def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
+    """What a certificate must add to log(1/delta); refuses budgets below what was measured or off their grid."""
+    setting, measured = certificate.setting, certificate.measured
+    if setting.norms.measured and (measured is None or not measured.get("measured")):
+        raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
+    if setting.sample.measured:
+        raise CertificateError("a margin or training error seen after training, without P1: that is no bound")
+    if measured is None:
+        return ns.number(0)
+    record = dict(measured)
+    seen = record.pop("sample", None)
+    if record:
+        _check_norms(setting, record)
+    if seen is not None:
+        _check_sample(certificate, seen)
+    return union(ns, setting, measured)
+
+
+def union(ns: NumberSystem, paid: Setting, measured: Mapping[str, Any]) -> Number:
+    """What numbers on their grids add to log(1/delta), given the record of which were measured."""
+    cost = ns.number(0)
+    if set(measured) - {"sample"}:
+        cost = cost + norms_cost(ns, paid.norms)
+    seen = measured.get("sample", {})
+    if "margin" in seen:
+        steps = margin_steps(paid.sample.margin)
+        cost = cost + union_cost(ns, [steps], [True])
+    if "train_error" in seen:
+        cost = cost + ns.log(ns.number(CANDIDATES))
+    failure, delta = float(measured.get("failure", 0.0)), paid.sample.delta
+    if failure:
+        if not failure < delta:
+            raise CertificateError(f"norms that fail with chance {failure:g} leave nothing of delta = {delta:g}")
+        cost = cost - ns.log(1 - ns.number(failure) / ns.number(delta))
+    return cost
+
+
+def _check_sample(certificate: Certificate, seen: object) -> None:
+    """The margin is on its grid and not above what was measured; what the training error chose was paid for."""
+    sample = certificate.setting.sample
+    if not isinstance(seen, Mapping) or not seen or set(seen) - {"margin", "train_error"}:
+        raise CertificateError('what was measured on the sample is "margin" or "train_error"')
+    for name, value in seen.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise CertificateError(f"the measured {name} must be a number, got {value!r:.80}")
+    if "margin" in seen:
+        if margin_down(sample.margin) != sample.margin:
+            raise CertificateError(f"the margin {sample.margin!r} is not on the grid that was fixed in advance")
+        if not sample.margin <= seen["margin"]:
+            raise CertificateError(f"the margin {sample.margin!r} is above the measured {seen['margin']!r}")
+    if "train_error" in seen:
+        if not sample.train_error >= seen["train_error"]:
+            measured = seen["train_error"]
+            raise CertificateError(f"the training error {sample.train_error!r} is below the measured {measured!r}")
+        if certificate.strategy in ("ghost", "ghost-realizable") and certificate.alpha not in GHOSTS:
+            raise CertificateError(f"alpha = {certificate.alpha} is not among the choices that were paid for")
+
+
+def _check_norms(setting: Setting, record: Mapping[str, Any]) -> None:
+    """The budgets are those that P1 makes of the record, or larger ones on the same grids.
+
+    Budgets that were measured may not be left out: which of them are paid for may not depend on their values.
+    """
+    try:
+        measured = Norms.from_json(record)
+        least = round_up(setting, measured)
+    except InvalidSetting as error:
+        raise CertificateError(f"the record of what was measured is not valid: {error}") from None
+    norms = setting.norms
+    for key in {**least.budgets, **norms.budgets}:
+        if key not in least.budgets or key not in norms.budgets:
+            raise CertificateError(f"{key} has a budget and no measurement, or a measurement and no budget")
+        _check_above(key, norms.budgets[key], least.budgets[key])
+    if (norms.C is None) != (least.C is None) or (norms.C or 0.0) < (least.C or 0.0):
+        raise CertificateError(f"the knob C = {norms.C} is below the measured {measured.C}")
+
+
+def _check_above(key: str, given: Budget, least: Budget) -> None:
+    """The same limits are set, and each is at least what was measured."""
+    for name in (*_GRIDDED, "rank"):
+        _check_limit(f"{key}.{name}", getattr(given, name), getattr(least, name))
+    if (given.schatten and given.schatten[0]) != (least.schatten and least.schatten[0]):
+        raise CertificateError(f"{key}: the Schatten budget {given.schatten} is not of the power that was measured")
+    if given.schatten is not None and least.schatten is not None:
+        _check_limit(f"{key}.schatten", given.schatten[1], least.schatten[1])
+    if (given.distance is None) != (least.distance is None):
+        raise CertificateError(f"{key}: a distance from a reference has a budget or was measured, not both")
+    if given.distance is not None and least.distance is not None:
+        _check_above(f"{key}.distance", given.distance, least.distance)
+
+
+def _check_limit(where: str, given: float | None, least: float | None) -> None:
+    if (given is None) != (least is None):
+        raise CertificateError(f"{where} has a budget and no measurement, or a measurement and no budget")
+    if given is not None and least is not None and given < least:
+        raise CertificateError(f"{where} = {given} is below the measured {least}")

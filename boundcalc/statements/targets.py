@@ -1,0 +1,113 @@
+"""What a covering lemma is applied to: one linear map, on points of a known radius and number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.setting import Budget
+
+Kind = Literal["map", "score", "query", "key", "vector", "gain", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """How many distinct points m samples can show: per_sample * m, at most `cap`."""
+
+    per_sample: int
+    cap: int | None = None
+
+    def count(self, samples: Any) -> Any:
+        """Points among so many samples (symbols allowed when there is no cap)."""
+        shown = self.per_sample * samples
+        return shown if self.cap is None else min(shown, self.cap)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixNorms:
+    """Every norm of one matrix, the unset ones derived from the set ones (A5)."""
+
+    op: Number
+    fro: Number
+    two_one: Number
+    two_one_t: Number
+    one_one: Number
+    rank: int
+    schatten: tuple[Number, Number] | None = None
+    """(p, R / op^p) of a Schatten budget R."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A class {x -> xW} of maps R^d -> R^k on points of norm at most `radius`.
+
+    kind "map": any matrix; "score", "query", "key": the three ways to see a bilinear score (S1, S2), with
+    the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows.
+    """
+
+    kind: Kind
+    d: int
+    k: int
+    radius: Number
+    norms: MatrixNorms
+    points: Points
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.d * self.k
+
+
+def fewest(sizes: list[int]) -> int:
+    """The least of some sizes; symbolic ones are at least 1, so 0 or 1 is the least whatever they are.
+
+    Of symbols that cannot be compared the first stands for the least: a rank is at most each of them.
+    """
+    numbers = [size for size in sizes if isinstance(size, int)]
+    if numbers and min(numbers) <= 1:
+        return min(numbers)
+    try:
+        return min(sizes)
+    except TypeError:
+        return sizes[0]
+
+
+LEAST_BUDGET = 1e-300
+"""Stands for a budget of 0: whatever holds for larger weights holds for none, and logarithms stay finite."""
+
+
+def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> MatrixNorms | None:
+    """A5: the least norms that follow from a budget for a d x k matrix; None when nothing follows.
+
+    |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21,
+    |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21.
+    """
+    limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
+    given = {
+        name: ns.number(value or LEAST_BUDGET)
+        for name in ("op", "fro", "two_one", "two_one_t", "one_one")
+        if (value := getattr(budget, name)) is not None
+    }
+    power = total = None
+    if budget.schatten is not None:
+        power, total = ns.number(budget.schatten[0]), ns.number(budget.schatten[1] or LEAST_BUDGET)
+        from_spectrum = total ** (1 / power)
+        given["op"] = ns.minimum(given["op"], from_spectrum) if "op" in given else from_spectrum
+    if not given:
+        return None
+    fronts = [given[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in given]
+    op = ns.minimum(*fronts, *([given["op"]] if "op" in given else []))
+    fro = ns.minimum(*fronts, ns.sqrt(ns.number(limit)) * op)
+    spectrum = None
+    if power is not None:
+        fro = ns.minimum(fro, ns.sqrt(op ** (2 - power) * total))
+        spectrum = (power, total / op**power)
+    one_one = [given["one_one"]] if "one_one" in given else []
+    fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t", "one_one") if name in given))
+    two_one = ns.minimum(ns.sqrt(ns.number(k)) * fro, *one_one, *([given["two_one"]] if "two_one" in given else []))
+    two_one_t = ns.minimum(
+        ns.sqrt(ns.number(d)) * fro, *one_one, *([given["two_one_t"]] if "two_one_t" in given else [])
+    )
+    entries = ns.minimum(ns.sqrt(ns.number(d)) * two_one, ns.sqrt(ns.number(k)) * two_one_t, *one_one)
+    return MatrixNorms(op, fro, two_one, two_one_t, entries, limit, spectrum)

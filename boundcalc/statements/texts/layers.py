@@ -1,0 +1,380 @@
+"""L and S as statements; every value is what the layer's own rule in `calculus.layers` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.sources import EDELMAN2022, ZHANG2002
+from boundcalc.base.statement import Statement
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Ball,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Normaliser,
+    Norms,
+)
+from boundcalc.statements.covers import T1, T2, T4
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, Slot, facts, normaliser_constants
+from boundcalc.statements.targets import MatrixNorms, Target
+from boundcalc.statements.weights import Matrix, Weights
+
+Values = Mapping[str, Number]
+
+
+class Given(Weights):
+    """Norms given as numbers of any system, so that a layer's rule can be asked for its value."""
+
+    def __init__(self, ns: NumberSystem, given: Mapping[str, MatrixNorms | Number]) -> None:
+        super().__init__(ns, Norms())
+        self.given = given
+
+    def matrix(self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None) -> Matrix:
+        norms = self.given[kind]
+        whole = norms if isinstance(norms, MatrixNorms) else MatrixNorms(norms, norms, norms, norms, norms, min(d, k))
+        return Matrix(whole, whole)
+
+    def scores(self, *where: Any, **biases: Any) -> Matrix:
+        return self.matrix("W_QK", None, None, 1, 1)
+
+    def vector(self, kind: str, block: int | None, head: int | None = None) -> tuple[Number, Number]:
+        return self.given[kind], self.given[kind]
+
+    def gain(self, kind: str, block: int | None) -> tuple[Number, Number]:
+        return self.given[kind], self.given[kind]
+
+
+def _rule(
+    ns: NumberSystem,
+    layer: Layer,
+    radius: Number,
+    given: Mapping[str, MatrixNorms | Number] | None = None,
+    rows: int = 1,
+    seq_len: int = 1,
+) -> Facts:
+    return facts(layer, Context(Given(ns, given or {}), radius, rows, seq_len))
+
+
+def _slots(fact: Facts) -> dict[str, Slot]:
+    return {slot.kind: slot for slot in fact.slots}
+
+
+def _norm_free(ns: NumberSystem) -> Context:
+    return Context(Given(ns, {}), ns.number(1), 1, 1)
+
+
+def _softmax(ns: NumberSystem, temperature: Number) -> Number:
+    return normaliser_constants(Normaliser("softmax"), temperature, ns.number(1), _norm_free(ns))[0]
+
+
+def _normaliser(
+    ns: NumberSystem,
+    name: str,
+    temperature: Number,
+    score_radius: Number,
+    c: float | None = None,
+    mu: float | None = None,
+) -> Values:
+    constants = normaliser_constants(Normaliser(name, c=c, mu=mu), temperature, score_radius, _norm_free(ns))
+    return dict(zip(("c", "mu"), constants, strict=True))
+
+
+def _has_constants(name: str) -> Refusal | None:
+    """Why a normaliser of this name has no constants, or None."""
+    try:
+        Normaliser(name, **({"c": 1.0, "mu": 1.0} if name == "custom" else {}))
+    except Unsupported as error:
+        return error.refusal
+    return None
+
+
+def _activation(ns: NumberSystem, name: str) -> Number:
+    return _rule(ns, Activation(name), ns.number(1)).lipschitz
+
+
+def _has_slope(name: str) -> Refusal | None:
+    if name in ACTIVATION_LIPSCHITZ:
+        return None
+    return Refusal("L3", f"activation {name!r}", f"one of {', '.join(ACTIVATION_LIPSCHITZ)}")
+
+
+def _ball(ns: NumberSystem, beta: Number, radius: float) -> Values:
+    fact = _rule(ns, Ball(radius), beta)
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+def _layernorm(
+    ns: NumberSystem, beta: Number, d: int, gain: Number, offset: Number, eps: float, variance_floor: float = 0.0
+) -> Values:
+    layer = LayerNorm("norm", d, eps, offset=True, variance_floor=variance_floor)
+    fact = _rule(ns, layer, beta, {"norm.gain": gain, "norm.offset": offset})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+def _smooth(eps: float, variance_floor: float = 0.0) -> Refusal | None:
+    if eps + variance_floor > 0:
+        return None
+    return Refusal("L5", "eps = 0 and no variance floor", "eps > 0, or a variance the class guarantees")
+
+
+def _linear(ns: NumberSystem, b: Number, op: Number, bias: Number | None = None) -> Values:
+    layer = Linear("W", 1, 1, bias=None if bias is None else "c")
+    fact = _rule(ns, layer, b, {"W": op, "c": bias})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+def _head(
+    ns: NumberSystem, b: Number, c_w: Number, c_v: Number, normaliser: str = "softmax", temperature: float = 1.0
+) -> Values:
+    layer = Attention(1, normaliser=Normaliser(normaliser, temperature))
+    fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v})
+    slots = _slots(fact)
+    return {
+        "radius": fact.radius,
+        "lipschitz": fact.lipschitz,
+        "score sensitivity": slots["W_QK"].sensitivity,
+        "score cap": slots["W_QK"].cap,
+        "value sensitivity": slots["W_V"].sensitivity,
+        "value radius": slots["W_V"].members[0].targets[0].radius,
+    }
+
+
+def _heads(
+    ns: NumberSystem,
+    b: Number,
+    c_w: Number,
+    c_v: Number,
+    heads: int,
+    combine: Literal["sum", "concat"] = "sum",
+    temperature: float = 1.0,
+) -> Values:
+    layer = Attention(1, heads=heads, combine=combine, normaliser=Normaliser("softmax", temperature))
+    fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz, "score sensitivity": fact.slots[0].sensitivity}
+
+
+def _gated(ns: NumberSystem, b: Number, c1: Number, c3: Number, c2: Number, activation: str = "silu") -> Values:
+    fact = _rule(ns, GatedFeedForward(1, 1, activation), b, {"W_1": c1, "W_3": c3, "W_2": c2})
+    slots = _slots(fact)
+    return {
+        "radius": fact.radius,
+        "lipschitz": fact.lipschitz,
+        **{f"{kind} sensitivity": slot.sensitivity for kind, slot in slots.items()},
+        "W_2 radius": slots["W_2"].members[0].targets[0].radius,
+    }
+
+
+def _score_targets(
+    ns: NumberSystem, b: Number, norms: MatrixNorms, d: int, queries: int, seq_len: int
+) -> dict[str, Target]:
+    layer = Attention(d, normaliser=Normaliser("softmax", 1.0))
+    fact = _rule(ns, layer, b, {"W_QK": norms, "W_V": ns.number(1)}, queries, seq_len)
+    return {target.kind: target for target in _slots(fact)["W_QK"].members[0].targets}
+
+
+def _score_pairs(
+    ns: NumberSystem, b: Number, fro: Number, eps: Number, samples: int, queries: int, seq_len: int
+) -> Number:
+    target = _score_targets(ns, b, MatrixNorms(fro, fro, fro, fro, fro, 1), 1, queries, seq_len)["score"]
+    return T1.closed(ns, T1.reach(target) / eps, target, ns.number(target.points.count(samples)))
+
+
+def _score_sides(
+    ns: NumberSystem,
+    b: Number,
+    two_one: Number,
+    two_one_t: Number,
+    d: int,
+    eps: Number,
+    samples: int,
+    queries: int,
+    seq_len: int,
+) -> Values:
+    norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, d)
+    targets = _score_targets(ns, b, norms, d, queries, seq_len)
+
+    def cost(target: Target) -> Number:
+        return T2.closed(ns, T2.reach(target) / eps, target, ns.number(target.points.count(samples)))
+
+    return {"query side": cost(targets["query"]), "key side": cost(targets["key"])}
+
+
+def _score_uniform(ns: NumberSystem, b: Number, op: Number, d: int, eps: Number) -> Number:
+    norms = MatrixNorms(op, op, op, op, op, d)
+    target = _score_targets(ns, b, norms, d, 1, 1)["query"]
+    return T4.closed(ns, T4.reach(target) / eps, target, ns.number(1))
+
+
+def _split_scores(ns: NumberSystem, b: Number, c_q: Number, c_k: Number, d_head: int) -> Values:
+    """Output error per eps_Q and eps_K over that per unit of score error, and the lipschitz factor, with |W_V| = 1."""
+    layer = Attention(1, d_head=d_head, qk="split")
+    fact = _rule(ns, layer, b, {"W_Q": c_q, "W_K": c_k, "W_V": ns.number(1)})
+    slots = _slots(fact)
+    return {
+        "score error per eps_Q": slots["W_Q"].sensitivity / b,
+        "score error per eps_K": slots["W_K"].sensitivity / b,
+        "lipschitz": fact.lipschitz,
+    }
+
+
+LAYERS = (
+    Statement(
+        "L1",
+        "softmax is 1-Lipschitz from l_inf to l_1",
+        r"|\mathrm{softmax}(u/\tau)-\mathrm{softmax}(v/\tau)|_1\le\tfrac1\tau|u-v|_\infty",
+        "Rows of any length and any mask. A shift of u - v by a constant is free.",
+        "On the segment from v to u the derivative is J = diag(p) - p p^T. |Jh|_1 is convex in h, so over |h|_inf "
+        "<= 1 it is largest at a vector of signs; there, with P the mass of the signs +1, sum_i p_i |h_i - p.h| = "
+        "4P(1-P) = 1 - (p.h)^2 <= 1. Tight at P = 1/2. (Globally 2 tanh(|u-v|_inf/(2 tau)), which is not used.)",
+        "published with constant 2",
+        EDELMAN2022,
+        compute=_softmax,
+    ),
+    Statement(
+        "L2",
+        "what a normaliser must provide",
+        r"|\mathrm{norm}(u)-\mathrm{norm}(v)|_1\le c\,|u-v|_\infty,\quad |\mathrm{norm}(u)|_1\le\mu",
+        "softmax and softmax-plus-one with temperature tau: (1/tau, 1); sigmoid(s/tau)/T: (1/(4 tau), 1); s/(tau "
+        "T): (1/tau, b b' C_W/tau), approximate scores clipped to the range of the true ones; custom: (c/tau, "
+        "mu). Refused, because no constant is independent of T: sparsemax, entmax, hardmax, sigmoid(s - log T).",
+        "Softmax: L1; softmax-plus-one is softmax with one more score, 0, whose weight is dropped. The others act "
+        "entry by entry with slope 1/(4T) or 1/T, and T entries are summed.",
+        compute=_normaliser,
+        applies=_has_constants,
+    ),
+    Statement(
+        "L3",
+        "activations",
+        r"|\sigma(x)-\sigma(y)|\le L_\sigma|x-y|,\quad|\sigma(x)|\le|x|",
+        f"{', '.join(f'{name}: {slope:g}' for name, slope in ACTIVATION_LIPSCHITZ.items())}. Entry by entry, so "
+        "the same holds for the l2 norm of a row. GELU in its erf and its tanh form.",
+        "The slope is largest where the second derivative vanishes; that value is rounded up. Each of these "
+        "functions is x times a factor in [0, 1], or tanh.",
+        compute=_activation,
+        applies=_has_slope,
+    ),
+    Statement(
+        "L4",
+        "projection of rows onto a ball",
+        r"|\Pi_R(x)-\Pi_R(y)|\le|x-y|,\quad|\Pi_R(x)|\le\min(|x|,R)",
+        "Every row is projected onto the l2 ball of radius R.",
+        "Projection onto a convex set is 1-Lipschitz.",
+        source=EDELMAN2022,
+        compute=_ball,
+    ),
+    Statement(
+        "L5",
+        "LayerNorm and RMSNorm",
+        r"\mathrm{Lip}\le\frac{|g|_\infty}{\sqrt{v+e}},\quad|y|\le|g|_\infty\frac{\sqrt "
+        r"d\,\beta}{\sqrt{\beta^2+de}}+|c|_2\le\sqrt d\,|g|_\infty+|c|_2",
+        "y = g * x/sqrt(|x|^2/d + e) + c, x centred for LayerNorm, rows |x| <= beta; v >= 0 is a coordinate "
+        "variance (RMSNorm: mean square) that the class guarantees for every admissible input, not one read off "
+        "the sample; e + v > 0.",
+        "Where the class guarantees v, put max(|x|^2/d, v) for |x|^2/d in every approximate network: nothing "
+        "changes on true activations. The map is then linear with slope 1/sqrt(v+e) inside |x|^2 <= dv; outside, "
+        "with s^2 = |x|^2/d + e, its derivative (I - x x^T/(d s^2))/s has eigenvalues 1/s and e/s^3, at most "
+        "1/sqrt(v+e). |x| sqrt(d)/sqrt(|x|^2 + de) grows with |x|, and centring is a projection.",
+        compute=_layernorm,
+        applies=_smooth,
+    ),
+    Statement(
+        "L6",
+        "linear maps",
+        r"|xW-yW|\le|W|_{\mathrm{op}}|x-y|,\quad|xW+c|\le b|W|_{\mathrm{op}}+|c|_2",
+        "Rows |x| <= b. Also |AB|_{2,1} <= |A|_op |B|_{2,1} and |AB|_F <= |A|_op |B|_F.",
+        "By definition of the spectral norm, column by column for the products.",
+        compute=_linear,
+    ),
+    Statement(
+        "L7",
+        "one attention head",
+        r"\mathrm{Lip}\le C_V\big(\kappa+\sqrt{1+\kappa^2}\big),\ \kappa=b^2C_W/\tau\ "
+        r"(\text{softmax});\quad\mathrm{Lip}\le C_V(\mu+2cb^2C_W)\ (\text{any});\quad\text{radius}\ \mu bC_V",
+        "y_q = sum_t a_qt x_t V, a_q = norm(x_q W x_t^T), rows |x| <= b, |W|_op <= C_W, |V|_op <= C_V, any mask; "
+        "normaliser (c, mu). The first form is for softmax and (without biases) softmax-plus-one, with one W for "
+        "all pairs of positions. A uniform score error e_s moves the output by at most b C_V min(c e_s, 2 mu); an "
+        "error of V on the pooled rows u_q = sum_t a_qt x_t, |u_q| <= mu b, by that error, so V is covered on n_q "
+        "m points. With a query bias, b^2 C_W becomes b b' C_W' under the root (T8); a value bias joins b C_V "
+        "wherever weights do not sum to 1.",
+        "Second form: |a - a'|_1 b C_V + mu C_V |dx|, and a score moves by at most 2 b C_W |dx|. First form: for "
+        "a unit direction v let c_t = <v, x_t - sum_s a_s x_s>, z = x_q W/tau, u = sum_t a_t x_t. Then <v, du> = "
+        "sum_t a_t <v + c_t z, dx_t> + dx_q (W/tau) Cov_a(x) v. As sum_t a_t c_t = 0 and sum_t a_t c_t^2 <= b^2, "
+        "Cauchy-Schwarz bounds the first sum by sqrt(1 + |z|^2 b^2) <= sqrt(1 + kappa^2), and |Cov_a(x)| <= "
+        "b^2 the second by kappa. (Softmax-plus-one: one more row, x = 0.)",
+        "published as C_V (1 + 4 C_W) at b = 1",
+        EDELMAN2022,
+        compute=_head,
+        applies=_has_constants,
+    ),
+    Statement(
+        "L8",
+        "several heads, and residuals",
+        r"\mathrm{Lip}\Big(\sum_hf_h\Big)\le\sum_h\mathrm{Lip}f_h,\quad\mathrm{Lip}(f_1|\dots|f_H)\le\sqrt{"
+        r"\textstyle\sum_h\mathrm{Lip}(f_h)^2},\quad\mathrm{Lip}(\mathrm{id}+f)\le1+\mathrm{Lip}f",
+        "The same for radii (id: b) and for errors. Heads are summed (each with its own output matrix), or set "
+        "side by side before one output matrix.",
+        "Triangle inequality; Pythagoras for outputs side by side.",
+        compute=_heads,
+    ),
+    Statement(
+        "L9",
+        "gated feed-forward",
+        r"\text{radius}\ b^2C_1C_3C_2,\quad\mathrm{Lip}\le bC_1C_3C_2(1+L_\sigma);\quad\text{sensitivities}\ "
+        r"L_\sigma bC_3C_2,\ bC_1C_2,\ 1\ \text{to errors of}\ xW_1,\,xW_3,\,hW_2",
+        "(sigma(x W_1) * (x W_3)) W_2, rows |x| <= b. In the cover, approximate x W_1 and x W_3 are projected to "
+        "radii b C_1 and b C_3 and their product to b^2 C_1 C_3, which is the radius W_2 is covered on.",
+        "|u * v|_2 <= |u|_2 |v|_2 and |sigma(u)| <= |u|; change one factor at a time. Without the projections the "
+        "other factor of a changed product would not be bounded.",
+        compute=_gated,
+        applies=_has_slope,
+    ),
+)
+
+SCORES = (
+    Statement(
+        "S1",
+        "scores as one bilinear map",
+        r"\log N(\varepsilon_s)\le\log N_{T1}\ \text{with}\ B=|W|_F,\ b^2\ \text{for}\ b,\ N=mn_qT",
+        "Scores x W z^T on n_q query rows of T keys in m samples, |x|, |z| <= b; a causal mask only removes "
+        "pairs. Empirical: log T, no factor of the width.",
+        "x W z^T = <W, x^T z> with |x^T z|_F = |x||z| (T1 in the space of matrices).",
+        source=ZHANG2002,
+        compute=_score_pairs,
+    ),
+    Statement(
+        "S2",
+        "scores from the query side, or from the key side",
+        r"\log N(\varepsilon_s)\le\log N_{T2}\ \text{at}\ \varepsilon_s/b\ \text{with}\ B=|W|_{2,1},\ N=mn_q\ "
+        r"\text{(queries)},\ \text{or}\ B=|W^T|_{2,1},\ N=mT\ \text{(keys)}",
+        "Rows |x|, |z| <= b. From the query side with n_q = 1 nothing depends on T.",
+        "|x (W-V) z^T| <= |x (W-V)| |z|, and the same with z (W-V)^T.",
+        source=EDELMAN2022,
+        compute=_score_sides,
+    ),
+    Statement(
+        "S3",
+        "scores without counting points",
+        r"\log N(\varepsilon_s)\le\log N_{T3\text{--}T6}\ \text{with}\ b^2\ \text{for}\ b",
+        "As S2, with a uniform lemma for W. Uniform and independent of T. The value is that of T4.",
+        "|x (W-V) z^T| <= |x (W-V)| |z|.",
+        compute=_score_uniform,
+    ),
+    Statement(
+        "S4",
+        "separate queries and keys",
+        r"\varepsilon_s\le\frac{bC_K\,\varepsilon_Q+bC_Q\,\varepsilon_K}{\sqrt{d_{\mathrm{head}}}},\quad "
+        r"C_W=\frac{C_QC_K}{\sqrt{d_{\mathrm{head}}}}",
+        "Scores <R x W_Q, R' z W_K>/sqrt(d_head) with rotations R, R' (RoPE), or several query heads per key "
+        "head. In the cover one approximate side is projected to its radius b C_K (with biases b C_K + |b_K|). "
+        "W_Q is covered on m n_q rows, W_K on mT. L7 in its second form.",
+        "Change one factor at a time; rotations keep norms. sqrt(d_head) is the temperature unless one is given, "
+        "never both.",
+        compute=_split_scores,
+    ),
+)

@@ -1,9 +1,0 @@
-"""What goes wrong with a checkpoint."""
-
-from __future__ import annotations
-
-from boundcalc.errors import BoundcalcError
-
-
-class CheckpointError(BoundcalcError):
-    """A checkpoint that cannot be read, is not what it says it is, or is not of a known family."""

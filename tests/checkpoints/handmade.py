@@ -1,0 +1,317 @@
+"""Checkpoints written byte by byte, so that the readers are tested without the libraries they replace."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.checkpoints.decode import float8_values
+
+Array = NDArray[Any]
+CODES = {
+    "float64": "F64",
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float8_e4m3": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+    "int64": "I64",
+    "bool": "BOOL",
+}
+
+
+def encode(values: Array, dtype: str) -> Array:
+    """Numbers as bits of a type; bfloat16 by rounding to even, float8 by the nearest value."""
+    if dtype == "bfloat16":
+        bits = np.asarray(values, np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    if dtype.startswith("float8"):
+        table = float8_values(dtype)
+        usable = np.where(np.isfinite(table), table, 1e30)
+        return np.abs(np.asarray(values, np.float32)[..., None] - usable).argmin(axis=-1).astype(np.uint8)
+    return np.asarray(values, dtype)
+
+
+def safetensors(
+    tensors: Mapping[str, Array], dtype: str = "float32", metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """A safetensors file; integer arrays keep their type."""
+    header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
+    data = b""
+    for name, values in tensors.items():
+        kind = dtype if np.asarray(values).dtype.kind == "f" else str(np.asarray(values).dtype)
+        raw = np.ascontiguousarray(encode(values, kind)).tobytes()
+        header[name] = {
+            "dtype": CODES[kind],
+            "shape": list(np.shape(values)),
+            "data_offsets": [len(data), len(data) + len(raw)],
+        }
+        data += raw
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def save(
+    path: Path, tensors: Mapping[str, Array], config: Mapping[str, Any] | None = None, dtype: str = "float32"
+) -> Path:
+    """A directory as save_pretrained writes it."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "model.safetensors").write_bytes(safetensors(tensors, dtype))
+    if config is not None:
+        (path / "config.json").write_text(json.dumps(config))
+    return path
+
+
+def save_shards(path: Path, tensors: Mapping[str, Array], config: Mapping[str, Any], shards: int = 3) -> Path:
+    """The same in several files with an index."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "config.json").write_text(json.dumps(config))
+    names = list(tensors)
+    weight_map: dict[str, str] = {}
+    for i in range(shards):
+        file = f"model-{i + 1:05d}-of-{shards:05d}.safetensors"
+        part = names[i::shards]
+        (path / file).write_bytes(safetensors({name: tensors[name] for name in part}))
+        weight_map |= dict.fromkeys(part, file)
+    (path / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    return path
+
+
+class _Pickle:
+    """Writes the few opcodes a table of tensors needs, without importing torch."""
+
+    def __init__(self) -> None:
+        self.out = io.BytesIO()
+        self.out.write(b"\x80\x02")
+
+    def name(self, module: str, name: str) -> None:
+        self.out.write(b"c" + module.encode() + b"\n" + name.encode() + b"\n")
+
+    def text(self, value: str) -> None:
+        raw = value.encode()
+        self.out.write(b"X" + struct.pack("<I", len(raw)) + raw)
+
+    def whole(self, value: int) -> None:
+        self.out.write(b"J" + struct.pack("<i", value))
+
+    def op(self, code: bytes) -> None:
+        self.out.write(code)
+
+    def numbers(self, values: tuple[int, ...]) -> None:
+        self.op(b"(")
+        for value in values:
+            self.whole(value)
+        self.op(b"t")
+
+    def tensor(self, key: str, storage: str, values: Array) -> None:
+        self.name("torch._utils", "_rebuild_tensor_v2")
+        self.op(b"((")
+        self.text("storage")
+        self.name("torch", storage)
+        self.text(key)
+        self.text("cpu")
+        self.whole(values.size)
+        self.op(b"tQ")
+        self.whole(0)
+        self.numbers(values.shape)
+        strides = tuple(s // values.itemsize for s in values.strides)
+        self.numbers(strides)
+        self.op(b"\x89")
+        self.name("collections", "OrderedDict")
+        self.op(b")RtR")
+
+
+STORAGES = {
+    "float64": "DoubleStorage",
+    "float32": "FloatStorage",
+    "bfloat16": "BFloat16Storage",
+    "int64": "LongStorage",
+}
+
+
+def torch_zip(tensors: Mapping[str, Array], dtype: str = "float32", wrapper: str | None = None) -> bytes:
+    """What torch.save writes for a state dict."""
+    script = _Pickle()
+    if wrapper is not None:
+        script.op(b"}")
+        script.text(wrapper)
+    script.name("collections", "OrderedDict")
+    script.op(b")R")
+    storages: list[bytes] = []
+    for name, values in tensors.items():
+        kind = dtype if np.asarray(values).dtype.kind == "f" else str(np.asarray(values).dtype)
+        stored = encode(values, kind)
+        script.text(name)
+        script.tensor(str(len(storages)), STORAGES[kind], stored)
+        script.op(b"s")
+        storages.append(stored.tobytes(order="A"))
+    if wrapper is not None:
+        script.op(b"s")
+    script.op(b".")
+    return zipped(script.out.getvalue(), storages)
+
+
+def zipped(pickled: bytes, storages: list[bytes] = []) -> bytes:  # noqa: B006 - never changed
+    """The zip around a data.pkl."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/byteorder", b"little")
+        for i, raw in enumerate(storages):
+            archive.writestr(f"archive/data/{i}", raw)
+    return out.getvalue()
+
+
+class Payload:
+    """Unpickled carelessly, it makes a file."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (exec, (f"open({str(self.target)!r}, 'w').close()",))
+
+
+def payload(target: Path) -> bytes:
+    """A pickle that runs code."""
+    return pickle.dumps({"weight": Payload(target)}, protocol=2)
+
+
+# -- small models
+
+
+def bert(
+    rng: np.random.Generator, depth: int = 2, d: int = 8, d_ff: int = 12, words: int = 11, length: int = 6
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """BertForSequenceClassification."""
+    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
+    t: dict[str, Array] = {
+        "bert.embeddings.word_embeddings.weight": draw(words, d),
+        "bert.embeddings.position_embeddings.weight": draw(length, d),
+        "bert.embeddings.token_type_embeddings.weight": draw(2, d),
+        "bert.embeddings.position_ids": np.arange(length)[None],
+        "bert.embeddings.LayerNorm.weight": 1 + draw(d),
+        "bert.embeddings.LayerNorm.bias": draw(d),
+    }
+    for b in range(depth):
+        layer = f"bert.encoder.layer.{b}."
+        for name in ("query", "key", "value"):
+            t[f"{layer}attention.self.{name}.weight"], t[f"{layer}attention.self.{name}.bias"] = draw(d, d), draw(d)
+        for name, out, inn in (
+            ("attention.output.dense", d, d),
+            ("intermediate.dense", d_ff, d),
+            ("output.dense", d, d_ff),
+        ):
+            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = draw(out, inn), draw(out)
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = 1 + draw(d), draw(d)
+    t["bert.pooler.dense.weight"], t["bert.pooler.dense.bias"] = draw(d, d), draw(d)
+    t["classifier.weight"], t["classifier.bias"] = draw(3, d), draw(3)
+    config = {
+        "model_type": "bert",
+        "architectures": ["BertForSequenceClassification"],
+        "num_attention_heads": 2,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+        "max_position_embeddings": length,
+    }
+    return t, config
+
+
+def gpt2(
+    rng: np.random.Generator, depth: int = 2, d: int = 8, words: int = 11, length: int = 6
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """GPT2LMHeadModel, its read-out tied to the embedding."""
+    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
+    t: dict[str, Array] = {"transformer.wte.weight": draw(words, d), "transformer.wpe.weight": draw(length, d)}
+    for b in range(depth):
+        h = f"transformer.h.{b}."
+        for name, inn, out in (
+            ("attn.c_attn", d, 3 * d),
+            ("attn.c_proj", d, d),
+            ("mlp.c_fc", d, 4 * d),
+            ("mlp.c_proj", 4 * d, d),
+        ):
+            t[f"{h}{name}.weight"], t[f"{h}{name}.bias"] = draw(inn, out), draw(out)
+        for name in ("ln_1", "ln_2"):
+            t[f"{h}{name}.weight"], t[f"{h}{name}.bias"] = 1 + draw(d), draw(d)
+    t["transformer.ln_f.weight"], t["transformer.ln_f.bias"] = 1 + draw(d), draw(d)
+    config = {
+        "model_type": "gpt2",
+        "architectures": ["GPT2LMHeadModel"],
+        "n_head": 2,
+        "activation_function": "gelu_new",
+        "n_positions": length,
+    }
+    return t, config
+
+
+def llama(
+    rng: np.random.Generator, depth: int = 2, d: int = 8, d_ff: int = 12, words: int = 11
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Qwen2ForCausalLM: grouped queries, biases of queries, keys and values."""
+    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
+    t: dict[str, Array] = {"model.embed_tokens.weight": draw(words, d)}
+    for b in range(depth):
+        layer = f"model.layers.{b}."
+        for name, out in (("q_proj", d), ("k_proj", d // 2), ("v_proj", d // 2)):
+            t[f"{layer}self_attn.{name}.weight"], t[f"{layer}self_attn.{name}.bias"] = draw(out, d), draw(out)
+        t[f"{layer}self_attn.o_proj.weight"] = draw(d, d)
+        t[f"{layer}mlp.gate_proj.weight"], t[f"{layer}mlp.up_proj.weight"] = draw(d_ff, d), draw(d_ff, d)
+        t[f"{layer}mlp.down_proj.weight"] = draw(d, d_ff)
+        t[f"{layer}input_layernorm.weight"], t[f"{layer}post_attention_layernorm.weight"] = 1 + draw(d), 1 + draw(d)
+    t["model.norm.weight"], t["lm_head.weight"] = 1 + draw(d), draw(words, d)
+    config = {
+        "model_type": "qwen2",
+        "architectures": ["Qwen2ForCausalLM"],
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "hidden_act": "silu",
+        "max_position_embeddings": 16,
+        "tie_word_embeddings": False,
+    }
+    return t, config
+
+
+def vit(
+    rng: np.random.Generator, depth: int = 2, d: int = 8, d_ff: int = 12
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """ViTForImageClassification of 2 x 2 patches of 2 x 2 pixels in 3 channels."""
+    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
+    t: dict[str, Array] = {
+        "vit.embeddings.cls_token": draw(1, 1, d),
+        "vit.embeddings.position_embeddings": draw(1, 5, d),
+        "vit.embeddings.patch_embeddings.projection.weight": draw(d, 3, 2, 2),
+        "vit.embeddings.patch_embeddings.projection.bias": draw(d),
+    }
+    for b in range(depth):
+        layer = f"vit.encoder.layer.{b}."
+        for name in ("query", "key", "value"):
+            t[f"{layer}attention.attention.{name}.weight"], t[f"{layer}attention.attention.{name}.bias"] = (
+                draw(d, d),
+                draw(d),
+            )
+        for name, out, inn in (
+            ("attention.output.dense", d, d),
+            ("intermediate.dense", d_ff, d),
+            ("output.dense", d, d_ff),
+        ):
+            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = draw(out, inn), draw(out)
+        for name in ("layernorm_before", "layernorm_after"):
+            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = 1 + draw(d), draw(d)
+    t["vit.layernorm.weight"], t["vit.layernorm.bias"] = 1 + draw(d), draw(d)
+    t["classifier.weight"], t["classifier.bias"] = draw(4, d), draw(4)
+    config = {"model_type": "vit", "num_attention_heads": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-6}
+    return t, config
+
+
+MODELS = {"bert": bert, "gpt2": gpt2, "llama": llama, "vit": vit}

@@ -1,0 +1,297 @@
+"""`boundcalc norms` and `boundcalc certify`, as they are typed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from boundcalc import Certificate, Norms, Setting, verify
+from boundcalc.checkpoints import audit
+from boundcalc.cli import main
+from tests.checkpoints import handmade
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words], prog_name="boundcalc")
+
+
+def done(*words: object) -> str:
+    outcome = run(*words)
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome.stdout
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    t, config = handmade.bert(np.random.default_rng(0))
+    return handmade.save(
+        tmp_path_factory.mktemp("models") / "bert",
+        {k: 0.3 * v if v.dtype.kind == "f" else v for k, v in t.items()},
+        config,
+    )
+
+
+@pytest.fixture(scope="module")
+def headless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    t, config = handmade.bert(np.random.default_rng(0))
+    t = {k: v for k, v in t.items() if not k.startswith("classifier")}
+    return handmade.save(tmp_path_factory.mktemp("models") / "headless", t, config | {"architectures": ["BertModel"]})
+
+
+def test_the_table_has_every_weight_and_rounds_up(bert: Path) -> None:
+    text = done("norms", bert)
+    found = audit(bert)
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    for key in ("W_QK[0]", "W_V[1]", "W_VO[0]", "W_1[1]", "embedding", "positions", "segments", "readout"):
+        assert key in lines
+    shown = float(lines["W_1[1]"].split()[2])
+    exact = found.measured["W_1[1]"].op or 0
+    assert exact <= shown <= exact * 1.001
+    assert "(2 heads)" in lines["W_QK[0]"]
+    assert "16 in 2 tensors: softmax ignores" in text
+    assert "W_QK[1,1]" in done("norms", bert, "--all")
+
+
+def test_json_and_csv_say_the_same(bert: Path) -> None:
+    data = json.loads(done("norms", bert, "--format", "json"))
+    rows = list(csv.DictReader(io.StringIO(done("norms", bert, "--format", "csv"))))
+    assert [row["weight"] for row in rows] == [row["weight"] for row in data["weights"]]
+    for row, entry in zip(rows, data["weights"], strict=True):
+        assert entry["op"] is None or float(row["op"]) == entry["op"]
+    assert data["account"]["used"] + 16 == data["account"]["parameters"]
+    assert data["spectra"]["W_1[0]"] == sorted(data["spectra"]["W_1[0]"], reverse=True)
+
+
+def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
+    norms, setting = tmp_path / "norms.json", tmp_path / "setting.json"
+    done("norms", bert, "--out", norms, "--setting-out", setting, "--schatten", "1")
+    budgets = Norms.from_json(json.loads(norms.read_text()))
+    assert budgets.measured
+    assert budgets.budgets["W_QK[0,0]"].schatten is not None
+    Setting.from_json(setting.read_text())
+    out = json.loads(
+        done("eval", "--setting", setting, "--m", "1e8", "--bound", "trauger", "--no-solve", "--format", "json")
+    )
+    assert out["results"][0]["kind"] == "a_posteriori"
+    shape = ("--depth", 2, "--d", 8, "--heads", 2, "--d-ff", 12, "--T", 6, "--vocabulary", 11, "--classes", 3)
+    data = json.loads(norms.read_text())
+    data["budgets"].pop("segments")
+    norms.write_text(json.dumps(data))
+    out = done(
+        "eval", "--preset", "bert", *shape, "--norms", norms, "--bound", "trauger", "--no-solve", "--format", "json"
+    )
+    assert json.loads(out)["results"][0]["kind"] == "a_posteriori"
+
+
+def test_a_plot_comes_with_its_numbers(bert: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done("norms", bert, "--plot", tmp_path / "n.png")
+    assert (tmp_path / "n.png").read_bytes()[:4] == b"\x89PNG"
+    data = json.loads((tmp_path / "n.json").read_text())
+    assert [block for block, _ in data["curves"]["W_1"]] == [0, 1]
+
+
+def test_a_plot_does_not_replace_another_json(bert: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "config.json").write_text("{}")
+    outcome = run("norms", bert, "--plot", tmp_path / "config.png")
+    assert outcome.exit_code == 2
+    assert "which holds something else" in outcome.stderr
+    assert (tmp_path / "config.json").read_text() == "{}"
+    done("norms", bert, "--plot", tmp_path / "n.png")
+    done("norms", bert, "--plot", tmp_path / "n.png")
+
+
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_written(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    outcome = run("norms", bert, "--plot", tmp_path / "n.png", "--out", tmp_path / "n.json")
+    assert outcome.exit_code == 1
+    assert "matplotlib" in outcome.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_certify_prints_paid_bounds_and_marks_proxies(bert: Path, tmp_path: Path) -> None:
+    gap, risk = tmp_path / "gap.json", tmp_path / "risk.json"
+    options = ("--m", "1e8", "--gamma", "0.7", "--train-error", "0.02")
+    text = done("certify", bert, *options, "--certificate", gap, "--certificate-risk", risk)
+    assert "a posteriori" in text
+    assert "gamma 0.5" in text
+    assert "~" in text.partition("Proxies")[2]
+    layers = text.partition("most of it from")[2].partition("Proxies")[0].split("\n")
+    shares = {line.rpartition("%")[0].split("   ")[0]: line for line in layers if "%" in line}
+    assert sum(float(line.partition("%")[0].split()[-1]) for line in layers if "%" in line) == pytest.approx(
+        100, abs=0.3
+    )
+    assert any(key.startswith("block 0") for key in shares)
+    for path in (gap, risk):
+        certificate = Certificate.load(path)
+        assert verify(certificate).log_value == certificate.log_value
+        assert certificate.measured is not None
+        assert certificate.measured["sample"] == {"margin": 0.7, "train_error": 0.02}
+        assert certificate.setting.sample.margin == 0.5
+        assert "verified" in done("verify", path)
+
+
+def test_certify_as_json(bert: Path) -> None:
+    data = json.loads(done("certify", bert, "--m", "1e8", "--format", "json", "--bound", "best"))
+    assert {result["kind"] for result in data["results"] if result["gap"] is not None} == {"a_posteriori"}
+    assert [proxy["kind"] for proxy in data["proxies"]] == ["proxy", "proxy"]
+    assert math.isclose(sum(data["pieces"].values()), 1, abs_tol=1e-6)
+    assert set(data["needs"]) == {"m_gap", "m_risk", "norm_factor_gap", "norm_factor_risk"}
+    assert data["p1"] > 0
+
+
+def test_certify_says_what_would_have_to_change(bert: Path) -> None:
+    text = done("certify", bert, "--m", "1000", "--gamma", "0.5", "--bound", "best").partition("For a bound below 1")[2]
+    assert "gap: m of" in text
+    factor = float(text.partition("gap: ")[2].partition("every norm times ")[2].split()[0])
+    assert 0 < factor < 1
+
+
+def test_margins_choose_gamma_on_the_grid(bert: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "m.npy", np.abs(rng.standard_normal(20000)) + 0.3)
+    risk = tmp_path / "risk.json"
+    done("certify", bert, "--margins", tmp_path / "m.npy", "--bound", "best", "--no-solve", "--certificate-risk", risk)
+    certificate = Certificate.load(risk)
+    sample = certificate.setting.sample
+    margins = np.load(tmp_path / "m.npy")
+    assert sample.n_train == 20000
+    assert math.log2(sample.margin) == round(math.log2(sample.margin))
+    assert sample.train_error >= np.mean(margins <= sample.margin)
+    assert certificate.measured is not None
+    assert set(certificate.measured["sample"]) == {"margin", "train_error"}
+
+
+def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    done("certify", bert, "--m", "1e8", "--gamma", "0.7", "--fixed-gamma", "--no-solve", "--certificate", path)
+    certificate = Certificate.load(path)
+    assert certificate.setting.sample.margin == 0.7
+    assert certificate.measured is not None
+    assert "sample" not in certificate.measured
+
+
+def test_a_model_without_read_out_needs_a_budget(headless: Path) -> None:
+    outcome = run("certify", headless, "--m", "1e8")
+    assert outcome.exit_code == 2
+    assert "--readout-norm 1" in outcome.stderr
+    assert "a posteriori" in done("certify", headless, "--m", "1e8", "--readout-norm", "1", "--no-solve")
+
+
+def test_a_journal_goes_when_all_is_done(bert: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    want = json.loads(done("norms", bert, "--format", "json"))["weights"]
+    assert json.loads(done("norms", bert, "--resume", journal, "--format", "json"))["weights"] == want
+    assert list(tmp_path.iterdir()) == []
+
+
+def lines_of(outcome: Result) -> list[str]:
+    return outcome.stderr.splitlines()
+
+
+@pytest.mark.parametrize("command", [("norms",), ("certify", "--m", "1000")])
+def test_hostile_models_get_one_line_and_nothing_is_written(command: tuple[str, ...], tmp_path: Path) -> None:
+    t, config = handmade.bert(np.random.default_rng(0))
+    ran = tmp_path / "ran"
+    good = handmade.save(tmp_path / "good", t, config)
+    models: dict[str, Path] = {}
+    for name in ("payload", "truncated", "nan", "traversal", "unconfigured", "broken config"):
+        models[name] = tmp_path / name
+        handmade.save(models[name], t, config)
+    (models["payload"] / "model.safetensors").unlink()
+    (models["payload"] / "pytorch_model.bin").write_bytes(handmade.zipped(handmade.payload(ran)))
+    whole = (good / "model.safetensors").read_bytes()
+    (models["truncated"] / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    handmade.save(models["nan"], t | {"classifier.bias": np.full(3, np.nan)}, config)
+    (models["traversal"] / "model.safetensors").unlink()
+    (models["traversal"] / "model.safetensors.index.json").write_text(
+        '{"weight_map": {"a": "../good/model.safetensors"}}'
+    )
+    (models["unconfigured"] / "config.json").unlink()
+    (models["broken config"] / "config.json").write_text("{")
+    out = tmp_path / "out.json"
+    wanted = ("--out", out) if command[0] == "norms" else ("--certificate", out)
+    for name, path in models.items():
+        outcome = run(command[0], path, *command[1:], *wanted)
+        assert outcome.exit_code == 1, name
+        assert len(lines_of(outcome)) == 1, outcome.stderr
+        assert lines_of(outcome)[0].startswith("boundcalc: ")
+        assert outcome.stdout == ""
+        assert not out.exists()
+    assert not ran.exists()
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
+    t, config = handmade.gpt2(np.random.default_rng(0))
+    path = handmade.save(tmp_path / "zero", {k: np.zeros_like(v) for k, v in t.items()}, config)
+    data = json.loads(done("norms", path, "--format", "json"))
+    assert all(row["F"] in (0, None) and row["op"] in (0, None) for row in data["weights"])
+    assert "a posteriori" in done("certify", path, "--m", "1e6", "--no-solve", "--bound", "best")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--T", "9"), "T = 9 is more than the 6 positions"),
+        (("--T", "0"), "T must lie between 1"),
+        (("--classes", "0"), "classes must lie between 1"),
+        (("--input-radius", "nan"), "input radius must be finite"),
+        (("--seed", "-1"), "seed must lie between 0"),
+        (("--plot", "n.gif"), "a figure is written as .png"),
+        (("--out", "n.json", "--plot", "n.png"), "two outputs have the same name"),
+        (("--out", "n.json", "--setting-out", "n.json"), "two outputs have the same name"),
+        (("--readout-norm", "2", "--out", "x.json"), "has a read-out of its own"),
+        (("--set", "layers"), "KEY=VALUE"),
+        (("--family", "brt"), "did you mean 'bert'"),
+        (("--mapping", "none.json"), "cannot read the mapping"),
+        (("--reference", "nowhere"), "no file or directory nowhere"),
+    ],
+)
+def test_wrong_options(
+    bert: Path, words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = run("norms", bert, *words)
+    assert outcome.exit_code in (1, 2)
+    assert message in outcome.stderr
+    assert len(lines_of(outcome)) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "--m 50000"),
+        (("--m", "1000", "--gamma", "-1"), "gamma must be"),
+        (("--m", "1000", "--certificate", "c.json", "--certificate-risk", "c.json"), "name the same file"),
+        (("--m", "1000", "--train-error", "2"), "train error must lie"),
+        (("--m", "1000", "--margins", "nowhere.npy"), "holds no margins"),
+        (("--m", "1000", "--schatten", "0.55"), "0.1, 0.2"),
+        (("--m", "1000", "--bound", "bst"), "did you mean 'best'"),
+    ],
+)
+def test_wrong_questions(bert: Path, words: tuple[str, ...], message: str) -> None:
+    outcome = run("certify", bert, *words)
+    assert outcome.exit_code in (1, 2)
+    assert message in outcome.stderr
+    assert len(lines_of(outcome)) == 1
+
+
+def test_unexpected_tensors_stop_a_certificate_but_not_the_norms(tmp_path: Path) -> None:
+    t, config = handmade.bert(np.random.default_rng(0))
+    path = handmade.save(tmp_path / "m", t | {"bert.adapter": np.ones(3)}, config)
+    assert "bert.adapter [3]: unexpected" in done("norms", path)
+    outcome = run("certify", path, "--m", "1000")
+    assert outcome.exit_code == 2
+    assert "bert.adapter, which the family 'bert' does not know" in outcome.stderr

@@ -1,0 +1,173 @@
+"""Random damage to small checkpoints: each is read, or refused with one clear line; none ends in a traceback.
+
+BOUNDCALC_FUZZ=5000 tries as many of each kind.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.checkpoints import Options, audit
+from boundcalc.checkpoints.readers import open_checkpoint
+from boundcalc.checkpoints.readers.base import sound
+from tests.checkpoints import handmade
+
+TRIES = int(os.environ.get("BOUNDCALC_FUZZ", "120"))
+LONGEST = 600
+
+
+def npz(tensors: dict[str, Any], save: Callable[..., None] = np.savez) -> bytes:
+    out = io.BytesIO()
+    save(out, **{name: np.asarray(t, np.float32) if t.dtype.kind == "f" else t for name, t in tensors.items()})
+    return out.getvalue()
+
+
+FORMATS: dict[str, Callable[[dict[str, Any]], bytes]] = {
+    "safetensors": handmade.safetensors,
+    "pt": handmade.torch_zip,
+    "npz": npz,
+    "packed.npz": lambda tensors: npz(tensors, np.savez_compressed),
+}
+
+
+def damaged(content: bytes, rng: np.random.Generator) -> bytes:
+    """Some flipped bits, other bytes, cuts, insertions or swaps; more in the first part, where headers are."""
+    bad = bytearray(content)
+
+    def place() -> int:
+        return int(rng.integers(min(len(bad), 9000) if rng.random() < 0.6 else len(bad)))
+
+    kind = rng.integers(6)
+    if kind == 5:
+        return bytes(bad[: place()])
+    for _ in range(int(rng.integers(1, 8))):
+        at, size = place(), int(rng.integers(1, 20))
+        if kind == 0:
+            bad[at] ^= 1 << int(rng.integers(8))
+        elif kind == 1:
+            bad[at] = int(rng.integers(256))
+        elif kind == 2:
+            del bad[at : at + size]
+        elif kind == 3:
+            bad[at:at] = rng.bytes(size)
+        else:
+            other = place()
+            bad[at : at + 8], bad[other : other + 8] = bad[other : other + 8], bad[at : at + 8]
+    return bytes(bad)
+
+
+def outcome(path: Path, family: str, config: dict[str, Any]) -> str:
+    """ "read", or the refusal, which must be one line."""
+    try:
+        found = audit(path, family=family, options=Options(settings=config), seed=0)
+        json.dumps(found.to_json())
+        found.norms()
+    except BoundcalcError as error:
+        text = str(error)
+        assert text.isprintable()
+        assert len(text) < LONGEST
+        return text
+    return "read"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_damaged_weights(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(sum(map(ord, form)))
+    models = {name: make(np.random.default_rng(0)) for name, make in handmade.MODELS.items()}
+    path = tmp_path / f"w.{form}"
+    refused = 0
+    for attempt in range(TRIES):
+        family = list(models)[attempt % len(models)]
+        tensors, config = models[family]
+        path.write_bytes(damaged(FORMATS[form](tensors), rng))
+        refused += outcome(path, family, config) != "read"
+    assert refused > TRIES / 2
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+STRANGE: tuple[Any, ...] = (None, -1, 0, 2.5, 10**30, "x", "", [], {}, True, float("nan"), [[1]], "\n", {"a": 1})
+
+
+@pytest.mark.parametrize("family", handmade.MODELS)
+def test_strange_settings(family: str, tmp_path: Path) -> None:
+    """Every value of config.json replaced by everything else."""
+    tensors, config = handmade.MODELS[family](np.random.default_rng(0))
+    handmade.save(tmp_path, tensors)
+    refused = 0
+    for key in config:
+        for value in STRANGE:
+            (tmp_path / "config.json").write_text(json.dumps(config | {key: value}))
+            refused += outcome(tmp_path, family, {}) != "read"
+    assert refused > len(config)
+
+
+def test_damaged_indexes(tmp_path: Path) -> None:
+    tensors, config = handmade.bert(np.random.default_rng(0))
+    index = handmade.save_shards(tmp_path, tensors, config) / "model.safetensors.index.json"
+    good, rng = index.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for _ in range(TRIES):
+        index.write_bytes(damaged(good, rng))
+        refused += outcome(tmp_path, "bert", {}) != "read"
+    assert refused > TRIES / 2
+
+
+def test_a_memo_that_would_only_take_memory(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    path.write_bytes(handmade.zipped(b"\x80\x02}r\xff\xff\xff\x7f."))
+    with pytest.raises(BoundcalcError, match="impossible memo"):
+        open_checkpoint(path)
+
+
+def test_rows_of_stride_zero_are_not_expanded(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    one = np.ones(4, np.float32)
+    wide = np.lib.stride_tricks.as_strided(one, (1 << 20, 4), (0, 4))
+    content = handmade.torch_zip({"t": wide.view()})
+    path.write_bytes(content)
+    open_checkpoint(path)  # written out in full, it is what it says
+    script = handmade._Pickle()
+    script.name("collections", "OrderedDict")
+    script.op(b")R")
+    script.text("t")
+    script.tensor("0", "FloatStorage", wide)
+    script.op(b"s.")
+    path.write_bytes(handmade.zipped(script.out.getvalue(), [one.tobytes()]))
+    with pytest.raises(BoundcalcError, match="larger than its storage"):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize("size", [1e30, 1e150, 1e200, 1e308, 1e-308])
+@pytest.mark.parametrize("family", handmade.MODELS)
+def test_weights_of_absurd_size(family: str, size: float, tmp_path: Path) -> None:
+    tensors, config = handmade.MODELS[family](np.random.default_rng(0))
+    tensors = {name: np.sign(t) * size if t.dtype.kind == "f" else t for name, t in tensors.items()}
+    text = outcome(handmade.save(tmp_path, tensors, config, "float64"), family, config)
+    assert text == "read" if size < 1e160 else "larger than every float" in text
+
+
+def test_names_stay_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(handmade.safetensors({"a\nb\x1b[2J": np.ones((2, 2))}))
+    with pytest.raises(BoundcalcError, match="not a name") as caught:
+        open_checkpoint(path)
+    assert str(caught.value).isprintable()
+
+
+def test_only_damage_is_reported_as_damage() -> None:
+    """The negative control: an interruption is none, and a refusal keeps its own words."""
+    with pytest.raises(KeyboardInterrupt), sound(Path("w"), "file"):
+        raise KeyboardInterrupt
+    with pytest.raises(BoundcalcError, match=r"^own words$"), sound(Path("w"), "file"):
+        raise BoundcalcError("own words")
+    with pytest.raises(BoundcalcError, match="not a whole file"), sound(Path("w"), "file"):
+        raise ZeroDivisionError

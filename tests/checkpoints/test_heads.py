@@ -1,0 +1,123 @@
+"""Products of heads: the same norms as of the d x d matrices that are never formed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from boundcalc.norms.heads import Heads, largest, products
+from boundcalc.norms.matrix import Measured, held, measure
+
+Floats = NDArray[np.float64]
+Q = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 60)))[0]
+
+
+def draw(seed: int, *shape: int) -> Floats:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+GRADED = 10.0 ** -np.arange(8.0)[:, None]
+PAIRS: dict[str, tuple[Floats, Floats]] = {
+    "random": (draw(1, 3, 8, 60), draw(2, 3, 8, 50)),
+    "with a further row": (draw(3, 2, 8, 61), draw(4, 2, 8, 60)),
+    "wider than long": (draw(5, 2, 9, 5), draw(6, 2, 9, 4)),
+    "one column": (draw(7, 2, 1, 20), draw(8, 2, 1, 30)),
+    "low rank": (draw(9, 2, 8, 1) * draw(10, 2, 1, 40), draw(11, 2, 8, 40)),
+    "one head zero": (draw(12, 2, 4, 20) * np.array([0.0, 1.0])[:, None, None], draw(13, 2, 4, 20)),
+    "orthogonal": (Q[None, :8], Q[None, 8:16]),
+    "tiny and huge": (1e-200 * draw(14, 2, 4, 20), 1e200 * draw(15, 2, 4, 20)),
+}
+
+
+def explicit(a: Floats, b: Floats) -> list[Measured]:
+    """By forming every d x d product and measuring it."""
+    forms = (held(np.ascontiguousarray(x.T @ y)) for x, y in zip(a, b, strict=True))
+    return [measure(w, np.random.default_rng(0), spectrum=True) for w in forms]
+
+
+def disagreements(found: list[Measured], a: Floats, b: Floats, close: float = 1e-10) -> list[str]:
+    """Norms below LAPACK's of the formed product (but for the rounding of forming it), or far above."""
+    wrong: list[str] = []
+    for m, x, y in zip(found, a, b, strict=True):
+        sx, sy = np.abs(x).max() or 1.0, np.abs(y).max() or 1.0
+        w = (x / sx).T @ (y / sy)
+        blur = 1e-14 * np.linalg.norm(x / sx) * np.linalg.norm(y / sy)
+        want = {
+            "op": np.linalg.svd(w, compute_uv=False)[0],
+            "fro": np.linalg.norm(w),
+            "two_one": np.linalg.norm(w, axis=0).sum(),
+            "two_one_t": np.linalg.norm(w, axis=1).sum(),
+            "row": np.linalg.norm(w, axis=1).max(),
+            "column": np.linalg.norm(w, axis=0).max(),
+        }
+        for name, value in want.items():
+            got = getattr(m, name) / sx / sy
+            room = blur * (len(w) + w.shape[1] if name.startswith("two") else 1)
+            if not value - room <= got <= value * (1 + close) + 100 * room:
+                wrong.append(f"{name}: {got!r} for {value!r}")
+    return wrong
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_products_agree_with_the_formed_matrices(name: str) -> None:
+    a, b = PAIRS[name]
+    found = products(Heads.of(a), Heads.of(b))
+    assert disagreements(found, a, b) == []
+
+
+@pytest.mark.parametrize("name", ["random", "wider than long", "low rank", "orthogonal"])
+def test_spectra_of_products(name: str) -> None:
+    a, b = PAIRS[name]
+    for m, w in zip(products(Heads.of(a), Heads.of(b)), explicit(a, b), strict=True):
+        assert m.spectrum is not None
+        assert w.spectrum is not None
+        n = min(len(m.spectrum), len(w.spectrum))
+        got, want = np.array(m.spectrum)[:n], np.array(w.spectrum)[:n]
+        top = max(want[0], 1e-300)
+        assert (got - want >= -1e-6 * top).all()  # both are upper ends
+        assert np.abs(got[:1] - want[:1]) <= 1e-9 * top + 1e-13
+        assert m.rank == min(a.shape[1], a.shape[2], b.shape[2])
+
+
+def test_the_checker_rejects_the_product_of_norms_and_less() -> None:
+    a, b = PAIRS["random"]
+    good = products(Heads.of(a), Heads.of(b))
+    loose = [replace(m, op=float(x) * float(y)) for m, x, y in zip(good, Heads.of(a).op, Heads.of(b).op, strict=True)]
+    assert disagreements(loose, a, b)
+    low = [replace(m, fro=(m.fro or 0) * (1 - 1e-9)) for m in good]
+    assert disagreements(low, a, b)
+
+
+def test_factors_that_nearly_cancel_stay_close() -> None:
+    """A graded against B graded the other way: op(A) op(B) is 10^7 times op(A B^T)."""
+    a, b = (GRADED * Q[:8])[None], (Q[:8] / GRADED)[None]
+    found = products(Heads.of(a), Heads.of(b))[0]
+    assert 1 <= (found.op or 0) <= 1 + 1e-6
+
+
+def test_single_heads_agree_with_whole_matrices() -> None:
+    a = draw(20, 4, 6, 30)
+    for m, w in zip(Heads.of(a).measured(), a, strict=True):
+        whole = measure(held(np.ascontiguousarray(w.T)), np.random.default_rng(0), spectrum=True)
+        for name in ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup"):
+            assert getattr(m, name) == pytest.approx(getattr(whole, name), rel=1e-11)
+        assert m.shape == whole.shape == (30, 6)
+        exact = np.linalg.svd(w, compute_uv=False)
+        assert m.spectrum is not None
+        assert (np.array(m.spectrum) >= exact * (1 - 1e-14)).all()
+        assert (m.op or 0) >= exact[0]
+
+
+def test_the_largest_of_several() -> None:
+    ms = Heads.of(draw(21, 3, 4, 10)).measured()
+    top = largest(ms)
+    assert top.op == max(m.op or 0 for m in ms)
+    assert top.two_one == max(m.two_one or 0 for m in ms)
+    assert top.spectrum is not None
+    assert math.isclose(top.spectrum[0], max((m.spectrum or (0.0,))[0] for m in ms))
+    assert largest([replace(ms[0], failure=1e-13), replace(ms[1], failure=1e-13)]).failure >= 2e-13
+    assert largest([replace(ms[0], op=None), ms[1]]).op is None

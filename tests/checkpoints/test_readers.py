@@ -1,0 +1,264 @@
+"""Readers: every format and type of number comes back exactly; hostile files get one clear line."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.checkpoints import CheckpointError, open_checkpoint
+from boundcalc.checkpoints.decode import float8_values, read
+from boundcalc.checkpoints.readers import Checkpoint
+from tests.checkpoints import handmade
+
+TYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
+
+
+def tensors(seed: int = 0) -> dict[str, handmade.Array]:
+    rng = np.random.default_rng(seed)
+    return {"a": rng.standard_normal((5, 3)), "b": rng.standard_normal(4), "n": np.arange(6), "s": np.array(2.5)}
+
+
+def same(found: Checkpoint, want: dict[str, handmade.Array], dtype: str) -> None:
+    assert set(found.tensors) == set(want)
+    for name, values in want.items():
+        tensor = found.tensors[name]
+        assert tensor.shape == np.shape(values)
+        assert np.array_equal(tensor.fetch(), handmade.encode(values, dtype if values.dtype.kind == "f" else "int64"))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_safetensors_of_every_type(tmp_path: Path, dtype: str) -> None:
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(handmade.safetensors(tensors(), dtype))
+    found = open_checkpoint(path)
+    same(found, tensors(), dtype)
+    assert not found.tensors["n"].is_float
+    values = read(found.tensors["a"])
+    exact = {"float64": 0.0, "float32": 1e-7, "float16": 1e-3, "bfloat16": 1e-2}.get(dtype, 0.3)
+    assert np.allclose(values, tensors()["a"], rtol=exact, atol=exact)
+
+
+def test_narrow_types_are_decoded_exactly() -> None:
+    from boundcalc.checkpoints.decode import to_float
+
+    bits = np.arange(2**16, dtype=np.uint16)
+    values = to_float(bits, "bfloat16")
+    assert values.dtype == np.float32
+    assert np.array_equal(values.view(np.uint32) >> 16, bits.astype(np.uint32))
+    e4m3, e5m2 = float8_values("float8_e4m3"), float8_values("float8_e5m2")
+    assert (e4m3[0x7E], e4m3[0x01], e4m3[0x38], e4m3[0xB8]) == (448.0, 2.0**-9, 1.0, -1.0)
+    assert (e5m2[0x7B], e5m2[0x01], e5m2[0x3C], e5m2[0x7C]) == (57344.0, 2.0**-16, 1.0, np.inf)
+    assert np.isnan(e4m3[0x7F])
+    assert np.isfinite(e4m3).sum() == 254
+    assert np.array_equal(
+        e5m2[np.isfinite(e5m2)],
+        np.array([b * 256 for b in range(256)], "<u2").view("<f2").astype("f4")[np.isfinite(e5m2)],
+    )
+
+
+@pytest.mark.parametrize("wrapper", [None, "state_dict", "model"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_torch_files_without_torch(tmp_path: Path, dtype: str, wrapper: str | None) -> None:
+    path = tmp_path / "w.pt"
+    path.write_bytes(handmade.torch_zip(tensors(), dtype, wrapper))
+    same(open_checkpoint(path), tensors(), dtype)
+
+
+def test_strided_views_of_a_storage(tmp_path: Path) -> None:
+    path = tmp_path / "w.bin"
+    turned = np.arange(12.0, dtype=np.float32).reshape(3, 4).T  # not contiguous: torch saves the strides
+    path.write_bytes(handmade.torch_zip({"t": turned}))
+    assert np.array_equal(read(open_checkpoint(path).tensors["t"]), turned)
+
+
+def test_npz(tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    t = tensors()
+    np.savez(path, a=t["a"].astype("f4"), b=t["b"].astype("f4"), n=t["n"], s=t["s"].astype("f4"))
+    same(open_checkpoint(path), tensors(), "float32")
+
+
+def test_shards_and_directories(tmp_path: Path) -> None:
+    want, config = handmade.bert(np.random.default_rng(1))
+    whole, parts = (
+        handmade.save(tmp_path / "whole", want, config),
+        handmade.save_shards(tmp_path / "parts", want, config),
+    )
+    for source in (whole, parts, parts / "model.safetensors.index.json", whole / "model.safetensors"):
+        found = open_checkpoint(source)
+        assert found.config["model_type"] == "bert"
+        same(found, want, "float32")
+    assert open_checkpoint(whole).fingerprint != open_checkpoint(parts).fingerprint
+
+
+# -- hostile files
+
+
+def refused(path: Path, word: str) -> str:
+    """The one clear line a file is refused with."""
+    with pytest.raises(CheckpointError, match=word) as caught:
+        open_checkpoint(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def written(tmp_path: Path, content: bytes, name: str = "w.safetensors") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("ending", [".pt", ".bin", ".ckpt", ".pth"])
+@pytest.mark.parametrize("bare", [True, False])
+def test_a_payload_is_refused_without_running_it(tmp_path: Path, ending: str, bare: bool) -> None:
+    target = tmp_path / "ran"
+    attack = handmade.payload(target)
+    import pickle
+
+    pickle.loads(attack)  # the attack works on a careless reader
+    assert target.exists()
+    target.unlink()
+    path = written(tmp_path, attack if bare else handmade.zipped(attack), f"w{ending}")
+    refused(path, "was not run")
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "system"),
+        ("builtins", "eval"),
+        ("torch", "load"),
+        ("torch.storage", "_load_from_bytes"),
+        ("numpy", "load"),
+    ],
+)
+def test_no_other_name_is_ever_looked_up(tmp_path: Path, module: str, name: str) -> None:
+    script = f"\x80\x02c{module}\n{name}\n.".encode("latin-1")
+    assert f"{module}.{name}" in refused(written(tmp_path, handmade.zipped(script), "w.pt"), "was not run")
+
+
+def test_truncated_files(tmp_path: Path) -> None:
+    good = handmade.safetensors(tensors())
+    header = 8 + struct.unpack("<Q", good[:8])[0]
+    for length in (0, 5, 8, header - 3):
+        refused(written(tmp_path, good[:length]), "not a whole safetensors file")
+    for length in (header, len(good) - 1):
+        refused(written(tmp_path, good[:length]), "truncated")
+    refused(written(tmp_path, good + b"xx"), "belong to no tensor")
+    zipped = handmade.torch_zip(tensors())
+    refused(written(tmp_path, zipped[: len(zipped) // 2], "w.pt"), "not a whole torch file")
+    refused(written(tmp_path, b"", "w.pt"), "not a file of torch.save")
+    refused(written(tmp_path, b"PK\x03\x04junk", "w.npz"), "not a whole NumPy archive")
+
+
+def test_flipped_bits_of_a_header_never_slip_through(tmp_path: Path) -> None:
+    """Either one clear line, or a table that says the same sizes of the same bytes."""
+    good = handmade.safetensors({"w": np.ones((4, 4)), "v": np.ones(3)}, metadata={"k": "v"})
+    header = 8 + struct.unpack("<Q", good[:8])[0]
+    caught = 0
+    for position in range(header):
+        bad = bytearray(good)
+        bad[position] ^= 1 << (position * 5 % 8)
+        path = written(tmp_path, bytes(bad))
+        try:
+            found = open_checkpoint(path)
+        except CheckpointError:
+            caught += 1
+        else:
+            assert sorted(t.nbytes for t in found.tensors.values()) in ([12, 64], [6, 64], [12, 32])
+            for tensor in found.tensors.values():
+                assert tensor.fetch().shape == tensor.shape
+    assert caught > 0.7 * header
+
+
+def test_lying_headers(tmp_path: Path) -> None:
+    def header(table: object, data: bytes = b"\0" * 64) -> Path:
+        text = table if isinstance(table, bytes) else json.dumps(table).encode()
+        return written(tmp_path, struct.pack("<Q", len(text)) + text + data)
+
+    entry = {"dtype": "F32", "shape": [4, 4], "data_offsets": [0, 64]}
+    assert open_checkpoint(header({"w": entry})).tensors["w"].shape == (4, 4)
+    refused(header({"w": entry | {"shape": [4, 5]}}), "needs 80 bytes")
+    refused(header({"w": entry | {"shape": [-4, -4]}}), "impossible sizes")
+    refused(header({"w": entry | {"shape": [2**40, 2**40]}}), "needs")
+    refused(header({"w": entry | {"data_offsets": [0, 2**70]}}), "impossible sizes")
+    refused(header({"w": entry | {"dtype": "F128"}}), "damaged")
+    refused(header({"w": entry, "x": entry}), "starts at byte 0")
+    refused(header({"w": {"dtype": "F32", "shape": [2, 4], "data_offsets": [32, 64]}}), "starts at byte 32")
+    refused(header({"w": 3}), "damaged")
+    refused(header([1, 2]), "no table")
+    refused(header(b'{"w": 1, "w": 2}'), "given twice")
+    refused(header(b"[" * 100_000), "damaged")
+    refused(header({}, b""), "no tensors")
+    huge = written(tmp_path, struct.pack("<Q", 10**12) + b"{}")
+    refused(huge, "header claims")
+
+
+def test_a_huge_header_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", 300_000_000))
+        file.truncate(400_000_000)  # sparse
+    refused(path, "safetensors allows")
+
+
+@pytest.mark.parametrize("shard", ["../outside.safetensors", "/etc/passwd", "sub/w.safetensors", "..", "", 7, "a\\b"])
+def test_an_index_names_only_files_beside_it(tmp_path: Path, shard: object) -> None:
+    (tmp_path / "outside.safetensors").write_bytes(handmade.safetensors(tensors()))
+    directory = tmp_path / "model"
+    directory.mkdir()
+    index = directory / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": shard}}))
+    refused(directory, "not a file beside it")
+
+
+def test_wrong_indexes(tmp_path: Path) -> None:
+    want, config = handmade.bert(np.random.default_rng(1))
+    path = handmade.save_shards(tmp_path / "m", want, config)
+    index = path / "model.safetensors.index.json"
+    good = json.loads(index.read_text())
+    moved = dict(good["weight_map"])
+    first = next(iter(moved))
+    second = next(name for name, shard in moved.items() if shard != moved[first])
+    moved[first] = moved[second]
+    index.write_text(json.dumps({"weight_map": moved}))
+    refused(path, "which does not have it")
+    index.write_text(json.dumps({"weight_map": {k: v for k, v in good["weight_map"].items() if k != first}}))
+    refused(path, "does not place there")
+    index.write_text(json.dumps({"weight_map": {"x": "gone.safetensors"}}))
+    refused(path, "is missing")
+    for text in ("{", "[]", "{}", '{"weight_map": []}'):
+        index.write_text(text)
+        refused(path, "not JSON|no table|weight_map")
+
+
+def test_other_places_and_objects(tmp_path: Path) -> None:
+    refused(tmp_path / "nothing", "no file or directory")
+    refused(tmp_path, "has none of")
+    refused(written(tmp_path, b"", "w.gguf"), "no known ending")
+    np.savez(tmp_path / "o.npz", w=np.array([{}], dtype=object))
+    refused(tmp_path / "o.npz", "Python objects")
+    np.savez(tmp_path / "c.npz", w=np.ones(2, complex))
+    refused(tmp_path / "c.npz", "not a type of weights")
+    refused(written(tmp_path, handmade.zipped(b"\x80\x02K\x01."), "w.pt"), "not a table of tensors")
+    refused(written(tmp_path, handmade.zipped(b"\x80\x02garbage"), "w.pt"), "not a whole torch file")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite(tmp_path: Path, bad: float) -> None:
+    path = tmp_path / "w.safetensors"
+    values = np.ones((3, 3))
+    values[1, 2] = bad
+    path.write_bytes(handmade.safetensors({"w": values}, "bfloat16"))
+    with pytest.raises(CheckpointError, match=r"w has 1 entries that are (NaN|Inf)"):
+        read(open_checkpoint(path).tensors["w"])
+
+
+def test_every_refusal_is_of_one_family() -> None:
+    assert issubclass(CheckpointError, BoundcalcError)

@@ -1,0 +1,83 @@
+"""Models of the transformers library, made from configs: every format, every parameter.
+
+Skipped where torch or transformers is not installed; the same readers and families are tested without them elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boundcalc.checkpoints import Options, audit
+from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+MAKERS: dict[str, Callable[[], Any]] = {
+    "BertModel": lambda: hf.BertModel(hf.BertConfig(**SMALL)),
+    "BertForSequenceClassification": lambda: hf.BertForSequenceClassification(hf.BertConfig(**SMALL, num_labels=3)),
+    "BertForMaskedLM": lambda: hf.BertForMaskedLM(hf.BertConfig(**SMALL)),
+    "RobertaForSequenceClassification": lambda: hf.RobertaForSequenceClassification(hf.RobertaConfig(**SMALL)),
+    "RobertaForMaskedLM": lambda: hf.RobertaForMaskedLM(hf.RobertaConfig(**SMALL)),
+    "DistilBertForSequenceClassification": lambda: hf.DistilBertForSequenceClassification(
+        hf.DistilBertConfig(**DISTIL)
+    ),
+    "DistilBertForMaskedLM": lambda: hf.DistilBertForMaskedLM(hf.DistilBertConfig(**DISTIL)),
+    "GPT2Model": lambda: hf.GPT2Model(hf.GPT2Config(**GPT2)),
+    "GPT2LMHeadModel": lambda: hf.GPT2LMHeadModel(hf.GPT2Config(**GPT2)),
+    "GPT2ForSequenceClassification": lambda: hf.GPT2ForSequenceClassification(hf.GPT2Config(**GPT2)),
+    "LlamaForCausalLM": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**GROUPED)),
+    "MistralForCausalLM": lambda: hf.MistralForCausalLM(hf.MistralConfig(**GROUPED)),
+    "Qwen2ForCausalLM": lambda: hf.Qwen2ForCausalLM(hf.Qwen2Config(**GROUPED)),
+    "Qwen2 tied": lambda: hf.Qwen2ForCausalLM(hf.Qwen2Config(**GROUPED, tie_word_embeddings=True)),
+    "LlamaForSequenceClassification": lambda: hf.LlamaForSequenceClassification(
+        hf.LlamaConfig(**GROUPED, pad_token_id=0)
+    ),
+    "ViTModel": lambda: hf.ViTModel(hf.ViTConfig(**VIT)),
+    "ViTForImageClassification": lambda: hf.ViTForImageClassification(hf.ViTConfig(**VIT, num_labels=5)),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_parameter_is_accounted_for_in_every_format(name: str, tmp_path: Path) -> None:
+    model = seeded(MAKERS[name])
+    model.save_pretrained(tmp_path / "whole")
+    model.save_pretrained(tmp_path / "parts", max_shard_size="8KB")
+    assert len(list((tmp_path / "parts").glob("*.safetensors"))) > 1
+    found = audit(tmp_path / "whole")
+    account = found.account
+    assert account.balanced
+    assert account.unknown == []
+    assert account.total == sum(p.numel() for p in model.parameters())
+    assert all(line.reason for line in account.lines if line.unused)
+    want = found.norms().to_json()
+    assert audit(tmp_path / "parts").norms().to_json() == want
+    assert audit(model).norms().to_json() == want  # the live module
+    torch.save(model.state_dict(), tmp_path / "w.pt")
+    saved = audit(tmp_path / "w.pt", family=found.family, options=Options(settings=model.config.to_dict()))
+    assert saved.norms().to_json() == want
+
+
+@pytest.mark.parametrize(
+    "name", ["BertForMaskedLM", "GPT2LMHeadModel", "LlamaForCausalLM", "ViTForImageClassification"]
+)
+def test_bfloat16(name: str, tmp_path: Path) -> None:
+    model = seeded(MAKERS[name]).to(torch.bfloat16)
+    model.save_pretrained(tmp_path / "narrow", max_shard_size="8KB")
+    found = audit(tmp_path / "narrow")
+    assert audit(model).norms() == found.norms()
+    wide = audit(model.to(torch.float64))  # the same numbers
+    for key, m in wide.measured.items():
+        assert m.fro is None or found.measured[key].fro == pytest.approx(m.fro, rel=1e-12)
+
+
+def test_torch_encoder_module() -> None:
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 24, norm_first=True, activation="gelu", batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    found = audit(model, options=Options(seq_len=7))
+    assert found.family == "torch-encoder"
+    assert found.account.balanced
+    assert found.account.total == sum(p.numel() for p in model.parameters())
+    assert sum("norm_attention.gain" in key for key in found.measured) == 2

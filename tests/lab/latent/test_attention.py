@@ -1,0 +1,237 @@
+"""Attention estimators: exact equalities with the posterior, between forms, and refusals that name what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.formulas.theorems.attention_bounds import sphere_shrinkage
+from boundcalc.lab.latent.attention import (
+    attend,
+    cme_attention,
+    cme_weights,
+    effective_size,
+    exponential_gram,
+    linear_attention,
+    power_function,
+    softmax_attention,
+)
+from boundcalc.lab.latent.experiments.infer import unit
+from boundcalc.lab.latent.kernels import RBF, Exponential, Features, Kernel, Linear, Polynomial, RandomFeatures
+from boundcalc.lab.latent.models import GaussianLinear
+
+FINITE: tuple[Kernel, ...] = (
+    Linear(),
+    Polynomial(2, 1.0),
+    Polynomial(3, 0.0),
+    RandomFeatures(6),
+    Features(np.tanh, 3),
+)
+by_kernel = pytest.mark.parametrize("kernel", FINITE, ids=lambda k: f"{k.name}-{k.count(3)}")
+
+
+@by_kernel
+def test_cme_attention_is_the_posterior_mean(kernel: Kernel) -> None:
+    """X2 to 1e-10: means and variances, in features and in keys."""
+    model = GaussianLinear(3, 2, kernel, prior_variance=1.4, noise_variance=0.35)
+    rng = np.random.default_rng(0)
+    for length in (1, 5, 60):
+        _, tokens = model.draw(rng, length)
+        keys, values = model.split(tokens[0])
+        q = model.draw_keys(rng, 7)
+        mean, variance = model.posterior(tokens[0]).predictive(q)
+        for form in ("auto", "primal", "dual"):
+            found = attend(q, keys, values, lam=model.lam, kernel=kernel, form=form, spread=True)
+            assert found.spread is not None
+            assert np.abs(found.mean - mean).max() < 1e-10
+            assert np.abs(model.noise_variance * (1 + found.spread) - variance).max() < 1e-10
+            plain = cme_attention(q, keys, values, lam=model.lam, kernel=kernel, form=form)
+            assert np.abs(plain - mean).max() < 1e-10
+
+
+def test_another_ridge_is_not_the_posterior_mean() -> None:
+    model = GaussianLinear(3, 1)
+    _, tokens = model.draw(np.random.default_rng(1), 20)
+    keys, values = model.split(tokens[0])
+    mean, _ = model.posterior(tokens[0]).predictive(keys)
+    assert np.abs(cme_attention(keys, keys, values, lam=1.1 * model.lam) - mean).max() > 1e-4
+
+
+@by_kernel
+def test_features_give_the_kernel(kernel: Kernel) -> None:
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((4, 5, 3)), rng.standard_normal((4, 6, 3))
+    assert kernel.features(x).shape[-1] == kernel.count(3)
+    assert kernel.features(x) @ np.swapaxes(kernel.features(y), -1, -2) == pytest.approx(kernel.gram(x, y), abs=1e-12)
+    assert kernel.diagonal(x) == pytest.approx(np.einsum("bii->bi", kernel.gram(x, x)), abs=1e-12)
+
+
+def test_random_features_approach_the_rbf_kernel() -> None:
+    x = np.random.default_rng(3).standard_normal((30, 3))
+    errors = [np.abs(RandomFeatures(n).gram(x, x) - RBF().gram(x, x)).max() for n in (50, 20000)]
+    assert errors[1] < 0.04 < errors[0]
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.7), Exponential(0.5), "polynomial"])
+def test_batches_are_what_their_members_are(kernel: Any) -> None:
+    rng = np.random.default_rng(4)
+    q, k, v = rng.standard_normal((2, 1, 4, 3)), rng.standard_normal((3, 9, 3)), rng.standard_normal((9, 2))
+    found = cme_attention(q, k, v, lam=0.3, kernel=kernel)
+    assert found.shape == (2, 3, 4, 2)
+    for i in range(2):
+        for j in range(3):
+            assert found[i, j] == pytest.approx(cme_attention(q[i, 0], k[j], v, lam=0.3, kernel=kernel), abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.7), Exponential(0.5)])
+def test_weights_give_the_mean_and_the_power_function_the_spread(kernel: Kernel) -> None:
+    rng = np.random.default_rng(5)
+    q, k, v = rng.standard_normal((4, 3)), rng.standard_normal((12, 3)), rng.standard_normal((12, 2))
+    alpha = cme_weights(q, k, lam=0.2, kernel=kernel)
+    assert alpha @ v == pytest.approx(cme_attention(q, k, v, lam=0.2, kernel=kernel), abs=1e-11)
+    power = power_function(q, k, alpha, kernel)
+    spread = attend(q, k, v, lam=0.2, kernel=kernel, spread=True).spread
+    assert spread is not None
+    # lam phi^T (Phi^T Phi + lam)^(-1) phi = P^2 + lam |alpha|^2
+    assert 0.2 * spread == pytest.approx(power**2 + 0.2 * np.square(alpha).sum(-1), rel=1e-9)
+
+
+def test_no_matrix_of_keys_by_keys_where_features_are_few() -> None:
+    class Watched(Linear):
+        def gram(self, x: Any, y: Any) -> Any:
+            raise AssertionError("a Gram matrix was formed")
+
+    rng = np.random.default_rng(6)
+    k, v = rng.standard_normal((200_000, 4)), rng.standard_normal((200_000, 1))  # its Gram matrix has 320 GB
+    out = attend(k[:3], k, v, lam=1.0, kernel=Watched(), spread=True)
+    assert out.form == "primal"
+    assert np.isfinite(out.mean).all()
+    with pytest.raises(AssertionError, match="Gram"):
+        attend(k[:3], k[:10], v[:10], lam=1.0, kernel=Watched(), form="dual")
+
+
+# ------------------------------------------------------------------------ softmax and linear
+
+
+def test_softmax_attention_by_hand_and_with_extreme_scores() -> None:
+    k, v = np.array([[1.0], [0.0]]), np.array([[2.0], [4.0]])
+    w = math.exp(3.0)
+    assert softmax_attention([[1.5]], k, v, tau=0.5)[0, 0] == pytest.approx((2 * w + 4) / (w + 1))
+    assert softmax_attention([[1e6]], k, v, tau=0.5)[0, 0] == pytest.approx(2.0)
+    gram = exponential_gram(np.array([[0.2, 0.1], [0.3, -1.0]]), 0.5)
+    assert gram == pytest.approx(Exponential(0.5).gram(*(np.array([[0.2, 0.1], [0.3, -1.0]]),) * 2))
+    assert effective_size([[0.0]], k, tau=1.0)[0] == pytest.approx(2.0)
+
+
+def test_softmax_attention_tends_to_its_own_limit_not_to_the_conditional_mean() -> None:
+    rng = np.random.default_rng(7)
+    n, p = 400_000, 3
+    z, q = unit(rng, 1, p)[0], unit(rng, 1, p)
+    keys = unit(rng, n, p)
+    values = (keys @ z)[:, None] + 0.3 * rng.uniform(-1, 1, (n, 1))
+    truth = float(q[0] @ z)
+    previous = math.inf
+    for tau in (1.0, 0.3, 0.1):
+        low, high = sphere_shrinkage(tau, p)
+        found = float(softmax_attention(q, keys, values, tau=tau)[0, 0])
+        assert found == pytest.approx((low + high) / 2 * truth, abs=0.02)
+        assert (1 - high) * abs(truth) < previous  # the bias falls with the temperature
+        previous = (1 - high) * abs(truth)
+    assert sphere_shrinkage(1.0, p)[0] < 0.4
+
+
+def test_linear_attention() -> None:
+    rng = np.random.default_rng(8)
+    q, k, v = rng.standard_normal((2, 4, 3)), rng.standard_normal((2, 9, 3)), rng.standard_normal((2, 9, 2))
+    scores = q @ np.swapaxes(k, -1, -2)
+    assert linear_attention(q, k, v) == pytest.approx(scores @ v / 9, abs=1e-12)
+    weights = np.exp(q) @ np.swapaxes(np.exp(k), -1, -2)
+    by_hand = weights @ v / weights.sum(-1, keepdims=True)
+    assert linear_attention(q, k, v, features=np.exp, normalise=True) == pytest.approx(by_hand, abs=1e-12)
+    with pytest.raises(InvalidSetting, match="features must be positive"):
+        linear_attention(q, k, v, normalise=True)
+
+
+# ------------------------------------------------------------------------ refusals
+
+RNG = np.random.default_rng(9)
+KEYS, VALUES = RNG.standard_normal((30, 3)), RNG.standard_normal((30, 1))
+
+
+def refused(**options: Any) -> str:
+    with pytest.raises((Unsupported, InvalidSetting)) as caught:
+        cme_attention(options.pop("q", KEYS), options.pop("k", KEYS), options.pop("v", VALUES), **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def _not_symmetric(x: Any, y: Any) -> Any:
+    return x[:, :1] + 2 * y[:, 0][None]
+
+
+def _negative(x: Any, y: Any) -> Any:
+    return -(x @ y.T)
+
+
+def _distance(x: Any, y: Any) -> Any:
+    """Symmetric, but with eigenvalues of both signs."""
+    return np.linalg.norm(x[:, None] - y[None], axis=-1)
+
+
+@pytest.mark.parametrize("kernel", [_negative, _distance])
+@pytest.mark.parametrize("lam", [0.0, 0.1, 1e6])
+def test_kernels_that_are_not_positive_are_refused_whatever_lam(kernel: Callable[..., Any], lam: float) -> None:
+    text = refused(lam=lam, kernel=kernel)
+    assert "least eigenvalue -" in text
+    assert "positive semi-definite" in text
+    least = float(np.linalg.eigvalsh(kernel(KEYS, KEYS))[0])
+    assert f"{least:.3g}" in text
+
+
+def test_a_good_user_kernel_is_taken_and_not_overwritten() -> None:
+    gram = RBF().gram(KEYS, KEYS)
+    kept = gram.copy()
+
+    def cached(x: Any, y: Any) -> Any:
+        return gram if x is y or np.array_equal(x, y) else RBF().gram(x, y)
+
+    found = cme_attention(KEYS, KEYS, VALUES, lam=0.1, kernel=cached)
+    assert found == pytest.approx(cme_attention(KEYS, KEYS, VALUES, lam=0.1, kernel=RBF()), abs=1e-12)
+    assert (gram == kept).all()
+
+
+def test_refusals_name_the_quantity() -> None:
+    singular = refused(lam=0.0, form="dual")
+    assert "of rank 3 among 30" in singular
+    assert "lam = 0" in singular
+    assert "Give lam, for instance" in singular
+    bad = refused(lam=1e-15, kernel=RBF(30.0))
+    assert "condition number about" in bad
+    assert "at most 1e+12" in bad
+    assert "Raise lam to" in bad
+    assert "|K_ij - K_ji|" in refused(lam=1.0, kernel=_not_symmetric)
+    assert "lam must be finite and at least 0, got -1" in refused(lam=-1)
+    assert "not finite" in refused(lam=1.0, kernel=lambda x, y: np.full((len(x), len(y)), np.nan))
+    assert "shape (30, 30)" in refused(lam=1.0, kernel=lambda x, y: np.ones((2, 2)))
+    assert "as many values as keys" in refused(lam=1.0, v=VALUES[:5])
+    assert "queries of width 2 do not fit keys of width 3" in refused(lam=1.0, q=KEYS[:, :2])
+    assert "did you mean 'rbf'" in refused(lam=1.0, kernel="rfb")
+    assert "no finite feature map" in refused(lam=1.0, kernel="rbf", form="primal")
+    assert "is too small" in refused(lam=1.0, kernel=Exponential(1e-4))
+    assert "entries are not" in refused(lam=1.0, v=np.full((30, 1), np.inf))
+
+
+def test_lam_0_is_fine_where_the_matrix_is_well_conditioned() -> None:
+    found = cme_attention(KEYS[:2], KEYS[:2], VALUES[:2], lam=0.0, kernel=RBF(0.5))
+    assert found == pytest.approx(VALUES[:2], abs=1e-10)
+    assert cme_attention(KEYS, KEYS, KEYS @ np.ones((3, 1)), lam=0.0) == pytest.approx(KEYS @ np.ones((3, 1)))
+
+
+def test_a_limit_on_the_condition_number_may_be_set() -> None:
+    cme_attention(KEYS, KEYS, VALUES, lam=1e-3, kernel="rbf")
+    assert "condition number" in refused(lam=1e-3, kernel="rbf", max_condition=10.0)

@@ -1,0 +1,331 @@
+"""X3, X3k, X4, X6: attempts to exceed the bounds, on laws made to be bad for them.
+
+Each coverage test has a negative control: with the bound's constant lowered it must be found out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.numbers import FLOAT
+from boundcalc.formulas.symbolic.system import SYMPY
+from boundcalc.formulas.theorems.attention_bounds import (
+    best_temperature,
+    cme_bound,
+    key_bound,
+    softmax_bias,
+    softmax_bound,
+    sphere_shrinkage,
+)
+from boundcalc.lab.latent.experiments.infer import InferPlan, errors_at, unit
+from boundcalc.lab.latent.experiments.statistics import significantly_above
+from boundcalc.statements import latent
+
+Array = NDArray[np.float64]
+REPETITIONS = 2000
+DELTA = 0.05
+
+
+def exceeded(errors: Array, bound: Array | float, delta: float = DELTA) -> bool:
+    """Whether the bound fails more often than it may (beyond chance: a test at level 1e-3)."""
+    return significantly_above(int((errors > bound).sum()), len(errors), delta)
+
+
+# ------------------------------------------------------------------------ X0
+
+
+def hard_means(rng: np.random.Generator, n: int, dimension: int) -> Array:
+    """Norms of means of n signs along an axis (dimension 1), or of uniform directions."""
+    if dimension == 1:
+        return np.abs(rng.binomial(n, 0.5, REPETITIONS) * 2 - n) / n
+    out = np.zeros((REPETITIONS, dimension))
+    for _ in range(n):
+        out += unit(rng, REPETITIONS, dimension)
+    return np.linalg.norm(out / n, axis=-1)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 20])
+@pytest.mark.parametrize("delta", [0.3, 0.05])
+def test_x0_covers(dimension: int, delta: float) -> None:
+    log = math.log(2 / delta)
+    for n in (20, 200):
+        errors = hard_means(np.random.default_rng(n), n, dimension)
+        assert not exceeded(errors, latent.hilbert_hoeffding(FLOAT, 1.0, log, n), delta)
+        bernstein = latent.hilbert_bernstein(FLOAT, 1.0, 1.0, log, n)
+        assert not exceeded(errors, bernstein, delta)
+        for tilt in (0.5, 1.0, 2.0):
+            chosen = tilt * math.sqrt(2 * log / n)
+            assert not exceeded(errors, latent.hilbert_bennett(FLOAT, 1.0, 1.0, log, n, chosen), delta)
+        assert exceeded(errors, 0.35 * latent.hilbert_hoeffding(FLOAT, 1.0, log, n), delta)
+
+
+def test_x0_with_rare_large_terms() -> None:
+    """Variance far below the squared radius: Bernstein's form holds, half of it does not; Hoeffding's is far off."""
+    rng, n, rate = np.random.default_rng(0), 400, 0.01
+    counts = rng.binomial(n, rate, (2, REPETITIONS))
+    errors = np.abs(counts[0] - counts[1]) / n  # terms are +1, -1 with probability ~ rate each
+    variance = 2 * rate
+    log = math.log(2 / DELTA)
+    bound = latent.hilbert_bernstein(FLOAT, variance, 1.0, log, n)
+    assert not exceeded(errors, bound)
+    assert bound < 0.4 * latent.hilbert_hoeffding(FLOAT, 1.0, log, n)
+    assert exceeded(errors, 0.5 * bound)
+    grid = [latent.hilbert_bennett(FLOAT, variance, 1.0, log, n, t) for t in np.geomspace(0.05, 20, 60)]
+    assert 0.9 * bound < min(grid) <= bound
+
+
+# ------------------------------------------------------------------------ X3
+
+
+def ridge_errors(kind: str, n: int, reg: float, seed: int) -> Array:
+    """|f_hat - f*| for f* = 0 and signs as values: keys all alike, or spread over many directions."""
+    rng = np.random.default_rng(seed)
+    if kind == "one key":
+        mean = (rng.binomial(n, 0.5, REPETITIONS) * 2 - n) / n
+        return np.abs(mean) / (1 + reg)
+    width = 40
+    errors = np.empty(REPETITIONS)
+    for i in range(REPETITIONS):
+        keys = rng.integers(width, size=n)
+        values = rng.choice([-1.0, 1.0], n)
+        counts, sums = np.bincount(keys, minlength=width), np.bincount(keys, values, minlength=width)
+        errors[i] = np.linalg.norm(sums / n / (counts / n + reg))
+    return errors
+
+
+@pytest.mark.parametrize(("kind", "reg"), [("one key", 20.0), ("one key", 0.1), ("many keys", 1.0)])
+def test_x3_covers_hard_laws(kind: str, reg: float) -> None:
+    n = 200
+    errors = ridge_errors(kind, n, reg, 1)
+    bound = cme_bound(n, source=0.0, reg=reg, delta=DELTA)
+    assert not exceeded(errors, bound.value)
+    if reg > 10:
+        assert exceeded(errors, 0.6 * bound.value)
+    published = cme_bound(n, source=0.0, reg=reg, delta=DELTA, published=True)
+    assert bound.value < published.value / 3
+
+
+def test_x3_covers_the_approximation_error() -> None:
+    """Far fewer features than samples, no noise: what is left is the bias, which c_r rho^(r-1/2) |g| must cover."""
+    rng = np.random.default_rng(2)
+    for reg in (0.01, 0.1, 0.5):
+        for r in (0.75, 1.0, 1.25, 1.5):
+            eigenvalues = np.concatenate([rng.uniform(0, 1, 50), [reg * (r - 0.5) / (1.5 - r) if r < 1.5 else 1e9]])
+            g = np.eye(51)  # one direction at a time
+            target = eigenvalues ** (r - 0.5) * np.diag(g)
+            bias = reg / (eigenvalues + reg) * target
+            allowed = latent.saturation(FLOAT, r) * reg ** (r - 0.5)
+            assert bias[:-1].max() <= allowed * (1 + 1e-12)
+            reached = bias[-1] / allowed if r < 1.5 else 1.0
+            assert reached == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("smoothness", [0.51, 0.75, 1.0, 1.25, 1.5])
+@pytest.mark.parametrize("reg", [1e-4, 0.01, 0.3])
+def test_x3_with_all_pairs_is_the_worst_regularisation_bias(smoothness: float, reg: float) -> None:
+    """One eigenvalue s of L_K leaves reg s^a/(s + reg) of |g|, a = r - 1/2: the bound is the worst s, no less, no more."""
+    a = smoothness - 0.5
+    worst = max(reg * s**a / (s + reg) for s in np.exp(np.linspace(-30, 30, 60_001)) * reg)
+    bound = latent.cme_error(FLOAT, 1e40, reg, smoothness, 1.0, 1.0, 2.0, math.log(40))
+    assert bound == pytest.approx(2.0 * worst, rel=1e-6)
+
+
+def test_x3_is_never_above_the_published_form() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        kappa, most, source, reg = np.exp(rng.uniform(-3, 3, 4))
+        n, delta, r = int(np.exp(rng.uniform(0, 12))), float(rng.uniform(0.001, 0.5)), float(rng.uniform(0.51, 1))
+        log = math.log(2 / delta)
+        ours = latent.cme_error(FLOAT, n, reg, r, kappa, most, source, log)
+        published = latent.cme_error_published(FLOAT, n, reg, r, kappa, most, source, log)
+        assert ours <= published
+
+
+# ------------------------------------------------------------------------ X4
+
+
+def two_level_errors(n: int, ratio: float, heavy: float, seed: int) -> Array:
+    """Softmax attention with two weights, `ratio` apart; heavy keys have a share `heavy` of the mass and value -1."""
+    rng = np.random.default_rng(seed)
+    p = heavy / (heavy + (1 - heavy) * ratio)
+    counts = rng.binomial(n, p, REPETITIONS)
+    attended = (n - counts - ratio * counts) / (n - counts + ratio * counts)
+    return np.abs(attended - (1 - 2 * heavy))
+
+
+@pytest.mark.parametrize("tau", [2.0, 1.0, 0.5])
+@pytest.mark.parametrize("heavy", [0.1, 0.25, 0.5])
+def test_x4_covers_hard_laws(tau: float, heavy: float) -> None:
+    for n in (300, 3000):
+        errors = two_level_errors(n, math.exp(2 / tau), heavy, n)
+        assert not exceeded(errors, softmax_bound(n, tau=tau, delta=DELTA).value)
+
+
+def test_x4_with_half_its_constant_is_found_out() -> None:
+    """A quarter of the mass on the heavy keys is nearly the worst law; at large n the bound is close to its tail."""
+    n, tau = 40_000, 1.0
+    errors = two_level_errors(n, math.exp(2 / tau), 0.25, 7)
+    bound = softmax_bound(n, tau=tau, delta=DELTA).value
+    assert not exceeded(errors, bound)
+    assert exceeded(errors, 0.6 * bound)
+    assert softmax_bound(n, tau=tau, delta=DELTA, plain=True).value > 5 * bound
+
+
+def test_the_moments_of_x4_are_not_exceeded_and_nearly_reached() -> None:
+    """Search over laws of (w, v): E w^2 <= second W^2 and E w^2 |v - mu|^2 <= spread W^2."""
+    rng = np.random.default_rng(4)
+    for ratio in (1.5, 4.0, 20.0, 400.0):
+        second, spread, _ = latent.softmax_moments(FLOAT, ratio)
+        best_second = best_spread = 0.0
+        for trial in range(4000):
+            atoms = int(rng.integers(2, 5))
+            w = np.where(rng.random(atoms) < 0.7, rng.choice([1.0, ratio], atoms), rng.uniform(1, ratio, atoms))
+            v = unit(rng, atoms, int(rng.integers(1, 4)))
+            if trial % 2:
+                w, v = np.array([1.0, ratio]), np.array([[1.0], [-1.0]])
+                atoms = 2
+            p = rng.dirichlet(np.full(atoms, 0.5))
+            mass = float(p @ w)
+            mu = (p * w) @ v / mass
+            best_second = max(best_second, float(p @ w**2) / mass**2 / second)
+            best_spread = max(best_spread, float((p * w**2) @ np.square(v - mu).sum(-1)) / mass**2 / spread)
+        assert best_second <= 1 + 1e-12
+        assert best_spread <= 1 + 1e-12
+        assert best_second > 0.97
+        assert best_spread > 0.8
+
+
+def test_x4_on_the_sphere_covers_and_is_smaller() -> None:
+    rng = np.random.default_rng(5)
+    n, p, tau = 400, 3, 0.3
+    low, high = sphere_shrinkage(tau, p)
+    z = np.array([1.0, 0.0, 0.0])
+    keys = unit(rng, REPETITIONS, n, p)
+    weights = np.exp((keys @ z) / tau)
+    values = keys @ z
+    errors = np.abs((weights * values).sum(-1) / weights.sum(-1) - (low + high) / 2)
+    bound = softmax_bound(n, tau=tau, sphere=p, delta=DELTA).value
+    assert not exceeded(errors, bound)
+    assert bound < 0.5 * softmax_bound(n, tau=tau, delta=DELTA).value
+    noisy = np.abs((weights * np.sign(rng.standard_normal(values.shape))).sum(-1) / weights.sum(-1))
+    assert not exceeded(noisy, bound)
+    assert exceeded(noisy, 0.3 * bound)
+
+
+def test_the_bias_and_its_trade_with_the_temperature() -> None:
+    for p in (2, 3, 8):
+        for tau in (2.0, 0.5, 0.1):
+            low, high = sphere_shrinkage(tau, p)
+            assert 0 < low <= high < 1
+            assert 1 - low <= softmax_bias(tau, p, 1.0)  # the bias of a linear function is 1 - A
+    assert sphere_shrinkage(0.5, 3)[0] == pytest.approx(1 / math.tanh(2) - 0.5, rel=1e-12)  # Langevin's function
+    found = [best_temperature(n, 3, lipschitz=1.0) for n in (10**3, 10**5, 10**7)]
+    assert found[0][0] > found[1][0] > found[2][0]
+    assert found[0][1] > found[1][1] > found[2][1]
+
+
+# ------------------------------------------------------------------------ the experiment's law, 1000 inputs and more
+
+PLAN = InferPlan(repetitions=1000, seed=11)
+
+
+@pytest.mark.parametrize("length", [8, 64, 1024])
+def test_errors_of_attention_stay_below_their_bounds(length: int) -> None:
+    found = errors_at(PLAN, length)
+    bounded = {name: (errors, bound) for name, (errors, bound, _) in found.items() if bound is not None}
+    assert len(bounded) == 2 + len(PLAN.taus)
+    for name, (errors, bound) in bounded.items():
+        assert len(errors) == 1000
+        assert not exceeded(errors, bound, PLAN.delta), name
+    errors, bound = bounded["CME, posterior mean"]
+    assert bound is not None
+    assert exceeded(errors, 0.3 * bound, PLAN.delta)
+
+
+def test_x3k_with_gaussian_noise() -> None:
+    """The noise enters along alpha: a standard normal times its length; in d dimensions sqrt(d) is added."""
+    rng = np.random.default_rng(6)
+    for dimension in (1, 5):
+        errors = np.linalg.norm(rng.standard_normal((REPETITIONS, dimension)), axis=-1)
+        bound = key_bound(1.0, 0.0, noise=1.0, norm=0.0, delta=DELTA, gaussian=dimension).value
+        assert not exceeded(errors, bound)
+        assert exceeded(errors, 0.5 * bound)
+
+
+# ------------------------------------------------------------------------ values
+
+
+def test_values_are_checked_from_above() -> None:
+    """The interval's upper end is never below the float formula at the same parameters, and close to it."""
+    for n in (10, 1000, 10**6):
+        found = cme_bound(n, source=0.7, smoothness=1.25, kappa=1.3, most=2.0)
+        tilt, reg = found.parameters["tilt"], found.parameters["reg"]
+        rest = (1.25, 1.3, 2.0, 0.7, math.log(2 / 0.05))
+        plain = min(latent.cme_error(FLOAT, n, reg, *rest), latent.cme_error(FLOAT, n, reg, *rest, tilt))
+        assert plain * (1 - 1e-12) <= found.value <= plain * (1 + 1e-12)
+        assert found.kind == "bound"
+        assert found.to_json()["value"] == found.value
+
+
+def test_the_regularisation_is_the_best_one() -> None:
+    for n in (50, 5000):
+        best = cme_bound(n, source=1.0)
+        for factor in (0.5, 0.8, 1.25, 2.0):
+            assert cme_bound(n, source=1.0, reg=factor * best.parameters["reg"]).value >= best.value
+    rates = [cme_bound(n, source=1.0, smoothness=r).value for r in (1.0, 1.5) for n in (10**8, 10**10)]
+    assert math.log(rates[1] / rates[0], 100) == pytest.approx(-1 / 6, abs=0.005)
+    assert math.log(rates[3] / rates[2], 100) == pytest.approx(-1 / 4, abs=0.005)
+
+
+def test_bounds_decrease_in_the_number_of_pairs() -> None:
+    sizes = [2**i for i in range(3, 24)]
+    for values in (
+        [cme_bound(n, source=1.0).value for n in sizes],
+        [softmax_bound(n, tau=0.5).value for n in sizes],
+        [softmax_bound(n, tau=0.5, sphere=4).value for n in sizes],
+    ):
+        assert all(a >= b for a, b in itertools.pairwise(values))
+    tail = [softmax_bound(n, tau=0.5).value for n in (10**8, 10**10)]
+    assert math.log(tail[1] / tail[0], 100) == pytest.approx(-0.5, abs=0.001)
+    lead = math.exp(4) / math.sqrt(2 * math.exp(4) - 1) * math.sqrt(2 * math.log(40) / 10**10)
+    assert tail[1] == pytest.approx(lead, rel=1e-3)
+
+
+def test_what_holds_always_is_not_exceeded() -> None:
+    assert softmax_bound(1, tau=0.01).value == 2.0
+    assert softmax_bound(10**6, tau=1e-4, most=3.0).value == 6.0
+    assert softmax_bound(10**6, tau=1e-4, most=3.0, sphere=5).value == 6.0
+    assert math.isfinite(cme_bound(1, source=1.0, reg=1e-9).value)
+
+
+def test_symbolic_forms() -> None:
+    import sympy
+
+    n, log = sympy.symbols("L ell", positive=True)
+    ratio = sympy.Symbol("R", positive=True)
+    formula = latent.softmax_error(SYMPY, n, ratio, sympy.Integer(1), log)
+    at = {n: 10**5, ratio: math.exp(2.0), log: math.log(40)}
+    plain = latent.softmax_error(FLOAT, 10**5, math.exp(2.0), 1.0, math.log(40))
+    assert float(formula.subs(at).evalf(30)) == pytest.approx(plain, rel=1e-9)
+    assert formula.free_symbols == {n, ratio, log}
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(InvalidSetting, match="L must"):
+        cme_bound(0, source=1.0)
+    with pytest.raises(InvalidSetting, match="delta"):
+        softmax_bound(10, tau=1.0, delta=0.0)
+    with pytest.raises(InvalidSetting, match="tau"):
+        softmax_bound(10, tau=-1.0)
+    with pytest.raises(Unsupported, match="1/2 < r <= 3/2"):
+        cme_bound(10, source=1.0, smoothness=2.0)
+    with pytest.raises(InvalidSetting, match="at most 1 in the published form"):
+        cme_bound(10, source=1.0, smoothness=1.5, published=True)
+    with pytest.raises(InvalidSetting, match="reg needs a value"):
+        cme_bound(10, source=0.0)

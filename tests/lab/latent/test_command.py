@@ -1,0 +1,172 @@
+"""`boundcalc latent` as it is typed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from boundcalc.cli import main
+from boundcalc.cli.latent import ceiling
+
+
+def run(*words: str, code: int = 0) -> Result:
+    outcome = CliRunner().invoke(main, ["latent", *words], prog_name="boundcalc")
+    assert outcome.exit_code == code, (outcome.output, outcome.stderr)
+    return outcome
+
+
+def refused(*words: str, code: int = 2) -> str:
+    outcome = run(*words, code=code)
+    assert outcome.stdout == ""
+    (line,) = outcome.stderr.splitlines()
+    return line
+
+
+def test_posteriors_print_and_say_that_they_were_checked() -> None:
+    listing = run("posterior").stdout
+    assert "beta-bernoulli" in listing
+    assert "gaussian-linear" in listing
+    assert "(a + s)/(L + a + b)" in run("posterior", "beta-bernoulli").stdout
+    assert "checked: prior times likelihood" in run("posterior", "gaussian-linear").stdout
+    assert r"\frac{a + s}{L + a + b}" in run("posterior", "beta-bernoulli", "--latex").stdout
+    assert "did you mean 'gaussian-mean'" in refused("posterior", "gausian-mean")
+
+
+def test_sufficiency() -> None:
+    found = json.loads(run("sufficient", "--L", "6", "--format", "json").stdout)
+    assert found["posterior"] < 1e-12
+    assert found["largest bit"] > 1e-2
+    assert "more than 2^18" in refused("sufficient", "--L", "40")
+
+
+def test_extendibility_of_a_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    urns = np.array([rng.permutation([1, 1, 0, 0])[:3] for _ in range(2000)])
+    np.save(tmp_path / "urns.npy", urns)
+    assert "extend to at most 4 exchangeable tokens" in run("extendible", str(tmp_path / "urns.npy")).stdout
+    coins = (rng.random((500, 4)) < rng.random((500, 1))).astype(int)
+    np.savetxt(tmp_path / "coins.csv", coins, delimiter=",")
+    assert "nothing speaks against" in run("extendible", str(tmp_path / "coins.csv")).stdout
+    (tmp_path / "words.csv").write_text("a,b\n")
+    assert "not an array of numbers" in refused("extendible", str(tmp_path / "words.csv"))
+    (tmp_path / "empty.csv").write_text("\n")
+    assert "is empty" in refused("extendible", str(tmp_path / "empty.csv"))
+
+
+def test_bounds() -> None:
+    found = json.loads(run("bound", "--L", "512", "--sphere", "4", "--m", "1e6", "--format", "json").stdout)
+    values = {(one["name"], one["form"]): one["value"] for one in found}
+    assert values["X3", "sharp"] < values["X3", "published"]
+    assert values["X4", "uniform sphere"] < values["X4", "any keys"] < values["X4", "plain"]
+    assert 0 < values["X5", "gap"] < 1
+    assert {one["kind"] for one in found} == {"bound"}
+    line = run("bound", "--pretext", "1,0;0,0.1", "--downstream", "1,1").stdout
+    assert "kappa 10" in line
+    assert "any head" in run("bound", "--pretext", "1,0;0,0", "--downstream", "1,1", "--spread", "1").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("bound", "--L", "0"), "L must lie between 1"),
+        (("infer", "--seed", "-1"), "seed must lie between 0"),
+        (("infer", "--tau", "1e-9"), "at least 0.002"),
+        (("transfer", "--seed", "-1"), "seed must lie between 0"),
+        (("bound", "--tau", "-1"), "temperature tau must be finite and above 0"),
+        (("bound", "--smoothness", "2"), "1/2 < r <= 3/2"),
+        (("bound", "--pretext", "1,0;0,0", "--downstream", "1,1"), "kappa = |w M^+| is infinite"),
+        (("bound", "--pretext", "1,0"), "needs both"),
+        (("bound", "--pretext", "1,0;1", "--downstream", "1,1"), "equally long"),
+        (("bound", "--pretext", "1,0;x,1", "--downstream", "1,1"), "got 'x'"),
+        (("infer", "--L", "64:8"), "a range is like 8:65536"),
+        (("infer", "--L", "8,x"), "needs a whole number"),
+        (("infer", "--tau", ""), "at least one number"),
+        (("infer", "--repetitions", "1"), "repetitions must lie between 10"),
+        (("transfer", "--diversity", "2"), "diversity must lie in [0, 1]"),
+    ],
+)
+def test_bad_lines_get_one_line_back(words: tuple[str, ...], message: str) -> None:
+    assert message in refused(*words)
+
+
+def test_experiments_print_tables_csv_and_json() -> None:
+    short = ("infer", "--L", "8:128", "--repetitions", "30", "--tau", "0.5")
+    table = run(*short).stdout
+    assert "CME, posterior mean" in table
+    assert "nearest to the conditional mean" in table
+    rows = list(csv.DictReader(io.StringIO(run(*short, "--format", "csv").stdout)))
+    assert len(rows) == 5 * 4
+    assert {row["L"] for row in rows} == {"8", "16", "32", "64", "128"}
+    document = json.loads(run(*short, "--format", "json").stdout)
+    assert document["plan"]["repetitions"] == 30
+    small = ("transfer", "--diversity", "1,0.1,0", "--repetitions", "3")
+    assert "kappa = |w M^+| is infinite" in " ".join(run(*small).stdout.split())
+    found = json.loads(run(*small, "--format", "json").stdout)
+    assert [row["kappa"] is None for row in found] == [False, False, True]
+
+
+def test_learning_runs_once_and_is_remembered(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    words = ("learn", "--L", "4,8,16", "--m", "32", "--seeds", "2", "--steps", "20", "--kind", "masked", "--quiet")
+    first = run(*words, "--store", str(tmp_path / "runs.db"), "--format", "json").stdout
+    again = run(*words, "--store", str(tmp_path / "runs.db"), "--format", "json").stdout
+    assert first == again
+    document = json.loads(first)
+    assert [row["length"] for row in document["rows"]] == [4, 8, 16]
+    assert len({row["x5"] for row in document["rows"]}) == 1
+    assert document["slopes"][0]["kind"] == "masked"
+
+
+def test_learning_without_torch_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'torch': raise ModuleNotFoundError('No module named torch', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from boundcalc.cli import main\n"
+        f"main(['latent', 'learn', '--quiet', '--store', {str(tmp_path / 'runs.db')!r}], prog_name='boundcalc')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'boundcalc[train]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_extreme_questions_are_answered_in_every_format() -> None:
+    """Where nothing is chosen, as no tilt helps at this temperature, no NaN is printed; 2 is printed as 2."""
+    words = ("bound", "--L", "1", "--tau", "1e-4", "--sphere", "3", "--m", "1", "--reg", "1e-300")
+    found = json.loads(run(*words, "--format", "json").stdout)
+    assert [one["value"] for one in found if one["name"] == "X4"] == [2.0, 2.0, 2.0]
+    shown = run(*words).stdout
+    assert "nan" not in shown
+    assert "X4      any keys         bound   2 " in shown
+
+
+@pytest.mark.parametrize("x", [2.0, 0.1, 0.12341, 0.12345678, 99995.0, 1e-300, 3.00000001e200])
+def test_bounds_are_rounded_up(x: float) -> None:
+    assert x <= float(ceiling(x) or 0) <= x * 1.001
+    assert float(ceiling(2.0) or 0) == 2.0
+
+
+def test_json_is_documented() -> None:
+    """Every key of what the commands print as JSON stands in docs/latent.md."""
+    page = (Path(__file__).parents[3] / "docs" / "latent.md").read_text().partition("## JSON")[2]
+    small = {
+        "infer": ("infer", "--L", "8,16", "--repetitions", "10", "--tau", "1"),
+        "transfer": ("transfer", "--diversity", "1", "--repetitions", "3"),
+        "bound": ("bound",),
+    }
+    for words in small.values():
+        found = json.loads(run(*words, "--format", "json").stdout)
+        for key in found if isinstance(found, dict) else found[0]:
+            assert f"`{key}`" in page, (words, key)
+    assert "`no such key`" not in page

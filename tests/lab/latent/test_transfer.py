@@ -1,0 +1,156 @@
+"""X6: equality where it must be reached, violations where a factor is left out, and refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.lab.latent.experiments.transfer import (
+    TransferPlan,
+    downstream_error,
+    downstream_task,
+    measure,
+    pretext_matrix,
+    pretrain,
+    transfer,
+)
+from boundcalc.lab.latent.transfer import best_head, condition, head_bound, transfer_bound
+
+M = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.1], [1.0, 1.0, 1.0]])
+W = np.array([1.0, -1.0, 2.0])
+
+
+def test_the_condition_number() -> None:
+    found = condition(np.diag([2.0, 0.5]), [1.0, 1.0])
+    assert found.kappa == pytest.approx(math.hypot(0.5, 2.0))
+    assert found.worst == pytest.approx(math.sqrt(2) / 0.5)
+    assert condition(M, W).head @ M == pytest.approx(W)
+    assert condition(M, W).kappa <= condition(M, W).worst
+    assert condition(np.zeros((2, 2)), [0.0, 0.0]).kappa == 0.0
+
+
+def test_x6_is_reached_by_errors_along_the_head_and_not_survived_by_a_smaller_constant() -> None:
+    rng = np.random.default_rng(0)
+    h = rng.standard_normal((1000, 3))
+    head = condition(M, W).head
+    along = rng.standard_normal((1000, 1)) * head / np.linalg.norm(head)
+    e_pre = float(np.square(along).sum(-1).mean())
+    error = float(np.square((h @ M.T + along) @ head - h @ W).mean())
+    bound = transfer_bound(M, W, e_pre).value
+    assert error <= bound * (1 + 1e-9)
+    assert error == pytest.approx(bound, rel=1e-9)
+    assert error > 0.99 * bound
+    anyhow = 0.3 * rng.standard_normal((1000, 4))
+    e_pre = float(np.square(anyhow).sum(-1).mean())
+    assert float(np.square(anyhow @ head).mean()) < transfer_bound(M, W, e_pre).value
+
+
+def test_any_head() -> None:
+    """(|a| sqrt(e) + |aM - w| s)^2 is reached by errors that conspire with h."""
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal(4)
+    off = a @ M - W
+    direction = off / np.linalg.norm(off)
+    size = rng.standard_normal((5000, 1))
+    h = 1.7 * size * direction  # E hh^T has the eigenvalue s^2 along what the head misses
+    errors = 0.4 * size * a / np.linalg.norm(a)
+    s, e_pre = (float(np.sqrt(np.square(x).sum(-1).mean())) for x in (h, errors))
+    error = float(np.square((h @ M.T + errors) @ a - h @ W).mean())
+    bound = head_bound(M, W, a, e_pre**2, spread=s).value
+    assert error == pytest.approx(bound, rel=1e-9)
+    assert error <= bound * (1 + 1e-9)
+    found = best_head(M, W, 0.01, spread=1.0)
+    least = head_bound(M, W, found, 0.01, spread=1.0).value
+    assert least <= transfer_bound(M, W, 0.01).value * (1 + 1e-9)
+    assert least <= head_bound(M, W, np.zeros(4), 0.01, spread=1.0).value
+
+
+def test_w_outside_the_row_space_is_refused_with_the_quantity() -> None:
+    blind = np.diag([1.0, 1.0, 0.0])
+    for call in (lambda: condition(blind, W), lambda: transfer_bound(blind, W, 0.1)):
+        with pytest.raises(Unsupported) as caught:
+            call()
+        text = str(caught.value)
+        assert "0.816 of its length outside the row space" in text
+        assert "rank 2 of 3" in text
+        assert "kappa = |w M^+| is infinite" in text
+    assert condition(blind, [1.0, 1.0, 0.0]).kappa == pytest.approx(math.sqrt(2))
+    # in the row space of a singular M the bound is there, with and without the size of h
+    inside = np.array([1.0, 1.0, 0.0])
+    plain, paid = (transfer_bound(blind, inside, 0.1, spread=s).value for s in (None, 1.0))
+    assert 0.2 <= paid <= 0.2 * (1 + 1e-8)
+    assert 0.2 <= plain <= 0.2 * (1 + 1e-8)
+    assert math.isfinite(head_bound(blind, W, best_head(blind, W, 0.1, spread=1.0), 0.1, spread=1.0).value)
+
+
+def test_kinds() -> None:
+    assert transfer_bound(M, W, 0.1).kind == "bound"
+    assert transfer_bound(M, W, 0.1, measured=True).kind == "estimate"
+    assert transfer_bound(M, W, 0.0).value == 0.0
+
+
+def test_tasks_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InvalidSetting, match="w has 2 entries, but M has 3 columns"):
+        condition(M, [1.0, 2.0])
+    with pytest.raises(InvalidSetting, match="two axes"):
+        condition([1.0, 2.0], [1.0])
+    with pytest.raises(InvalidSetting, match="finite"):
+        condition([[math.nan]], [1.0])
+    with pytest.raises(InvalidSetting, match="one entry per pretext task"):
+        head_bound(M, W, [1.0], 0.1, spread=1.0)
+    with pytest.raises(InvalidSetting, match="pretext error"):
+        transfer_bound(M, W, -0.1)
+
+
+def test_the_experiment_measures_what_it_knows() -> None:
+    plan = TransferPlan(test=200_000)
+    rng = np.random.default_rng(2)
+    m = pretext_matrix(plan, 0.1, rng)
+    w = downstream_task(m, plan)
+    run = pretrain(plan, m, rng)
+    head = condition(m, w).head
+    assert measure(plan, run, head, w, rng) == pytest.approx(downstream_error(plan, run, head, w), rel=0.02)
+    assert np.linalg.svd(m)[1][[0, -1]] == pytest.approx([1.0, 0.1])
+
+
+def test_kappa_explodes_when_the_pretext_misses_the_downstream_direction() -> None:
+    rows = transfer(TransferPlan(diversities=(1.0, 0.1, 0.01, 0.0), repetitions=10))
+    assert all(row.violations == 0 for row in rows)
+    kappas = [row.kappa for row in rows]
+    assert kappas[0] == pytest.approx(1.0)
+    assert kappas[0] < kappas[1] < kappas[2]
+    assert kappas[2] == pytest.approx(51.2, rel=0.01)
+    assert kappas[3] == math.inf
+    assert "kappa = |w M^+| is infinite" in rows[3].reason
+    assert rows[3].bound is None
+    assert rows[3].to_json()["kappa"] is None
+    errors = [row.induced.value for row in rows if row.induced is not None]
+    assert errors[0] < errors[1] < errors[2]  # the downstream error follows kappa ...
+    assert rows[2].pretext.value < 2 * rows[0].pretext.value  # ... while the pretext error stays as it was
+    assert all(row.best.value <= row.best_bound for row in rows)
+
+
+def test_kappa_is_exact_where_w_lies_in_the_row_space_exactly() -> None:
+    """Without full column rank too: then the value is a theorem. Where only rounding speaks for it, it is an estimate."""
+    rng = np.random.default_rng(8)
+    seen = {True: 0, False: 0}
+    for _ in range(200):
+        n, p, r = (int(x) for x in rng.integers(1, 6, 3))
+        m = (rng.integers(-5, 6, (n, r)) @ rng.integers(-5, 6, (r, p))).astype(float)
+        w = (rng.integers(-3, 4, n) @ m if rng.random() < 0.7 else rng.integers(-3, 4, p)).astype(float)
+        inside = np.linalg.matrix_rank(np.vstack([m, w])) == np.linalg.matrix_rank(m)
+        seen[bool(inside)] += 1
+        if not inside:
+            with pytest.raises(Unsupported, match="row space"):
+                transfer_bound(m, w, 0.1)
+            continue
+        found = transfer_bound(m, w, 0.1)
+        assert found.kind == "bound"
+        assert found.value == pytest.approx(0.1 * np.linalg.norm(w @ np.linalg.pinv(m)) ** 2, rel=1e-6, abs=1e-12)
+    assert min(seen.values()) > 20
+    rounded = rng.standard_normal((2, 4))
+    assert transfer_bound(rounded, rng.standard_normal(2) @ rounded, 0.1).kind == "estimate"
+    assert transfer_bound(rounded, rounded[0], 0.1).kind == "bound"

@@ -1,0 +1,138 @@
+"""Made-up trials with the shape of real ones: torch is not needed to draw figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from boundcalc.lab.train.intervals import clopper_pearson
+from boundcalc.lab.train.store import canonical, digest_of
+from boundcalc.lab.train.tasks import task_from_json
+from boundcalc.lab.train.trial import Optimisation, Trial, model_for
+
+KINDS = ("W_QK[0]", "W_V[0]", "W_O[0]", "W_1[0]", "W_2[0]")
+
+
+def record(
+    task: str = "conjunction",
+    T: int = 16,
+    m: int = 24,
+    seed: int = 0,
+    *,
+    wrong: int = 50,
+    lr: float = 1e-3,
+    depth: int = 1,
+    n: int = 500,
+    size: float = 2.0,
+) -> dict[str, Any]:
+    """A trial's record; `wrong` of its `n` test examples, all training examples right with margins above 1."""
+    law = task_from_json({"task": task, "T": T, "s": 3})
+    model = model_for(law, d=8, heads=2, d_ff=16, depth=depth)
+    trial = Trial(law, model, m=m, seed=seed, n_test=n, optimisation=Optimisation(lr=lr))
+    margins = {"0": 1.5, "0.5": 3.0, "1": 6.0}
+    budgets: dict[str, Any] = {
+        f"{kind[:-3]}[{block}]": {"op": size, "F": 1.5 * size, "21": 3 * size, "21T": 3 * size}
+        for kind in KINDS
+        for block in range(depth)
+    }
+    for block in range(depth):
+        budgets |= {f"b_{name}[{block}]": {"op": 0.5} for name in ("Q", "K", "V", "O", "1", "2")}
+    budgets |= {"readout": {"op": size, "F": size, "21": size}, "b_readout": {"op": 0.1}}
+    budgets |= {"embedding": {"row": 1.0}, "positions": {"row": 1.0}}
+    result = {
+        "status": "done",
+        "reason": "training loss reached",
+        "steps": 100,
+        "train": {"n": max(m, 1), "loss": 0.004, "error": 0.0, "wrong": 0, "interval": [0, 0.1], "margins": margins},
+        "test": {
+            "n": n,
+            "loss": 0.3,
+            "error": wrong / n,
+            "wrong": wrong,
+            "interval": list(clopper_pearson(wrong, n)),
+            "margins": margins,
+        },
+        "gap": wrong / n,
+        "curves": [
+            {"step": s, "train_loss": 0.7 - 0.0023 * s, "train_error": 0, "test_loss": 0.7 - 0.002 * s, "test_error": e}
+            for s, e in ((0, 0.5), (100, 0.5), (200, 0.2), (250 + seed, 0.001))
+        ],
+        "norms": {"budgets": budgets, "measured": True},
+        "attention": [{"best_head": 0.9, "mean": 0.3 + 0.01 * seed, "value_weighted": 0.6}],
+        "device": "cpu",
+    }
+    config, text = canonical(trial.to_json()), canonical(result)
+    return {
+        "hash": trial.hash,
+        "config": json.loads(config),
+        "result": json.loads(text),
+        "digest": digest_of(trial.hash, config, text),
+        "created": 1.0,
+        "weights": None,
+    }
+
+
+def over_m(**fixed: Any) -> list[dict[str, Any]]:
+    """Trials whose error falls with m and vanishes."""
+    errors = {12: (200, 180), 24: (60, 40), 48: (3, 2), 96: (0, 0)}
+    return [record(m=m, seed=s, wrong=w, **fixed) for m, pair in errors.items() for s, w in enumerate(pair)]
+
+
+def over_lengths() -> list[dict[str, Any]]:
+    """Trials that learn from some m on, which grows with T."""
+    found = []
+    for i, T in enumerate((8, 16, 32)):
+        for j, m in enumerate((8, 16, 32, 64)):
+            found += [record(T=T, m=m, seed=s, wrong=0 if j + s / 4 > 1 + 0.4 * i else 100) for s in range(6)]
+    return found
+
+
+def over_steps() -> list[dict[str, Any]]:
+    """The same trials, stopped later and later."""
+    found = []
+    for steps in (1, 10, 100):
+        for seed in range(3):
+            one = record(m=64, seed=seed, wrong=250 // steps)
+            found.append(_with(one, lambda config, steps=steps: config["optimisation"].update(steps=steps)))
+    return found
+
+
+def _with(one: dict[str, Any], change: Any) -> dict[str, Any]:
+    """A record whose configuration was changed, with the hash that belongs to it."""
+    from boundcalc.lab.train.trial import Trial as Read
+
+    change(one["config"])
+    trial = Read.from_json(one["config"])
+    config, text = canonical(trial.to_json()), canonical(one["result"])
+    return {**one, "hash": trial.hash, "digest": digest_of(trial.hash, config, text)}
+
+
+def over_inputs(kind: str = "masked", rise: float = -0.02) -> list[dict[str, Any]]:
+    """Trials of a latent-variable task whose gap changes by `rise` for each doubling of the input."""
+    from boundcalc.lab.latent.experiments.learn import LearnPlan
+    from boundcalc.lab.train.sweep import sweep_from_json
+
+    plan = LearnPlan(lengths=(8, 32, 64), samples=(64, 256), kinds=(kind,), seeds=3, steps=60, n_test=512)
+    found = []
+    for trial in sweep_from_json(plan.sweep(kind), device="cpu").trials:
+        length = trial.architecture.seq_len - 1
+        gap = 0.4 + rise * (length.bit_length() - 4) + 0.004 * trial.seed - 0.0002 * trial.m
+        result = {
+            "status": "done",
+            "steps": 60,
+            "train": {"n": trial.m, "loss": 0.3, "error": 0.2},
+            "test": {"n": 512, "loss": 0.6, "error": 0.2 + gap},
+            "gap": gap,
+            "curves": [],
+        }
+        config, text = canonical(trial.to_json()), canonical(result)
+        own = {"hash": trial.hash, "config": json.loads(config), "result": json.loads(text)}
+        found.append({**own, "digest": digest_of(trial.hash, config, text), "created": 1.0, "weights": None})
+    return found
+
+
+def write(path: Path, records: list[dict[str, Any]]) -> str:
+    """An export of the trials, as `boundcalc runs export --format json` writes it."""
+    path.write_text(json.dumps(records), encoding="utf-8")
+    return str(path)

@@ -1,0 +1,87 @@
+"""True support and structure, against brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from boundcalc.lab.represent.exhaust import all_inputs
+from boundcalc.lab.represent.expressions import parse
+from boundcalc.lab.represent.functions import SparseFunction
+from tests.lab.represent.conftest import all_functions
+
+
+def _symmetric_by_force(table: tuple[int, ...]) -> bool:
+    s = len(table).bit_length() - 1
+    for mask in range(1 << s):
+        by_weight: dict[int, set[int]] = {}
+        for row in range(1 << s):
+            by_weight.setdefault((row ^ mask).bit_count(), set()).add(table[row])
+        if all(len(values) == 1 for values in by_weight.values()):
+            return True
+    return False
+
+
+def _check(function: SparseFunction) -> None:
+    s = function.arity
+    X = all_inputs(max(function.variables, default=0) + 1, 0, 1 << (max(function.variables, default=0) + 1)).astype(int)
+    found = function.symmetric
+    assert (found is not None) == _symmetric_by_force(function.table)
+    if found is not None:
+        assert (found.values(X) == function.values(X)).all()
+        assert 2 * sum(found.negated) <= s
+        assert function.structure.startswith("monotone") == (found.changes == 1)
+        assert ("negating" in function.structure) == any(found.negated)
+
+
+def test_every_function_of_three_bits() -> None:
+    kinds = {}
+    for function in all_functions(3, (0, 1, 2)):
+        _check(function)
+        kinds[function.structure] = kinds.get(function.structure, 0) + 1
+    # 3 bits: 6 literals, and AND, OR of 2 or 3 literals, majorities, ...: each counted once per table.
+    assert sum(kinds.values()) == 254
+    assert kinds["general"] > 100
+    assert set(kinds) == {
+        "general",
+        "symmetric",
+        "symmetric after negating inputs",
+        "monotone symmetric",
+        "monotone symmetric after negating inputs",
+    }
+
+
+def test_random_functions_of_four_bits() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        _check(SparseFunction((0, 1, 2, 3), tuple(int(v) for v in rng.integers(0, 2, 16))).minimised())
+    for mask, profile in itertools.product(range(16), itertools.product((0, 1), repeat=5)):
+        table = tuple(profile[(row ^ mask).bit_count()] for row in range(16))
+        if len(set(table)) > 1:
+            _check(SparseFunction((0, 1, 2, 3), table).minimised())
+
+
+def test_support_is_minimised() -> None:
+    function = parse("x3 & x7 | x3 & ~x7 | x11 & ~x11").minimised()
+    assert function.variables == (3,)
+    assert function.table == (0, 1)
+    assert parse("x1 ^ x1 ^ x2 ^ x5").minimised().variables == (2, 5)
+    assert parse("x1 ^ x1").minimised().constant
+    assert parse("MAJ(x0, x1, x1)").minimised().variables == (1,)
+
+
+def test_detection_is_not_lenient() -> None:
+    """One changed entry of a threshold's table must be noticed (of parity's it would be another symmetric function)."""
+    threshold = [int(k.bit_count() >= 2) for k in range(16)]
+    for row in (k for k in range(16) if k.bit_count() in (1, 2, 3)):
+        table = list(threshold)
+        table[row] ^= 1
+        assert SparseFunction((0, 1, 2, 3), tuple(table)).symmetric is None
+
+
+@pytest.mark.parametrize("text", ["AND(0..39)", "~x0 & x1 & ~x2 & x3"])
+def test_a_table_free_function_describes_itself(text: str) -> None:
+    assert parse(text).structure.startswith("monotone symmetric")
+    assert "true ones among" in parse(text).describe()

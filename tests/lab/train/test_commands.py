@@ -1,0 +1,225 @@
+"""The commands about training, used as from a shell."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boundcalc.cli import main
+from boundcalc.lab.train.store import Store
+from tests.lab.train.test_store import result, trial
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="trains")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+
+    def go(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main.main(list(words))
+        out = capsys.readouterr()
+        return int(end.value.code or 0), out.out, out.err
+
+    return go
+
+
+def filled(path: str = "boundcalc-runs.db") -> None:
+    with Store(path) as store:
+        for T in (16, 32, 64):
+            for m in (8, 16, 32):
+                for seed in range(4):
+                    learned = seed < (0, 2, 4)[(8, 16, 32).index(m)]
+                    store.add(trial(seed, T, m), result(0.0 if learned else 0.3), sweep="demo")
+
+
+def test_runs_list_show_rm(run: Any) -> None:
+    filled()
+    code, out, _ = run("runs", "list", "--T", "16", "--limit", "3")
+    assert code == 0
+    assert len(out.splitlines()) == 6
+    assert "demo (36)" in out
+    code, out, _ = run("runs", "show", trial(0, 16, 8).hash[:10])
+    assert json.loads(out)["config"]["m"] == 8
+    assert run("runs", "rm", trial(0, 16, 8).hash)[0] == 0
+    assert run("runs", "verify")[:2] == (0, "35 trials, all as they were written\n")
+
+
+def test_runs_export_import_verify(run: Any) -> None:
+    filled()
+    assert run("runs", "export", "--format", "json", "-o", "all.json")[0] == 0
+    assert run("runs", "import", "all.json", "--store", "b.db")[1] == "36 trials added, 0 were there\n"
+    assert len(run("runs", "export", "--store", "b.db", "--m", "8")[1].splitlines()) == 13
+    with Store("b.db") as store:
+        store.connection.execute("UPDATE trials SET result = replace(result, '0.3', '0.0') WHERE seed = 3")
+    code, _, err = run("runs", "verify", "--store", "b.db")
+    assert code == 1
+    assert "was changed" in err
+
+
+def test_threshold_prints_fits_and_words(run: Any) -> None:
+    filled()
+    code, out, _ = run("threshold", "--sweep", "demo", "--sweep", "none", "--bootstrap", "50", "--predict", "128")
+    assert code == 0
+    assert "prediction at T = 128 by log" in out
+    assert "prove nothing about larger T" in out
+    assert "held out" in run("threshold", "--bootstrap", "50", "--held-out", "64")[1]
+    found = json.loads(run("threshold", "--format", "json", "--bootstrap", "50")[1])
+    assert [t["T"] for t in found["thresholds"]] == [16, 32, 64]
+
+
+def test_threshold_refuses_a_mixture(run: Any) -> None:
+    from boundcalc.lab.train.tasks import BooleanTask
+
+    filled()
+    with Store("boundcalc-runs.db") as store:
+        store.add(trial().but(task=BooleanTask(T=16, s=2, function="parity")), result())
+    code, _, err = run("threshold")
+    assert code == 2
+    assert "2 kinds are mixed" in err
+
+
+ERRORS: list[tuple[list[str], int, str]] = [
+    (["runs", "list", "--store", "absent.db"], 1, "there is no store"),
+    (["threshold", "--store", "absent.db"], 1, "there is no store"),
+    (["runs", "show", "zz"], 2, "first digits of its hash"),
+    (["threshold", "--predict", "0"], 2, "T must lie between 1"),
+    (["runs", "import", "absent.json"], 1, "cannot read"),
+]
+TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
+    (["sweep", "conjuntion"], 2, "no preset or file 'conjuntion'"),
+    (["sweep", "absent.json"], 2, "cannot read the sweep file"),
+    (["sweep", "smoke", "--backend", "spark"], 2, "must be one of loky, ray, dask"),
+    (["sweep", "smoke", "--address", "x:1"], 2, "--address belongs to"),
+    (["sweep", "smoke", "--jobs", "0"], 2, "jobs must be"),
+    (["sweep", "smoke", "--set", "lr=3"], 2, "--set takes"),
+    (["sweep", "smoke", "--set", "train.lr"], 2, "name=value"),
+    (["sweep", "smoke", "--store", "no/where.db"], 1, "no directory"),
+    (["train", "conjuction"], 2, "did you mean 'conjunction'"),
+    (["train", "conjunction", "--s", "9", "--T", "4"], 2, "choose s <= T"),
+    (["train", "conjunction", "--m", "-1"], 2, "m must lie between 0"),
+    (["train", "parity", "--m", "0", "--batch", "0"], 2, "online training"),
+    (["train", "conjunction", "--ball", "W_V=op"], 2, "KIND=NORM:RADIUS"),
+    (["train", "conjunction", "--gamma", "0"], 2, "gamma must be"),
+    (["train", "boolean", "--function", "x0 &", "--T", "8"], 2, "cannot read"),
+    (["train", "arrays"], 2, "needs the path"),
+    (["train", "conjunction", "--ball", "W_Z=op:1"], 2, "weights of a ball must be one of"),
+    (["train", "conjunction", "--save", "no/where.safetensors"], 2, "no directory"),
+    (["train", "conjunction", "--store", "no/where.db"], 2, "no directory"),
+    (["train", "conjunction", "--set", "model.vocabulary=9"], 2, "follows from the task (3)"),
+    (["train", "conjunction", "--set", "model.normaliser=sparsemax"], 2, "a constant independent of T"),
+    (["train", "conjunction", "--set", "train.momentum=0.9"], 2, "momentum belongs to sgd"),
+    (["sweep", "smoke", "--gpus", "1"], 2, "with --backend ray or dask"),
+    (["sweep", "."], 2, "cannot read the sweep file"),
+    (["sweep", "smoke", "--seeds", "1000000000", "--list"], 2, "more than 1000000 trials"),
+    (["train", "conjunction", "--m", "-1e6"], 2, "got -1000000"),
+    (["train", "conjunction", "--lr", "-10^-3"], 2, "lr must be"),
+    (["train", "conjunction", "--function", "x0"], 2, "is a function: leave out function"),
+    (["train", "arrays", "--path", __file__], 2, "is not an .npz file: np.savez"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "says"), ERRORS)
+def test_errors_are_one_line(run: Any, words: list[str], code: int, says: str) -> None:
+    with Store("boundcalc-runs.db"):
+        pass
+    got, out, err = run(*words)
+    assert (got, out) == (code, "")
+    assert says in err
+    assert len(err.splitlines()) == 1
+
+
+@needs_torch
+@pytest.mark.parametrize(("words", "code", "says"), TRAINING_ERRORS)
+def test_training_errors_are_one_line(run: Any, words: list[str], code: int, says: str) -> None:
+    got, out, err = run(*words)
+    assert (got, out) == (code, "")
+    assert says in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_store_of_a_newer_schema_is_refused(run: Any) -> None:
+    with Store("boundcalc-runs.db") as store:
+        store.connection.execute("PRAGMA user_version = 99")
+    code, _, err = run("runs", "list")
+    assert code == 1
+    assert "upgrade boundcalc" in err
+
+
+def test_without_torch_the_extra_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, err = run("train", "conjunction")
+    assert code == 1
+    assert "boundcalc[train]" in err
+
+
+def test_looking_at_a_store_does_not_import_torch(run: Any) -> None:
+    filled()
+    if "torch" in sys.modules:
+        import subprocess
+
+        code = "import sys; from boundcalc.lab.train.store import Store; import boundcalc.lab.train.threshold\n"
+        code += "import boundcalc.lab.train.presets; sys.exit('torch' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    else:
+        run("runs", "list")
+        assert "torch" not in sys.modules
+
+
+@needs_torch
+def test_train_prints_gap_norms_and_bounds(run: Any) -> None:
+    words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4", "--quiet"]
+    code, out, err = run(*words, "--store", "runs.db", "--save", "model.safetensors", "--n-test", "128")
+    assert (code, err) == (0, "")
+    for text in ("gap", "W_QK[0]", "best head", "a_posteriori", "vacuous"):
+        assert text in out
+    with Store("runs.db", create=False) as store:
+        assert store.verify() == []
+    assert Path("model.safetensors").stat().st_size > 1000
+    found = json.loads(run(*words, "--format", "json", "--no-bounds")[1])
+    assert found["result"]["status"] == "done"
+
+
+@needs_torch
+def test_two_runs_of_one_training_print_the_same(run: Any) -> None:
+    words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4", "--no-bounds"]
+    first, second, other = run(*words), run(*words), run(*words, "--seed", "1")
+    assert first[:2] == second[:2]
+    assert first[1] != other[1]
+    assert "CPU-s" in first[2]  # what differs goes to the other stream
+
+
+@needs_torch
+def test_a_diverging_training_fails_with_its_reason(run: Any) -> None:
+    code, _, err = run("train", "conjunction", "--T", "8", "--m", "24", "--lr", "1e30", "--quiet")
+    assert code == 1
+    assert "diverged" in err
+
+
+@needs_torch
+def test_sweep_runs_lists_and_continues(run: Any) -> None:
+    spec = {
+        "task": {"task": "parity", "s": 2},
+        "model": {"d": 16, "heads": 4, "d_ff": 16},
+        "train": {"steps": 20},
+        "n_test": 32,
+        "m": 16,
+        "seeds": 2,
+        "grid": {"T": [6, 8]},
+    }
+    Path("mine.json").write_text(json.dumps(spec))
+    assert run("sweep", "mine.json", "--list")[1].startswith("sweep mine: 4 trials, 4 of them")
+    code, out, err = run("sweep", "mine.json", "--seeds", "1")
+    assert code == 0
+    assert "0 trials were there, 2 added" in out
+    assert "2 of 2 trials" in err
+    code, out, err = run("sweep", "mine.json", "--quiet", "--keep-weights")
+    assert (code, out, err) == (0, "", "")
+    assert run("runs", "verify", "--rerun", "2")[0] == 0
+    assert len(list(Path("boundcalc-runs.db.weights").iterdir())) == 2

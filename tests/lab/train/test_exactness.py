@@ -1,0 +1,240 @@
+"""The shortcuts against the plain module, and the plain module against torch's own layer: values and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided  # noqa: E402
+from boundcalc.lab.train.model import CLS, Transformer, plain, read_only  # noqa: E402
+from boundcalc.lab.train.parameters import Init, read_row  # noqa: E402
+from boundcalc.lab.train.stack import Stack, stacked  # noqa: E402
+from boundcalc.lab.train.tasks import Shape  # noqa: E402
+from boundcalc.setting import Architecture, Normaliser  # noqa: E402
+
+BLOCK: dict[str, Any] = {"style": "post", "residual": True, "bias": True, "activation": "gelu", "d_ff": 256}
+BITS: dict[str, dict[str, Any]] = {
+    "post without norm": BLOCK | {"normalisation": "none"},
+    "post-LN": BLOCK | {"normalisation": "layernorm"},
+    "pre-LN": BLOCK | {"normalisation": "layernorm", "style": "pre"},
+    "pre-RMS, grouped, gated": BLOCK
+    | {"normalisation": "rmsnorm", "style": "pre", "gated": True, "kv_heads": 4, "bias": False},
+    "edelman": {"style": "edelman", "heads": 4},
+    "edelman, narrow heads": {"style": "edelman", "heads": 8, "d_head": 4},
+    "embedding norm": BLOCK | {"normalisation": "layernorm", "embedding_norm": True},
+    "softmax1": BLOCK | {"normalisation": "none", "normaliser": Normaliser("softmax1")},
+    "softmax1, pre": BLOCK | {"normalisation": "layernorm", "style": "pre", "normaliser": Normaliser("softmax1")},
+    "sigmoid": BLOCK | {"normalisation": "none", "normaliser": Normaliser("sigmoid")},
+    "linear": BLOCK | {"normalisation": "layernorm", "normaliser": Normaliser("linear")},
+    "pooler, classes": BLOCK | {"normalisation": "none", "pooler": True, "classes": 3},
+    "fixed positions": BLOCK | {"normalisation": "none", "positions": "fixed", "position_radius": 2.0},
+    "no positions": BLOCK | {"normalisation": "none", "positions": "none"},
+}
+DEEP: dict[str, dict[str, Any]] = {
+    "post-LN, depth 2": BLOCK | {"normalisation": "layernorm", "depth": 2},
+    "pre-LN, depth 3": BLOCK | {"normalisation": "layernorm", "style": "pre", "depth": 3},
+    "edelman, depth 2": {"style": "edelman", "heads": 4, "depth": 2, "activation": "gelu"},
+    "causal": BLOCK | {"normalisation": "none", "causal": True, "depth": 2},
+    "mean": BLOCK | {"normalisation": "none", "readout": "mean"},
+}
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
+
+
+def architecture(T: int, **fields: Any) -> Architecture:
+    base: dict[str, Any] = {"depth": 1, "d": 64, "heads": 16, "positions": "learned", "vocabulary": 3}
+    return Architecture(seq_len=T + 1, **(base | fields))
+
+
+def models(arch: Architecture, dtype: Any, scale: float, count: int, init: Init | None = None) -> dict[str, Any]:
+    drawn: list[dict[str, Any]] = []
+    for seed in range(count):
+        weights = Transformer(arch, init or Init(1.0, 0.3), torch.Generator().manual_seed(seed)).weights
+        drawn.append({k: v.detach() * (scale if k[:3] in ("W_Q", "W_K") else 1.0) for k, v in weights.items()})
+    return {k: v.to(dtype) for k, v in stacked(drawn).items()}
+
+
+def bits(count: int, n: int, T: int) -> Any:
+    x = torch.randint(0, 2, (count, n, T), generator=torch.Generator().manual_seed(7))
+    x[:, 0], x[:, 1] = 0, 1  # a sample without ones, and one without zeros
+    return x
+
+
+def tokens(x: Any) -> Any:
+    return torch.cat([torch.full((*x.shape[:-1], 1), CLS), x], -1)
+
+
+def with_gradients(weights: dict[str, Any], run: Any) -> tuple[Any, dict[str, Any]]:
+    leaves = {k: v.detach().clone().requires_grad_() for k, v in weights.items()}
+    out = run(leaves)
+    probe = torch.randn(out.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64).to(out.dtype)
+    grads = torch.autograd.grad((out * probe).sum(), list(leaves.values()), allow_unused=True)
+    return out.detach(), {k: g for k, g in zip(leaves, grads, strict=True) if g is not None}
+
+
+def difference(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> float:
+    """The largest difference of values, and of gradients relative to each tensor's largest entry (at least 1)."""
+    worst = float((a[0] - b[0]).abs().max())
+    assert a[1].keys() == b[1].keys()
+    for name in a[1]:
+        size = float(b[1][name].abs().max())
+        worst = max(worst, float((a[1][name] - b[1][name]).abs().max()) / max(1.0, size))
+    return worst
+
+
+def plainly(arch: Architecture, weights: dict[str, Any], x: Any) -> Any:
+    return torch.stack([plain(arch, {k: v[i] for k, v in weights.items()}, tokens(x)[i]) for i in range(len(x))])
+
+
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", BITS)
+def test_shared_exponentials_equal_the_plain_module(name: str, dtype: Any, scale: float) -> None:
+    equal_to_the_plain_module(architecture(48, **BITS[name]), dtype, scale, 9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", ["post without norm", "post-LN", "edelman"])
+def test_long_sequences_too(name: str, dtype: Any, scale: float) -> None:
+    equal_to_the_plain_module(architecture(512, **BITS[name]), dtype, scale, 3)
+
+
+def equal_to_the_plain_module(arch: Architecture, dtype: Any, scale: float, n: int) -> None:
+    """In values and in the gradients of all weights."""
+    plan = bit_plan(arch)
+    assert plan is not None
+    T = arch.seq_len - 1
+    weights, x = models(arch, dtype, scale, 2), bits(2, n, T)
+    sides = two_sided(x, dtype)
+    assert float(bit_forward(plan, weights, sides)[1].max()) <= reach(dtype)
+    fast = with_gradients(weights, lambda w: bit_forward(plan, w, sides)[0])
+    slow = with_gradients(weights, lambda w: plainly(arch, w, x))
+    assert difference(fast, slow) < TOLERANCE[dtype]
+
+
+def test_the_comparison_sees_a_wrong_gradient() -> None:
+    """Negative control: an error of 1e-4 in one entry of one gradient is rejected."""
+    arch = architecture(16, **BITS["post-LN"])
+    weights, x = models(arch, torch.float32, 1.0, 1), bits(1, 5, 16)
+    right = with_gradients(weights, lambda w: plainly(arch, w, x))
+    wrong = (right[0], {k: v.clone() for k, v in right[1].items()})
+    wrong[1]["W_V[0]"][0, 0, 0, 0] += 1e-4
+    assert difference(wrong, right) > 1e-5
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", DEEP)
+def test_reading_one_row_equals_the_plain_module(name: str, dtype: Any) -> None:
+    arch = architecture(24, **DEEP[name])
+    weights, x = models(arch, dtype, 3.0, 2), bits(2, 6, 24)
+    each = torch.func.vmap(lambda w, t: read_only(arch, w, t))
+    fast = with_gradients(weights, lambda w: each(w, tokens(x)))
+    slow = with_gradients(weights, lambda w: plainly(arch, w, x))
+    assert difference(fast, slow) < 3 * TOLERANCE[dtype]
+
+
+def encoder_layer(arch: Architecture, weights: dict[str, Any]) -> Any:
+    """torch's own layer with a model's weights."""
+    one = {k: v[0] for k, v in weights.items()}
+    layer = torch.nn.TransformerEncoderLayer(
+        64, 16, 256, 0.0, "gelu", batch_first=True, norm_first=arch.style == "pre", dtype=one["readout"].dtype
+    )
+    with torch.no_grad():
+        attention = layer.self_attn
+        maps = [one[f"{kind}[0]"].permute(0, 2, 1).reshape(64, 64) for kind in ("W_Q", "W_K", "W_V")]
+        attention.in_proj_weight.copy_(torch.cat(maps))
+        attention.in_proj_bias.copy_(torch.cat([one[f"{kind}[0]"].flatten() for kind in ("b_Q", "b_K", "b_V")]))
+        attention.out_proj.weight.copy_(one["W_O[0]"].T)
+        attention.out_proj.bias.copy_(one["b_O[0]"])
+        for linear, kind in ((layer.linear1, "1"), (layer.linear2, "2")):
+            linear.weight.copy_(one[f"W_{kind}[0]"].T)
+            linear.bias.copy_(one[f"b_{kind}[0]"])
+        for norm, kind in ((layer.norm1, "norm_attention"), (layer.norm2, "norm_ffn")):
+            norm.weight.copy_(one[f"{kind}.gain[0]"])
+            norm.bias.copy_(one[f"{kind}.offset[0]"])
+    return layer
+
+
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("T", [16, 512])
+@pytest.mark.parametrize("style", ["post", "pre"])
+def test_equals_torchs_encoder_layer(style: str, T: int, dtype: Any, scale: float) -> None:
+    arch = architecture(T, **(BLOCK | {"normalisation": "layernorm", "style": style}))
+    # With larger positions, torch's float32 gradients are themselves 1.5e-5 from float64's (ours 2.5e-6).
+    weights, x = models(arch, dtype, scale, 1, Init()), bits(1, 6, T)
+    layer = encoder_layer(arch, weights)
+    last = torch.nn.LayerNorm(64, dtype=dtype) if style == "pre" else torch.nn.Identity()
+    rows = (weights["embedding"][0][tokens(x)[0]] + weights["positions"][0]).requires_grad_()
+    theirs = last(layer(rows))[:, 0] @ weights["readout"][0] + weights["b_readout"][0]
+    theirs.sum().backward()
+    plan = bit_plan(arch)
+    assert plan is not None
+    leaves = {k: v.clone().requires_grad_() for k, v in weights.items()}
+    ours, _ = bit_forward(plan, leaves, two_sided(x, dtype))
+    ours.sum().backward()
+    assert float((ours[0] - theirs).detach().abs().max()) < TOLERANCE[dtype]
+    in_proj = layer.self_attn.in_proj_weight.grad.reshape(3, 16, 4, 64).permute(0, 1, 3, 2)
+    pairs = [
+        (leaves["positions"].grad[0], rows.grad.sum(0)),
+        *((leaves[f"{kind}[0]"].grad[0], in_proj[k]) for k, kind in enumerate(("W_Q", "W_K", "W_V"))),
+        (leaves["W_O[0]"].grad[0], layer.self_attn.out_proj.weight.grad.T),
+        (leaves["W_1[0]"].grad[0], layer.linear1.weight.grad.T),
+        (leaves["W_2[0]"].grad[0], layer.linear2.weight.grad.T),
+        (leaves["b_1[0]"].grad[0], layer.linear1.bias.grad),
+        (leaves["norm_attention.gain[0]"].grad[0], layer.norm1.weight.grad),
+        (leaves["norm_ffn.offset[0]"].grad[0], layer.norm2.bias.grad),
+    ]
+    for mine, reference in pairs:
+        worst = float((mine - reference).abs().max()) / max(1.0, float(reference.abs().max()))
+        assert worst < TOLERANCE[dtype]
+
+
+def test_sharp_models_take_the_other_path_and_do_not_disturb_their_neighbours() -> None:
+    """Scores far beyond what shared exponentials can hold: still equal to the plain module, also in gradients."""
+    arch = architecture(64, **(BLOCK | {"normalisation": "none"}))
+    shape = Shape("bits", 65, "binary", vocabulary=3)
+    calm, sharp = models(arch, torch.float64, 1.0, 1), models(arch, torch.float64, 40.0, 1)
+    both = {k: torch.cat([calm[k], sharp[k], calm[k]]) for k in calm}
+    x = bits(1, 7, 64).expand(3, -1, -1)
+    stack = Stack(arch, shape, both)
+    inputs = stack.inputs(x)
+
+    def run(weights: dict[str, Any]) -> Any:
+        stack.weights = weights
+        return stack(inputs)
+
+    fast = with_gradients(both, run)
+    assert stack.sharp == 1
+    slow = with_gradients(both, lambda w: plainly(arch, w, x))
+    assert difference(fast, slow) < 1e-10
+    assert bool(torch.isfinite(fast[0]).all())
+
+
+def test_the_path_is_chosen_by_the_structure() -> None:
+    bit_shape = Shape("bits", 9, "binary", vocabulary=3)
+    for fields, path in (
+        (BITS["post-LN"], "bits"),
+        (DEEP["post-LN, depth 2"], "row"),
+        (DEEP["causal"] | {"depth": 1}, "row"),
+        (DEEP["mean"], "row"),
+    ):
+        arch = architecture(8, **fields)
+        assert Stack(arch, bit_shape, models(arch, torch.float32, 1.0, 1)).path == path
+    assert read_row(architecture(8, **DEEP["causal"])) == -1
+
+
+def test_a_model_survives_its_file(tmp_path: Any) -> None:
+    pytest.importorskip("safetensors")
+    from boundcalc.lab.train.model import load, save
+
+    arch = architecture(8, **BITS["pre-LN"])
+    model = Transformer(arch)
+    save(tmp_path / "m.safetensors", arch, model.weights)
+    again = load(tmp_path / "m.safetensors")
+    assert again.architecture == arch
+    x = tokens(bits(1, 4, 8))[0]
+    assert torch.equal(model(x), again(x))

@@ -1,0 +1,37 @@
+"""The examples at tiny scale keep their promises."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("torch")
+
+FOLDER = Path(__file__).resolve().parents[3] / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def kept(promises: str, first: dict[object, float], second: dict[object, float]) -> bool:
+    """Whether what is promised lies strictly on its side of what was measured, everywhere."""
+    sign = 1 if promises == "above" else -1
+    return bool(first) and first.keys() == second.keys() and all(sign * (first[k] - second[k]) > 0 for k in first)
+
+
+@pytest.mark.parametrize(("name", "count"), [("sparse_conjunction", 3), ("sparse_parity", 3), ("train_and_bound", 6)])
+def test_what_is_promised_is_kept(name: str, count: int, tmp_path: Path) -> None:
+    example = load(name)
+    first, second = example.main("tiny", tmp_path)
+    assert len(first) == count
+    assert kept(example.PROMISES, first, second)
+    assert not kept(example.PROMISES, second, first)  # it can fail

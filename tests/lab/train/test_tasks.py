@@ -1,0 +1,234 @@
+"""Laws of the tasks: checked by counting, with NumPy alone; the torch source must obey the same law."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.source import NumpySource, TorchSource, substream
+from boundcalc.lab.train.tasks import (
+    ArraysTask,
+    BooleanTask,
+    GaussianLinearTask,
+    MaskedTokenTask,
+    MixtureTask,
+    task_from_json,
+    task_names,
+)
+
+SOURCES = ["numpy", *(["torch"] if importlib.util.find_spec("torch") else [])]
+N = 40_000
+
+
+def source(kind: str, seed: int) -> Any:
+    return NumpySource(seed) if kind == "numpy" else TorchSource(seed)
+
+
+def drawn(task: Any, kind: str, n: int = N, seed: int = 1) -> tuple[dict[str, Any], Any, Any]:
+    world = task.world(source(kind, seed))
+    x, y = task.sample(world, source(kind, seed + 1), n)
+    return world, np.asarray(x), np.asarray(y)
+
+
+def truth(task: BooleanTask, world: dict[str, Any], x: Any) -> Any:
+    rows = np.stack([x[:, c].astype(int) << i for i, c in enumerate(world["coordinates"])]).sum(axis=0)
+    return np.array(task.table.table)[rows]
+
+
+BOOLEAN = [
+    BooleanTask(T=9, s=3),
+    BooleanTask(T=9, s=3, law="natural"),
+    BooleanTask(T=7, s=2, function="parity"),
+    BooleanTask(T=8, s=3, function="majority", law="natural"),
+    BooleanTask(T=12, function="x0 & ~x5 | x9"),
+    BooleanTask(T=6, function="0110", coordinates=(4, 1)),
+]
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("task", BOOLEAN, ids=lambda t: f"{t.function}-{t.law}")
+def test_boolean_laws(task: BooleanTask, kind: str) -> None:
+    world, x, y = drawn(task, kind)
+    assert set(np.unique(x)) == {0, 1}
+    assert len(set(world["coordinates"])) == task.table.arity
+    assert (y == truth(task, world, x)).all()
+    off = [t for t in range(task.T) if t not in world["coordinates"]]
+    sigma = 0.5 / math.sqrt(N)
+    assert np.abs(x[:, off].mean(0) - 0.5).max() < 5 * sigma
+    positive = 0.5 if task.law == "balanced" else len(task.rows_of(1)) / len(task.table.table)
+    assert abs(y.mean() - positive) < 5 * sigma
+    # given the label, rows of the truth table are equally likely
+    rows = np.sum([x[:, c].astype(int) << i for i, c in enumerate(world["coordinates"])], axis=0)
+    for label, table_rows in ((1, task.rows_of(1)), (0, task.rows_of(0))):
+        shares = np.array([(rows[y == label] == row).mean() for row in table_rows])
+        assert np.abs(shares - 1 / len(table_rows)).max() < 5 * 0.5 / math.sqrt((y == label).sum())
+
+
+def test_the_check_of_laws_rejects_a_biased_law() -> None:
+    """Negative control: a law that forgets to balance is seen."""
+    _, _, y = drawn(BooleanTask(T=9, s=3, law="natural"), "numpy")
+    assert abs(y.mean() - 0.5) > 5 * 0.5 / math.sqrt(N)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_noise_flips_that_share_of_labels_and_is_the_bayes_risk(kind: str) -> None:
+    task = BooleanTask(T=8, s=2, noise=0.2)
+    world, x, y = drawn(task, kind)
+    wrong = (y != truth(task, world, x)).mean()
+    assert abs(wrong - 0.2) < 5 * 0.4 / math.sqrt(N)
+    assert task.bayes_risk().value == 0.2
+    assert task.bayes_risk().kind == "exact"
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("name", ["conjunction", "gaussian-linear", "mixture", "masked-token"])
+def test_a_seed_gives_the_same_examples_again_and_another_seed_others(name: str, kind: str) -> None:
+    task = task_from_json({"task": name})
+    first, again, other = (drawn(task, kind, 50, seed) for seed in (3, 3, 4))
+    assert first[0] == again[0]
+    assert (first[1] == again[1]).all()
+    assert (first[2] == again[2]).all()
+    assert (first[1] != other[1]).any()
+
+
+def test_streams_are_told_apart() -> None:
+    seeds = {substream(seed, label, k) for seed in range(20) for label in ("train", "test") for k in range(20)}
+    assert len(seeds) == 800
+    assert max(seeds) < 2**63
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_gaussian_linear_conditional_mean_reaches_the_bayes_risk(kind: str) -> None:
+    task = GaussianLinearTask(L=12, p=3, sigma=0.4)
+    _, x, y = drawn(task, kind, 20_000)
+    keys, values, question = x[:, 1:, :3], x[:, 1:, 3], x[:, 0, :3]
+    assert (x[:, 0, 3] == 0).all()
+    precision = np.eye(3) + np.einsum("nlp,nlq->npq", keys, keys) / 0.4**2
+    mean = np.linalg.solve(precision, np.einsum("nlp,nl->np", keys, values)[..., None] / 0.4**2)[..., 0]
+    squared = ((mean * question).sum(-1) - y) ** 2
+    risk = task.bayes_risk()
+    assert abs(squared.mean() - risk.value) < 5 * squared.std() / math.sqrt(len(y)) + 5 * risk.error
+    assert squared.mean() < 0.5 * (y**2).mean()
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_mixture_rows_lie_around_the_mean_of_their_class(kind: str) -> None:
+    task = MixtureTask(L=50, K=3, p=5, spread=0.5)
+    world, x, y = drawn(task, kind, 4000)
+    guess = ((np.array(world["means"])[None] - x[:, 1:, :5].mean(1)[:, None]) ** 2).sum(-1).argmin(1)
+    assert (guess != y).mean() <= task.bayes_risk().value + 0.05
+    assert abs((x[:, 1:, :5] - np.array(world["means"])[y][:, None]).std() - 0.5) < 0.01
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_masked_tokens_follow_their_topics(kind: str) -> None:
+    task = MaskedTokenTask(L=20, V=6, K=1, alpha=1.0)
+    world, x, y = drawn(task, kind, 8000)
+    assert (x[:, 0] == 0).all()
+    assert x[:, 1:].min() == 1
+    assert x.max() == 6
+    shares = np.bincount(x[:, 1:].ravel() - 1, minlength=6) / (20 * 8000)
+    assert np.abs(shares - world["topics"][0]).max() < 0.01
+    assert np.abs(np.bincount(y, minlength=6) / 8000 - world["topics"][0]).max() < 0.03
+
+
+def test_complexity_counts_the_hidden_functions() -> None:
+    T = 6
+    for function, s in (("conjunction", 3), ("parity", 2), ("x0 & ~x1 | x2", 3), ("x0 & ~x1", 2)):
+        task = BooleanTask(T=T, s=s, function=function)
+        inputs = np.array(list(itertools.product((0, 1), repeat=T)))
+        seen = {
+            tuple(truth(task, {"coordinates": list(places)}, inputs)) for places in itertools.permutations(range(T), s)
+        }
+        assert math.exp(task.complexity().log_hypotheses) == pytest.approx(len(seen))
+    assert BooleanTask(T=6, function="0011").complexity().relevant == 1  # depends on one of its two variables
+
+
+def test_a_formula_a_table_and_a_name_are_one_task_law() -> None:
+    assert BooleanTask(function="x3 & x9").table.table == BooleanTask(function="0001").table.table
+    assert BooleanTask(function="x0 ^ x1 ^ x2").table.table == BooleanTask(function="parity").table.table
+    assert BooleanTask(function="MAJ(4, 5, 6)").table.table == BooleanTask(function="majority").table.table
+    assert BooleanTask(function="x1 & ~x5 | x9").table.table == (0, 1, 0, 0, 1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("text", ["", "x0 &", "x0 x1", "(x0", "y0", "__import__('os')", "1 | 0", "~" * 200 + "x0"])
+def test_malformed_functions_are_refused(text: str) -> None:
+    with pytest.raises(InvalidSetting):
+        BooleanTask(function=text)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"task": "conjunctoin"}, "did you mean 'conjunction'"),
+        ({"task": "conjunction", "T": 4, "s": 5}, "choose s <= T"),
+        ({"task": "conjunction", "T": 0}, "T must lie between 1"),
+        ({"task": "conjunction", "T": 4.5}, "whole number"),
+        ({"task": "conjunction", "noise": 0.7}, "1/2"),
+        ({"task": "conjunction", "low": 1}, "has no 'low'"),
+        ({"task": "boolean", "function": "000"}, "truth table"),
+        ({"task": "boolean", "function": "0000"}, "constant function has no balanced law"),
+        ({"task": "boolean", "function": "x0 & x1", "s": 3}, "has 2 variables but s = 3"),
+        ({"task": "boolean", "function": "01", "coordinates": [9], "T": 4}, "coordinates must be 1"),
+        ({"task": "parity", "s": 30, "T": 64}, "2^s rows"),
+        ({"task": "mixture", "K": 1}, "K must lie between 2"),
+        ({"task": "arrays"}, "needs the path"),
+        ({"task": "arrays", "path": "/nowhere/x.npz"}, "cannot read"),
+        ({"T": 3}, 'with a key "task"'),
+        ([], 'with a key "task"'),
+    ],
+)
+def test_bad_tasks_are_refused_in_one_line(data: Any, says: str) -> None:
+    with pytest.raises(InvalidSetting) as error:
+        task_from_json(data)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_every_task_survives_json() -> None:
+    for name in task_names():
+        if name != "arrays":
+            task = task_from_json({"task": name} | ({"function": "x0 & x1"} if name == "boolean" else {}))
+            assert task_from_json(task.to_json()) == task
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_arrays_are_split_without_overlap(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "data.npz"
+    np.savez(path, x=np.arange(100)[:, None] * np.ones((1, 4), int), y=np.arange(100) % 3)
+    task = ArraysTask(path=str(path))
+    assert (task.shape.vocabulary, task.shape.classes, task.shape.rows) == (100, 3, 4)
+    world = task.world(source(kind, 1))
+    parts = [np.asarray(part) for part in task.split(world, source(kind, 2), 60, 50)]
+    assert len(parts[1]) == 60
+    assert len(parts[3]) == 40
+    assert not set(parts[0][:, 0]) & set(parts[2][:, 0])
+    assert (parts[0][:, 0] % 3 == parts[1]).all()
+    np.savez(path, x=np.zeros((4, 4), int), y=np.zeros(4, int))
+    with pytest.raises(InvalidSetting, match="has changed"):
+        task_from_json(task.to_json())
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"x": np.zeros((3, 2), int)}, "no array 'y'"),
+        ({"x": np.zeros((3, 2), int), "y": np.zeros(4, int)}, "need x of shape"),
+        ({"x": np.zeros((3, 2)), "y": np.zeros(3, int)}, "must hold tokens"),
+        ({"x": np.full((3, 2, 2), np.nan), "y": np.zeros(3, int)}, "not finite"),
+        ({"x": np.zeros((3, 2), int), "y": np.array([0.5, 1, 2])}, "classes"),
+        ({"x": np.array([object()] * 3), "y": np.zeros(3, int)}, "plain arrays"),
+    ],
+)
+def test_bad_arrays_are_refused(tmp_path: Path, arrays: dict[str, Any], says: str) -> None:
+    np.savez(tmp_path / "d.npz", **arrays)
+    with pytest.raises(InvalidSetting) as error:
+        ArraysTask(path=str(tmp_path / "d.npz"))
+    assert says in str(error.value)

@@ -1,0 +1,122 @@
+"""m* and its fits, on counts whose truth is known. NumPy alone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
+from boundcalc.lab.train.threshold import Cell, analyse
+
+LENGTHS = (32, 64, 128, 256, 512, 1024)
+
+
+def counts(truth: dict[int, float], n: int = 40, slope: float = 8.0, seed: int = 0) -> list[Cell]:
+    """Trials that succeed with a logistic probability in log m, 80% at the true m*."""
+    rng = np.random.default_rng(seed)
+    found: list[Cell] = []
+    for T, star in truth.items():
+        for factor in (0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0):
+            m = round(star * factor)
+            p = 1 / (1 + math.exp(-(math.log(4) + slope * math.log(m / star))))
+            found.append(Cell(T, m, n, int(rng.binomial(n, p))))
+    return found
+
+
+def test_m_star_is_found_and_its_intervals_cover() -> None:
+    hits, total = 0, 0
+    for seed in range(30):
+        truth = {64: 50.0, 256: 90.0}
+        for t in analyse(counts(truth, seed=seed), draws=200, seed=seed).thresholds:
+            hits += t.low <= truth[t.T] <= t.high
+            total += 1
+            assert 0.75 < t.m_star / truth[t.T] < 1.3
+    assert hits / total > 0.85
+
+
+def test_a_logarithm_and_a_power_are_recognised() -> None:
+    log = analyse(counts({T: 8.0 * math.log2(T) for T in LENGTHS}, n=400), draws=200)
+    assert log.fit("log").b == pytest.approx(8.0, rel=0.15)
+    assert log.fit("power").b_high < 0.35
+    assert log.fit("linear").aic > log.fit("log").aic + 4
+    power = analyse(counts({T: 3.0 * T**0.72 for T in LENGTHS}, n=400), draws=200)
+    fit = power.fit("power")
+    assert fit.b_low < 0.72 < fit.b_high
+    assert fit.b_low > 0.5
+    assert fit.aic == min(f.aic for f in power.fits)
+
+
+def test_words_do_not_overclaim() -> None:
+    vague = analyse(counts({T: 8.0 * math.log2(T) for T in (32, 48, 64)}, n=20), draws=100)
+    text = " ".join(vague.words())
+    assert "cannot be told apart" in text
+    assert "prove nothing about larger T" in text
+    clear = analyse(counts({T: 3.0 * T**0.9 for T in LENGTHS}, n=2000), draws=100)
+    assert "log" in next(line for line in clear.words() if line.startswith("Described worse"))
+
+
+def test_predictions_cover_the_next_length() -> None:
+    hits = 0
+    low = high = math.nan
+    for seed in range(20):
+        found = analyse(counts({T: 8.0 * math.log2(T) for T in LENGTHS}, seed=seed), draws=200, seed=seed)
+        low, high = found.prediction("log", 2048)
+        hits += low <= 88.0 <= high
+    assert hits >= 16
+    assert not low <= 150.0 <= high  # negative control: what a power of 0.7 would need
+
+
+def test_a_length_that_is_held_out_does_not_touch_the_fits() -> None:
+    truth = {T: 8.0 * math.log2(T) for T in LENGTHS}
+    without = analyse(counts(truth), draws=100)
+    for star, where in ((88.0, "inside"), (300.0, "above"), (20.0, "below")):
+        found = analyse([*counts(truth), *counts({2048: star}, seed=1)], draws=100, held_out=[2048])
+        assert found.fits == without.fits
+        assert [t.T for t in found.held_out] == [2048]
+        said = next(line for line in found.words() if line.startswith("Held out, T = 2048"))
+        low, high = found.prediction("log", 2048)
+        assert f"{where} [{low:.1f}, {high:.1f}] of the log fit" in said
+    with pytest.raises(InvalidSetting, match="no trials of T = 4096"):
+        analyse(counts(truth), draws=50, held_out=[4096])
+
+
+def test_a_law_is_not_called_worse_for_what_noise_explains() -> None:
+    """The AIC of the true law exceeds the least by 4 as rarely as chance allows, although others fit the noise."""
+    blamed = 0
+    for seed in range(40):
+        found = analyse(counts({T: 8.0 * math.log2(T) for T in LENGTHS}, seed=seed), draws=100, seed=seed)
+        blamed += found.fit("log").aic - min(fit.aic for fit in found.fits) >= 4
+    assert blamed <= 3
+
+
+def test_counts_without_contrast_say_what_to_do() -> None:
+    with pytest.raises(NoSolution, match="sweep conjunction"):
+        analyse([])
+    for successes in (0, 10):
+        with pytest.raises(NoSolution, match="try other m"):
+            analyse([Cell(32, 8, 10, successes), Cell(32, 16, 10, successes)])
+    outside = analyse([Cell(32, 8, 40, 1), Cell(32, 16, 40, 12)], draws=50)
+    assert not outside.thresholds[0].inside
+    assert "extrapolation" in outside.words()[0]
+
+
+def test_separated_counts_have_a_threshold_between() -> None:
+    found = analyse([Cell(32, 8, 40, 0), Cell(32, 16, 40, 0), Cell(32, 32, 40, 40)], draws=50)
+    assert 16 < found.thresholds[0].m_star < 32
+
+
+def test_binomial_intervals_cover_and_are_exact_at_the_ends() -> None:
+    assert clopper_pearson(0, 10)[0] == 0.0
+    assert clopper_pearson(10, 10)[1] == 1.0
+    assert clopper_pearson(0, 10)[1] == pytest.approx(1 - 0.025 ** (1 / 10))
+    for p in (0.01, 0.2, 0.5):
+        mass = sum(
+            math.comb(30, k) * p**k * (1 - p) ** (30 - k)
+            for k in range(31)
+            if clopper_pearson(k, 30)[0] <= p <= clopper_pearson(k, 30)[1]
+        )
+        assert mass >= 0.95
+    assert hoeffding(0.5, 100)[0] < 0.5 < hoeffding(0.5, 100)[1]

@@ -1,0 +1,55 @@
+"""Certificates of many kinds, found once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from boundcalc.engine.evaluate import compare
+from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof.certificate import Certificate
+from boundcalc.setting import Budget, Norms, Setting
+
+SMALL: dict[str, Any] = {"depth": 1, "d": 8, "heads": 2, "seq_len": 5, "n_train": 10**6}
+
+SETTINGS = {
+    "edelman": Setting.of(**SMALL),
+    "deep": Setting.of(depth=2, d=64, C=1.5, n_train=10**9),
+    "bert": Setting.of("bert", **SMALL, vocabulary=10, eps=1.0, C=0.3),
+    "gpt2": Setting.of("gpt2", **SMALL, vocabulary=10, eps=1.0, C=0.3, train_error=0.02),
+    "llama": Setting.of("llama", **SMALL, vocabulary=10, d_ff=16, eps=1.0, C=0.3),
+    "vit": Setting.of("vit", **SMALL, d_patch=6, classes=3, eps=1.0, C=0.3),
+    "heads": Setting.of(
+        **SMALL, norms=Norms(C=1.0, budgets={f"W_V[0,{h}]": Budget(op=0.5 + h, two_one=1.0 + h) for h in range(2)})
+    ),
+    "measured": Setting.of(
+        **SMALL,
+        norms=Norms(
+            budgets={kind: Budget(op=0.9, two_one=1.7, schatten=(0.5, 1.1)) for kind in ("W_QK", "W_V", "W_1")}
+            | {"readout": Budget(op=1.0)},
+            measured=True,
+        ),
+    ),
+}
+
+
+@cache
+def found(name: str) -> tuple[Certificate, ...]:
+    """Every certificate that the policies' searches propose for a setting and the checker accepts."""
+    setting = SETTINGS[name]
+    if setting.norms.measured:
+        values = [v for v in compare(setting) if v.by_gap is not None]
+        return tuple(c for v in values for c in (v.certificate, v.risk_certificate))
+    searches = [Search(setting, policy) for policy in POLICIES.values()]
+    return tuple(f.certificate for search in searches for f in (*search.gaps(), *search.risks()))
+
+
+@cache
+def proved(name: str) -> tuple[Certificate, ...]:
+    """The same with the value they prove as their claim."""
+    from dataclasses import replace
+
+    from boundcalc.proof.checker import check
+
+    return tuple(replace(c, log_value=check(c).log_value) for c in found(name))

@@ -1,0 +1,192 @@
+"""Whole certificates against a checker written a second time, in 50 digits, from the statements alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.targets import Points
+
+from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems import POLICIES, Policy
+from boundcalc.proof import checker
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check
+from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.statements import layers
+from tests.oracle import check_mp
+
+ROUNDED = 1e-9
+"""How far above the exact value (relative) the checker may end: it rounds once, outward."""
+
+
+def random_budget(rng: random.Random) -> Budget:
+    op = rng.choice((0.0, 0.2, 1.0, 3.0))
+    fro = rng.choice((None, op * 1.3))
+    values: dict[str, Any] = {"op": op, "fro": fro, "two_one": rng.choice((None, op * 2))}
+    values["two_one_t"] = rng.choice((None, op * 1.7))
+    values["one_one"] = rng.choice((None, None, op * 5))
+    values["rank"] = rng.choice((None, None, 0, 1, 2))
+    values["schatten"] = rng.choice((None, None, (0.5, 2.0), (1.0, 0.7), (2.0, 0.3)))
+    return Budget(**values)
+
+
+def random_setting(rng: random.Random) -> Setting:
+    heads = rng.choice((1, 2, 3))
+    given = {
+        key: random_budget(rng)
+        for key in ("W_QK", "W_V", "W_1", "readout", "W_QK[0]", "W_1[0]", "W_V[0]")
+        if rng.random() < 0.3
+    }
+    return Setting.of(
+        depth=rng.choice((1, 2, 3)),
+        heads=heads,
+        d=heads * rng.choice((1, 2, 5, 16)),
+        d_head=rng.choice((None, 1)),
+        seq_len=rng.choice((1, 7, 1000, 10**9)),
+        activation=rng.choice(("relu", "gelu", "silu")),
+        classes=rng.choice((1, 1, 5)),
+        readout=rng.choice(("cls", "mean")),
+        input_radius=rng.choice((0.5, 1.0, 2.0)),
+        n_train=rng.choice((50, 10**5, 10**8, 10**15)),
+        margin=rng.choice((0.3, 1.0)),
+        train_error=rng.choice((0.0, 0.03)),
+        lipschitz=rng.choice((None, None, None, 0.7)),
+        delta=rng.choice((0.1, 1e-4)),
+        norms=Norms(C=rng.choice((0.2, 0.7, 1.0, 2.0)), budgets=given),
+    )
+
+
+def certificates(seed: int, number: int) -> Iterator[Certificate]:
+    """What every policy's search finds for so many settings."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        setting = random_setting(rng)
+        for policy in POLICIES.values():
+            yield from found_by(setting, policy)
+    spectral = Budget(op=1.0, two_one=1.5, schatten=(0.5, 1.2))
+    for lemma in ("T4v", "T4f", "T5", "T6"):  # each on its own, as the best policy seldom prefers them
+        narrow = Policy(lemma, "one lemma", frozenset({lemma, "T3"}) if lemma == "T5" else frozenset({lemma}))
+        norms = Norms(budgets=dict.fromkeys(("W_QK", "W_V", "W_1", "readout"), spectral))
+        yield from found_by(Setting.of(d=6, norms=norms, n_train=10**6), narrow)
+
+
+def found_by(setting: Setting, policy: Policy) -> Iterator[Certificate]:
+    search = Search(setting, policy)
+    yield from (found.certificate for found in (*search.gaps(), *search.risks()))
+
+
+def excess(checked: float, certificate: Certificate, data: Any = None) -> float:
+    """Log of the checker's value over the exact value."""
+    exact = check_mp.MP.log(check_mp.value(data or certificate.to_json()))
+    return float(checked - exact)
+
+
+def disagreements(seed: int, number: int) -> list[str]:
+    found: list[str] = []
+    for certificate in certificates(seed, number):
+        over = excess(check(certificate).log_value, certificate)
+        upper = ROUNDED
+        if certificate.strategy == "ghost-realizable" and check_mp.value(certificate.to_json()) > 1:
+            upper = math.log1p(1 / certificate.setting.sample.n_train)  # a ceiling of an integer, known to 128 bits
+        if not -1e-15 <= over <= upper:
+            found.append(f"{certificate.policy} {certificate.strategy}: e^{over}")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_two_checkers_agree_and_the_first_is_above(seed: int) -> None:
+    assert disagreements(seed, 6) == []
+
+
+def test_every_strategy_and_lemma_is_compared() -> None:
+    strategies: set[str] = set()
+    lemmas: set[str] = set()
+    for seed in range(2):
+        for certificate in certificates(seed, 6):
+            strategies.add(certificate.strategy)
+            for level in certificate.levels:
+                lemmas |= {choice.lemma for cover in level.covers.values() for choice in cover.choices}
+    assert strategies == {
+        *("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published"),
+        *("uniform-margin", "ghost-realizable", "ghost"),
+    }
+    assert {"zero", "T1", "T2", "T3", "T4", "T4r", "T4v", "T4f", "T5", "T6", "Tpub"} <= lemmas
+
+
+def test_a_small_difference_is_noticed() -> None:
+    """Another confidence, sample or ghost factor moves one checker and not the other."""
+    certificate = next(c for c in certificates(1, 6) if c.strategy == "ghost-chain" and c.levels)
+    value = check(certificate).log_value
+    assert abs(excess(value, certificate)) < ROUNDED
+    sample = certificate.setting.sample
+    for other in (
+        replace(certificate, alpha=certificate.alpha + 1),
+        replace(certificate, setting=certificate.setting.but(n_train=sample.n_train + sample.n_train // 1000)),
+        replace(certificate, setting=certificate.setting.but(delta=sample.delta * 0.999)),
+    ):
+        assert abs(excess(value, certificate, other.to_json())) > ROUNDED
+
+
+def one_row(layers: Any, rows: int, seq_len: int) -> list[int]:
+    return [1 for _ in layers]
+
+
+def lowered_lemma(name: str, factor: float) -> Any:
+    """A lemma's sharp and closed costs times a factor."""
+    lemma = LEMMAS[name]
+    sharp, closed = lemma.sharp, lemma.closed
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lemma, "sharp", lambda *args: sharp(*args) * factor)
+        monkeypatch.setattr(lemma, "closed", lambda *args: closed(*args) * factor)
+
+    return patch
+
+
+def lowered_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = layers.normaliser_constants
+    monkeypatch.setattr(layers, "normaliser_constants", lambda *args: (honest(*args)[0] * 9 / 10, honest(*args)[1]))
+
+
+def test_a_lower_softmax_constant_lets_too_wide_covers_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sensitivities set no value; they decide which covers a level has room for, and the second checker looks again."""
+    lowered_constant(monkeypatch)
+    wide = [certificate for certificate in certificates(4, 3) if certificate.levels]
+    caught = 0
+    for certificate in wide:
+        check(certificate)
+        try:
+            check_mp.value(certificate.to_json())
+        except AssertionError:
+            caught += 1
+    assert caught > len(wide) / 4
+
+
+def fewer_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Points.count
+    monkeypatch.setattr(Points, "count", lambda self, samples: max(1, honest(self, samples) // 2))
+
+
+BROKEN: dict[str, Any] = {
+    "T1 halved": lowered_lemma("T1", 0.5),
+    "T2 halved": lowered_lemma("T2", 0.5),
+    "T3 a hundredth less": lowered_lemma("T3", 0.99),
+    "T4r a hundredth less": lowered_lemma("T4r", 0.99),
+    "one row everywhere": lambda patch: patch.setattr(checker, "_rows", one_row),
+    "half the points": fewer_points,
+    "P1 for nothing": lambda patch: patch.setattr(checker, "posthoc_cost", lambda ns, certificate: ns.number(-1)),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_first_checker_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certificates of an honest search, read by a checker with one thing wrong."""
+    honest = list(certificates(4, 4))
+    BROKEN[what](monkeypatch)
+    assert any(abs(excess(check(certificate).log_value, certificate)) > 1e-6 for certificate in honest)

@@ -1,0 +1,176 @@
+"""The registry of statements: complete, readable, referred to by existing names only, and cheap."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import LEMMAS
+
+from boundcalc.base.errors import Refusal
+from boundcalc.base.numbers import FLOAT
+from boundcalc.base.statement import Statement
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof.certificate import STRATEGIES
+from boundcalc.setting import PRESETS, Budget, Norms, Setting
+from boundcalc.statements.texts import ALL, STATEMENTS, STRATEGY_USES
+from tests.statements import test_composition_values, test_layer_values
+
+LETTERS = {
+    "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "pub"],
+    "L": list("123456789"),
+    "S": list("1234"),
+    "A": list("012345"),
+    "G": ["0", "1", "2", "3", "4", "5", "7", "8"],
+}
+CALCULUS = [name for name in STATEMENTS if name[0] in "TLSAGPE"]
+"""The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""
+_REFERENCE = re.compile(r"\b[TLSAG]\d+[a-z]?\b")
+
+
+def latex_problems(formula: str) -> list[str]:
+    """What would break a formula inside $...$."""
+    problems: list[str] = []
+    bare = formula.replace(r"\{", "").replace(r"\}", "")
+    depth = 0
+    for character in bare:
+        depth += (character == "{") - (character == "}")
+        if depth < 0:
+            break
+    if depth:
+        problems.append("braces")
+    if "$" in formula:
+        problems.append("dollar")
+    sizes = re.findall(r"\\([bB]igg?)(?![a-zA-Z])(\\?.)", formula)
+    if sum(mark in ("(", "[", r"\{") for _, mark in sizes) != sum(mark in (")", "]", r"\}") for _, mark in sizes):
+        problems.append("sized brackets")
+    for left, right in ("()", "[]"):
+        if formula.count(left) != formula.count(right):
+            problems.append(left + right)
+    if formula.count(r"\{") != formula.count(r"\}"):
+        problems.append(r"\{\}")
+    if not formula.isascii() or formula != formula.strip():
+        problems.append("characters")
+    return problems
+
+
+def dangling(text: str) -> set[str]:
+    """Statements a text refers to that do not exist."""
+    return set(_REFERENCE.findall(text)) - set(STATEMENTS)
+
+
+def test_every_statement_is_there_once() -> None:
+    names = [letter + number for letter, numbers in LETTERS.items() for number in numbers] + ["P1", "PUB", "E"]
+    assert list(STATEMENTS) == [statement.name for statement in ALL]
+    assert sorted(CALCULUS) == sorted(names)
+
+
+@pytest.mark.parametrize("statement", ALL, ids=lambda s: s.name)
+def test_every_slot_says_something(statement: Statement) -> None:
+    for slot in ("title", "formula", "conditions", "proof", "constants"):
+        text = getattr(statement, slot)
+        assert text.strip() == text, slot
+        assert len(text) > 5, slot
+        assert "  " not in text, slot
+    assert latex_problems(statement.formula) == []
+    for slot in ("title", "conditions", "proof", "constants"):
+        assert dangling(getattr(statement, slot)) == set(), slot
+    assert statement.proof.endswith((".", ".)"))
+    assert statement.source.bibtex.count("{") == statement.source.bibtex.count("}")
+    assert statement.compute is not None
+    assert statement.arguments
+
+
+def test_the_checks_of_text_see_mistakes() -> None:
+    assert latex_problems(r"\frac{a}{b") == ["braces"]
+    assert latex_problems(r"}a{") == ["braces"]
+    assert latex_problems(r"$a$") == ["dollar"]
+    assert latex_problems(r"\Big(a)") == ["sized brackets"]
+    assert latex_problems(r"\sqrt(a") == ["()"]
+    assert dangling("as in T1, T4r and L77") == {"L77"}
+
+
+def test_names_used_by_rules_lemmas_policies_and_strategies_exist() -> None:
+    used: set[str] = set(LEMMAS)
+    for preset in PRESETS:
+        used |= set(lower(Setting.of(preset), FLOAT).uses)
+        if preset != "edelman2022":
+            used |= set(lower(Setting.of(preset, activation="silu", gated=True, rope=True), FLOAT).uses)
+    assert {"L9", "S4", "T10", "L5"} <= used
+    for policy in POLICIES.values():
+        used |= policy.lemmas
+    for names in STRATEGY_USES.values():
+        used |= set(names)
+    assert used <= set(STATEMENTS)
+    assert set(STRATEGY_USES) == set(STRATEGIES)
+
+
+def test_statements_are_cheap_and_no_part_of_evaluation() -> None:
+    heavy = "{'numpy', 'scipy', 'sympy', 'torch', 'matplotlib'}"
+    code = (
+        "import sys, boundcalc; boundcalc.evaluate(boundcalc.Setting.of(depth=1, n_train=10**4));"
+        "assert 'boundcalc.statements.texts' not in sys.modules;"
+        f"import boundcalc.statements.texts; print(sorted({heavy} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def refusal(name: str, *args: object) -> Refusal | None:
+    applies = STATEMENTS[name].applies
+    assert applies is not None
+    return applies(*args)
+
+
+def test_hypotheses_are_asked_for() -> None:
+    exact = Setting.of(train_error=0.0)
+    some = Setting.of(train_error=0.1)
+    other = Setting.of(lipschitz=2.0)
+    missing = {
+        "sparsemax": refusal("L2", "sparsemax"),
+        "hardmax": refusal("L7", "hardmax"),
+        "softplus": refusal("L3", "softplus"),
+        "no eps": refusal("L5", 0.0),
+        "no distance": refusal("T7", Budget(op=1.0)),
+        "no norm": refusal("A5", Budget(rank=2)),
+        "overspent": refusal("A2", [1.0, 2.0], [0.5, 0.5], 1.0),
+        "a Transformer": refusal("A4", Setting.of("bert")),
+        "rising scales": refusal("G1", [0.5, 0.1, 0.2]),
+        "coarse start": refusal("G2", [0.6, 0.1]),
+        "another loss": refusal("G3", other),
+        "training errors": refusal("G4", some),
+        "another loss still": refusal("G5", other),
+        "more bits than positions": refusal("G8", 5, 4),
+        "unrounded budgets": refusal("P1", Norms(C=1.0, measured=True)),
+    }
+    for what, answer in missing.items():
+        assert isinstance(answer, Refusal), what
+        assert answer.got
+        assert answer.needs
+        assert str(answer).startswith(answer.what)
+    met = [
+        refusal("L2", "custom"),
+        refusal("L7", "softmax1"),
+        refusal("L3", "gelu"),
+        refusal("L5", 0.0, 0.5),
+        refusal("T7", Budget(op=1.0, distance=Budget(op=0.5))),
+        refusal("A5", Budget(schatten=(1.0, 2.0))),
+        refusal("A2", [1.0, 2.0], [0.5, 0.2], 1.0),
+        refusal("A4", exact),
+        refusal("G1", [0.5, 0.2, 0.1]),
+        refusal("G3", some),
+        refusal("G4", exact),
+        refusal("G5", some),
+        refusal("G8", 3, 3),
+        refusal("P1", Norms(C=1.0)),
+    ]
+    assert met == [None] * len(met)
+
+
+def test_every_value_is_compared_with_the_oracle() -> None:
+    """E has its own tests (test_general.py)."""
+    compared = set(LEMMAS) | set(test_layer_values.CHECKS) | set(test_composition_values.CHECKS) | {"E"}
+    assert compared == set(CALCULUS)

@@ -1,0 +1,125 @@
+"""docs/theory.md: it treats every statement, cites known papers, and its formulas survive Markdown."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
+
+from boundcalc.base import sources
+from boundcalc.statements import gap
+from boundcalc.statements.texts import STATEMENTS
+
+TEXT = (Path(__file__).parents[2] / "docs" / "theory.md").read_text(encoding="utf-8")
+KEYS = {value.key for value in vars(sources).values() if isinstance(value, sources.Source)}
+
+
+def without_fences(text: str) -> str:
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def problems(text: str) -> list[str]:
+    """What GitHub would not render as meant."""
+    found: list[str] = []
+    if len(re.findall(r"^```", text, flags=re.MULTILINE)) % 2:
+        found.append("an open fence")
+    for block in re.findall(r"^```math\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+        if block.count("{") != block.count("}") or block.count(r"\big(") != block.count(r"\big)"):
+            found.append(f"unbalanced: {block.strip()[:60]}")
+    prose = without_fences(text)
+    for paragraph in prose.split("\n\n"):
+        if paragraph.count("$") % 2:
+            found.append(f"an open dollar: {paragraph.strip()[:60]}")
+            continue
+        for formula in re.findall(r"\$([^$]+)\$", paragraph):
+            if re.search(r"\\[,;:!{}]", formula):
+                found.append(f"Markdown eats a backslash: {formula}")
+            if formula != formula.strip() or formula.count("{") != formula.count("}"):
+                found.append(f"spaces or braces: {formula}")
+        if paragraph.startswith("|"):
+            widths = {row.count("|") for row in paragraph.strip().splitlines()}
+            if len(widths) > 1:
+                found.append(f"a table with uneven rows: {paragraph[:60]}")
+    anchors = {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in headings(text)}
+    links = re.findall(r"\]\(#([\w-]+)\)", prose.replace("\n", ""))
+    found += [f"a link to nowhere: {link}" for link in links if link not in anchors]
+    return found
+
+
+def headings(text: str) -> list[str]:
+    return re.findall(r"^#+ (.*)$", without_fences(text), flags=re.MULTILINE)
+
+
+def test_every_statement_of_the_calculus_has_an_entry() -> None:
+    entries = {title.partition(".")[0] for title in headings(TEXT) if "." in title}
+    wanted = {name for name in STATEMENTS if name[0] in "TLSAGPE"}
+    assert entries == wanted
+
+
+def test_entries_end_with_a_proof_or_point_to_one() -> None:
+    bodies = re.split(r"^### (?=[A-Z]\w*\.)", TEXT, flags=re.MULTILINE)[1:]
+    short = {
+        "A2",
+        "A3",
+        "G0",
+        "G7",
+        "G8",
+        "L3",
+        "L4",
+        "L6",
+        "L8",
+        "PUB",
+        "S1",
+        "S2",
+        "S3",
+        "T10",
+        "T4f",
+        "T7",
+        "T8",
+        "T9b",
+        "Tpub",
+    }
+    for body in bodies:
+        name = body.partition(".")[0]
+        if name not in short:  # their reason is in the sentence that states them
+            assert "roof" in body or "](#ghosts-g2)" in body, name
+
+
+def test_formulas_survive_markdown() -> None:
+    assert problems(TEXT) == []
+
+
+def test_the_check_sees_what_would_not() -> None:
+    assert problems("costs $5") != []
+    assert problems(r"$a\,b$") != []
+    assert problems("$ a$") != []
+    assert problems("```math\n\\frac{1}{2\n```\n") != []
+    assert problems("```math\nx\n") != []
+    assert problems("| a | b |\n| --- |") != []
+    assert problems("[here](#there)") != []
+    assert problems("# There\n\n[here](#there) is $x$") == []
+
+
+def test_citations_are_known() -> None:
+    cited = set(re.findall(r"\[([a-z]+\d{4})\]", TEXT))
+    assert cited
+    assert cited <= KEYS
+    listed = set(re.findall(r"^- \[([a-z]+\d{4})\]", TEXT, flags=re.MULTILINE))
+    assert listed == cited
+
+
+def test_printed_constants_are_those_of_the_code() -> None:
+    assert f"2k\\Big({gap.CLOSED_OFFSET:g}+" in TEXT
+    assert f"on ${1 + gap.CLOSED_GHOSTS}m$ samples" in " ".join(TEXT.split())
+    for slope in {slope for slope in ACTIVATION_LIPSCHITZ.values() if slope > 1}:
+        assert f"{slope:.5f}" in TEXT
+
+
+def test_the_example_runs() -> None:
+    code = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.DOTALL | re.MULTILINE)
+    assert len(code) == 1
+    result = subprocess.run([sys.executable, "-c", code[0]], capture_output=True, text=True, check=True)
+    assert 0.03 < float(result.stdout) < 0.05
