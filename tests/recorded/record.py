@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from boundcalc.engine.evaluate import compare
-from boundcalc.setting import Setting
+from boundcalc.setting import Sample, Setting
 from tests.laws.settings import settings
 
 TABLE = Path(__file__).parent / "values.json"
@@ -33,7 +34,9 @@ def values_of(setting: Setting) -> dict[str, list[float] | None]:
 def table() -> Iterator[dict[str, Any]]:
     """The rows of the table."""
     for setting in settings(SEED, NUMBER):
-        yield {"setting": setting.to_json(), "values": values_of(setting)}
+        data = setting.to_json()  # the sample with its defaults written out, so that rows keep their meaning if these change
+        data["sample"] = {field.name: getattr(setting.sample, field.name) for field in fields(Sample)[:4]}
+        yield {"setting": data, "values": values_of(setting)}
 
 
 if __name__ == "__main__":
