@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints import spectral
+from boundcalc.norms import spectral
 from boundcalc.norms.matrix import Measured
 from boundcalc.norms.rounding import UNIT, gamma, root, roots, scale_for, total, up, ups
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints import spectral
 from boundcalc.checkpoints.decode import check_finite, to_float
 from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.norms import spectral
 from boundcalc.norms.rounding import UNIT, root, roots, scale_for, total, up, ups
 from boundcalc.setting import Budget
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,9 @@ JSON_NAMES = {
     "distance": "distance",
 }
 """Names in norms files, beside the field names of `Budget`."""
+
+SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
+"""The limits of a budget that are norms of the matrix itself."""
 
 _ORDER = ("op", "fro", "two_one", "one_one")
 _SYMBOL = {name: symbol for symbol, name in JSON_NAMES.items()}
@@ -59,7 +62,7 @@ class Budget:
     distance: Budget | None = None
 
     def __post_init__(self) -> None:
-        for name in ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row"):
+        for name in SIZES:
             if getattr(self, name) is not None:
                 validate.positive(f"norm {_SYMBOL[name]}", getattr(self, name), zero=True)
         validate.set_size(self, "rank", least=0, optional=True)
@@ -77,6 +80,31 @@ class Budget:
                     f"norms contradict: {_SYMBOL[large]} = {high:g} is below {_SYMBOL[small]} = {low:g}, "
                     f"but |W|_{_SYMBOL[small]} <= |W|_{_SYMBOL[large]} for every matrix"
                 )
+
+    def map(self, f: Callable[[float], float], sums: Callable[[float, float], float] | None = None) -> Budget:
+        """Every norm through f, of the distance too; a Schatten sum through sums(p, sum), or f; ranks are kept."""
+        values: dict[str, Any] = {name: f(value) for name in SIZES if (value := getattr(self, name)) is not None}
+        if self.schatten is not None:
+            p, total = self.schatten
+            values["schatten"] = (p, f(total) if sums is None else sums(p, total))
+        if self.distance is not None:
+            values["distance"] = self.distance.map(f, sums)
+        return replace(self, **values)
+
+    def join(self, other: Budget, f: Callable[[Any, Any], Any] = max) -> Budget:
+        """Each limit that both set, through f; what either leaves open is open (as are Schatten sums of two powers).
+
+        With `max` it is the least budget that fits whatever fits either.
+        """
+        values: dict[str, Any] = {}
+        for name in (*SIZES, "rank"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            values[name] = None if mine is None or theirs is None else f(mine, theirs)
+        if self.schatten is not None and other.schatten is not None and self.schatten[0] == other.schatten[0]:
+            values["schatten"] = (self.schatten[0], f(self.schatten[1], other.schatten[1]))
+        if self.distance is not None and other.distance is not None:
+            values["distance"] = self.distance.join(other.distance, f)
+        return Budget(**values)
 
     def to_json(self) -> dict[str, Any]:
         """The limits that are set."""
@@ -181,20 +209,10 @@ class Norms:
 
     def scaled(self, factor: float) -> Norms:
         """Every budget times a factor (ranks kept), the knob too."""
-
-        def scale(budget: Budget) -> Budget:
-            values: dict[str, Any] = {}
-            for name in ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row"):
-                value = getattr(budget, name)
-                values[name] = None if value is None else value * factor
-            if budget.schatten is not None:
-                p, total = budget.schatten
-                values["schatten"] = (p, total * factor**p)
-            if budget.distance is not None:
-                values["distance"] = scale(budget.distance)
-            return replace(budget, **values)
-
-        scaled = {key: scale(budget) for key, budget in self.budgets.items()}
+        scaled = {
+            key: budget.map(lambda x: x * factor, lambda p, total: total * factor**p)
+            for key, budget in self.budgets.items()
+        }
         return Norms(None if self.C is None else self.C * factor, scaled, self.measured, self.failure)
 
     def to_json(self) -> dict[str, Any]:

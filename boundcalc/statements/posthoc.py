@@ -11,7 +11,7 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layers import matrices_of
-from boundcalc.setting.norms import place_of
+from boundcalc.setting.norms import SIZES, place_of
 from boundcalc.statements.gap import union_cost
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ GHOSTS = (1, 2, 4, 8, 16, 32)
 CANDIDATES = 2 + 2 * len(GHOSTS)
 """Ways to bound the risk that one may choose among after seeing the training error: the gap bound, G3, and G4 and G5
 with each number of ghosts. Which gap bound, and which cover, do not depend on the training error."""
-
-_GRIDDED = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
 
 
 def grid_value(steps: int) -> float:
@@ -70,9 +68,9 @@ def round_up(setting: Setting, norms: Norms) -> Norms:
     for key, budget in norms.budgets.items():
         kind = place_of(key)[0]
         name = kind if kind in tied else key
-        budgets[name] = _largest(budgets[name], budget) if name in budgets else budget
-    rounded = {key: _rounded(budget) for key, budget in budgets.items()}
-    knob = None if norms.C is None else grid_value(grid_steps(norms.C))
+        budgets[name] = budgets[name].join(budget) if name in budgets else budget
+    rounded = {key: budget.map(_on_grid, _sum_on_grid) for key, budget in budgets.items()}
+    knob = None if norms.C is None else _on_grid(norms.C)
     return Norms(knob, rounded)
 
 
@@ -87,31 +85,14 @@ def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
     return frozenset(kind for kind, _, _ in given) - partly
 
 
-def _rounded(budget: Budget) -> Budget:
-    values: dict[str, Any] = {
-        name: grid_value(grid_steps(value)) for name in _GRIDDED if (value := getattr(budget, name)) is not None
-    }
-    if budget.schatten is not None:
-        p, total = budget.schatten
-        if p not in SCHATTEN_POWERS:
-            raise InvalidSetting(f"a Schatten power chosen after training must be one of 0.1, 0.2, ..., 2; got {p}")
-        values["schatten"] = (p, grid_value(grid_steps(total)))
-    if budget.distance is not None:
-        values["distance"] = _rounded(budget.distance)
-    return replace(budget, **values)
+def _on_grid(value: float) -> float:
+    return grid_value(grid_steps(value))
 
 
-def _largest(a: Budget, b: Budget) -> Budget:
-    values: dict[str, Any] = {}
-    for name in (*_GRIDDED, "rank"):
-        x, y = getattr(a, name), getattr(b, name)
-        values[name] = None if x is None or y is None else max(x, y)
-    if a.schatten is not None and b.schatten is not None and a.schatten[0] == b.schatten[0]:
-        values["schatten"] = max(a.schatten, b.schatten)
-    else:
-        values["schatten"] = None
-    values["distance"] = None if a.distance is None or b.distance is None else _largest(a.distance, b.distance)
-    return Budget(**values)
+def _sum_on_grid(p: float, total: float) -> float:
+    if p not in SCHATTEN_POWERS:
+        raise InvalidSetting(f"a Schatten power chosen after training must be one of 0.1, 0.2, ..., 2; got {p}")
+    return _on_grid(total)
 
 
 def _items(norms: Norms) -> Iterator[_Item]:
@@ -122,7 +103,7 @@ def _items(norms: Norms) -> Iterator[_Item]:
 
 
 def _budget_items(key: str, budget: Budget) -> Iterator[_Item]:
-    for name in _GRIDDED:
+    for name in SIZES:
         value = getattr(budget, name)
         if value is not None:
             yield _Item(key, name, _steps_of(value, f"{key}.{name}"))
@@ -255,7 +236,7 @@ def _check_norms(setting: Setting, record: Mapping[str, Any]) -> None:
 
 def _check_above(key: str, given: Budget, least: Budget) -> None:
     """The same limits are set, and each is at least what was measured."""
-    for name in (*_GRIDDED, "rank"):
+    for name in (*SIZES, "rank"):
         _check_limit(f"{key}.{name}", getattr(given, name), getattr(least, name))
     if (given.schatten and given.schatten[0]) != (least.schatten and least.schatten[0]):
         raise CertificateError(f"{key}: the Schatten budget {given.schatten} is not of the power that was measured")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints import spectral
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.norms import spectral
 from boundcalc.norms.matrix import Measured, held, measure, schatten_sum, vector
 from boundcalc.norms.rounding import gamma, up
 

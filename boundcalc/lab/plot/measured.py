@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -267,29 +266,13 @@ def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Set
     for record in records:
         for place, budget in Norms.from_json(record.result["norms"]).budgets.items():
             key = place.partition("[")[0]  # one budget per kind, for every block
-            budgets[key] = budget if key not in budgets else _larger(budgets[key], budget)
-    budgets = {key: _rounded(budget) for key, budget in budgets.items()}
+            budgets[key] = budget if key not in budgets else budgets[key].join(budget)
+    budgets = {key: budget.map(_two_digits) for key, budget in budgets.items()}
     return Setting(records[0].trial.architecture, Norms(budgets=budgets), otherwise.sample)
 
 
-_SIZES = ("op", "fro", "two_one", "two_one_t", "sup", "row")
-
-
-def _larger(a: Budget, b: Budget) -> Budget:
-    changes: dict[str, Any] = {}
-    for name in _SIZES:
-        pair = [value for value in (getattr(a, name), getattr(b, name)) if value is not None]
-        changes[name] = max(pair) if pair else None
-    return replace(a, **changes)
-
-
-def _rounded(budget: Budget) -> Budget:
+def _two_digits(value: float) -> float:
     """Two digits, upwards."""
-    changes = {name: _up(value) for name in _SIZES if (value := getattr(budget, name)) is not None}
-    return replace(budget, **changes)
-
-
-def _up(value: float) -> float:
     if value <= 0:
         return value
     text = float(f"{value:.1e}")
