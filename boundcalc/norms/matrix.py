@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints.decode import check_finite, to_float
-from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.base.errors import NotFinite
 from boundcalc.norms import spectral
 from boundcalc.norms.rounding import UNIT, root, roots, scale_for, total, up, ups
 from boundcalc.setting import Budget
@@ -24,8 +23,6 @@ Native = NDArray[np.floating[Any]]
 
 SLAB = 128
 """Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small, and they stay in cache."""
-HOLD_BYTES = 256 << 20
-"""A tensor that is larger than this as native floats is decoded afresh in every pass."""
 _SMALL, _LARGE = 2.0**-32, 2.0**32
 """Matrices whose largest entry is outside this range are first scaled by a power of two, exactly: squares then neither
 overflow nor vanish."""
@@ -123,6 +120,16 @@ def schatten_sum(spectrum: Floats, p: float) -> float:
     return up(total(spectrum**p), 16)  # a power of a double is off by a few units at most
 
 
+def check_finite(values: NDArray[Any], name: str) -> None:
+    """One clear line for a model whose training blew up. A sum is finite only if every term is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = np.sum(values, dtype=np.float64)
+    if not np.isfinite(whole) and not np.isfinite(values).all():
+        bad = "NaN" if np.isnan(values).any() else "Inf"
+        count = int((~np.isfinite(values)).sum())
+        raise NotFinite(f"{name} has {count} entries that are {bad}: no norm of it is finite")
+
+
 @dataclass(frozen=True)
 class Stored:
     """A matrix as stored: its shape and a way to cut blocks of it, as native floats (not checked to be finite)."""
@@ -146,23 +153,6 @@ class Stored:
             part = slice(low, low + step)
             slab = self.block(part, whole) if self.shape[0] == long else self.block(whole, part).T
             yield low, slab if scale == 1.0 else slab.astype(np.float64) * scale
-
-
-def stored(tensor: Tensor) -> Stored:
-    """A tensor of two dimensions."""
-    array = tensor.fetch()
-    dtype = tensor.dtype
-    width = 8 if dtype == "float64" else 4
-    if dtype not in ("float64", "float32") and tensor.size * width <= HOLD_BYTES:
-        array, dtype = to_float(array, dtype), "float64" if width == 8 else "float32"
-
-    def block(rows: slice, columns: slice) -> Native:
-        return to_float(array[rows, columns], dtype)
-
-    shape = tensor.shape if len(tensor.shape) == 2 else (tensor.shape[0], math.prod(tensor.shape[1:]))
-    if len(tensor.shape) != 2:
-        array = array.reshape(shape)
-    return Stored(shape, block, tensor.name)  # type: ignore[arg-type]
 
 
 def held(array: Native, name: str = "matrix") -> Stored:

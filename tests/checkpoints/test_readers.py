@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import BoundcalcError, NotFinite
 from boundcalc.checkpoints import CheckpointError, open_checkpoint
 from boundcalc.checkpoints.decode import float8_values, read
 from boundcalc.checkpoints.readers import Checkpoint
@@ -256,7 +256,7 @@ def test_weights_that_are_not_finite(tmp_path: Path, bad: float) -> None:
     values = np.ones((3, 3))
     values[1, 2] = bad
     path.write_bytes(handmade.safetensors({"w": values}, "bfloat16"))
-    with pytest.raises(CheckpointError, match=r"w has 1 entries that are (NaN|Inf)"):
+    with pytest.raises(NotFinite, match=r"w has 1 entries that are (NaN|Inf)"):
         read(open_checkpoint(path).tensors["w"])
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.decode import check_finite, read
+from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-from boundcalc.norms.matrix import Floats, Native, Stored, stored
+from boundcalc.norms.matrix import Floats, Native, Stored, check_finite
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import positive, size
 
