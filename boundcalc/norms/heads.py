@@ -9,7 +9,6 @@ Where A and B nearly cancel, so that phi dominates, R comes from a QR factorisat
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from boundcalc.norms import spectral
 from boundcalc.norms.matrix import Measured
-from boundcalc.norms.rounding import UNIT, gamma, root, roots, scale_for, total, up, ups
+from boundcalc.norms.rounding import UNIT, gamma, root, roots, scale_for, total, ups
 
 Floats = NDArray[np.float64]
 
@@ -233,19 +232,3 @@ def _seen(r: _Root, other: Heads) -> Floats:
     lengths = lengths + rounding[:, None] * own
     squares = _square(r.stretch[:, None] * lengths) + r.phi[:, None] * other.rows
     return ups(roots(squares) + r.shift[:, None] * own, 4)
-
-
-def largest(measures: list[Measured]) -> Measured:
-    """One budget that fits all of several matrices of one shape: every norm's largest value."""
-
-    def most(name: str) -> float | None:
-        values = [getattr(m, name) for m in measures]
-        return None if any(v is None for v in values) else max(values)
-
-    names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup", "rank")
-    spectra = [m.spectrum for m in measures]
-    joint = None
-    if all(s is not None for s in spectra):
-        joint = tuple(float(x) for x in np.max(np.array(spectra), axis=0))
-    failure = up(math.fsum(m.failure for m in measures), 0)
-    return Measured(measures[0].shape, **{n: most(n) for n in names}, spectrum=joint, failure=failure)  # type: ignore[arg-type]

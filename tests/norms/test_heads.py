@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from boundcalc.norms.heads import Heads, largest, products
+from boundcalc.norms.heads import Heads, products
 from boundcalc.norms.matrix import Measured, held, measure
 
 Floats = NDArray[np.float64]
@@ -110,14 +109,3 @@ def test_single_heads_agree_with_whole_matrices() -> None:
         assert m.spectrum is not None
         assert (np.array(m.spectrum) >= exact * (1 - 1e-14)).all()
         assert (m.op or 0) >= exact[0]
-
-
-def test_the_largest_of_several() -> None:
-    ms = Heads.of(draw(21, 3, 4, 10)).measured()
-    top = largest(ms)
-    assert top.op == max(m.op or 0 for m in ms)
-    assert top.two_one == max(m.two_one or 0 for m in ms)
-    assert top.spectrum is not None
-    assert math.isclose(top.spectrum[0], max((m.spectrum or (0.0,))[0] for m in ms))
-    assert largest([replace(ms[0], failure=1e-13), replace(ms[1], failure=1e-13)]).failure >= 2e-13
-    assert largest([replace(ms[0], op=None), ms[1]]).op is None

@@ -246,8 +246,7 @@ def a_posteriori(
 
 def trained_setting(record: Record, asked: Setting) -> Setting:
     """A trial's own setting, its norms measured, at the margin and confidence asked for."""
-    setting = setting_of_record(record, margin=asked.sample.margin, delta=asked.sample.delta)
-    return setting if setting.sample.train_error == 0 else setting.but(measured=("train_error",))
+    return setting_of_record(record, margin=asked.sample.margin, delta=asked.sample.delta)
 
 
 def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Setting:

@@ -11,7 +11,7 @@ from boundcalc.setting import Norms, Sample, Setting
 
 
 def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
-    """What `boundcalc.compare` needs: norms as measured (so bounds pay P1), and a margin's training error.
+    """What `boundcalc.compare` needs: norms and training error as measured (so bounds pay P1), at a margin fixed before.
 
     The training error of a margin is bounded from the recorded quantiles: the level of the least one above it. Training
     examples that were too many to be measured count as errors.
@@ -21,7 +21,7 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
     return Setting(
         trial.architecture,
         Norms.from_json(result["norms"]),
-        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error),
+        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error, measured=("train_error",)),
     )
 
 

@@ -1,0 +1,105 @@
+"""One model, one bound: whoever asks, norms are measured by one routine and P1 is paid by one rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from boundcalc.cli import main
+from boundcalc.lab.train.bounds import margin_error
+from boundcalc.setting import Norms
+
+torch = pytest.importorskip("torch")
+
+MODELS: dict[str, list[str]] = {
+    "many heads": ["--heads", "4"],
+    "full scores": ["--preset", "edelman2022"],
+    "pre-norm, two layers": ["--preset", "pre", "--depth", "2", "--heads", "2"],
+    "steep": ["--heads", "2", "--lr", "0.02", "--gamma", "0.25"],
+}
+TASK = ["conjunction", "--T", "6", "--m", "48", "--d", "8", "--steps", "60", "--n-test", "64"]
+
+
+def run(*words: object) -> dict[str, Any]:
+    result = CliRunner().invoke(main, [*map(str, words), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def roads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What `train` says of a model, and the files it leaves for the other roads."""
+    home: Path = tmp_path_factory.mktemp("roads")
+    weights, store = home / "model.safetensors", home / "runs.db"
+    trained = run("train", *TASK, *MODELS[request.param], "--save", weights, "--store", store, "--quiet")
+    return {"trained": trained, "weights": weights, "store": store, "gamma": _gamma(MODELS[request.param])}
+
+
+def _gamma(words: list[str]) -> float:
+    return float(words[words.index("--gamma") + 1]) if "--gamma" in words else 1.0
+
+
+def test_train_and_certify_print_the_same_bounds(roads: dict[str, Any]) -> None:
+    """To the last digit, gap and risk, of every bound that applies."""
+    bounds = {value["name"]: value for value in roads["trained"]["bounds"] if value["gap"] is not None}
+    error = margin_error(roads["trained"]["result"], roads["gamma"])
+    found = run(
+        *("certify", roads["weights"], "--m", 48, "--gamma", roads["gamma"], "--fixed-gamma"),
+        *("--train-error", error, "--no-solve", *(word for name in bounds for word in ("--bound", name))),
+    )
+    certified = {value["name"]: value for value in found["results"]}
+    assert set(certified) == set(bounds)
+    for name, value in bounds.items():
+        for number in ("log10_gap", "log10_risk", "kind"):
+            assert value[number] == certified[name][number], (name, number)
+    assert bounds["best"]["kind"] == "a_posteriori"
+
+
+def test_certify_measures_what_train_stored(roads: dict[str, Any], tmp_path: Path) -> None:
+    """The norms themselves: every limit of every place, to the last digit."""
+    out = tmp_path / "norms.json"
+    run("norms", roads["weights"], "--out", out)
+    assert json.loads(out.read_text()) == roads["trained"]["result"]["norms"]
+    stored = Norms.from_json(roads["trained"]["result"]["norms"])
+    assert stored.measured
+    assert stored.budgets
+
+
+def test_figures_draw_the_same_bound(roads: dict[str, Any]) -> None:
+    from boundcalc.engine.evaluate import compare
+    from boundcalc.lab.plot.measured import a_posteriori, trained_setting
+    from boundcalc.lab.plot.predicted import height, log_height
+    from boundcalc.lab.train.store import Store
+    from boundcalc.setting import Sample, Setting
+
+    with Store(roads["store"], create=False) as store:
+        (record,) = store.records()
+    asked = Setting(record.trial.architecture, Norms(C=1.0), Sample(n_train=48, margin=roads["gamma"]))
+    best = next(value for value in roads["trained"]["bounds"] if value["name"] == "best")
+    (value,) = compare(trained_setting(record, asked), ["best"])
+    assert value.to_json()["log10_gap"] == best["log10_gap"]
+    assert value.to_json()["log10_risk"] == best["log10_risk"]
+    for series in a_posteriori([record], "m", ["gap"], asked):
+        assert series.y == (height(value, "gap"),)
+        assert series.log10 == (log_height(value, "gap"),)
+
+
+def test_represent_compares_with_the_same_norms(roads: dict[str, Any]) -> None:
+    """`represent --store` shows the spectral norms that `certify` pays for."""
+    from boundcalc.checkpoints import audit
+    from boundcalc.lab.represent.trained import trained
+    from boundcalc.lab.train.store import Store
+
+    with Store(roads["store"], create=False) as store:
+        (record,) = store.records()
+    data = {"config": record.config, "result": record.result}
+    data["result"]["train"]["error"] = data["result"]["test"]["error"] = 0.0  # whether it fits is not the question
+    (shown,) = trained([data], 1.0)
+    found = audit(roads["weights"]).measured
+    for kind in ("W_V", "W_1", "readout"):
+        sizes = [m.op for key, m in found.items() if key.partition("[")[0] == kind and m.op is not None]
+        assert shown.median[kind] == max(sizes)
