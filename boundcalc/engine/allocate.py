@@ -303,6 +303,13 @@ class TradeOff:
         self._step = 3 * SPACING
         self._exhausted = False
 
+    @property
+    def first(self) -> float:
+        """Log of the log count of the coarsest vertex that covers anything."""
+        while self._points[-1].log_count == -math.inf and not self._exhausted:
+            self._extend()
+        return next((point.log_count for point in self._points if point.log_count > -math.inf), 0.0)
+
     def until(self, log_m: float) -> list[Point]:
         """Vertices down to where counting costs more than the scale gains with so many samples (log).
 
