@@ -265,7 +265,9 @@ def notes(report: Report) -> list[str]:
     if any(row.value.kind == "proxy" for row in report.rows):
         lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
     lines += _trivial_lines(report)
-    said = [_need_line(needed, sample.train_error, assumed) for needed in report.needed if needed.why_not not in refusals]
+    said = [
+        _need_line(needed, sample.train_error, assumed) for needed in report.needed if needed.why_not not in refusals
+    ]
     return lines + said
 
 
@@ -276,12 +278,18 @@ def _trivial_lines(report: Report) -> list[str]:
         return []
     parts = [f"{value.name!r} {_distance(value.needed)}" for value in trivial if value.needed is not None]
     m = short(report.question.setting.sample.n_train)
-    return [f"trivial: at m = {m} no cover is worth its price, so the least proof compares nothing. " + "; ".join(parts) + "."]
+    return [
+        f"trivial: at m = {m} no cover is worth its price, so the least proof compares nothing. "
+        + "; ".join(parts)
+        + "."
+    ]
 
 
 def _distance(needed: FirstLink) -> str:
     count = upper(needed.log10_count)
-    would = "no m up to 10^300 would do" if needed.n_train is None else f"m of {upper(math.log10(needed.n_train))} would do"
+    would = (
+        "no m up to 10^300 would do" if needed.n_train is None else f"m of {upper(math.log10(needed.n_train))} would do"
+    )
     return f"needs a cover of log N = {count}, {would}"
 
 

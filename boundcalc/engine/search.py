@@ -259,7 +259,9 @@ class Search:
         log_m, log_count = min(found)
         return Needed(log_count / math.log(10), math.ceil(math.exp(log_m)) if log_m < _LARGEST_LOG else None)
 
-    def _links(self, items: Sequence[Item], points: Sequence[Point], alpha: int | None) -> Iterator[tuple[float, float]]:
+    def _links(
+        self, items: Sequence[Item], points: Sequence[Point], alpha: int | None
+    ) -> Iterator[tuple[float, float]]:
         """(log of the samples needed, log of the log count) of one link to each point; `alpha` None for uniform covers."""
         factor = 1.0 if alpha is None else 1 + 1 / alpha
         log_deviation = 0.5 * math.log(self.log_inverse_delta / 2)

@@ -41,7 +41,9 @@ def curves(
         column = [None if isinstance(row, str) else row[i] for row in rows]
         for quantity in quantities:
             found.append(_series(name, quantity, values, column, rows))
-    refused = all(value is None or value.refusal is not None for row in rows if not isinstance(row, str) for value in row)
+    refused = all(
+        value is None or value.refusal is not None for row in rows if not isinstance(row, str) for value in row
+    )
     if refused:
         raise InvalidSetting(f"no bound applies anywhere on this axis: {found[0].refusal}")
     return found
