@@ -23,7 +23,7 @@ from boundcalc.statements.compose import loss_lipschitz
 from boundcalc.statements.covers import LEMMAS, TPUB
 from boundcalc.statements.layers import PUBLISHED, Context, Member, Slot, facts
 from boundcalc.statements.posthoc import posthoc_cost
-from boundcalc.statements.premise import largest_margin, no_member
+from boundcalc.statements.premise import no_member
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 
@@ -140,8 +140,7 @@ class _Check:
     def _margin_scale(self, scales: Sequence[arb], counts: Sequence[arb]) -> arb:
         if self.certificate.setting.sample.lipschitz is not None:
             raise CertificateError("risk bounds by margins need the ramp loss, not a Lipschitz constant of another")
-        most = largest_margin(INTERVAL, self._walk(None)[0], self.certificate.setting.architecture.classes)
-        empty = no_member(self.certificate.setting, most)
+        empty = no_member(self.certificate.setting)
         if empty is not None:
             raise CertificateError(f"the premise is met by no network: {empty}")
         if not certainly_le(scales[0], arb(1) / 2):

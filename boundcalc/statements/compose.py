@@ -97,14 +97,6 @@ def lower(setting: Setting, ns: NumberSystem, *, published: frozenset[str] = fro
     return Lowered(tuple(pieces), lipschitz * radius, amplification, tuple(uses))
 
 
-def output_radius(ns: NumberSystem, setting: Setting) -> Number:
-    """R_F: no network of the class has a longer output (for scalar scores, a larger one)."""
-    architecture = setting.architecture
-    weights = Weights(ns, setting.norms)
-    at = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len)
-    return _forward(architecture.stages, at, 1)[1]
-
-
 def loss_lipschitz(ns: NumberSystem, setting: Setting) -> Number:
     """G0: 1/gamma for the ramp, sqrt(2)/gamma in |.|_2 of the logits, or the constant given."""
     sample = setting.sample
