@@ -116,6 +116,7 @@ def _sample(
 ) -> tuple[Any, Any]:
     """The sample as it was seen, and the margins if there are any."""
     from boundcalc.setting import Sample
+    from boundcalc.setting.sample import MARGIN
 
     if margins is not None:
         from boundcalc.checkpoints.margins import read_margins
@@ -127,7 +128,7 @@ def _sample(
             raise InvalidSetting(
                 f"--m {n_train} but {margins} holds {len(found.values)} margins: one per training sequence"
             )
-        start = gamma if gamma is not None else 1.0
+        start = MARGIN if gamma is None else gamma
         measured = ("train_error",) if fixed else ("margin", "train_error")
         if fixed and gamma is None:
             raise InvalidSetting("--fixed-gamma needs the --gamma that was fixed")
@@ -140,7 +141,7 @@ def _sample(
         for name, there in (("margin", not fixed and gamma is not None), ("train_error", error is not None))
         if there
     )
-    return Sample(n_train, delta, 1.0 if gamma is None else gamma, error or 0.0, measured=measured), None
+    return Sample(n_train, delta, MARGIN if gamma is None else gamma, error or 0.0, measured=measured), None
 
 
 def _best_margin(setting: Setting, margins: Any) -> Setting:
@@ -154,7 +155,10 @@ def _best_margin(setting: Setting, margins: Any) -> Setting:
         gamma = math.ldexp(1.0, -k)
         sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
         trial = replace(setting, sample=sample)
-        value = evaluate(trial, "best").log_risk
+        found = evaluate(trial, "best")
+        if found.risk_refusal is not None:
+            continue
+        value = found.log_risk
         if best is None or value < best[0]:
             best = value, trial
     if best is None:

@@ -124,6 +124,12 @@ def _write_certificates(best: Any, certificate: str | None, certificate_risk: st
     if best is None:
         raise click.ClickException("no bound was found, so there is no certificate to write")
     if certificate is not None:
+        if best.trivial:
+            raise click.ClickException(
+                "the least gap bound is trivial (it compares nothing): there is no proof to write"
+            )
         best.certificate.save(certificate)
     if certificate_risk is not None:
+        if best.risk_trivial:
+            raise click.ClickException("the least risk bound rests on a trivial gap: there is no proof to write")
         best.risk_certificate.save(certificate_risk)

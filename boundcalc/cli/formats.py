@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from boundcalc.cli.setting import Question
 
 RESULT_COLUMNS = (
-    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy"),
-    *("dominant", "dominant_share", "growth_T", "growth_m", "refusal"),
+    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
+    *("strategy", "risk_strategy", "dominant", "dominant_share", "growth_T", "growth_m", "refusal", "risk_refusal"),
 )
 """Columns of CSV, and of the columns of a sweep."""
 

@@ -251,6 +251,9 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
         if value.refusal is not None:
             click.echo(f"  {value.name:<{width}}does not apply: it needs {value.refusal.needs}")
             continue
+        if value.trivial:
+            click.echo(f"  {value.name:<{width}}trivial  {value.kind}  the least proof covers nothing")
+            continue
         mark = "~" if value.kind == "proxy" else ""
         says = "vacuous" if value.vacuous else f"gap <= {value.gap:.4g}"
         click.echo(f"  {value.name:<{width}}{mark}10^{value.log10:.2f}  {value.kind}  {says}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.engine.allocate import (
     Item,
     Option,
@@ -38,6 +38,10 @@ GHOSTS = (1, 2, 4, 8, 16, 32)
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
 _FIXED_POINT_STEPS = 30
+_FARTHER = 4.0
+"""How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
+_BELOW_ONE = 0.998
+_LARGEST_LOG = 690.0
 _MU_STEPS = 40
 _LOG_ROUNDING = 16 * 2.0**-53
 """Relative error of a log after the few roundings between a weight and the log of its eps."""
@@ -49,6 +53,23 @@ class Found:
 
     certificate: Certificate
     log_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """How far a statement is where the least proof covers nothing.
+
+    Attributes:
+        log10_count: base-10 logarithm of the log count (nats) of the cover that one link would need.
+        n_train: samples with which that link brings the gap below 1; None where that is more than 10^300.
+    """
+
+    log10_count: float
+    n_train: float | None
+
+    def to_json(self) -> dict[str, float | None]:
+        """As in the schema."""
+        return {"log10_count": self.log10_count, "n_train": self.n_train}
 
 
 Shared = dict[tuple[object, ...], Any]
@@ -153,11 +174,16 @@ class Search:
             yield self._chain("uniform-chain", items, points, counts, factor=1.0)
             yield from self._single(items, points)
 
-    def _points(self, *, uniform: bool) -> tuple[Sequence[Item], list[Point], list[float]]:
-        """Allocations to chain through and their log counts; uniform ones are the same for every number of samples."""
+    def _points(
+        self, *, uniform: bool, farther: float | None = None
+    ) -> tuple[Sequence[Item], list[Point], list[float]]:
+        """Allocations to chain through and their log counts; uniform ones are the same for every number of samples.
+
+        With `farther`, as if the samples were e^farther times the first log count, however many there are.
+        """
         origin = self._beside or self
         curve = origin._uniform if uniform else origin._empirical
-        points = curve.until(math.log(self.m))
+        points = curve.until(math.log(self.m) if farther is None else curve.first + farther)
         if uniform or origin is self:
             return curve.items, points, [point.log_count for point in points]
         return curve.items, points, [recount(curve.items, point, self.m) for point in points]
@@ -216,6 +242,46 @@ class Search:
             value, point = best
             level = Level(point.log_scale + room, covers_of(items, point))
             yield Found(self._certificate("uniform-single", (level,)), math.log(value))
+
+    def first_link(self) -> Needed | None:
+        """The cover and the number of samples by which one link would bring the gap below 1."""
+        if self.policy.form != "search":
+            return None
+        found: list[tuple[float, float]] = []
+        for uniform in (False, True):
+            if not (self.has_uniform if uniform else self.has_empirical):
+                continue
+            items, points, _ = self._points(uniform=uniform, farther=_FARTHER)
+            for alpha in (None,) if uniform else (1, *GHOSTS):
+                found += self._links(items, points, alpha)
+        if not found:
+            return None
+        log_m, log_count = min(found)
+        return Needed(log_count / math.log(10), math.ceil(math.exp(log_m)) if log_m < _LARGEST_LOG else None)
+
+    def _links(
+        self, items: Sequence[Item], points: Sequence[Point], alpha: int | None
+    ) -> Iterator[tuple[float, float]]:
+        """(log of the samples needed, log of the log count) of one link to each point; `alpha` None for uniform covers."""
+        factor = 1.0 if alpha is None else 1 + 1 / alpha
+        log_deviation = 0.5 * math.log(self.log_inverse_delta / 2)
+        for point in points:
+            left = _BELOW_ONE * 2 * math.exp(self.log_start) - 2 * math.exp(point.log_scale)
+            if left <= 0 or point.log_count == -math.inf:
+                continue
+            log_count, log_m = point.log_count, -math.inf
+            for _ in range(_FIXED_POINT_STEPS):
+                log_link = math.log(factor) + self.log_start + 0.5 * (math.log(2) + log_count)
+                more = 2 * (log_add(log_link, log_deviation) - math.log(left))
+                if alpha is None or more <= log_m:
+                    log_m = max(more, log_m)
+                    yield log_m, log_count
+                    break
+                log_m = more + 1e-3
+                if log_m > _LARGEST_LOG:
+                    yield log_m, log_count
+                    break
+                log_count = recount(items, point, (1 + alpha) * math.ceil(math.exp(log_m)))
 
     def _closed_form(self) -> Found:
         """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""

@@ -23,6 +23,7 @@ from boundcalc.statements.compose import loss_lipschitz
 from boundcalc.statements.covers import LEMMAS, TPUB
 from boundcalc.statements.layers import PUBLISHED, Context, Member, Slot, facts
 from boundcalc.statements.posthoc import posthoc_cost
+from boundcalc.statements.premise import no_member
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 
@@ -139,6 +140,9 @@ class _Check:
     def _margin_scale(self, scales: Sequence[arb], counts: Sequence[arb]) -> arb:
         if self.certificate.setting.sample.lipschitz is not None:
             raise CertificateError("risk bounds by margins need the ramp loss, not a Lipschitz constant of another")
+        empty = no_member(self.certificate.setting)
+        if empty is not None:
+            raise CertificateError(f"the premise is met by no network: {empty}")
         if not certainly_le(scales[0], arb(1) / 2):
             raise CertificateError("margin bounds need a cover at half the margin: scale at most 1/2")
         return self._one(counts)

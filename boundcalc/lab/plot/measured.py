@@ -11,7 +11,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
-from boundcalc.lab.plot.predicted import height, log_height
+from boundcalc.lab.plot.predicted import height, log_height, says_something, why_not
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
@@ -220,18 +220,16 @@ def a_posteriori(
             if "norms" not in record.result:
                 continue
             setting = trained_setting(record, asked)
-            value = compare(setting, [bound])[0]
-            if value.refusal is None:
-                values.append(value)
-            else:
-                refusal = str(value.refusal)
+            values.append(compare(setting, [bound])[0])
         for quantity in quantities:
-            if values:
-                ordered = sorted(values, key=lambda v: log_height(v, quantity))
+            telling = [value for value in values if says_something(value, quantity)]
+            refusal = refusal or next((text for value in values if (text := why_not(value, quantity))), "")
+            if telling:
+                ordered = sorted(telling, key=lambda v: log_height(v, quantity))
                 middle = ordered[len(ordered) // 2]
                 ends = [height(v, quantity) for v in (ordered[0], ordered[-1])]
                 logs = log_height(middle, quantity)
-                rows[quantity].append((x, height(middle, quantity), logs, *ends, len(values)))
+                rows[quantity].append((x, height(middle, quantity), logs, *ends, len(telling)))
     found: list[Series] = []
     for quantity, each in rows.items():
         if each:

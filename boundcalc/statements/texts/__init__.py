@@ -39,8 +39,8 @@ STRATEGY_USES: Mapping[str, tuple[str, ...]] = {
     "uniform-single": ("G0", "G2"),
     "closed": ("G0", "A1", "A4", "G1", "G2"),
     "published": ("G0", "A1", "PUB"),
-    "uniform-margin": ("G0", "G3"),
-    "ghost-realizable": ("G0", "G4"),
-    "ghost": ("G0", "G5"),
+    "uniform-margin": ("G0", "G0e", "G3"),
+    "ghost-realizable": ("G0", "G0e", "G4"),
+    "ghost": ("G0", "G0e", "G5"),
 }
 """The statements a certificate's strategy rests on, beside those of its covers and layers."""
