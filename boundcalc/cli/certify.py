@@ -49,6 +49,9 @@ fixed before the data.""",
 @click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound.")
 @click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
+@click.option(
+    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.pass_context
 def command(
@@ -64,12 +67,15 @@ def command(
     certificate: str | None,
     certificate_risk: str | None,
     solve: bool,
+    why: bool,
     form: str,
     readout_norm: float | None,
     schatten: float | None,
     **options: Any,
 ) -> None:
     """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
+    if why and form not in ("table", "json"):
+        raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     seen = _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
     def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
@@ -96,7 +102,7 @@ def command(
     given += ["margin"] * (gamma is not None or margins is not None)
     given += ["train_error"] * (train_error is not None or margins is not None)
     origin = dict.fromkeys(given, "given")
-    report = ask(Question(setting, origin), bounds, solve=solve)
+    report = ask(Question(setting, origin), bounds, solve=solve, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
