@@ -53,7 +53,7 @@ def test_slopes_are_those_of_the_bound(name: str) -> None:
             if there.risk_refusal is not None:
                 continue
             measured = (log_of(there, quantity) - log_of(value, quantity)) / math.log(_STEP)
-            assert measured == pytest.approx(slope, abs=0.08 + 0.2 * abs(slope)), (quantity, what)
+            assert measured == pytest.approx(slope, abs=0.15 + 0.2 * abs(slope)), (quantity, what)
             compared += 1
     assert compared or value.vacuous
 
