@@ -414,7 +414,8 @@ def test_mappings_in_yaml(tmp_path: Path) -> None:
 
 
 def test_wide_blocks_are_probed_and_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from boundcalc.checkpoints import Want, spectral, tasks
+    from boundcalc.checkpoints import Want, tasks
+    from boundcalc.norms import spectral
 
     monkeypatch.setattr(spectral, "EXACT_SIDE", 4)
     monkeypatch.setattr(tasks, "SPECTRUM_SIDE", 4)
