@@ -43,14 +43,9 @@ def open_checkpoint(source: object) -> Checkpoint:
     if not path.is_file():
         raise CheckpointError(f"no file or directory {path}: point at a checkpoint file or a save_pretrained directory")
     found = _index(path) if path.name.endswith(".index.json") else _file(path)
-    if not found.config and (path.parent / "config.json").is_file() and _beside(path):
+    if not found.config and (path.parent / "config.json").is_file():
         found = replace(found, config=read_config(path.parent / "config.json"))
     return found
-
-
-def _beside(path: Path) -> bool:
-    """A config.json belongs to the weights that save_pretrained writes next to it, not to any other file there."""
-    return path.name in _IN_DIRECTORY
 
 
 def _file(path: Path) -> Checkpoint:
