@@ -116,15 +116,3 @@ class Network:
         weights /= weights.sum(-1, keepdims=True)
         return np.concatenate(list(weights @ v), axis=-1)
 
-
-def rotary(theta: float = 10000.0, share: float = 1.0) -> Rotate:
-    """Rotary positions of the usual kind on the first `share` of each head, by halves."""
-
-    def rotate(x: Rows) -> Rows:
-        turned = int(x.shape[-1] * share)
-        angles = np.arange(x.shape[1])[:, None] * theta ** (-np.arange(0, turned, 2) / turned)
-        cos, sin = np.cos(angles), np.sin(angles)
-        a, b = np.split(x[..., :turned], 2, axis=-1)
-        return np.concatenate([a * cos - b * sin, b * cos + a * sin, x[..., turned:]], axis=-1)
-
-    return rotate
