@@ -11,7 +11,7 @@ from typing import Any
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor, fingerprint
 from boundcalc.checkpoints.readers.npz import open_npz
-from boundcalc.checkpoints.readers.pickled import open_torch_zip
+from boundcalc.checkpoints.readers.pickled import open_torch_pickles, open_torch_zip
 from boundcalc.checkpoints.readers.safetensors import open_safetensors
 
 _READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
@@ -57,10 +57,7 @@ def _file(path: Path) -> Checkpoint:
         with path.open("rb") as file:
             start = file.read(4)
         if start[:1] == _PICKLE:
-            raise CheckpointError(
-                f"{path} is a bare pickle (torch before 1.6, or no torch file): it was not run; "
-                "save it again with a recent torch, or as safetensors"
-            )
+            return open_torch_pickles(path)
         if start != _ZIP:
             raise CheckpointError(f"{path} is not a file of torch.save; fetch it again")
     return reader(path)
