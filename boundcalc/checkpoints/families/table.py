@@ -397,6 +397,8 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
 
 def activation(name: object) -> str:
     """Our name of an activation."""
+    if name == "relu2":
+        raise CheckpointError("activation 'relu2' is not Lipschitz: the slope of relu(x)^2 grows with the radius")
     if not isinstance(name, str) or name not in ACTIVATIONS:
         raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[str(name)]
