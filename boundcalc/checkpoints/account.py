@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+from boundcalc.checkpoints.families.settings import FieldLine
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
 
@@ -31,6 +33,15 @@ class Account:
     """Parameters of the lowered architecture."""
     shared: int
     """Of these, such as are the same tensor twice (a read-out tied to the embedding), or not in the checkpoint."""
+    fields: tuple[FieldLine, ...] = ()
+    """What became of every field of config.json."""
+    assumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields that nothing is said of, and the defaults taken for them."""
+
+    @property
+    def doubts(self) -> list[FieldLine]:
+        """Fields because of which the model may not be the one that would be bounded."""
+        return [line for line in self.fields if line.doubt]
 
     @property
     def total(self) -> int:
@@ -119,4 +130,6 @@ def balance(
                 name, tensor.shape, tensor.dtype, "unknown", 0, tensor.size, f"no place in family {model.family.name!r}"
             )
         )
-    return Account(tuple(lines), lowered_parameters(architecture.stages, architecture.seq_len), shared)
+    lowered = lowered_parameters(architecture.stages, architecture.seq_len)
+    settings = model.settings
+    return Account(tuple(lines), lowered, shared, tuple(settings.lines(model)), dict(settings.assumed))

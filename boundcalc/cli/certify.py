@@ -84,6 +84,8 @@ def command(
                 f"{model} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
                 "about this model: describe the model with --mapping (docs/weights.md)"
             )
+        if account.doubts:
+            raise InvalidSetting(f"{model} may not be what would be bounded: {account.doubts[0].text}")
         if missing and readout_norm is None:
             raise InvalidSetting(
                 f"{model} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"

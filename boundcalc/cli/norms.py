@@ -83,6 +83,7 @@ def _refuse_one_file_twice(out: str | None, setting_out: str | None, plot: str |
 
 
 def _write(found: Audit, out: str | None, setting_out: str | None, power: float | None, readout: float | None) -> None:
+    from boundcalc.base.errors import InvalidSetting
     from boundcalc.checkpoints.audit import write_text
     from boundcalc.setting import Setting
 
@@ -90,6 +91,12 @@ def _write(found: Audit, out: str | None, setting_out: str | None, power: float 
     if out is not None:
         write_text(Path(out), json.dumps(norms.to_json(), indent=1) + "\n")
     if setting_out is not None:
+        doubts = [line.text for line in found.account.doubts]
+        doubts += [f"{name}: no place in the family {found.family!r}" for name in found.account.unknown]
+        if doubts:
+            raise InvalidSetting(
+                f"{found.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)"
+            )
         data = Setting(found.architecture, norms).to_json()
         del data["sample"]
         write_text(Path(setting_out), json.dumps(data, indent=1) + "\n")

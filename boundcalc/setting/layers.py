@@ -13,7 +13,7 @@ from typing import Any, Literal
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting import validate
 
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "identity")
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh", "identity")
 NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
 
 _NO_CONSTANT = {

@@ -35,6 +35,7 @@ ACTIVATION_LIPSCHITZ = {
     "gelu": 1.12891,
     "gelu_tanh": 1.12900,
     "silu": 1.09984,
+    "quick_gelu": 1.09984,
     "mish": 1.08850,
 }
 """L3, rounded up; all of these also satisfy |s(x)| <= |x|."""

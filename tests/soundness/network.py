@@ -43,6 +43,7 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "gelu": lambda x: x * np.vectorize(lambda v: (1 + math.erf(v / math.sqrt(2))) / 2, otypes=[float])(x),
     "gelu_tanh": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
     "silu": lambda x: x / (1 + np.exp(-x)),
+    "quick_gelu": lambda x: x / (1 + np.exp(-1.702 * x)),
     "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
     "tanh": np.tanh,
     "identity": lambda x: x,

@@ -90,7 +90,7 @@ def subjects() -> Iterator[Subject]:
         radius=1.7,
         tight=frozenset({"radius", "lipschitz", "W", "b"}),
     )
-    for name in ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh"):
+    for name in ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh"):
         yield Subject(name, Activation(name), width=1, radius=3.0, tight=frozenset({"lipschitz"}))
     yield Subject("ball", Ball(0.8), radius=1.5, tight=frozenset({"radius", "lipschitz"}))
     gain, offset = Budget(sup=1.5), Budget(op=0.4)

@@ -14,7 +14,8 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.table import Family
+from boundcalc.checkpoints.families.native import said_otherwise
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import known_keys
 
@@ -35,7 +36,11 @@ def read_mapping(path: Path) -> Family:
     prefixes = raw.get("prefixes", [])
     if not isinstance(prefixes, list) or not all(isinstance(p, str) for p in prefixes):
         raise InvalidSetting(f"mapping {path}: 'prefixes' is a list of strings")
-    return Family("mapping", (), tensors, lambda _: architecture, ignored, tuple(prefixes))
+
+    def build(model: Model) -> Architecture:
+        return said_otherwise(model, architecture)
+
+    return Family("mapping", (), tensors, build, ignored, tuple(prefixes), fields=None)
 
 
 def _parse(path: Path, text: str) -> Any:

@@ -6,20 +6,30 @@ A tensor of heads has a first dimension for them; maps are stored as x -> x W. F
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.fields import Fields, used
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
 
 
 def _architecture(model: Model) -> Architecture:
-    given = model.setting("architecture", default=None)
+    given = model.setting("architecture")
     if given is None:
         raise CheckpointError(
             f"{model.checkpoint.where} has tensors named as in norms files but no architecture: "
             "save it as JSON under the safetensors metadata key 'architecture', or in config.json"
         )
-    return Architecture.from_json(given)
+    return said_otherwise(model, Architecture.from_json(given))
+
+
+def said_otherwise(model: Model, architecture: Architecture) -> Architecture:
+    """An architecture that is known, with the T and the input radius that the user says."""
+    seq_len, radius = model.option("seq_len"), model.option("input_radius")
+    if seq_len is not None:
+        architecture = replace(architecture, seq_len=seq_len)
+    return architecture if radius is None else replace(architecture, input_radius=radius)
 
 
 def roles(stages: Sequence[Layer]) -> Iterator[tuple[str, int | None]]:
@@ -53,11 +63,12 @@ def family_of(architecture: Architecture) -> Family:
     ignored = {"positions": "fixed positions are not trained"} if _fixed(architecture.stages) else {}
     for name in ignored:
         tensors.pop(name, None)
-    return Family("boundcalc", ("boundcalc",), tensors, lambda _: architecture, ignored)
+    return Family("boundcalc", ("boundcalc",), tensors, _architecture, ignored, fields=_FIELDS)
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:
     return any(isinstance(stage, Embedding) and stage.positions == "fixed" for stage in stages)
 
 
-NATIVE = Family("boundcalc", ("boundcalc",), {}, _architecture)
+_FIELDS: Fields = {"architecture": used("the whole model", None)}
+NATIVE = Family("boundcalc", ("boundcalc",), {}, _architecture, fields=_FIELDS)

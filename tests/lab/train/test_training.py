@@ -398,7 +398,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "d_head": (2, 16),
     "d_ff": (8,),
     "kv_heads": (2, 8),
-    "activation": ("relu", "gelu", "gelu_tanh", "silu", "tanh", "identity", "mish"),
+    "activation": ("relu", "gelu", "gelu_tanh", "silu", "tanh", "identity", "mish", "quick_gelu"),
     "normaliser": ("softmax", "softmax1", "sigmoid", "linear", {"name": "softmax", "temperature": 2.0}, "sparsemax"),
     "normalisation": ("none", "layernorm", "rmsnorm", "ball"),
     "eps": (1e-3,),
