@@ -19,16 +19,29 @@ Examples:
   boundcalc eval --depth 2 --certificate gap.json
   boundcalc verify gap.json
   boundcalc verify gap.json --format json
+  boundcalc verify p2l.json --data examples.npz
 \b
 Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
 )
 @click.argument("file", type=FILE)
+@click.option("--data", type=FILE, help="Examples (.npz): establish the facts of a predictor's certificate again.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
-def command(file: str, form: str) -> None:
+def command(file: str, data: str | None, form: str) -> None:
     """Re-derive the value of a certificate, and hold its claim against it.
 
-    Only the checker runs: every step is done again in interval arithmetic, from the setting up.
+    Only the checker runs: every step is done again in interval arithmetic, from the setting up, or from the facts that
+    the certificate of one predictor rests on.
     """
+    from boundcalc.predictors.certificate import is_predictor_certificate, read_json
+
+    raw = read_json(file)
+    if is_predictor_certificate(raw):
+        from boundcalc.cli.predictors import verify_file
+
+        verify_file(file, raw, data, form)
+        return
+    if data is not None:
+        raise click.UsageError("--data belongs to the certificate of a predictor; this one is of a class")
     from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.checker import verify
     from boundcalc.proof.trivial import covers_nothing

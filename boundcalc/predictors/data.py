@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,10 @@ class Data:
                 raise
             raise InvalidSetting(f"{path} is not an .npz file of plain arrays x and y: {error}") from None
 
-    def save(self, path: str) -> None:
-        """Write them as an .npz file."""
-        np.savez(path, x=self.x, y=self.y)
+    def save(self, path: str | Path) -> None:
+        """Write them as an .npz file, under the very name that was given."""
+        with open(path, "wb") as file:
+            np.savez(file, x=self.x, y=self.y)
 
 
 def digest_of_arrays(arrays: Mapping[str, Array]) -> str:
