@@ -260,12 +260,14 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
             f"attention on the true coordinates, block {block}: best head {mass['best_head']:.1%}, "
             f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
         )
-    budgets = result.get("norms", {}).get("budgets", {})
-    if budgets:
+    if "norms" in result:
+        from boundcalc.lab.train.bounds import by_block
+
+        budgets = {key: budget.to_json() for key, budget in by_block(result).items()}
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
-            numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items() if name != "rank")
+            numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items())
             click.echo(f"  {key:<{widest}}{numbers}")
     if values:
         _show_bounds(values, gamma, delta)

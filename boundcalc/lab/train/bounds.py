@@ -7,7 +7,7 @@ from typing import Any
 
 from boundcalc.lab.train.store import Record
 from boundcalc.lab.train.trial import Trial
-from boundcalc.setting import Norms, Sample, Setting
+from boundcalc.setting import Budget, Norms, Sample, Setting
 
 
 def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
@@ -23,6 +23,15 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
         Norms.from_json(result["norms"]),
         Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error, measured=("train_error",)),
     )
+
+
+def by_block(result: Mapping[str, Any]) -> dict[str, Budget]:
+    """The measured budgets of a result, of the heads of a block the largest."""
+    found: dict[str, Budget] = {}
+    for key, budget in Norms.from_json(result["norms"]).budgets.items():
+        place = key.partition(",")[0] + "]" if "," in key else key
+        found[place] = found[place].join(budget) if place in found else budget
+    return found
 
 
 def margin_error(result: Mapping[str, Any], margin: float) -> float:
