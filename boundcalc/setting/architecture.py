@@ -10,6 +10,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
+from boundcalc.setting.layer import Layer, widths_of
 from boundcalc.setting.layers import (
     ACTIVATIONS,
     Activation,
@@ -17,7 +18,6 @@ from boundcalc.setting.layers import (
     Ball,
     Embedding,
     GatedFeedForward,
-    Layer,
     LayerNorm,
     Linear,
     Normaliser,
@@ -25,7 +25,6 @@ from boundcalc.setting.layers import (
     Residual,
     layer_from_json,
     layer_to_json,
-    width_after,
 )
 
 STYLES = ("edelman", "post", "pre")
@@ -149,7 +148,7 @@ class Architecture:
         layers = self.layers
         if not isinstance(layers, tuple) or not layers or not all(isinstance(layer, Layer) for layer in layers):
             raise InvalidSetting("'layers' must be a tuple of primitive layers that is not empty")
-        width = width_after(layers, None)
+        _, width = widths_of(layers)
         if width is not None and width != self.classes:
             raise InvalidSetting(
                 f"the layers end with {width} numbers, but classes = {self.classes}: give classes, or a last layer "

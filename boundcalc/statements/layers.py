@@ -267,18 +267,24 @@ def _shared(count: int, layer: Attention, shared: bool) -> int:
 
 def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     """(a representative head, how many heads have just its budgets)."""
-    kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
     norms = at.weights.norms
-    named = [kind for kind in kinds if norms.per_head(kind)]
-    if not named:
+    weights = [each for weight in layer.weights(at.seq_len) for each in weight.all]
+
+    def places(head: int) -> list[str | None]:
+        return [norms.place(each.kind, layer.block, head) for each in weights]
+
+    own = (
+        [place for head in range(layer.heads) for place in places(head) if place and "," in place]
+        if norms.headed
+        else []
+    )
+    if not own:
         return [(None, layer.heads)]
     if layer.groups != layer.heads:
-        raise Unsupported(
-            Refusal("grouped queries", f"budgets per head for {named[0]}", "the same budgets for every head")
-        )
+        raise Unsupported(Refusal("grouped queries", f"a budget for {own[0]} alone", "the same budgets for every head"))
 
     def signature(head: int) -> str:
-        return repr([norms.find(kind, layer.block, head) for kind in named])
+        return repr([place and norms.budgets[place] for place in places(head)])
 
     ordered = sorted(range(layer.heads), key=signature)
     return [(members[0], len(members)) for _, group in groupby(ordered, key=signature) if (members := list(group))]
@@ -305,9 +311,11 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     conserved = layer.normaliser.name == "softmax"
     augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
     key_radius = b if conserved else augmented  # a key bias drops out only where weights sum to 1
-    score = at.weights.scores(
-        layer.block, head, layer.d, layer.d_head, bias=layer.qk_bias, key_bias=layer.qk_bias and not conserved
-    )
+    rows, columns = layer.scores.shape
+    if layer.scores in layer.scores.read(at.weights.norms, head):
+        score = at.weights.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
+    else:
+        score = at.weights.product(layer.scores, head, layer.d_head or layer.d)
     reach = augmented * key_radius
     c, mass = normaliser_constants(layer.normaliser, tau, reach * score.whole.op, at)
     value, value_target = _value(layer, at, head, mass)
@@ -323,8 +331,6 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     else:
         lipschitz = c_v * mass + c * inside * (key_radius + augmented) * c_w
     n_q, keys = at.rows, at.seq_len
-    rows = layer.d + 1 if layer.qk_bias else layer.d
-    columns = layer.d + 1 if layer.qk_bias and not conserved else layer.d
     targets = (
         Target("score", rows, columns, reach, score.covered, Points(n_q * keys)),
         Target("query", rows, columns, reach, score.covered, Points(n_q)),
@@ -426,7 +432,7 @@ def _embedding(layer: Embedding, at: Context) -> Facts:
 def _table(ns: NumberSystem, rows: int, d: int, covered: Number, points: Points, at: Context) -> tuple[Target, ...]:
     norms = MatrixNorms(covered, covered, covered, covered, covered, d)
     table = Target("table", rows, d, ns.number(1), norms, points)
-    budget = at.weights.norms.find("embedding")
+    budget = at.weights.budget("embedding")
     part = budget.distance or budget
     if part.two_one is None and part.fro is None:
         return (table,)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.setting.layers import matrices_of
+from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import SIZES, place_of
 from boundcalc.statements.gap import union_cost
 
@@ -78,10 +78,12 @@ def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
     """The kinds with a budget of their own for every block and head: where one is missing, none may stand for it."""
     given = {place_of(key) for key in norms.budgets}
     partly: set[str] = set()
-    for kind, block, heads in matrices_of(setting.architecture.stages):
-        wide = (kind, None, None) in given or (block is not None and (kind, block, None) in given)
-        if not wide and not (heads and all((kind, block, head) in given for head in range(heads))):
-            partly.add(kind)
+    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
+        for each in weight.all:
+            kind, block = each.kind, each.block
+            wide = (kind, None, None) in given or (block is not None and (kind, block, None) in given)
+            if not wide and not (each.heads and all((kind, block, head) in given for head in range(each.heads))):
+                partly.add(kind)
     return frozenset(kind for kind, _, _ in given) - partly
 
 
