@@ -82,9 +82,14 @@ class Weight:
             )
         return self.factors if given else (self,)
 
+    @property
+    def limits(self) -> frozenset[str]:
+        """The fields of a `Budget` that a bound can use for it."""
+        return _READ[self.role]
+
     def check(self, key: str, budget: Budget) -> None:
         """Refuses limits that no bound can use for such a weight: they would be ignored."""
-        readable = _READ[self.role]
+        readable = self.limits
         for part, where in ((budget, ""), (budget.distance, "distance: ")):
             for symbol, name in JSON_NAMES.items():
                 unread = name not in readable or (bool(where) and name == "distance")

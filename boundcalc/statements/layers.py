@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
-from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import (
     Activation,
@@ -75,6 +76,9 @@ class Facts:
     slots: tuple[Slot, ...] = ()
     uses: tuple[str, ...] = ()
 
+
+_ROUNDING = 1e-9
+"""A limit that is met up to rounding is met, in every number system alike."""
 
 PUBLISHED = frozenset({"L1", "L7"})
 """The statements of L whose published constants differ from ours."""
@@ -152,6 +156,7 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
     ns = at.ns
     d, eps = ns.number(layer.d), ns.number(layer.eps)
     floor = ns.number(layer.variance_floor)
+    _check_floor(layer, at)
     reach = at.radius * ns.sqrt(d / (at.radius**2 + d * eps)) if layer.eps else ns.sqrt(d)
     stretch = 1 / ns.sqrt(floor + eps)
     slots: list[Slot] = []
@@ -167,6 +172,31 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
         radius = radius + norm
         slots.append(_offset_slot(kind, ns.number(1), layer.d, covered, at))
     return Facts(radius, stretch, tuple(slots), ("L5", "T9"))
+
+
+def _check_floor(layer: LayerNorm, at: Context) -> None:
+    """Refuses a class without members: rows of norm b have a mean square of at most b^2 / d, and no variance above it."""
+    most = at.radius**2 / at.ns.number(layer.d)
+    if layer.centred and layer.d == 1:
+        most = at.ns.number(0)
+    if layer.variance_floor and _surely(at.ns.number(layer.variance_floor) * (1 - _ROUNDING) > most):
+        name = layer.kind if layer.block is None else f"{layer.kind}[{layer.block}]"
+        raise InvalidSetting(
+            f"no network has a variance of {layer.variance_floor:g} before {name}: rows x there have |x| <= "
+            f"{_spoken(at.radius)} and a variance of at most {_spoken(most)}; lower the variance_floor (0 for none)"
+        )
+
+
+def _surely(comparison: Any) -> bool:
+    """Whether a comparison holds: of symbols it may not be known; of arrays, at some point."""
+    return bool(comparison.any()) if hasattr(comparison, "any") else comparison in (True,)
+
+
+def _spoken(number: Number) -> str:
+    try:
+        return f"{float(number):.4g}"
+    except (TypeError, OverflowError):  # an array, a symbol, a number beyond floats
+        return "a size that the budgets fix"
 
 
 def normaliser_constants(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.numbers import NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.targets import MatrixNorms, matrix_norms
+from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, matrix_norms
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from boundcalc.statements.layers import Context, Facts, facts
-from boundcalc.statements.targets import Target
-from boundcalc.statements.weights import Weights
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
@@ -32,6 +29,9 @@ from boundcalc.setting import (
     Pool,
     Residual,
 )
+from boundcalc.statements.layers import Context, Facts, facts
+from boundcalc.statements.targets import Target
+from boundcalc.statements.weights import Weights
 
 Array = NDArray[np.float64]
 Key = tuple[str, int | None, int | None]

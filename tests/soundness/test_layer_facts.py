@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.layers import Context, Facts
-from boundcalc.statements.weights import Matrix, Weights
 
 from boundcalc.setting import (
     Activation,
@@ -30,6 +28,8 @@ from boundcalc.setting import (
     Pool,
 )
 from boundcalc.statements import layers as calculus
+from boundcalc.statements.layers import Context, Facts
+from boundcalc.statements.weights import Matrix, Weights
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 from tests.soundness.test_layer_constants import extremal, slope_at
 
