@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
@@ -15,22 +15,26 @@ def account(norms: Norms, architecture: Architecture) -> None:
     """Refuses budgets that no lookup of an architecture reads, block by block and head by head."""
     weights = list(weights_of(architecture.stages, architecture.seq_len))
     _check_places(norms, weights)
-    read: dict[str, Weight] = {}
-    for weight in weights:
-        for head in heads_of(weight, norms):
-            for each in weight.read(norms, head):
-                key = norms.place(each.kind, each.block, head)
-                if key is not None:
-                    read[key] = each
+    read = {key: weight for weight, key in lookups(norms, weights) if key is not None}
     for key, budget in norms.budgets.items():
         if key not in read:
             raise InvalidSetting(f"norms of {key}: {_why_unread(key, norms, weights)}")
         read[key].check(key, budget)
 
 
-def heads_of(weight: Weight, norms: Norms) -> Iterable[int | None]:
-    """The heads whose budgets are looked up one by one; None where one lookup serves all."""
-    return range(weight.heads) if norms.headed and weight.heads else (None,)
+def reads_knob(norms: Norms, architecture: Architecture) -> bool:
+    """Whether any lookup finds no budget, and so reads the knob C."""
+    weights = weights_of(architecture.stages, architecture.seq_len)
+    return any(key is None for _, key in lookups(norms, weights))
+
+
+def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, str | None]]:
+    """Every weight that is looked up, with the key that is found: head by head where heads have budgets of their own."""
+    for weight in weights:
+        heads = range(weight.heads) if norms.headed and weight.heads else (None,)
+        for head in heads:
+            for each in weight.read(norms, head):
+                yield each, norms.place(each.kind, each.block, head)
 
 
 def _check_places(norms: Norms, weights: Sequence[Weight]) -> None:

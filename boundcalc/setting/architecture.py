@@ -28,6 +28,8 @@ from boundcalc.setting.layers import (
 )
 
 STYLES = ("edelman", "post", "pre")
+_WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth")
+"""What a list of layers leaves to say; the depth is then a label."""
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 
 
@@ -148,6 +150,12 @@ class Architecture:
         layers = self.layers
         if not isinstance(layers, tuple) or not layers or not all(isinstance(layer, Layer) for layer in layers):
             raise InvalidSetting("'layers' must be a tuple of primitive layers that is not empty")
+        for f in fields(self):
+            if f.name not in _WITH_LAYERS and getattr(self, f.name) != f.default:
+                raise InvalidSetting(
+                    f"{f.name} = {validate.shown(getattr(self, f.name))} would change nothing: the architecture lists its "
+                    "layers one by one; change the layers"
+                )
         _, width = widths_of(layers)
         if width is not None and width != self.classes:
             raise InvalidSetting(

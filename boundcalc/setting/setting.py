@@ -9,7 +9,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import validate
-from boundcalc.setting.accounting import account
+from boundcalc.setting.accounting import account, reads_knob
 from boundcalc.setting.architecture import Architecture
 from boundcalc.setting.norms import Norms
 from boundcalc.setting.presets import PRESETS
@@ -62,6 +62,11 @@ class Setting:
         return Setting(
             replace(self.architecture, **changes["architecture"]), new, replace(self.sample, **changes["sample"])
         )
+
+    @property
+    def reads_knob(self) -> bool:
+        """Whether any weight has no budget of its own, so that the knob C stands for it."""
+        return reads_knob(self.norms, self.architecture)
 
     @property
     def symbols(self) -> list[str]:

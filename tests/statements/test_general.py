@@ -88,7 +88,7 @@ def test_the_bilinear_head_is_l7_with_t1_and_t2() -> None:
     layers = (Attention(D, normaliser=Normaliser("softmax", 1.0)), Pool("cls"))
     budgets = {"W_QK": Budget(op=FRO, fro=FRO, two_one=10.0, two_one_t=10.0), "W_V": Budget(op=C_V, two_one=K_V)}
     network = Setting(
-        Architecture(layers=layers, seq_len=T, d=D, input_radius=B, classes=D),
+        Architecture(layers=layers, seq_len=T, input_radius=B, classes=D),
         Norms(budgets=budgets),
         Sample(M, lipschitz=1.0),
     )
