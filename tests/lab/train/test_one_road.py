@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
 from boundcalc.lab.train.bounds import margin_error
 from boundcalc.setting import Norms
@@ -91,6 +92,18 @@ def test_bounds_that_are_not_trivial_agree_too(roads: dict[str, Any]) -> None:
     asked = Setting(record.trial.architecture, Norms(C=1.0), Sample(n_train=7, margin=roads["gamma"]))
     (series,) = a_posteriori([record], "m", ["gap"], asked)
     assert (series.x, series.y, series.log10) == ((float(m),), (value.gap,), (value.log10,))
+
+
+def test_norms_that_were_not_certified_bound_nothing(roads: dict[str, Any]) -> None:
+    """Stores of earlier versions hold such; their records also have norms of heads apart."""
+    from boundcalc.lab.train.bounds import setting_of
+    from boundcalc.lab.train.store import Store
+
+    with Store(roads["store"], create=False) as store:
+        (record,) = store.records()
+    assert setting_of(record.trial, record.result).norms.measured
+    with pytest.raises(InvalidSetting, match="not certified: train it again"):
+        setting_of(record.trial, {**record.result, "head_norms": {}})
 
 
 def test_represent_compares_with_the_same_norms(roads: dict[str, Any]) -> None:
