@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.engine.allocate import (
@@ -32,9 +33,8 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import TPUB, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
+from boundcalc.statements.posthoc import GHOSTS
 
-GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that G4 and G5 are tried with (a choice that does not look at the sample)."""
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
 _FIXED_POINT_STEPS = 30
@@ -413,12 +413,7 @@ class Search:
         """The best parameter of the kl inverse by golden section in its log (any is valid)."""
         if self.setting.sample.train_error == 0:
             return value(None), None
-        low, high = -8.0, 8.0
-        ratio = (math.sqrt(5) - 1) / 2
-        for _ in range(_MU_STEPS):
-            a, b = high - ratio * (high - low), low + ratio * (high - low)
-            low, high = (low, b) if value(math.exp(a)) < value(math.exp(b)) else (a, high)
-        mu = math.exp((low + high) / 2)
+        mu = math.exp(golden(lambda x: value(math.exp(x)), -8.0, 8.0, _MU_STEPS))
         return value(mu), mu
 
     def _margin(self, strategy: str, items: Sequence[Item], point: Point, alpha: int, mu: float | None) -> Certificate:

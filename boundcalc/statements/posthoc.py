@@ -28,7 +28,7 @@ SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
 GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that one may choose among after seeing the training error."""
+"""Ghost samples per sample that G4 and G5 are tried with, also after seeing the training error: P1 pays for these."""
 
 CANDIDATES = 2 + 2 * len(GHOSTS)
 """Ways to bound the risk that one may choose among after seeing the training error: the gap bound, G3, and G4 and G5

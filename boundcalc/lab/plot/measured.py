@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
@@ -16,7 +17,6 @@ from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
 from boundcalc.lab.train.export import read_records
-from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.store import Record
 from boundcalc.lab.train.trial import Trial
 from boundcalc.setting import Budget, Norms, Sample, Setting
@@ -16,6 +17,8 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
     The training error of a margin is bounded from the recorded quantiles: the level of the least one above it. Training
     examples that were too many to be measured count as errors.
     """
+    if "head_norms" in result:
+        raise InvalidSetting("this trial's norms were estimated by an earlier version, not certified: train it again")
     seen = min(1.0, result["train"]["n"] / trial.m)
     train_error = seen * margin_error(result, margin) + 1 - seen
     return Setting(
