@@ -259,21 +259,19 @@ def changers(setting: Setting, pieces: Sequence[str]) -> dict[str, Changer]:
             d=architecture.heads * max(1, round(architecture.d * f / architecture.heads))
         )
     norms = setting.norms
-    kinds = dict.fromkeys(key.partition("[")[0].partition("#")[0] for key in pieces)
-    if "W_QK" in kinds and norms.has("W_Q") and not norms.has("W_QK"):
-        kinds = dict.fromkeys([*kinds, "W_Q", "W_K"])
-        del kinds["W_QK"]
-    for kind in kinds:
-        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=scaled_kind(norms, kind, f))
+    for kind in dict.fromkeys(weight.kind for weight, _ in setting.lookups()):
+        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=scaled_kind(setting, kind, f))
     found["every norm"] = lambda f: replace(setting, norms=norms.scaled(f))
     return found
 
 
-def scaled_kind(norms: Norms, kind: str, factor: float) -> Norms:
+def scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:
     """All budgets of one kind times a factor, those that the knob C gives too."""
+    norms = setting.norms
     own = {key: budget for key, budget in norms.budgets.items() if key.partition("[")[0] == kind}
-    if kind not in own and norms.C is not None:
-        own[kind] = norms.find(kind)
+    for weight, key in setting.lookups():
+        if weight.kind == kind and key is None:
+            own[kind] = weight.usable(norms.find(kind))
     scaled = Norms(None, own).scaled(factor).budgets
     return replace(norms, budgets={**norms.budgets, **scaled})
 

@@ -12,7 +12,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting
 from boundcalc.setting.layer import weights_of
-from tests.laws.settings import fitting, settings
+from tests.laws.settings import settings
 
 SAME = 1e-9
 NOISE = 1e-3
@@ -93,7 +93,7 @@ def test_the_knob_is_its_budgets_spelt_out() -> None:
         knob = setting.norms.C
         budget = Budget(op=knob, two_one=knob, sup=knob, row=knob)
         weights = weights_of(setting.architecture.stages, setting.architecture.seq_len)
-        spelt = Norms(budgets={weight.kind: fitting(weight, budget) for weight in weights})
+        spelt = Norms(budgets={weight.kind: weight.usable(budget) for weight in weights})
         assert differ(setting, setting.but(norms=spelt)) == []
 
 

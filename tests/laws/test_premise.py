@@ -131,7 +131,7 @@ class Witness:
         if layer.v_bias:
             self._vector("b_V", block, shared, one_hot(layer.out))
         norms = self.setting.norms
-        if layer.qk == "split" or (norms.has("W_Q") and not norms.has("W_QK") and layer.d_head):
+        if layer.qk == "split" or layer.scores not in layer.scores.read(norms, head):
             assert layer.d_head is not None
             for kind, index in (("Q", head), ("K", shared if layer.qk == "split" else head)):
                 self._matrix(f"W_{kind}", block, index, u, one_hot(layer.d_head))
