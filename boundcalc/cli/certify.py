@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,10 +100,12 @@ def command(
     from boundcalc.cli.report import ask
     from boundcalc.cli.setting import Question
 
-    given = ["n_train", "delta", "seq_len", "input_radius", "classes"]
+    # what the model's files say is not assumed; where they say nothing, it is
+    read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
+    given = ["n_train", "delta"]
     given += ["margin"] * (gamma is not None or margins is not None)
     given += ["train_error"] * (train_error is not None or margins is not None)
-    origin = dict.fromkeys(given, "given")
+    origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
     report = ask(Question(setting, origin), bounds, solve=solve, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     if form in ("table", "json"):

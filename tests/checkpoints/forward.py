@@ -115,4 +115,3 @@ class Network:
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         return np.concatenate(list(weights @ v), axis=-1)
-

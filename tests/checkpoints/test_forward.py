@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.compose import lower
 
 from boundcalc import Sample, Setting, evaluate
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, audit
+from boundcalc.statements.compose import lower
 from tests.checkpoints.live import torch
 from tests.checkpoints.zoo import ZOO, logits, ours
 
@@ -44,7 +44,10 @@ YARN: dict[str, dict[str, Any]] = {
     "yarn, two scales": {"rope_type": "yarn", "factor": 8.0, "mscale": 0.7, "mscale_all_dim": 0.4},
     "longrope": {"rope_type": "longrope", "factor": 32.0, "short_factor": [1.0, 2.0], "long_factor": [3.0, 4.0]},
     "longrope, a given factor": {
-        "rope_type": "longrope", "factor": 4.0, "attention_factor": 0.5, "short_factor": [1.0, 1.0],
+        "rope_type": "longrope",
+        "factor": 4.0,
+        "attention_factor": 0.5,
+        "short_factor": [1.0, 1.0],
         "long_factor": [3.0, 4.0],
     },
     "linear": {"rope_type": "linear", "factor": 4.0},
@@ -57,7 +60,9 @@ _ORIGINAL = {"original_max_position_embeddings": 6}
 @pytest.mark.parametrize(
     ("family", "name", "layout"),
     [("llama", name, layout) for name in YARN for layout in ("new", "old", "oldest")]
-    + [(family, name, "new") for family in ("mistral", "qwen2", "granite") for name in ("longrope", "yarn, two scales")],
+    + [
+        (family, name, "new") for family in ("mistral", "qwen2", "granite") for name in ("longrope", "yarn, two scales")
+    ],
 )
 def test_factors_of_rotations(family: str, name: str, layout: str, tmp_path: Path) -> None:
     """In each spelling of config.json; the angles are the library's, the factor is read."""

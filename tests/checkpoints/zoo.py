@@ -58,9 +58,7 @@ ZOO: dict[str, Kind] = {
     ),
     "albert mlm": Kind("AlbertForMaskedLM", "AlbertConfig", NARROW),
     "gpt2": Kind("GPT2LMHeadModel", "GPT2Config", GPT2, last=True),
-    "gpt2 by layer": Kind(
-        "GPT2LMHeadModel", "GPT2Config", GPT2 | {"scale_attn_by_inverse_layer_idx": True}, last=True
-    ),
+    "gpt2 by layer": Kind("GPT2LMHeadModel", "GPT2Config", GPT2 | {"scale_attn_by_inverse_layer_idx": True}, last=True),
     "opt": Kind("OPTForCausalLM", "OPTConfig", OPT, last=True),
     "opt narrow": Kind(
         "OPTForCausalLM", "OPTConfig", OPT | {"word_embed_proj_dim": 8, "do_layer_norm_before": False}, last=True

@@ -7,7 +7,7 @@ doubted. `norms` warns of a doubt, `certify` refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,7 +63,7 @@ def neutral(why: str) -> ConfigField:
     return ConfigField("neutral", why)
 
 
-Fields = Mapping[str, ConfigField]
+Fields = dict[str, ConfigField]
 
 
 def every(names: str, entry: ConfigField) -> dict[str, ConfigField]:

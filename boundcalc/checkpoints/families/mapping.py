@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,14 @@ def read_mapping(path: Path) -> Family:
     if not isinstance(prefixes, list) or not all(isinstance(p, str) for p in prefixes):
         raise InvalidSetting(f"mapping {path}: 'prefixes' is a list of strings")
 
+    said = raw["architecture"]
+    unsaid = {field.name for field in fields(Architecture)} - set(said)
+    unsaid &= {"input_radius"} if "layers" in said else unsaid
+
     def build(model: Model) -> Architecture:
+        for name in unsaid:
+            if getattr(model.options, name, None) is None:
+                model.settings.assume(name, getattr(architecture, name))
         return said_otherwise(model, architecture)
 
     return Family("mapping", (), tensors, build, ignored, tuple(prefixes), fields=None)

@@ -38,7 +38,7 @@ def _architecture(model: Model) -> Architecture:
     if first and not removed:
         layers.append(normalisation(model, "norm_final", shape))
     if model.has("W_out"):
-        layers.append(Linear("W_out", *model.shape("W_out")))
+        layers.append(Linear("W_out", d, narrow))
     tail, classes = read_out(model, narrow)
     return assemble(layers + tail, seq_len, classes)
 

@@ -100,6 +100,10 @@ class Settings:
         """The model may not be what the architecture says, because of this field."""
         self._doubts[name] = reason
 
+    def assume(self, name: str, value: object) -> None:
+        """Nobody says this, and the architecture has it all the same."""
+        self._assumed[name] = value
+
     @property
     def assumed(self) -> Mapping[str, Any]:
         """Fields that nothing is said of, and the library's defaults for them."""

@@ -26,7 +26,12 @@ def _architecture(model: Model) -> Architecture:
     if model.has("norm_final.gain"):
         layers.append(normalisation(model, "norm_final", shape))
     tail, classes = read_out(model, d)
-    return assemble(layers + tail, model.option("seq_len") or 512, classes, model.option("input_radius") or 1.0)
+    seq_len, radius = model.option("seq_len"), model.option("input_radius")
+    if seq_len is None:
+        model.settings.assume("seq_len", seq_len := 512)
+    if radius is None:
+        model.settings.assume("input_radius", radius := 1.0)
+    return assemble(layers + tail, seq_len, classes, radius)
 
 
 _L = "layers.{b}."

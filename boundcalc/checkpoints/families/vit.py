@@ -46,7 +46,9 @@ def _architecture(model: Model) -> Architecture:
     layers.append(normalisation(model, "norm_final", shape))
     tail, classes = read_out(model, d, activation(model.setting("pooler_act")))
     # pixels in [-1, 1] unless the user says otherwise
-    radius = model.option("input_radius") or math.nextafter(math.sqrt(width), math.inf)
+    radius = model.option("input_radius")
+    if radius is None:
+        model.settings.assume("input_radius", radius := math.nextafter(math.sqrt(width), math.inf))
     return assemble(layers + tail, seq_len, classes, radius)
 
 

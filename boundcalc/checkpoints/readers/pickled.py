@@ -252,7 +252,9 @@ def _tensor(path: Path, name: str, value: _Strided, locate: Callable[[str], _Byt
     if start + span * width > place.size:
         raise CheckpointError(f"{path}: {name!r} of shape {value.shape} is larger than its storage; fetch it again")
     fetch = partial(_fetch, path, place.begin, start, value, span)
-    return Tensor(name, value.shape, value.dtype, fetch, f"{path.name}:{value.storage.key}:{value.offset}:{value.stride}")
+    return Tensor(
+        name, value.shape, value.dtype, fetch, f"{path.name}:{value.storage.key}:{value.offset}:{value.stride}"
+    )
 
 
 def _begin(path: Path, header: int, size: int) -> int:
