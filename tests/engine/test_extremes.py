@@ -26,7 +26,7 @@ EXTREMES: dict[str, dict[str, Any]] = {
     "many heads": {"d": 10**5, "heads": 10**5},
     "every error": {"train_error": 1.0},
 }
-SPEAK_OF_NONE = ("everything small", "norms of nothing", "all margin")
+SPEAK_OF_NONE = ("norms of nothing", "all margin")
 """Where no network has a margin above gamma."""
 LARGEST: dict[str, Any] = EXTREMES["everything large"] | {"depth": 1000}
 LARGEST_DIFFERENCE = 1e-6
