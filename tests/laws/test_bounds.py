@@ -32,8 +32,8 @@ def values(setting: Setting, bounds: Sequence[str] | None = None) -> Values:
 
 
 def logs(value: BoundValue) -> tuple[float, float]:
-    """Logs of the gap and risk bounds, uncapped."""
-    return value.log10 * math.log(10), value.log_risk
+    """Logs of the gap and risk bounds, uncapped; a risk bound of no network's is as good as any."""
+    return value.log10 * math.log(10), value.log_risk if value.risk_refusal is None else -math.inf
 
 
 # ------------------------------------------------------------------------------------------------ monotone

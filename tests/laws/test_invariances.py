@@ -21,7 +21,10 @@ NOISE = 1e-3
 def logs(setting: Setting) -> dict[str, tuple[float, float]]:
     """Logs of gap and risk, per policy."""
     found = [value for value in compare(setting) if value.refusal is None]
-    return {value.name: (value.log10 * math.log(10), value.log_risk) for value in found}
+    return {
+        value.name: (value.log10 * math.log(10), value.log_risk if value.risk_refusal is None else -math.inf)
+        for value in found
+    }
 
 
 def differ(first: Setting, second: Setting, tolerance: float = SAME) -> list[str]:
@@ -107,7 +110,7 @@ def test_settings_survive_json() -> None:
 
 
 def certificates(value: BoundValue) -> list[Certificate]:
-    return [] if value.by_gap is None else [value.certificate, value.risk_certificate]
+    return [proof.certificate for proof in (value.by_gap, value.by_risk) if proof is not None]
 
 
 def test_certificates_survive_json() -> None:
