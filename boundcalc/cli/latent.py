@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -90,6 +91,7 @@ def ceiling(x: float | None) -> str | None:
 
 
 @click.group(
+    cls=FileGroup,
     name="latent",
     short_help="Attention as inference: posteriors, bounds, experiments.",
     epilog="""\b
@@ -152,7 +154,7 @@ def sufficient(length: int, a: float, b: float, form: str) -> None:
 
 
 @command.command(short_help="Whether sequences in a file can be part of longer exchangeable ones.")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("path", type=Input(exists=True, dir_okay=False, path_type=Path))
 @click.option("--confidence", type=NUMBER, default=0.99, show_default=True)
 def extendible(path: Path, confidence: float) -> None:
     """The correlation of two tokens of the sequences (rows) in a .npy or .csv file: negative means that no latent

@@ -11,21 +11,33 @@ from typing import Any, TypeVar
 
 import click
 
+from boundcalc.base import kinds
+from boundcalc.cli import files
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 STORE = "boundcalc-runs.db"
 
 
-def store_option(function: F) -> F:
-    """--store."""
+def _store_option(kind: click.ParamType) -> Callable[[F], F]:
     return click.option(
         "--store",
         "store_path",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=kind,
         default=lambda: Path(os.environ.get("BOUNDCALC_STORE", STORE)),
         show_default=f"$BOUNDCALC_STORE or {STORE}",
         help="SQLite file of results.",
-    )(function)
+    )
+
+
+def read_store_option(function: F) -> F:
+    """--store, of a command that looks at results."""
+    return _store_option(files.STORE)(function)
+
+
+def store_option(function: F) -> F:
+    """--store, of a command that adds or removes results."""
+    return _store_option(files.output_file(kinds.STORE, ".weights"))(function)
 
 
 def device_option(function: F) -> F:

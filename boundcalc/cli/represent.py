@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.setting import FILE
+from boundcalc.cli.files import STORE, FileCommand, output_file
 from boundcalc.cli.values import WHOLE, short
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 
 
 @click.command(
+    cls=FileCommand,
     name="represent",
     short_help="A sparse Boolean function as explicit, certified weights.",
     epilog="""\b
@@ -44,10 +46,10 @@ bits by number, ranges a..b and formulas.""",
 @click.option("--attack", type=WHOLE, default=0, metavar="N", help="Also try N random and adversarial inputs.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=STORE,
     help="Also the norms of trained models: a store of `boundcalc sweep`, whose trials of this function and T are read.",
 )
-@click.option("--out", type=FILE, help="Write the weights, *.safetensors or *.npz.")
+@click.option("--out", type=output_file(kinds.WEIGHTS), help="Write the weights, *.safetensors or *.npz.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     expression: str | None,

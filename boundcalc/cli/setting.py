@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli.files import FILE
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 from boundcalc.setting.layers import ACTIVATIONS, NORMALISERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-FILE = click.Path(dir_okay=False)
 
 
 class Option(NamedTuple):

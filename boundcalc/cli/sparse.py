@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.eval import complete_bound
+from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.values import NUMBER, WHOLE, short
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ FAMILIES = ("any", "symmetric", "threshold", "signed-symmetric", "signed-thresho
 
 
 @click.command(
+    cls=FileCommand,
     name="sparse",
     short_help="What learning an s-sparse Boolean function of T bits takes.",
     epilog="""\b
@@ -41,7 +44,7 @@ Examples:
 )
 @click.option(
     "--certificates",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=output_folder(),
     help="Folder for the certificate of every m: `boundcalc verify` re-derives its risk bound.",
 )
 @click.option("--growth", is_flag=True, help="How the norms needed grow with s (at --T, default 512) and with T.")
@@ -105,7 +108,7 @@ def command(
 def _certificates(found: SampleComplexity, folder: Path) -> list[Path]:
     """A file per bound, whose risk at its m is at most the one asked for."""
     written: list[Path] = []
-    folder.mkdir(parents=True, exist_ok=True)
+    output.make_folder(folder)
     for row in found.rows:
         proof = None if row.solution is None else row.solution.bound.by_risk or row.solution.bound.by_gap
         if proof is not None:

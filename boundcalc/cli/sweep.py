@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.learning import assignments, clock, device_option, progress_for, store_option
 
 
 @click.command(
+    cls=FileCommand,
     name="sweep",
     short_help="Train every trial of a sweep that the store does not have.",
     epilog="""\b
@@ -24,7 +26,7 @@ A sweep file (.json, .yaml, .toml) has the keys task, model, init, train, m, n_t
   {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32], "m": [64, 128]}}
 Interrupt it whenever you like: run it again and it goes on.""",
 )
-@click.argument("what", metavar="PRESET|FILE")
+@click.argument("what", metavar="PRESET|FILE", type=NAME_OR_FILE)
 @store_option
 @device_option
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes (-1: one per core).")

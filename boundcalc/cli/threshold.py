@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from boundcalc.cli.learning import store_option
+from boundcalc.cli.learning import read_store_option
 from boundcalc.cli.values import WHOLE
 
 
@@ -21,7 +21,7 @@ Examples:
   boundcalc threshold --task majority --level 0.5
   boundcalc threshold --sweep conjunction --predict 2048 --format json""",
 )
-@store_option
+@read_store_option
 @click.option("--task", help="Only trials of this task.")
 @click.option("--sweep", "sweeps", multiple=True, help="Only trials of this sweep (or of several).")
 @click.option("--success", type=click.FloatRange(0, 1), default=0.99, show_default=True, help="Accuracy that counts.")

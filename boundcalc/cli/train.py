@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from boundcalc.base import kinds
+from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import assignments, device_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -18,6 +20,7 @@ _PRESETS = ("block", "post", "pre", "edelman2022")
 
 
 @click.command(
+    cls=FileCommand,
     name="train",
     short_help="Train one model; its gap, its norms and every bound that applies.",
     epilog="""\b
@@ -34,7 +37,7 @@ Examples:
 @click.option("--function", help="Truth table or formula (task boolean).")
 @click.option("--law", help="balanced or natural.")
 @click.option("--noise", type=NUMBER, help="Probability that a label is flipped.")
-@click.option("--path", help="An .npz file with x and y (task arrays).")
+@click.option("--path", type=FILE, help="An .npz file with x and y (task arrays).")
 @click.option("--m", "m", type=WHOLE, default=64, show_default=True, help="Training examples (0: fresh at every step).")
 @click.option("--seed", type=WHOLE, default=0, show_default=True)
 @click.option("--n-test", type=WHOLE, default=2048, show_default=True, help="Test examples.")
@@ -59,8 +62,8 @@ Examples:
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of the bounds.")
 @device_option
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model (safetensors).")
-@click.option("--store", "store_path", type=click.Path(dir_okay=False, path_type=Path), help="Keep the result.")
+@click.option("--save", type=output_file(kinds.WEIGHTS), help="Write the model (safetensors).")
+@click.option("--store", "store_path", type=output_file(kinds.STORE, ".weights"), help="Keep the result.")
 @click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)

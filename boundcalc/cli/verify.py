@@ -36,7 +36,8 @@ def command(file: str, form: str) -> None:
         certificate = Certificate.load(file)
         checked = verify(certificate)
     except BoundcalcError as error:
-        raise CertificateError(f"{file}: {error}") from error
+        said = str(error)
+        raise CertificateError(said if file in said else f"{file}: {said}") from error
     except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise CertificateError(f"{file}: the steps cannot be followed ({type(error).__name__}: {error})") from error
     log10 = checked.log_value / math.log(10)

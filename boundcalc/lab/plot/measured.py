@@ -90,6 +90,7 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
 
 
 def _is_database(path: Path) -> bool:
+    reading(path)
     with path.open("rb") as file:
         return file.read(16).startswith(b"SQLite format 3")
 

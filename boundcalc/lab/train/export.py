@@ -9,10 +9,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.output import write_text, writing
 from boundcalc.lab.train.store import Record, Store, StoreError, summary_columns
 
-FORMATS = ("csv", "json", "parquet")
+KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
+FORMATS = tuple(KINDS)
 
 
 def flat(record: Record) -> dict[str, Any]:
@@ -51,7 +54,7 @@ def export(records: Iterable[Record], form: str, path: Path | None = None) -> st
         text = _csv(rows)
     if path is None:
         return text
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text, KINDS[form])
     return ""
 
 
@@ -72,7 +75,9 @@ def _parquet(rows: list[dict[str, Any]], path: Path | None) -> str:
         import pyarrow.parquet as pq  # type: ignore[import-not-found]
     except ImportError:
         raise StoreError("parquet needs pyarrow: pip install pyarrow, or export csv") from None
-    pq.write_table(pa.Table.from_pylist(rows), path)
+    table = pa.Table.from_pylist(rows)
+    with writing(path, KINDS["parquet"]) as part:
+        pq.write_table(table.replace_schema_metadata({"made by": "boundcalc"}), part)
     return ""
 
 

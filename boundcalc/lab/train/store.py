@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.kinds import STORE_ID, WEIGHTS
+from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.trial import Trial, canonical
 
-_APPLICATION = 0x62636C64
 _WAIT = 60.0
 """Seconds to wait for another writer."""
 _FULL = "the disk is full; what was finished is kept: make room and run the same command again"
@@ -134,7 +135,7 @@ class Store:
         version = int(run("PRAGMA user_version").fetchone()[0])
         application = int(run("PRAGMA application_id").fetchone()[0])
         tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if application != _APPLICATION and (tables or application):
+        if application != STORE_ID and (tables or application):
             raise StoreError(f"{self.path} is a SQLite file of another program: choose another --store")
         if version > SCHEMA:
             raise StoreError(
@@ -154,7 +155,7 @@ class Store:
                     self.connection.execute(statement)
                 if number in _AFTER:
                     _AFTER[number](self.connection)
-            self.connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            self.connection.execute(f"PRAGMA application_id = {STORE_ID}")
             self.connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
     @contextmanager
@@ -258,13 +259,7 @@ class Store:
             "trial": trial.hash,
         }
         data = save(dict(weights), metadata)
-        partial = self.weights_folder / f".{name}.{os.getpid()}"
-        try:
-            partial.write_bytes(data)
-            os.replace(partial, self.weights_folder / name)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
+        write_bytes(self.weights_folder / name, data, WEIGHTS)
         return f"{name} {hashlib.sha256(data).hexdigest()}"
 
     def remove(self, hashes: Iterable[str]) -> int:
