@@ -50,7 +50,9 @@ def family_of(architecture: Architecture) -> Family:
     for kind, block in roles(architecture.stages):
         for name in {kind, kind.replace(".", ":")}:
             tensors[name if block is None else f"{name}[{{b}}]"] = kind
-    ignored = {"positions": "fixed positions are not trained"} if _fixed(architecture.stages) else {}
+    ignored = {"encoding.signs": "how bits become rows is fixed before any data"}
+    if _fixed(architecture.stages):
+        ignored["positions"] = "fixed positions are not trained"
     for name in ignored:
         tensors.pop(name, None)
     return Family("boundcalc", ("boundcalc",), tensors, lambda _: architecture, ignored)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.output import reading
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.predicted import height, log_height, says_something, why_not

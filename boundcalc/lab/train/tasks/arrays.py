@@ -17,7 +17,6 @@ from boundcalc.base.output import reading
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, register
 
-
 MOST_TOKENS = 2**20
 """Rows of a trained token table."""
 
