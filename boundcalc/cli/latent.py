@@ -359,7 +359,9 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     The loss is the squared error cut at 1, or how often a masked token is guessed wrong. Slopes of the gap against log L, with
     95% intervals, stand below: the claim is that none is significantly positive; a gap that falls does not contradict it.
     """
-    from boundcalc.cli.learning import progress_for
+    import torch  # noqa: F401 - what is missing is said before a store is made
+
+    from boundcalc.cli.learning import progress_for, say_kept
     from boundcalc.lab.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
     from boundcalc.lab.train.run import run_sweep
     from boundcalc.lab.train.store import Store
@@ -373,6 +375,9 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
             progress = progress_for(quiet)
             try:
                 ran = run_sweep(sweep, runs, progress=progress)
+            except KeyboardInterrupt:
+                say_kept(runs, sweep.trials)
+                raise
             finally:
                 if hasattr(progress, "stop"):
                     progress.stop()

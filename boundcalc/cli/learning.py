@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +71,12 @@ def assignments(words: tuple[str, ...], option: str) -> dict[str, Any]:
     return found
 
 
+def say_kept(store: Any, trials: Iterable[Any]) -> None:
+    """After an interruption: what is there, and how to go on."""
+    kept = len(store.hashes() & {trial.hash for trial in trials})
+    click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
+
+
 def clock(seconds: float) -> str:
     """A duration a person can read."""
     minutes, rest = divmod(round(seconds), 60)
@@ -126,8 +132,9 @@ class Bar:
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
         """Move it."""
-        del trials, total
-        self.bar.update(self.task, completed=done, left="" if left is None else f"about {clock(left)} left")
+        del trials
+        eta = "" if left is None or done == total else f"about {clock(left)} left"
+        self.bar.update(self.task, completed=done, left=eta)
 
     def note(self, text: str) -> None:
         """A line above it."""

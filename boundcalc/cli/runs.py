@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,10 +44,15 @@ def _filters(function: F) -> F:
     return read_store_option(function)
 
 
-def _open(path: Path) -> Any:
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """A store to read; what was left out is said."""
     from boundcalc.lab.train.store import Store
 
-    return Store(path, create=False)
+    with Store(path, create=False, read_only=True) as store:
+        yield store
+        for said in store.damaged:
+            click.echo(f"left out: {said}", err=True)
 
 
 @command.command("list", short_help="A line per trial.")
@@ -126,8 +132,10 @@ def import_runs(store_path: Path, source: Path) -> None:
 @click.argument("hashes", nargs=-1, required=True, metavar="HASH...")
 def remove(store_path: Path, hashes: tuple[str, ...]) -> None:
     """Remove trials, and their weights, by the first digits of their hashes."""
-    with _open(store_path) as store:
-        names = [store.find(prefix).hash for prefix in hashes]
+    from boundcalc.lab.train.store import Store
+
+    with Store(store_path, create=False) as store:
+        names = [store.named(prefix) for prefix in hashes]
         click.echo(f"{store.remove(names)} trials removed")
 
 

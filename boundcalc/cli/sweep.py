@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
-from boundcalc.cli.learning import assignments, clock, device_option, progress_for, store_option
+from boundcalc.cli.learning import assignments, clock, device_option, progress_for, say_kept, store_option
 
 
 @click.command(
@@ -72,11 +72,15 @@ def command(
     if where.backend == "loky" or device == "auto":
         device = resolve(device)  # a cluster's workers may have what this machine has not
     sweep = _sweep(what, device, seeds, assignments(changes, "--set"))
+    if only_list:
+        present: set[str] = set()
+        if store_path.exists():
+            with Store(store_path, read_only=True) as store:
+                present = store.hashes()
+        todo = missing(sweep.trials, present)
+        click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
+        return
     with Store(store_path) as store:
-        if only_list:
-            todo = missing(sweep.trials, store.hashes())
-            click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
-            return
         progress = progress_for(quiet)
         try:
             ran = run_sweep(
@@ -88,6 +92,9 @@ def command(
                 options={"compile": compiled},
                 progress=progress,
             )
+        except KeyboardInterrupt:
+            say_kept(store, sweep.trials)
+            raise
         finally:
             if hasattr(progress, "stop"):
                 progress.stop()

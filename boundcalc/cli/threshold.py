@@ -47,17 +47,25 @@ def command(
     """
     import json
 
-    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.base.errors import InvalidSetting, NoSolution
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.threshold import analyse, cells
     from boundcalc.setting import validate
 
     for T in predict:
         validate.size("T", T)
-    with Store(store_path, create=False) as store:
+    with Store(store_path, create=False, read_only=True) as store:
         chosen = [store.select(task=task, sweep=sweep) for sweep in sweeps or (None,)]
         records = list({record.hash: record for group in chosen for record in group}.values())
-        names = store.sweeps()
+        names, tasks = store.sweeps(), store.tasks()
+    for said in store.damaged:
+        click.echo(f"left out: {said}", err=True)
+    if not records:
+        asked = " of " + " and ".join([f"task {task!r}"] * (task is not None) + [f"sweep {name!r}" for name in sweeps])
+        raise NoSolution(
+            f"{store_path} has no trials{asked if task or sweeps else ''}; it has "
+            f"{_listed('tasks', tasks)} and {_listed('sweeps', names)}"
+        )
     kinds = sorted({_kind(record.config) for record in records})
     if len(kinds) > 1:
         raise InvalidSetting(
@@ -85,6 +93,10 @@ def command(
     click.echo("")
     for line in found.words():
         click.echo(line)
+
+
+def _listed(what: str, counts: dict[str, int]) -> str:
+    return f"the {what} " + ", ".join(f"{name} ({n})" for name, n in counts.items()) if counts else f"no {what}"
 
 
 def _kind(config: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from boundcalc.base import kinds
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import assignments, device_option
 from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.lab.train import defaults
 
 _OPTIMISERS = ("adam", "adamw", "sgd")
 _PRECISIONS = ("float32", "float64", "bfloat16")
@@ -40,22 +41,20 @@ Examples:
 @click.option("--path", type=FILE, help="An .npz file with x and y (task arrays).")
 @click.option("--m", "m", type=WHOLE, default=64, show_default=True, help="Training examples (0: fresh at every step).")
 @click.option("--seed", type=WHOLE, default=0, show_default=True)
-@click.option("--n-test", type=WHOLE, default=2048, show_default=True, help="Test examples.")
-@click.option(
-    "--preset", type=click.Choice(("block", "post", "pre", "edelman2022")), default="block", show_default=True
-)
+@click.option("--n-test", type=WHOLE, default=defaults.N_TEST, show_default=True, help="Test examples.")
+@click.option("--preset", type=click.Choice(_PRESETS), default="block", show_default=True)
 @click.option("--depth", type=WHOLE, help="Blocks.")
 @click.option("--d", "d", type=WHOLE, help="Width.")
 @click.option("--heads", type=WHOLE, help="Heads.")
-@click.option("--optimiser", type=click.Choice(_OPTIMISERS), default="adam", show_default=True)
-@click.option("--lr", type=NUMBER, default=4e-3, show_default=True)
-@click.option("--weight-decay", type=NUMBER, default=0.0)
-@click.option("--batch", type=WHOLE, default=16, show_default=True, help="Examples per step (0: all).")
-@click.option("--steps", type=WHOLE, default=3000, show_default=True, help="Most steps.")
-@click.option("--curve-every", type=WHOLE, default=0, help="Steps between points of the curves (0: geometric).")
+@click.option("--optimiser", type=click.Choice(_OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
+@click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True)
+@click.option("--weight-decay", type=NUMBER, default=defaults.WEIGHT_DECAY)
+@click.option("--batch", type=WHOLE, default=defaults.BATCH, show_default=True, help="Examples per step (0: all).")
+@click.option("--steps", type=WHOLE, default=defaults.STEPS, show_default=True, help="Most steps.")
 @click.option(
-    "--precision", type=click.Choice(("float32", "float64", "bfloat16")), default="float32", show_default=True
+    "--curve-every", type=WHOLE, default=defaults.CURVE_EVERY, help="Steps between points of the curves (0: geometric)."
 )
+@click.option("--precision", type=click.Choice(_PRECISIONS), default=defaults.PRECISION, show_default=True)
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the bounds.")
@@ -84,21 +83,32 @@ def command(
     Bounds are a posteriori: they hold for the norms that were measured, having paid for choosing them after training.
     """
     import json
+    from dataclasses import replace
 
-    import torch
-
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.lab.train.device import resolve
-    from boundcalc.lab.train.trainer import train
+    from boundcalc.base import output
     from boundcalc.setting import validate
 
     validate.positive("gamma", gamma)
     validate.fraction("delta", delta, ends=False)
-    trial = _trial(options, resolve(device))
+    if save is not None:
+        kinds.safetensors_name(save)
+    trial = _trial(options, "cpu")  # what is wrong with it is said before torch is imported, which takes seconds
+    for path, kind in ((save, kinds.WEIGHTS), (store_path, kinds.STORE)):
+        if path is not None:
+            output.check(path, kind)  # now that the files the task reads are known
+
+    import torch
+
+    from boundcalc.lab.train.device import resolve
+    from boundcalc.lab.train.trainer import train
+
+    trial = replace(trial, device=resolve(device))
     torch.set_num_threads(threads)
-    for path, what in ((save, "--save"), (store_path, "--store")):
-        if path is not None and not path.parent.is_dir():
-            raise InvalidSetting(f"{what} {path}: there is no directory {path.parent}")
+    if _without_positions(trial):
+        click.echo(
+            "rows carry no positions, so no function of their order can be learned; --set model.positions=learned adds them",
+            err=True,
+        )
     live = _Live(quiet)
     outcome = train([trial], live=live)[0]
     live.end(outcome.result)
@@ -119,6 +129,10 @@ def command(
         _show(trial, outcome.result, values, no_bounds, gamma, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
+
+
+def _without_positions(trial: Any) -> bool:
+    return trial.task.kind == "arrays" and trial.architecture.positions == "none" and trial.architecture.seq_len > 1
 
 
 def _trial(options: dict[str, Any], device: str) -> Any:
@@ -146,6 +160,11 @@ def _trial(options: dict[str, Any], device: str) -> Any:
         if part not in parts or not field:
             raise InvalidSetting(f"--set takes task., model., init. or train. and a field, got {name!r}")
         parts[part][field] = value
+    if parts["task"]["task"] == "boolean" and "function" not in parts["task"]:
+        raise InvalidSetting(
+            'task boolean needs a function: --function "x0 & ~x1 | x2", or a truth table such as 00010111 '
+            "(conjunction, disjunction, parity and majority are tasks of their own)"
+        )
     data = {**parts, "m": options["m"], "n_test": options["n_test"], "seeds": [options["seed"]]}
     return sweep_from_json(data, device=device).trials[0]
 

@@ -100,7 +100,7 @@ def _sweeps(path: Path) -> list[str]:
     """Names of the sweeps of a store; an export knows none."""
     if not _is_database(path):
         return []
-    with Store(path, create=False) as store:
+    with Store(path, create=False, read_only=True) as store:
         return sorted(store.sweeps())
 
 
@@ -108,7 +108,7 @@ def _records(path: Path, spec: Spec) -> list[Record]:
     if "sweep" in spec.runs:
         if not _is_database(path):
             raise InvalidSetting(f"{path} is an export, which knows no sweeps: choose by task=, T=, m=, lr=, batch=")
-        with Store(path, create=False) as store:
+        with Store(path, create=False, read_only=True) as store:
             chosen = list(store.select(sweep=str(spec.runs["sweep"])))
         if not chosen and (names := _sweeps(path)):
             raise NoSolution(

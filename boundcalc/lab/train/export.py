@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import write_text, writing
 from boundcalc.lab.train.store import Record, Store, StoreError, summary_columns
+
+
+class DamagedRecord(UserWarning):
+    """A record that is not as it was written, and was left out."""
+
 
 KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
 FORMATS = tuple(KINDS)
@@ -88,8 +94,11 @@ def read_records(path: Path) -> list[Mapping[str, Any]]:
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
     if head.startswith(b"SQLite format 3"):
-        with Store(path, create=False) as store:
-            return [record.to_json() for record in store.records()]
+        with Store(path, create=False, read_only=True) as store:
+            found = [record.to_json() for record in store.records()]
+            for said in store.damaged:
+                warnings.warn(f"{path}: left out a record: {said}", DamagedRecord, stacklevel=2)
+            return found
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError):
