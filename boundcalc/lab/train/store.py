@@ -157,7 +157,7 @@ class Store:
                 f"store {self.path} cannot be written to, and {log.name} holds trials that are not in it yet: copy both "
                 "files where they can be written"
             )
-        self._connect(f"{name}?immutable=1")
+        self._connect(f"{name}?mode=ro&immutable=1")
         if self._version() != SCHEMA:
             raise StoreError(
                 f"store {self.path} cannot be written to, and has an older schema: copy it where it can be written"

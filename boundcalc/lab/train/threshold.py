@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
-from boundcalc.lab.train.store import Record
+from boundcalc.lab.train.store import Record, summary_columns
 
 Array = Any
 _RIDGE = 1e-3
