@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from boundcalc.base import kinds
+from boundcalc.base.rounding import up
 from boundcalc.cli.files import FILE, Input, output_file
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -142,7 +143,7 @@ def account_lines(found: Audit) -> list[str]:
         )
     if found.failure:
         lines.append(
-            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {found.failure:.1e} a norm "
+            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {up(found.failure, 2)} a norm "
             "is too small; delta pays for it. --exact does without."
         )
     return lines

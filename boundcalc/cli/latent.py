@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from boundcalc.base.rounding import up
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -81,13 +82,8 @@ def cell(x: Any) -> str:
 
 
 def ceiling(x: float | None) -> str | None:
-    """An upper bound, rounded up to four digits."""
-    import decimal
-
-    if x is None:
-        return None
-    exact = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING).create_decimal_from_float(x)
-    return f"{float(exact):.4g}"
+    """An upper bound, where there is one."""
+    return None if x is None else up(x)
 
 
 @click.group(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import kinds, output
+from boundcalc.base import kinds, output, rounding
 from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
 from boundcalc.cli.files import FileCommand, Input, output_file, with_numbers
 
@@ -141,11 +140,7 @@ def _distance(found: Audit, name: str) -> float | None:
 
 def _number(value: float | None) -> str:
     """Rounded up, so that what is read off the table is an upper bound too."""
-    from boundcalc.cli.values import upper
-
-    if value is None:
-        return ""
-    return "0" if value == 0 else upper(math.log10(value), 5)
+    return "" if value is None else rounding.up(value, 5)
 
 
 def _json(found: Audit, every: bool) -> None:

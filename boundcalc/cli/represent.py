@@ -9,8 +9,9 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import at_least, down, up
 from boundcalc.cli.files import STORE, FileCommand, output_file
-from boundcalc.cli.values import WHOLE, short
+from boundcalc.cli.values import WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.lab.represent.exhaust import Worst
@@ -194,21 +195,21 @@ def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
         f"Sizes         d {encoding.width}, hidden units {network.blocks[0].w_1.shape[0]}, one head, one block; "
         f"rows place {encoding.place:.4f}, bit {encoding.bit:.4f}, constant {encoding.constant:.4f}"
     )
-    click.echo(f"Attention     beta {built.beta:.4f}; at most {certified.leak:.4g} of it elsewhere (eta)\n")
+    click.echo(f"Attention     beta {built.beta:.4f}; at most {up(certified.leak)} of it elsewhere (eta)\n")
     lines = [
-        Line((key, f"{b.op:.4g}", f"{b.fro:.4g}", f"{b.two_one:.4g}", f"{b.one_one:.4g}", str(b.rank)))
+        Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)))
         for key, b in network.norms.budgets.items()
     ]
     write_table(("matrix", "op", "F", "21", "11", "rank"), lines, right=frozenset(range(1, 6)))
     click.echo(
-        f"\nCertified: sign(f) F >= {certified.margin:.9g} on all 2^{network.seq_len} inputs "
+        f"\nCertified: sign(f) F >= {down(certified.margin, 9)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})"
     )
     for name, worst in tried:
-        click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {worst.score:.9g}")
+        click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {down(worst.score, 9)}")
     click.echo(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
-        f"{short(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})"
+        f"{at_least(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})"
     )
     for name, m in sorted(found.others.items(), key=lambda entry: entry[1]):
-        click.echo(f"  construction {name!r} would need {short(m)}")
+        click.echo(f"  construction {name!r} would need {at_least(m)}")

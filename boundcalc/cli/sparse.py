@@ -9,9 +9,10 @@ import click
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import at_least, confidence, up
 from boundcalc.cli.eval import complete_bound
 from boundcalc.cli.files import FileCommand, output_folder
-from boundcalc.cli.values import NUMBER, WHOLE, short
+from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.lab.represent.samples import SampleComplexity
@@ -130,10 +131,10 @@ def _show(found: SampleComplexity) -> None:
         f"Class      {CLASSES[budgets.name].title}, s {budgets.s}, T {positions.count}\n"
         f"Networks   one block, one head, {where} positions, d {budgets.width}, hidden units {budgets.units}, "
         f"beta {budgets.choice.beta:.4f}, margin 1\n"
-        f"Asked      risk <= {found.risk:g} with probability {1 - sample.delta:g}, training error 0\n"
+        f"Asked      risk <= {found.risk:g} with probability {confidence(sample.delta)}, training error 0\n"
     )
     norms = [
-        Line((key, f"{b.op:.4g}", f"{b.fro:.4g}", f"{b.two_one:.4g}", str(b.rank)))
+        Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one)), str(b.rank)))
         for key, b in budgets.norms.budgets.items()
     ]
     write_table(("norms needed", "op", "F", "21", "rank"), norms, right=frozenset(range(1, 5)))
@@ -146,7 +147,7 @@ def _show(found: SampleComplexity) -> None:
         bound = row.solution.bound
         dominant = (bound.by_risk or bound.by_gap).dominant if bound.by_gap else None  # type: ignore[union-attr]
         share = f"{dominant[0]} {100 * dominant[1]:.0f}%" if dominant else ""
-        lines.append(Line((row.policy, short(row.solution.value), bound.risk_strategy, share)))
+        lines.append(Line((row.policy, at_least(row.solution.value), bound.risk_strategy, share)))
     write_table(("bound", "smallest m", "strategy", "dominated by"), lines, right=frozenset({1}))
     click.echo(
         f"\nFinite class: {found.finite_class} samples suffice for a learner that knows the class (upper bound, realizable)."

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds
+from boundcalc.base import kinds, rounding
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import assignments, device_option
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -254,7 +254,7 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
-            numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items() if name != "rank")
+            numbers = "  ".join(f"{name} {rounding.up(value)}" for name, value in budget.items() if name != "rank")
             click.echo(f"  {key:<{widest}}{numbers}")
     if values:
         _show_bounds(values, gamma, delta)
@@ -277,5 +277,5 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
             click.echo(f"  {value.name:<{width}}trivial  {value.kind}  the least proof covers nothing")
             continue
         mark = "~" if value.kind == "proxy" else ""
-        says = "vacuous" if value.vacuous else f"gap <= {value.gap:.4g}"
-        click.echo(f"  {value.name:<{width}}{mark}10^{value.log10:.2f}  {value.kind}  {says}")
+        says = "vacuous" if value.vacuous else f"gap <= {rounding.up(value.gap)}"
+        click.echo(f"  {value.name:<{width}}{mark}10^{rounding.exponent_up(value.log10, 2)}  {value.kind}  {says}")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import click
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.base.rounding import confidence, log10_up, value_up
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import short, upper
 
@@ -40,7 +39,7 @@ def command(file: str, form: str) -> None:
         raise CertificateError(said if file in said else f"{file}: {said}") from error
     except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise CertificateError(f"{file}: the steps cannot be followed ({type(error).__name__}: {error})") from error
-    log10 = checked.log_value / math.log(10)
+    log10 = log10_up(checked.log_value)
     sample = certificate.setting.sample
     kind = "bound" if certificate.measured is None else "a_posteriori"
     if form == "json":
@@ -50,7 +49,7 @@ def command(file: str, form: str) -> None:
             "verified": True,
             "quantity": certificate.quantity,
             "kind": kind,
-            "value": min(1.0, checked.value),
+            "value": value_up(checked.log_value),
             "log10_value": log10,
             "delta": sample.delta,
             "train_error": sample.train_error if certificate.quantity == "risk" else None,
@@ -62,7 +61,7 @@ def command(file: str, form: str) -> None:
         return
     at = f" at margin training error {sample.train_error:g}" if certificate.quantity == "risk" else ""
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
-    sure = f"with probability at least {1 - sample.delta:g}"
+    sure = f"with probability at least {confidence(sample.delta)}"
     click.echo(f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}")
     architecture = certificate.setting.architecture
     layers = "listed layers" if architecture.layers is not None else f"{architecture.style}, depth {architecture.depth}"
