@@ -153,9 +153,8 @@ def test_what_eval_shows_is_at_least_what_was_checked(form: str, tmp_path: Path)
             checked = verify(Certificate.load(proof))
             compared += len(shown)
             assert below(shown, checked.log_value) == []
-            assert below([x * Decimal("0.99") for x in shown], checked.log_value) == [
-                x * Decimal("0.99") for x in shown
-            ]
+            less = [x * Decimal("0.99") for x in shown if x < 1]
+            assert below(less, checked.log_value) == less
             told = CliRunner().invoke(main, ["verify", str(proof)]).stdout
             stated = re.search(rf"<= ({_NUMBER})", told)
             sure = re.search(r"probability at least (0\.\d+)", told)
