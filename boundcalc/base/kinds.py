@@ -75,6 +75,20 @@ def _weights(path: Path) -> bool:
     return header["__metadata__"]["format"].startswith("boundcalc-model/")
 
 
+def _predictor(data: Any) -> bool:
+    body = {key: value for key, value in data.items() if key != "sha256"}
+    return _object(format="boundcalc-predictor-certificate/")(data) and data["sha256"] == _digest(body)
+
+
+def _examples(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return {"x.npy", "y.npy", "made_by.npy"} <= set(archive.namelist())
+
+
+def _runs(path: Path) -> bool:
+    return _object("of", "runs", only=())(json.loads(path.read_text(encoding="utf-8")))
+
+
 def _journal(path: Path) -> bool:
     with path.open("rb") as file:
         return {"identity", "seed"} <= set(json.loads(file.readline()))
@@ -92,6 +106,9 @@ def safetensors_name(path: Path | str) -> None:
 
 
 CERTIFICATE = Kind("a certificate", json_file(_object("setting", format="boundcalc-certificate/")))
+PREDICTOR = Kind("a certificate of a predictor", json_file(_predictor))
+EXAMPLES = Kind("examples", _examples)
+RUNS = Kind("the state of an unfinished run", _runs)
 NORMS = Kind("a norms file", json_file(_object("budgets", only=("C", "measured", "failure"))))
 SETTING = Kind("a setting", json_file(_object("architecture", "norms", only=())))
 CURVES = Kind("the numbers of a figure of norms", json_file(_object("model", "curves", only=())))

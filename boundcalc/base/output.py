@@ -224,7 +224,7 @@ def _recognised(path: Path, kind: Kind) -> bool:
     """Whether a file is of a kind; one that cannot be read as such is not."""
     try:
         return kind.ours(path)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError):
+    except Exception:  # whatever is wrong with it, and each format has its own errors
         return False
 
 

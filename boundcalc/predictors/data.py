@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.kinds import EXAMPLES
+from boundcalc.base.output import writing
 
 Array = np.ndarray[Any, Any]
 
@@ -52,9 +54,10 @@ class Data:
                 raise
             raise InvalidSetting(f"{path} is not an .npz file of plain arrays x and y: {error}") from None
 
-    def save(self, path: str) -> None:
-        """Write them as an .npz file."""
-        np.savez(path, x=self.x, y=self.y)
+    def save(self, path: str, *, force: bool = False) -> None:
+        """Write them as an .npz file; `force` replaces a file there that this did not write."""
+        with writing(path, EXAMPLES, force=force) as part, part.open("wb") as file:
+            np.savez(file, x=self.x, y=self.y, made_by=np.array("boundcalc"))
 
 
 def digest_of_arrays(arrays: Mapping[str, Array]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -210,6 +211,7 @@ def writers(source: str) -> list[str]:
 
 
 _ALLOWED = {
+    "predictors/data.py": "writes to the part that output.writing gives",
     "base/output.py": "the one place",
     "lab/plot/render.py": "draws to the part that output.writing gives",
     "lab/represent/export.py": "writes to the part that output.writing gives",
@@ -254,6 +256,11 @@ def _figure(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(data | changes, indent=2))
 
 
+def _predictor() -> dict[str, Any]:
+    body = {"format": "boundcalc-predictor-certificate/1", "delta": 0.05}
+    return body | {"sha256": kinds.with_digest(body)["digest"]}
+
+
 RECORD = {"hash": "a", "config": {}, "result": {}, "digest": "b"}
 OURS: dict[str, tuple[output.Kind, str, Callable[[Path], object]]] = {
     "certificate": (
@@ -282,8 +289,16 @@ OURS: dict[str, tuple[output.Kind, str, Callable[[Path], object]]] = {
         "d.json",
         lambda p: output.write_json(p, kinds.with_digest({"steps": []}), kinds.DERIVATION),
     ),
+    "predictor": (kinds.PREDICTOR, "p.json", lambda p: output.write_json(p, _predictor(), kinds.PREDICTOR)),
+    "runs": (kinds.RUNS, "u.json", lambda p: p.write_text('{"of": "a", "runs": {}}')),
+    "examples": (kinds.EXAMPLES, "e.npz", lambda p: np.savez(p, x=[1], y=[1], made_by=np.array("boundcalc"))),
 }
 FOREIGN: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "examples of somebody else": ("x.npz", lambda p: np.savez(p, x=[1], y=[1])),
+    "an edited certificate": (
+        "y.json",
+        lambda p: p.write_text(json.dumps(_predictor() | {"delta": 0.01}, indent=1) + "\n"),
+    ),
     "notes": ("notes.txt", lambda p: p.write_bytes(NOTES)),
     "config": ("config.json", lambda p: p.write_text('{"model_type": "bert", "architectures": []}')),
     "another database": ("a.db", lambda p: _sqlite(p, 7)),

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from flint import arb
 
 import boundcalc
+from boundcalc import evaluate
 from boundcalc.base import rounding
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.cli import main
@@ -90,20 +91,24 @@ def test_a_confidence_is_rounded_down_and_never_1(delta: float) -> None:
 
 
 def settings(random: Random, count: int) -> Iterator[Setting]:
-    """Small settings whose bounds are of all sizes."""
+    """Small settings whose bounds are of all sizes; trivial ones, and risks that speak of nothing, are not shown."""
     while count:
         try:
-            yield Setting.of(
+            setting = Setting.of(
                 random.choice(("edelman2022", "gpt2", "bert")),
                 depth=random.randint(1, 2),
                 seq_len=random.randint(2, 300),
                 d=random.choice((4, 16)),
                 heads=random.choice((1, 2)),
-                n_train=round(10 ** random.uniform(2, 12)),
+                n_train=round(10 ** random.uniform(9, 15)),
                 C=round(random.uniform(0.3, 2), 3),
-                margin=round(random.uniform(0.05, 0.9), 3),
+                margin=10 ** random.uniform(-5, -0.5),
                 delta=10 ** random.uniform(-9, -1),
             )
+            value = evaluate(setting)
+            if value.trivial or value.by_risk is None or value.log_risk > math.log(0.9):
+                continue
+            yield setting
             count -= 1
         except BoundcalcError:
             continue
