@@ -404,6 +404,10 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
         notes.append(
             "X5 has no L in it; for masked tokens it bounds the gap of the ramp loss of margin 1, not of the error"
         )
+        notes.append(
+            "masked: z is known from a few tokens on (the Bayes risk is that of L = 4), so a gap that falls is less "
+            "memorisation, not better inference"
+        )
     if "supervised" in plan.kinds:
         notes.append(
             "~: no bounds, since rows of the supervised task are normal and exceed any radius with small probability"

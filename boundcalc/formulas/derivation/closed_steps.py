@@ -364,7 +364,7 @@ def _at_capacity(form: ClosedForm, formula: Formula, random: Random) -> tuple[ar
     """(sample size of the formula, C_F, target, log(1/delta)) at a random point."""
     plain = Formula("m", formula.expr)
     point = random_point(plain, random, {"target": 10 ** random.uniform(-4, -0.5), "C_F": 10 ** random.uniform(-3, 6)})
-    delta = point.get("delta", INTERVAL.number(form.setting.sample.delta) if "delta" not in point else None)
+    delta: arb = point["delta"] if "delta" in point else INTERVAL.number(form.setting.sample.delta)
     return on_intervals(plain)(point), point["C_F"], point["target"], (1 / delta).log()
 
 

@@ -173,9 +173,9 @@ def _pairs_are_enough(formula: Formula) -> Trial:
 
     def trial(random: Random) -> tuple[arb, arb]:
         point = random_point(formula, random)
-        rho = reg({name: point[name] for name in point})
-        law = (point[name] for name in ("smoothness", "kappa", "M", "g"))
-        found = latent.cme_error(INTERVAL, size(point), rho, *law, (2 / point["delta"]).log())
+        rho = reg(point)
+        r, kappa, most, g = (point[name] for name in ("smoothness", "kappa", "M", "g"))
+        found = latent.cme_error(INTERVAL, size(point), rho, r, kappa, most, g, (2 / point["delta"]).log())
         return found, point["target"]
 
     return trial

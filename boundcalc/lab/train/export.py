@@ -95,7 +95,7 @@ def read_records(path: Path) -> list[Mapping[str, Any]]:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
     if head.startswith(b"SQLite format 3"):
         with Store(path, create=False, read_only=True) as store:
-            found = [record.to_json() for record in store.records()]
+            found: list[Mapping[str, Any]] = [record.to_json() for record in store.records()]
             for said in store.damaged:
                 warnings.warn(f"{path}: left out a record: {said}", DamagedRecord, stacklevel=2)
             return found

@@ -283,3 +283,13 @@ def test_an_interrupted_sweep_says_what_is_kept(here: Path, monkeypatch: pytest.
     outcome = run("sweep", "smoke")
     assert outcome.exit_code == 130
     assert "interrupted: 1 trials kept in boundcalc-runs.db; run the same command again to go on" in outcome.stderr
+
+
+def test_longer_masked_inputs_tell_no_more_about_the_topic() -> None:
+    """docs/latent.md says so of the preset's task: its Bayes risk falls up to four tokens, and not after."""
+    from boundcalc.lab.train.tasks import task_from_json
+
+    risks = {L: task_from_json({"task": "masked-token", "L": L}).bayes_risk() for L in (1, 2, 4, 8, 32)}
+    assert risks[1].value > risks[2].value > risks[4].value
+    for length in (8, 32):
+        assert abs(risks[length].value - risks[4].value) < 3 * risks[4].error
