@@ -46,7 +46,8 @@ class Report:
         )
         if not self.unchecked:
             return text
-        return f"{text}; {len(self.unchecked)} steps have no check of their own: {', '.join(self.unchecked)}"
+        several = f"{len(self.unchecked)} steps have" if len(self.unchecked) > 1 else "1 step has"
+        return f"{text}; {several} no check of their own: {', '.join(self.unchecked)}"
 
 
 def check(derivation: Derivation, *, points: int = 20, seed: int = 0) -> Report:
