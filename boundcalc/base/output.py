@@ -40,17 +40,29 @@ class _Command:
     reads: dict[str, str] = field(default_factory=dict[str, str])
     writes: tuple[Path, ...] = ()
     force: bool = False
+    kinds: Mapping[Path, Kind] = field(default_factory=dict[Path, Kind])
 
 
 _RUNNING: ContextVar[_Command | None] = ContextVar("boundcalc_files", default=None)
 
 
 @contextmanager
-def command(reads: Mapping[str, str], writes: Iterable[Path], *, force: bool = False) -> Iterator[None]:
-    """While this lasts, inputs (path: what names it) are never written, and nothing but the declared outputs is."""
-    found = _Command({_real(path): name for path, name in reads.items()}, tuple(map(_place, writes)), force)
+def command(
+    reads: Mapping[str, str],
+    writes: Iterable[Path],
+    kinds: Mapping[Path, Kind] | None = None,
+    *,
+    force: bool = False,
+) -> Iterator[None]:
+    """While this lasts, inputs (path: what names it) are never written, and nothing but the declared outputs is.
+
+    `kinds` are the files known in advance: they are looked at now, and again by `check_again`.
+    """
+    places = tuple(map(_place, writes))
+    found = _Command({_real(path): name for path, name in reads.items()}, places, force, kinds or {})
     token = _RUNNING.set(found)
     try:
+        check_again()
         yield
     finally:
         _RUNNING.reset(token)
@@ -61,6 +73,13 @@ def reading(path: Path | str, name: str = "") -> None:
     running = _RUNNING.get()
     if running is not None:
         running.reads.setdefault(_real(path), name)
+
+
+def check_again() -> None:
+    """Look at the files of the running command once more: since then it has told more of its inputs."""
+    running = _RUNNING.get() or _Command()
+    for path, kind in running.kinds.items():
+        check(path, kind)
 
 
 def check(path: Path | str, kind: Kind, *, force: bool = False) -> None:

@@ -121,6 +121,8 @@ class Audit:
                 "used": self.account.used,
                 "lowered": self.account.lowered,
                 "shared": self.account.shared,
+                "config": [asdict(line) for line in self.account.fields],
+                "assumed": dict(self.account.assumed),
             },
             "missing": list(self.missing),
         }
@@ -172,6 +174,7 @@ def audit(
         validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
     model = open_model(source, family, options)
     architecture = model.family.architecture(model)
+    model.refuse_unread_options()
     other = None if reference is None else open_model(reference, model.family, options)
     plan = Plan(model, architecture, want, other)
     account = balance(model, architecture, plan.read, plan.shared)

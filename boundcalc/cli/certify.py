@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,9 @@ fixed before the data.""",
     "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
 )
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
+@click.option(
+    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.pass_context
 def command(
@@ -68,12 +71,15 @@ def command(
     certificate: Path | None,
     certificate_risk: Path | None,
     solve: bool,
+    why: bool,
     form: str,
     readout_norm: float | None,
     schatten: float | None,
     **options: Any,
 ) -> None:
     """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
+    if why and form not in ("table", "json"):
+        raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     seen = _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
     def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
@@ -82,6 +88,8 @@ def command(
                 f"{model} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
                 "about this model: describe the model with --mapping (docs/weights.md)"
             )
+        if account.doubts:
+            raise InvalidSetting(f"{model} may not be what would be bounded: {account.doubts[0].text}")
         if missing and readout_norm is None:
             raise InvalidSetting(
                 f"{model} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
@@ -96,11 +104,13 @@ def command(
     from boundcalc.cli.report import ask
     from boundcalc.cli.setting import Question
 
-    given = ["n_train", "delta", "seq_len", "input_radius", "classes"]
+    # what the model's files say is not assumed; where they say nothing, it is
+    read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
+    given = ["n_train", "delta"]
     given += ["margin"] * (gamma is not None or margins is not None)
     given += ["train_error"] * (train_error is not None or margins is not None)
-    origin = dict.fromkeys(given, "given")
-    report = ask(Question(setting, origin), bounds, solve=solve)
+    origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
+    report = ask(Question(setting, origin), bounds, solve=solve, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     if form in ("table", "json"):
         from boundcalc.cli import certify_report

@@ -35,6 +35,7 @@ Examples:
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
   boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
   boundcalc eval --depth 1 --explain
+  boundcalc eval --preset gpt2 --C 2 --why
   boundcalc eval --certificate gap.json && boundcalc verify gap.json
   boundcalc eval --bound X3 --L 512 --set smoothness=1.2
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
@@ -55,6 +56,9 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
     "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
 )
 @click.option("--explain", is_flag=True, help="Show the proofs, with their numbers: of the best, or of every --bound.")
+@click.option(
+    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
+)
 @click.option("--solve/--no-solve", default=None, help="Look for the smallest m (table format: yes, unless slow).")
 @click.option("--sweep", "axes", multiple=True, metavar="AXIS", help="Vary one value (repeatable: a grid).")
 @click.pass_context
@@ -67,6 +71,7 @@ def command(
     certificate: Path | None,
     certificate_risk: Path | None,
     explain: bool,
+    why: bool,
     solve: bool | None,
     axes: tuple[str, ...],
     **options: Any,
@@ -82,6 +87,7 @@ def command(
         useless = (
             ("--sweep", axes),
             ("--explain", explain),
+            ("--why", why),
             ("--certificate", certificate),
             ("--certificate-risk", certificate_risk),
         )
@@ -99,6 +105,7 @@ def command(
             ("--certificate", certificate),
             ("--certificate-risk", certificate_risk),
             ("--explain", explain),
+            ("--why", why),
         ):
             if given:
                 raise InvalidSetting(f"{name} is about one setting: leave out --sweep, or {name}")
@@ -109,9 +116,11 @@ def command(
         return
     if explain and form != "table":
         raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
+    if why and form not in ("table", "json"):
+        raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     from boundcalc.cli.report import ask
 
-    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False)
+    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     from boundcalc.cli.formats import show
 

@@ -97,9 +97,7 @@ class FileCommand(click.Command):
             output.apart([*files, *leads])
             files |= leads
             writes += [path, *leads, path.with_name(path.name + parameter.type.folder)]  # type: ignore[attr-defined]
-        with output.command(reads, writes, force=force):
-            for path, kind in files.items():
-                output.check(path, kind)
+        with output.command(reads, writes, files, force=force):
             return super().invoke(ctx)
 
     def _inputs(self, ctx: click.Context) -> Iterator[tuple[str, str]]:

@@ -77,12 +77,19 @@ def command(
 def _write(
     found: Audit, out: Path | None, setting_out: Path | None, power: float | None, readout: float | None
 ) -> None:
+    from boundcalc.base.errors import InvalidSetting
     from boundcalc.setting import Setting
 
     norms = found.norms(power, readout_budget(found, readout))
     if out is not None:
         output.write_json(out, norms.to_json(), kinds.NORMS)
     if setting_out is not None:
+        doubts = [line.text for line in found.account.doubts]
+        doubts += [f"{name}: no place in the family {found.family!r}" for name in found.account.unknown]
+        if doubts:
+            raise InvalidSetting(
+                f"{found.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)"
+            )
         data = Setting(found.architecture, norms).to_json()
         del data["sample"]
         output.write_json(setting_out, data, kinds.SETTING)

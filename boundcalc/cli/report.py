@@ -17,6 +17,7 @@ from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
     from boundcalc.engine.search import Needed as FirstLink
+    from boundcalc.engine.why import Why
 
 TARGET = 0.1
 _PATIENCE = 2.0
@@ -57,6 +58,7 @@ class Report(NamedTuple):
     question: Question
     rows: tuple[Row, ...]
     needed: tuple[Needed, ...] = ()
+    why: tuple[Why, ...] | None = None
 
     @property
     def best(self) -> BoundValue | None:
@@ -73,11 +75,13 @@ class Report(NamedTuple):
         }
         if self.needed:
             out["smallest_m"] = {needed.quantity: needed.to_json() for needed in self.needed}
+        if self.why is not None and self.best is not None:
+            out["why"] = {"bound": self.best.name} | {found.quantity: found.to_json() for found in self.why}
         return out
 
 
-def ask(question: Question, bounds: Sequence[str], *, solve: bool | None) -> Report:
-    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m."""
+def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: bool = False) -> Report:
+    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m; with `why`, the account."""
     started = time.monotonic()
     desk = Desk(question.setting)
     values = compare(question.setting, bounds or None, desk=desk)
@@ -86,11 +90,15 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None) -> Rep
     rows = tuple(Row(value, growths[id(value.by_gap)]) for value in values)
     report = Report(question, rows)
     best = report.best
+    if best is not None and why:
+        from boundcalc.engine.why import why as account
+
+        report = report._replace(why=tuple(account(best, desk)))
     if best is None or solve is False:
         return report
     if solve is None and time.monotonic() - started > _PATIENCE:
-        why = "not looked for, as one evaluation takes long: --solve does"
-        return report._replace(needed=tuple(Needed(quantity, best.name, None, why) for quantity in ("gap", "risk")))
+        reason = "not looked for, as one evaluation takes long: --solve does"
+        return report._replace(needed=tuple(Needed(quantity, best.name, None, reason) for quantity in ("gap", "risk")))
     return report._replace(
         needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk"))
     )

@@ -179,6 +179,12 @@ def _spread(norms: Norms, key: str) -> str:
     return middle if norms.trials is None else f"{middle} [{norms.low[key]:.3g}, {norms.high[key]:.3g}]"
 
 
+def _guaranteed(x: float) -> str:
+    """Nine digits, rounded down, without trailing zeros."""
+    text = down(x, 9)
+    return text if "e" in text else text.rstrip("0").removesuffix(".")
+
+
 def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
     from boundcalc.cli.text import Line, write_table
 
@@ -202,11 +208,11 @@ def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
     ]
     write_table(("matrix", "op", "F", "21", "11", "rank"), lines, right=frozenset(range(1, 6)))
     click.echo(
-        f"\nCertified: sign(f) F >= {down(certified.margin, 9)} on all 2^{network.seq_len} inputs "
+        f"\nCertified: sign(f) F >= {_guaranteed(certified.margin)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})"
     )
     for name, worst in tried:
-        click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {down(worst.score, 9)}")
+        click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {_guaranteed(worst.score)}")
     click.echo(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
         f"{at_least(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.strict_json import read_json
 from boundcalc.cli.files import FILE
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
@@ -145,15 +146,15 @@ def take_setting(options: dict[str, Any]) -> Question:
         raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
     origin: dict[str, str] = {}
     if setting_file is not None:
-        raw = read_json(setting_file, "setting")
+        raw = read_json(setting_file, "--setting")
         start = Setting.from_json(raw)
         origin |= _named_in(raw)
     else:
         start = Setting.of(preset or "edelman2022")
         origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"} if preset else {}
-    if norms_file is not None:
-        norms = Norms.from_json(read_json(norms_file, "norms"))
-        start = replace(start, norms=norms)
+    norms = None
+    if norms_file is not None:  # it is for the architecture that the options make, not for the one they start from
+        norms = Norms.from_json(read_json(norms_file, "--norms"))
         origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
         useless = [name for name in given if name not in WITH_LAYERS]
@@ -163,18 +164,23 @@ def take_setting(options: dict[str, Any]) -> Question:
                 "change the layers"
             )
     origin |= dict.fromkeys(given, "given")
-    return Question(changed(start, given), origin)
+    setting = changed(start, given, norms)
+    if "C" in given and not setting.reads_knob:
+        raise InvalidSetting(
+            "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
+        )
+    return Question(setting, origin)
 
 
-def changed(start: Setting, given: Mapping[str, Any]) -> Setting:
-    """A setting with the values of some options."""
+def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None) -> Setting:
+    """A setting with the values of some options, and other norms."""
     changes = {_NORMALISER[name]: value for name, value in given.items() if name in _NORMALISER}
     rest = {name: value for name, value in given.items() if name not in _NORMALISER}
     if changes:
         if changes.get("name", "custom") != "custom":
             changes = {"c": None, "mu": None} | changes
         rest["normaliser"] = replace(start.architecture.normaliser, **changes)
-    return start.but(**rest)
+    return start.but(norms=norms, **rest)
 
 
 def _typed(field: str) -> str:
@@ -190,19 +196,6 @@ def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
     if "norms" in raw:
         named += ["norms", "C"]
     return dict.fromkeys(named, "file")
-
-
-def read_json(path: str, what: str) -> Any:
-    """The JSON of a file; a file that cannot be read is a failure, text that is no JSON wrong usage."""
-    import json
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except UnicodeDecodeError:
-        raise InvalidSetting(f"{path} is no text: --{what} needs a JSON file") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidSetting(f"{path} is not JSON: {error}; --{what} needs a JSON file") from None
 
 
 def full_json(setting: Setting) -> dict[str, Any]:

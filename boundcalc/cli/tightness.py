@@ -13,7 +13,7 @@ from boundcalc.cli.values import upper
 if TYPE_CHECKING:
     from boundcalc.setting import Setting
 
-DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 512, 4096), (10**6, 10**7, 10**8)
+DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10**7, 10**8)
 
 
 @click.command(

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds, rounding
+from boundcalc.base import kinds, output, rounding
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import assignments, device_option
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -18,6 +19,13 @@ from boundcalc.lab.train import defaults
 _OPTIMISERS = ("adam", "adamw", "sgd")
 _PRECISIONS = ("float32", "float64", "bfloat16")
 _PRESETS = ("block", "post", "pre", "edelman2022")
+
+
+def _certificates(file: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
+    """One file, or one for each of several methods."""
+    from boundcalc.cli.predictors import certificate_files
+
+    return dict.fromkeys(certificate_files(file, values["methods"]).values(), kinds.PREDICTOR)
 
 
 @click.command(
@@ -30,6 +38,7 @@ Examples:
   boundcalc train parity --T 12 --s 2 --m 0 --batch 128 --curve-every 25 --set train.warmup=50 --set train.stop_test_error=0
   boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --law natural
   boundcalc train arrays --path data.npz --m 500 --set model.depth=2
+  boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
   boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 --save model.safetensors""",
 )
 @click.argument("task")
@@ -63,6 +72,16 @@ Examples:
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--save", type=output_file(kinds.WEIGHTS), help="Write the model (safetensors).")
 @click.option("--store", "store_path", type=output_file(kinds.STORE, ".weights"), help="Keep the result.")
+@click.option(
+    "--certify",
+    "methods",
+    multiple=True,
+    type=click.Choice(("holdout", "p2l", "all")),
+    help="Certify a predictor's risk by this method, within --delta (repeatable).",
+)
+@click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
+@click.option("--examples", type=output_file(kinds.EXAMPLES), help="Write the training examples (.npz).")
+@click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
 @click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
@@ -71,6 +90,10 @@ def command(
     threads: int,
     save: Path | None,
     store_path: Path | None,
+    methods: tuple[str, ...],
+    certificate: Path | None,
+    examples: Path | None,
+    prefix: float,
     no_bounds: bool,
     quiet: bool,
     form: str,
@@ -85,17 +108,16 @@ def command(
     import json
     from dataclasses import replace
 
-    from boundcalc.base import output
     from boundcalc.setting import validate
 
     validate.positive("gamma", gamma)
     validate.fraction("delta", delta, ends=False)
     if save is not None:
         kinds.safetensors_name(save)
+    if not methods and (certificate is not None or prefix):
+        raise InvalidSetting("--certificate and --prefix belong to --certify: say by which method, such as p2l")
     trial = _trial(options, "cpu")  # what is wrong with it is said before torch is imported, which takes seconds
-    for path, kind in ((save, kinds.WEIGHTS), (store_path, kinds.STORE)):
-        if path is not None:
-            output.check(path, kind)  # now that the files the task reads are known
+    output.check_again()  # now that the files the task reads are known
 
     import torch
 
@@ -121,12 +143,27 @@ def command(
 
         with Store(store_path) as store:
             store.add(trial, outcome.result)
+    if examples is not None:
+        from boundcalc.cli.predictors import write_examples
+
+        write_examples(trial, examples)
+    certificates: list[dict[str, Any]] = []
+    if methods:
+        from boundcalc.cli.predictors import certify_trial
+
+        certificates = certify_trial(trial, methods, delta, prefix=prefix, file=certificate, quiet=quiet)
     values = [] if no_bounds else _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         found = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
+        if methods:
+            found["certificates"] = certificates
         click.echo(json.dumps({**found, "bounds": [value.to_json() for value in values]}, indent=1))
     else:
         _show(trial, outcome.result, values, no_bounds, gamma, delta)
+        if certificates:
+            from boundcalc.cli.predictors import show_certificates
+
+            show_certificates(certificates, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
 
@@ -249,8 +286,10 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
             f"attention on the true coordinates, block {block}: best head {mass['best_head']:.1%}, "
             f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
         )
-    budgets = result.get("norms", {}).get("budgets", {})
-    if budgets:
+    if "norms" in result:
+        from boundcalc.lab.train.bounds import by_block
+
+        budgets = {key: budget.to_json() for key, budget in by_block(result).items()}
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():

@@ -237,15 +237,20 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk
     return [desk.value(name) for name in names]
 
 
+def refuse_symbols(setting: Setting) -> None:
+    """Values are of numbers."""
+    if setting.symbols:
+        raise InvalidSetting(
+            f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
+            "or ask boundcalc.formulas.symbolic.closed_form for the formula"
+        )
+
+
 class Desk:
     """One setting's searches and proofs, each made once however many policies share it."""
 
     def __init__(self, setting: Setting) -> None:
-        if setting.symbols:
-            raise InvalidSetting(
-                f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
-                "or ask boundcalc.formulas.symbolic.closed_form for the formula"
-            )
+        refuse_symbols(setting)
         self.setting = setting
         self.paid, self.measured = pay(setting)
         self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.engine.allocate import (
@@ -32,12 +33,14 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import TPUB, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
+from boundcalc.statements.posthoc import GHOSTS
 
-GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that G4 and G5 are tried with (a choice that does not look at the sample)."""
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
 _FIXED_POINT_STEPS = 30
+_LINKS = 3
+"""First links that are counted on the samples they need; the others are ranked by what they cost on those there are."""
+_FINER = 0.05
 _FARTHER = 4.0
 """How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
 _BELOW_ONE = 0.998
@@ -70,6 +73,17 @@ class Needed:
     def to_json(self) -> dict[str, float | None]:
         """As in the schema."""
         return {"log10_count": self.log10_count, "n_train": self.n_train}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link from the loss' own range to a cover: log of the m that makes it worth its price, and the cover."""
+
+    log_m: float
+    log_count: float
+    items: Sequence[Item]
+    point: Point
+    alpha: int | None
 
 
 Shared = dict[tuple[object, ...], Any]
@@ -245,43 +259,51 @@ class Search:
 
     def first_link(self) -> Needed | None:
         """The cover and the number of samples by which one link would bring the gap below 1."""
+        link = self.best_link()
+        if link is None:
+            return None
+        n_train = math.ceil(math.exp(link.log_m)) if link.log_m < _LARGEST_LOG else None
+        return Needed(link.log_count / math.log(10), n_train)
+
+    def best_link(self) -> Link | None:
+        """The one link that needs the fewest samples to bring the gap below 1."""
         if self.policy.form != "search":
             return None
-        found: list[tuple[float, float]] = []
+        rough: list[Link] = []
         for uniform in (False, True):
             if not (self.has_uniform if uniform else self.has_empirical):
                 continue
             items, points, _ = self._points(uniform=uniform, farther=_FARTHER)
-            for alpha in (None,) if uniform else (1, *GHOSTS):
-                found += self._links(items, points, alpha)
-        if not found:
-            return None
-        log_m, log_count = min(found)
-        return Needed(log_count / math.log(10), math.ceil(math.exp(log_m)) if log_m < _LARGEST_LOG else None)
+            for alpha in (None,) if uniform else GHOSTS:
+                rough += [
+                    Link(self._log_samples(alpha, point, point.log_count), point.log_count, items, point, alpha)
+                    for point in points
+                    if point.log_count > -math.inf and point.log_scale < self.log_start - _FINER
+                ]
+        rough.sort(key=lambda link: link.log_m)
+        return min(map(self._settled, rough[:_LINKS]), key=lambda link: link.log_m, default=None)
 
-    def _links(
-        self, items: Sequence[Item], points: Sequence[Point], alpha: int | None
-    ) -> Iterator[tuple[float, float]]:
-        """(log of the samples needed, log of the log count) of one link to each point; `alpha` None for uniform covers."""
+    def _log_samples(self, alpha: int | None, point: Point, log_count: float) -> float:
+        """Log of the m with which a link of this count brings the gap below 1; `alpha` None for uniform covers."""
         factor = 1.0 if alpha is None else 1 + 1 / alpha
-        log_deviation = 0.5 * math.log(self.log_inverse_delta / 2)
-        for point in points:
-            left = _BELOW_ONE * 2 * math.exp(self.log_start) - 2 * math.exp(point.log_scale)
-            if left <= 0 or point.log_count == -math.inf:
-                continue
-            log_count, log_m = point.log_count, -math.inf
-            for _ in range(_FIXED_POINT_STEPS):
-                log_link = math.log(factor) + self.log_start + 0.5 * (math.log(2) + log_count)
-                more = 2 * (log_add(log_link, log_deviation) - math.log(left))
-                if alpha is None or more <= log_m:
-                    log_m = max(more, log_m)
-                    yield log_m, log_count
-                    break
-                log_m = more + 1e-3
-                if log_m > _LARGEST_LOG:
-                    yield log_m, log_count
-                    break
-                log_count = recount(items, point, (1 + alpha) * math.ceil(math.exp(log_m)))
+        left = _BELOW_ONE * 2 * math.exp(self.log_start) - 2 * math.exp(point.log_scale)
+        log_link = math.log(factor) + self.log_start + 0.5 * (math.log(2) + log_count)
+        return 2 * (log_add(log_link, 0.5 * math.log(self.log_inverse_delta / 2)) - math.log(left))
+
+    def _settled(self, link: Link) -> Link:
+        """Covers that count points cost more on more samples: raise both until they agree."""
+        alpha = link.alpha
+        if alpha is None:
+            return link
+        for _ in range(_FIXED_POINT_STEPS):
+            if link.log_m > _LARGEST_LOG:
+                return link
+            log_count = recount(link.items, link.point, (1 + alpha) * math.ceil(math.exp(link.log_m)))
+            log_m = self._log_samples(alpha, link.point, log_count)
+            if log_m <= link.log_m:
+                return replace(link, log_count=log_count)
+            link = replace(link, log_m=log_m + 1e-3, log_count=log_count)
+        return link
 
     def _closed_form(self) -> Found:
         """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""
@@ -391,12 +413,7 @@ class Search:
         """The best parameter of the kl inverse by golden section in its log (any is valid)."""
         if self.setting.sample.train_error == 0:
             return value(None), None
-        low, high = -8.0, 8.0
-        ratio = (math.sqrt(5) - 1) / 2
-        for _ in range(_MU_STEPS):
-            a, b = high - ratio * (high - low), low + ratio * (high - low)
-            low, high = (low, b) if value(math.exp(a)) < value(math.exp(b)) else (a, high)
-        mu = math.exp((low + high) / 2)
+        mu = math.exp(golden(lambda x: value(math.exp(x)), -8.0, 8.0, _MU_STEPS))
         return value(mu), mu
 
     def _margin(self, strategy: str, items: Sequence[Item], point: Point, alpha: int, mu: float | None) -> Certificate:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
-from boundcalc.engine.evaluate import BoundValue, Desk, evaluate
+from boundcalc.engine.evaluate import BoundValue, Desk, evaluate, refuse_symbols
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
@@ -85,6 +85,7 @@ def solve(
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
 
+    refuse_symbols(setting)
     axis = _with_members(setting, variable, axis)
     trial = (
         _Samples(setting, bound, quantity, desk) if variable == "m" else _Settings(setting, variable, bound, quantity)

@@ -12,9 +12,8 @@ from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import T1, T2, T8, T9, T10, CoverLemma
+from boundcalc.statements.covers import CLOSED, CoverLemma
 
-_OURS = (T1, T2, T8, T9, T10)
 _LN10 = math.log(10)
 
 
@@ -85,13 +84,13 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     desk = Desk(setting.but(train_error=0.0))
     yield Rung("published constants", "PUB", desk.value("published").log10)
     both = frozenset({"L1", "L7"})
-    yield Rung("perceptron covers with explicit constants", "T1, T2", dudley(capacity_of(both, _OURS, sample.n_train)))
-    yield Rung("softmax is 1-Lipschitz, not 2", "L1", dudley(capacity_of(both - {"L1"}, _OURS, sample.n_train)))
-    ours = capacity_of(frozenset(), _OURS, sample.n_train)
+    yield Rung("perceptron covers with explicit constants", "T1, T2", dudley(capacity_of(both, CLOSED, sample.n_train)))
+    yield Rung("softmax is 1-Lipschitz, not 2", "L1", dudley(capacity_of(both - {"L1"}, CLOSED, sample.n_train)))
+    ours = capacity_of(frozenset(), CLOSED, sample.n_train)
     yield Rung("Lipschitz factor of a head", "L7", dudley(ours))
     chained = gap.chain_closed(LOG, ours, LOG.number(2), m) + deviation
     yield Rung("entropy chaining instead of Dudley's integral", "G1", chained.log / _LN10)
-    many = capacity_of(frozenset(), _OURS, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
+    many = capacity_of(frozenset(), CLOSED, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
     yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
     best: BoundValue = desk.value("best")
     if not best.trivial:

@@ -9,8 +9,12 @@ the architecture's sizes say nearly as much (docs/theory.md, P1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from boundcalc.norms.matrix import Measured
+import numpy as np
+
+from boundcalc.norms.matrix import Floats, Measured, held, measure
+from boundcalc.norms.rank import upper_rank
 from boundcalc.setting import Budget
 
 Size = tuple[int, int, int]
@@ -40,3 +44,16 @@ def budget(measured: Measured, names: Iterable[str], power: float | None = None)
     """The budget of these limits that some norms just fit, with the Schatten sum of a power where it was asked for."""
     found = measured.budget(power)
     return Budget(**{name: getattr(found, name) for name in names})
+
+
+def every(measured: Measured) -> Budget:
+    """The budget of all that the calculus knows of a matrix: for weights fixed before the data, which pay nothing."""
+    return budget(measured, ("op", "fro", "two_one", "two_one_t", "one_one", "rank"))
+
+
+def explicit(matrix: Floats) -> Budget:
+    """`every` of an array at hand, its rank exact; rows and columns of zeros cost no time."""
+    core = matrix[np.any(matrix != 0, axis=1)]
+    core = core[:, np.any(core != 0, axis=0)]
+    found = measure(held(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
+    return every(replace(found, shape=matrix.shape, rank=upper_rank(core)))

@@ -2,3 +2,5 @@
 
 Statements, certificates and `verify` need ball arithmetic alone. Learners bring what they train with.
 """
+
+import boundcalc.predictors.methods as methods  # registers what certificates may rest on

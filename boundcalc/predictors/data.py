@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Data:
                 raise
             raise InvalidSetting(f"{path} is not an .npz file of plain arrays x and y: {error}") from None
 
-    def save(self, path: str, *, force: bool = False) -> None:
+    def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write them as an .npz file; `force` replaces a file there that this did not write."""
         with writing(path, EXAMPLES, force=force) as part, part.open("wb") as file:
             np.savez(file, x=self.x, y=self.y, made_by=np.array("boundcalc"))

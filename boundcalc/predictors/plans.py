@@ -112,8 +112,13 @@ def splits(prefixes: Iterable[int], *, seed: int = 0) -> tuple[Member, ...]:
     return tuple(Member(prefix=prefix, seed=seed) for prefix in prefixes)
 
 
-def stops(n: int, batches: Sequence[int], at: Sequence[int], *, prefix: int = 0, seed: int = 0) -> tuple[Member, ...]:
-    """Stops of one trajectory with n candidates: after how many picks its number may be taken."""
+def stops(
+    n: int, batches: Sequence[int], at: Sequence[int], *, prefix: int = 0, seed: int = 0, clean: float = 0.5
+) -> tuple[Member, ...]:
+    """Stops of one trajectory with n candidates: after how many picks its number may be taken.
+
+    `clean` is the share of each stop's delta that is spent on no errors being left.
+    """
     sums = list(accumulate(batches))
     members: list[Member] = []
     for stop in at:
@@ -124,7 +129,7 @@ def stops(n: int, batches: Sequence[int], at: Sequence[int], *, prefix: int = 0,
             raise InvalidSetting(f"no round ends at {stop} picks: rounds end at {sums}")
         if stop >= n:
             continue
-        made_for = references(n - stop)
+        made_for = references(n - stop, clean)
         members.append(Member(prefix, tuple(batches[: sums.index(stop) + 1]), 0, seed, made_for))
     return tuple(members)
 
@@ -134,7 +139,22 @@ def until_right(seeds: Iterable[int], *, prefix: int = 0, batch: int = 1) -> tup
     return tuple(Member(prefix=prefix, until_right=batch, seed=seed) for seed in seeds)
 
 
-def references(others: int) -> References:
+def references(others: int, clean: float = 0.5) -> References:
     """For no error and for one error in eight: between and around them the bound is within a few per cent of best."""
     many = others // 8
-    return ((0, 0.5), (many, 0.5)) if many else ((0, 1.0),)
+    return ((0, clean), (many, 1 - clean)) if many and clean < 1 else ((0, 1.0),)
+
+
+def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]:
+    """Holdout: a quarter, a half or three quarters train."""
+    return shared(splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed), delta)
+
+
+def default_picks(m: int, delta: float, *, prefix: int = 0, seed: int = 0) -> tuple[Member, ...]:
+    """Pick-to-Learn: from scratch, one pick at a time; behind a prefix, by eights, with holdout among the stops."""
+    n = m - prefix
+    if prefix:
+        found = stops(n, [8] * 4, (0, 8, 16, 32), prefix=prefix, seed=seed)
+    else:
+        found = stops(n, [1] * 22, (8, 10, 12, 14, 17, 22), seed=seed, clean=0.875)
+    return shared(found, delta)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import boundcalc.predictors.methods  # noqa: F401 - registers what certificates may rest on
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import METHODS, PredictorCertificate, rederive
 

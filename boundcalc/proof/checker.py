@@ -16,7 +16,8 @@ from flint import arb
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_log
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
-from boundcalc.setting import Attention, Layer, Pool, Residual
+from boundcalc.setting import Layer, Residual
+from boundcalc.setting.layer import rows_used
 from boundcalc.setting.validate import shown
 from boundcalc.statements import gap
 from boundcalc.statements.compose import loss_lipschitz
@@ -79,6 +80,9 @@ class _Check:
             self.samples *= 1 + gap.CLOSED_GHOSTS
 
     def run(self) -> Checked:
+        if self.certificate.setting.norms.budgets:
+            self._walk(None)
+            self.weights.check_all_read()
         if not self.certificate.levels and self.certificate.quantity == "risk":
             raise CertificateError("a risk bound needs one level")
         spent = [self._level(level) for level in self.certificate.levels]
@@ -197,7 +201,7 @@ class _Check:
     ) -> tuple[arb, arb]:
         """Radius and error after some layers of which so many output rows are read."""
         seq_len = self.certificate.setting.architecture.seq_len
-        for layer, used in zip(layers, _rows(layers, rows, seq_len), strict=True):
+        for layer, used in zip(layers, rows_used(layers, rows, seq_len), strict=True):
             if isinstance(layer, Residual):
                 reach, made = self._through(layer.branch, radius, error, used, covering)
                 radius, error = radius + reach, error + made
@@ -206,7 +210,7 @@ class _Check:
             here = facts(layer, at)
             error = here.lipschitz * error
             if covering is not None:
-                block = getattr(layer, "block", None)
+                block = layer.where()
                 for slot in here.slots:
                     name = slot.kind if block is None else f"{slot.kind}[{block}]"
                     error = error + self._cover(covering.take(name), slot, name, covering)
@@ -292,25 +296,6 @@ class _Covering:
     @staticmethod
     def _key(name: str, times: int) -> str:
         return name if times == 1 else f"{name}#{times}"
-
-
-def _rows(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
-    """Rows of each layer's output that are read: all T below an attention or a mean, one below the [CLS] row."""
-    read: list[int] = []
-    for layer in reversed(layers):
-        read.append(rows)
-        if _mixes(layer):
-            rows = seq_len
-        elif isinstance(layer, Pool):
-            rows = 1
-    return read[::-1]
-
-
-def _mixes(layer: Layer) -> bool:
-    """Whether one output row depends on all input rows."""
-    if isinstance(layer, Residual):
-        return any(_mixes(inner) for inner in layer.branch)
-    return isinstance(layer, Attention) or (isinstance(layer, Pool) and layer.how == "mean")
 
 
 def _sum(costs: Iterable[arb]) -> arb:

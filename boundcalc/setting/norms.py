@@ -29,6 +29,7 @@ JSON_NAMES = {
 SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
 """The limits of a budget that are norms of the matrix itself."""
 
+_NO_BUDGETS = 'norms: \'budgets\' must be an object like {"W_V": {"op": 1}}'
 _ORDER = ("op", "fro", "two_one", "one_one")
 _SYMBOL = {name: symbol for symbol, name in JSON_NAMES.items()}
 
@@ -133,14 +134,22 @@ class Budget:
             raise InvalidSetting(f"{where}: {error}") from None
 
 
-_KEY = re.compile(r"(?P<kind>\w+(\.\w+)?)(\[(?P<block>\d+)(,\s*(?P<head>\d+))?\])?")
+_KEY = re.compile(
+    r"(?P<kind>[^\W\d]\w*(\.[^\W\d]\w*)?)(\[(?P<block>0|[1-9][0-9]{0,17})(,(?P<head>0|[1-9][0-9]{0,17}))?\])?"
+)
 
 
 def place_of(key: str) -> tuple[str, int | None, int | None]:
-    """Kind, block and head of a norm's key."""
-    found = _KEY.fullmatch(key)
+    """Kind, block and head of a norm's key.
+
+    There is one way to write a place, so that two keys are two places: a key that is spelt otherwise would be looked up
+    by nobody, and the knob C taken in its stead.
+    """
+    found = _KEY.fullmatch(key) if isinstance(key, str) else None
     if found is None:
-        raise InvalidSetting(f"a norm's key is like W_V, W_V[3] or W_V[3,0]; got {validate.shown(key)}")
+        raise InvalidSetting(
+            f"a norm's key is like W_V, W_V[3] or W_V[3,0], without spaces and leading zeros; got {validate.shown(key)}"
+        )
     block, head = found["block"], found["head"]
     return found["kind"], None if block is None else int(block), None if head is None else int(head)
 
@@ -150,8 +159,8 @@ class Norms:
     """Budgets by kind, block and head, and the knob C for all that is not given.
 
     Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most particular one
-    counts. `C` sets the spectral and (2,1) norm, the sup norm of gains, the row norm of tables and the l2
-    norm of biases. `measured` budgets were read off trained weights: a bound for them must pay P1.
+    counts. `C` sets the spectral and (2,1) norm of matrices, the token table's too, the sup norm of gains, the row
+    norm of tables and the l2 norm of biases. `measured` budgets were read off trained weights: a bound for them must pay P1.
     `failure` is the chance that one of them is too small (norms found by random probes): delta pays for it.
     """
 
@@ -163,6 +172,9 @@ class Norms:
     def __post_init__(self) -> None:
         if self.C is not None:
             validate.positive("C", self.C)
+        if not isinstance(self.budgets, Mapping):
+            raise InvalidSetting(_NO_BUDGETS)
+        object.__setattr__(self, "budgets", dict(self.budgets))  # what was checked stays as it is
         validate.flag("measured", self.measured)
         if validate.positive("failure", self.failure, zero=True) >= 1 or (self.failure and not self.measured):
             raise InvalidSetting("a chance of failure is below 1, and goes with measured norms")
@@ -176,34 +188,28 @@ class Norms:
         return Budget(op=self.C, two_one=self.C, sup=self.C, row=self.C)
 
     @cached_property
-    def _kinds(self) -> frozenset[str]:
-        return frozenset(key.partition("[")[0] for key in self.budgets)
+    def headed(self) -> bool:
+        """Whether any budget is given for a single head."""
+        return any("," in key for key in self.budgets)
 
-    @cached_property
-    def _headed(self) -> frozenset[str]:
-        return frozenset(key.partition("[")[0] for key in self.budgets if "," in key)
-
-    def has(self, kind: str) -> bool:
-        """Whether any budget of this kind is given by itself."""
-        return kind in self._kinds
-
-    def per_head(self, kind: str) -> bool:
-        """Whether any budget of this kind is given for a single head."""
-        return kind in self._headed
+    def place(self, kind: str, block: int | None = None, head: int | None = None) -> str | None:
+        """The key whose budget counts for one matrix: the most particular one; None where the knob does."""
+        if block is not None:
+            if head is not None and (key := f"{kind}[{block},{head}]") in self.budgets:
+                return key
+            if (key := f"{kind}[{block}]") in self.budgets:
+                return key
+        return kind if kind in self.budgets else None
 
     def find(self, kind: str, block: int | None = None, head: int | None = None) -> Budget:
         """The budget of one matrix."""
-        keys = [kind]
-        if block is not None:
-            keys.insert(0, f"{kind}[{block}]")
-            if head is not None:
-                keys.insert(0, f"{kind}[{block},{head}]")
-        for key in keys:
-            if key in self.budgets:
-                return self.budgets[key]
+        key = self.place(kind, block, head)
+        if key is not None:
+            return self.budgets[key]
         if self.C is None:
+            inside = "" if block is None else f"[{block}]" if head is None else f"[{block},{head}]"
             raise InvalidSetting(
-                f"no norm budget for {keys[0]}: set the knob C (--C 1), or give {kind} in the norms file"
+                f"no norm budget for {kind}{inside}: set the knob C (--C 1), or give {kind} in the norms file"
             )
         return self._knob
 
@@ -234,6 +240,6 @@ class Norms:
         raw = validate.known_keys("norms", data, ["C", "budgets", "measured", "failure"])
         budgets = raw.get("budgets", {})
         if not isinstance(budgets, Mapping):
-            raise InvalidSetting('norms: \'budgets\' must be an object like {"W_V": {"op": 1}}')
+            raise InvalidSetting(_NO_BUDGETS)
         parsed = {str(key): Budget.from_json(f"norms of {key}", value) for key, value in budgets.items()}
         return cls(raw.get("C"), parsed, raw.get("measured", False), raw.get("failure", 0.0))

@@ -10,6 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from boundcalc import Budget, Certificate, Norms, Setting, compare, evaluate, verify
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.numbers import FLOAT
+from boundcalc.checkpoints import audit
+from boundcalc.engine import search
 from boundcalc.statements.posthoc import (
     CANDIDATES,
     GHOSTS,
@@ -19,12 +25,6 @@ from boundcalc.statements.posthoc import (
     posthoc_cost,
     round_up,
 )
-
-from boundcalc import Budget, Certificate, Norms, Setting, compare, evaluate, verify
-from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.numbers import FLOAT
-from boundcalc.checkpoints import audit
-from boundcalc.engine import search
 from tests.checkpoints import handmade
 
 

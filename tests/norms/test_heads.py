@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -109,3 +110,14 @@ def test_single_heads_agree_with_whole_matrices() -> None:
         assert m.spectrum is not None
         assert (np.array(m.spectrum) >= exact * (1 - 1e-14)).all()
         assert (m.op or 0) >= exact[0]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-320, 1e200])
+def test_products_beyond_the_floats_are_not_zero(scale: float) -> None:
+    """Scaled back, a norm may have few digits left, or none: it is rounded up, not to nearest."""
+    (found,) = products(Heads.of(scale * draw(22, 1, 3, 10)), Heads.of(scale * draw(23, 1, 3, 10)))
+    for name in ("op", "fro", "two_one", "two_one_t", "row", "column"):
+        assert getattr(found, name) == (5e-324 if scale < 1 else math.inf)
+    (own,) = Heads.of(np.full((1, 2, 3), 5e-324)).measured()
+    assert (own.op or 0) >= 3 * 5e-324  # above sqrt(6)
+    assert (own.fro or 0) >= 3 * 5e-324

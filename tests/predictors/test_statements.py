@@ -164,15 +164,16 @@ def test_codes_fail_together_at_most_as_often_as_one() -> None:
     stats = pytest.importorskip("scipy.stats")
     n, delta = 30, 0.3
 
+    e = np.arange(n + 1)
+    bounds = {
+        length: np.array([STATEMENTS["G7"].risk({"errors": int(k), "n": n, "bits": length}, delta) for k in e])
+        for length in range(1, 7)
+    }
+
     def fails(bits: list[int], p: float) -> float:
         """Independent predictors of risk p, one per code word: the chance that some bound fails."""
-        fine = 1.0
-        for length in bits:
-            bounds = np.array(
-                [STATEMENTS["G7"].risk({"errors": e, "n": n, "bits": length}, delta) for e in range(n + 1)]
-            )
-            fine *= 1 - float(stats.binom.pmf(np.arange(n + 1), n, p)[bounds < p].sum())
-        return 1 - fine
+        law = stats.binom.pmf(e, n, p)
+        return 1 - math.prod(1 - float(law[bounds[length] < p].sum()) for length in bits)
 
     rates = np.linspace(0.02, 0.6, 59)
     prefix_free = [1, 2, 3, 4, 5, 6]
@@ -233,10 +234,10 @@ def test_one_draw_fails_at_most_delta_in_the_worst_posterior() -> None:
     n, delta = 25, 0.2
     e = np.arange(n + 1)
     worst = 0.0
+    # draw it for certain (log ratio = log 2) whenever its bound then fails, else draw the other
+    bounds = np.array([STATEMENTS["G6'"].risk({"errors": int(k), "n": n, "nats": math.log(2)}, delta) for k in e])
     for p in np.linspace(0.02, 0.95, 94):
         law = stats.binom.pmf(e, n, p)
-        # draw it for certain (log ratio = log 2) whenever its bound then fails, else draw the other
-        bounds = np.array([STATEMENTS["G6'"].risk({"errors": int(k), "n": n, "nats": math.log(2)}, delta) for k in e])
         worst = max(worst, float(law[bounds < p].sum()))
     assert 0 < worst <= delta
     # Control: the ratio of a draw cannot be left out when many are looked at.

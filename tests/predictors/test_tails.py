@@ -45,7 +45,7 @@ def test_a_hypergeometric_tail_encloses_the_exact_sum() -> None:
             assert abs(float(ball.mid()) - float(exact)) < 1e-12
 
 
-@pytest.mark.parametrize(("errors", "n"), [(0, 5), (3, 40), (39, 40), (12, 1000), (700, 1000)])
+@pytest.mark.parametrize(("errors", "n"), [(0, 5), (3, 40), (39, 40), (12, 1000), (70, 100)])
 @pytest.mark.parametrize("delta", [0.5, 0.05, 1e-6])
 def test_a_limit_is_the_least_that_is_proved(errors: int, n: int, delta: float) -> None:
     found = limit(errors, n, arb(delta).log())

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.targets import Points
 
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES, Policy
@@ -19,6 +17,8 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements import layers
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.targets import Points
 from tests.oracle import check_mp
 
 ROUNDED = 1e-9
@@ -43,8 +43,11 @@ def random_setting(rng: random.Random) -> Setting:
         for key in ("W_QK", "W_V", "W_1", "readout", "W_QK[0]", "W_1[0]", "W_V[0]")
         if rng.random() < 0.3
     }
+    depth = rng.choice((1, 2, 3))
+    if depth == 1:  # a common budget that no block reads is refused
+        given = {key: budget for key, budget in given.items() if f"{key}[0]" not in given}
     return Setting.of(
-        depth=rng.choice((1, 2, 3)),
+        depth=depth,
         heads=heads,
         d=heads * rng.choice((1, 2, 5, 16)),
         d_head=rng.choice((None, 1)),
@@ -178,7 +181,7 @@ BROKEN: dict[str, Any] = {
     "T2 halved": lowered_lemma("T2", 0.5),
     "T3 a hundredth less": lowered_lemma("T3", 0.99),
     "T4r a hundredth less": lowered_lemma("T4r", 0.99),
-    "one row everywhere": lambda patch: patch.setattr(checker, "_rows", one_row),
+    "one row everywhere": lambda patch: patch.setattr(checker, "rows_used", one_row),
     "half the points": fewer_points,
     "P1 for nothing": lambda patch: patch.setattr(checker, "posthoc_cost", lambda ns, certificate: ns.number(-1)),
 }

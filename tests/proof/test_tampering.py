@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.posthoc import grid_value
 
 from boundcalc import Budget, Norms, Setting, evaluate
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.proof.certificate import STRATEGIES, Certificate
 from boundcalc.proof.checker import check, verify
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.posthoc import grid_value
 from tests.oracle import check_mp
 from tests.proof.samples import SETTINGS, proved
 
@@ -379,6 +379,7 @@ def test_smaller_budgets_for_a_block_are_refused() -> None:
     for key in ("W_V[0]", "W_V[0,1]"):
         data = measured()
         data["setting"]["norms"]["budgets"][key] = small
+        data["setting"]["architecture"]["depth"] = 2  # so that the common budget is still read
         assert "no measurement" in str(refusal(data))
     data = measured()
     data["measured"]["budgets"]["W_V[0]"] = {"op": 5.0, "21": 5.0}

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.compose import lower
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.setting import (
@@ -27,6 +25,8 @@ from boundcalc.setting import (
     Setting,
 )
 from boundcalc.statements import gap
+from boundcalc.statements.compose import lower
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 from tests.oracle import compose_mp, extra_mp, gap_mp, layers_mp
 from tests.oracle.agreement import disagreements
 from tests.oracle.covers_mp import MP, num

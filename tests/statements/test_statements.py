@@ -7,8 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import LEMMAS
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import FLOAT
@@ -16,6 +14,8 @@ from boundcalc.base.statement import Statement
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import STRATEGIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.texts import ALL, STATEMENTS, STRATEGY_USES
 from tests.statements import test_composition_values, test_layer_values
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.output import reading
 from boundcalc.engine.evaluate import compare
@@ -17,7 +18,6 @@ from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
 from boundcalc.lab.train.export import read_records
-from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
@@ -210,10 +210,27 @@ def _mean(records: Sequence[Record], *, subtract: bool) -> tuple[float, float, f
     return error - train, low - train, high - train
 
 
+PAID = ("best", "closed")
+"""The least bound; where it is trivial, the one that always counts something and so tells how far it is."""
+
+
 def a_posteriori(
-    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bound: str = "best"
+    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = PAID
 ) -> list[Series]:
-    """The best bound at the norms of trained models (P1 paid): the median over some trials, and their range."""
+    """A bound at the norms of trained models (P1 paid): the median over some trials, and their range.
+
+    Of each quantity the first of the bounds that is not trivial for all of them.
+    """
+    found: list[Series] = []
+    for bound in bounds:
+        left = [quantity for quantity in quantities if quantity not in [one.quantity for one in found]]
+        found += _paid(records, letter, left, asked, bound) if left else []
+    return found
+
+
+def _paid(
+    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bound: str
+) -> list[Series]:
     rows: dict[str, list[tuple[float, ...]]] = {quantity: [] for quantity in quantities}
     refusal = ""
     for x, group in grouped(records, letter):

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.data import CHUNK, Examples
 from boundcalc.lab.train.device import threads, torch_device, versions
-from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
 from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
 from boundcalc.lab.train.source import substream
