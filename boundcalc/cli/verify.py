@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import click
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.base.rounding import confidence, log10_up, value_up
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import short, upper
 
@@ -50,10 +49,11 @@ def command(file: str, data: str | None, form: str) -> None:
         certificate = Certificate.load(file)
         checked = verify(certificate)
     except BoundcalcError as error:
-        raise CertificateError(f"{file}: {error}") from error
+        said = str(error)
+        raise CertificateError(said if file in said else f"{file}: {said}") from error
     except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise CertificateError(f"{file}: the steps cannot be followed ({type(error).__name__}: {error})") from error
-    log10 = checked.log_value / math.log(10)
+    log10 = log10_up(checked.log_value)
     trivial = covers_nothing(certificate)
     sample = certificate.setting.sample
     kind = "bound" if certificate.measured is None else "a_posteriori"
@@ -65,7 +65,7 @@ def command(file: str, data: str | None, form: str) -> None:
             "quantity": certificate.quantity,
             "kind": kind,
             "trivial": trivial,
-            "value": None if trivial else min(1.0, checked.value),
+            "value": None if trivial else value_up(checked.log_value),
             "log10_value": None if trivial else log10,
             "delta": sample.delta,
             "train_error": sample.train_error if certificate.quantity == "risk" else None,
@@ -79,7 +79,7 @@ def command(file: str, data: str | None, form: str) -> None:
         return
     at = f" at margin training error {sample.train_error:g}" if certificate.quantity == "risk" else ""
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
-    sure = f"with probability at least {1 - sample.delta:g}"
+    sure = f"with probability at least {confidence(sample.delta)}"
     if trivial:
         click.echo(f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}")
     else:

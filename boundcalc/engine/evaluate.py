@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
+from boundcalc.base.rounding import upper_latex
 from boundcalc.engine.search import Found, Needed, Search, Shared
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate, Quantity
@@ -215,9 +216,7 @@ class BoundValue:
         if self.trivial:
             return r"$\mathrm{gap}$: trivial"
         mark = r"\le" if self.kind != "proxy" else r"\approx"
-        exponent = math.floor(self.log10)
-        mantissa = math.ceil(10 ** (self.log10 - exponent) * 1000) / 1000
-        return rf"$\mathrm{{gap}} {mark} {mantissa:.3f}\cdot 10^{{{exponent}}}$"
+        return rf"$\mathrm{{gap}} {mark} {upper_latex(self.log10)}$"
 
 
 def evaluate(setting: Setting, bound: str = "best") -> BoundValue:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.kinds import CERTIFICATE
+from boundcalc.base.output import readable, write_json
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import shown
 
@@ -110,12 +112,9 @@ class Certificate:
             out["measured"] = deepcopy(dict(self.measured))
         return out
 
-    def save(self, path: Path | str) -> None:
-        """Write the JSON file."""
-        import json
-
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(json.dumps(self.to_json(), indent=1) + "\n")
+    def save(self, path: Path | str, *, force: bool = False) -> None:
+        """Write the JSON file; `force` replaces a file there that is no certificate."""
+        write_json(path, self.to_json(), CERTIFICATE, force=force)
 
     @classmethod
     def from_json(cls, data: object) -> Certificate:
@@ -170,7 +169,7 @@ class Certificate:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
-            raise CertificateError(f"cannot read {path}: {error}") from None
+            raise CertificateError(readable(path, error)) from None
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
