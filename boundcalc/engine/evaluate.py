@@ -293,10 +293,15 @@ class Desk:
         needed = search.first_link() if by_gap.trivial else None
         refusal = self.risk_refusal
         plain = BoundValue(name, self.kind, setting, by_gap, None, risk_refusal=refusal, needed=needed)
-        if not risks:
+        if refusal is not None:
             return plain
-        value = replace(plain, by_risk=self.prove(risks))
-        return plain if not plain.trivial and plain.log_risk < value.log_risk else value
+        ways = [replace(plain, by_risk=self.prove(risks))] if risks else []
+        telling = [found for found in gaps if not covers_nothing(found.certificate)]
+        if not by_gap.trivial:
+            ways.append(plain)
+        elif telling:  # a gap proof that compares something, above the trivial one
+            ways.append(replace(plain, by_risk=self.prove(telling)))
+        return min(ways, key=lambda value: value.log_risk, default=plain)
 
     def _gather(self, name: str, quantity: Quantity) -> list[Found] | Refusal:
         """A policy's own certificates; `best` also takes the narrower ones', which its own search may miss."""

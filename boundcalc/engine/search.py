@@ -34,6 +34,7 @@ from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import TPUB, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
 from boundcalc.statements.posthoc import GHOSTS
+from boundcalc.statements.premise import no_member
 
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
@@ -362,9 +363,16 @@ class Search:
 
     # -- risk
 
+    @cached_property
+    def speaks_of_none(self) -> bool:
+        """Whether no network of the class meets the premise of a risk bound (G0e), however many samples there are."""
+        if self._beside is not None:
+            return self._beside.speaks_of_none
+        return self._once(("no member",), lambda: no_member(self.setting) is not None)
+
     def risks(self) -> Iterator[Found]:
         """Candidate certificates for the risk at the assumed margin training error."""
-        if self.policy.form != "search" or self.setting.sample.lipschitz is not None:
+        if self.policy.form != "search" or self.setting.sample.lipschitz is not None or self.speaks_of_none:
             return
         q = self.setting.sample.train_error
         if self.has_uniform:

@@ -40,7 +40,7 @@ def found(name: str) -> tuple[Certificate, ...]:
     setting = SETTINGS[name]
     if setting.norms.measured:
         values = [v for v in compare(setting) if v.by_gap is not None]
-        return tuple(c for v in values for c in (v.certificate, v.risk_certificate))
+        return tuple(proof.certificate for v in values for proof in (v.by_gap, v.by_risk) if proof is not None)
     searches = [Search(setting, policy) for policy in POLICIES.values()]
     return tuple(f.certificate for search in searches for f in (*search.gaps(), *search.risks()))
 

@@ -33,7 +33,9 @@ _ZIP, _PICKLE = b"PK\x03\x04", b"\x80"
 
 
 def open_checkpoint(source: object) -> Checkpoint:
-    """The checkpoint at a path, or of a live torch module."""
+    """The checkpoint at a path, or of a live torch module; one that is open stays so."""
+    if isinstance(source, Checkpoint):
+        return source
     if not isinstance(source, str | Path):
         from boundcalc.checkpoints.readers.module import open_module
 
