@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.strict_json import read_json
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
@@ -145,14 +146,14 @@ def take_setting(options: dict[str, Any]) -> Question:
         raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
     origin: dict[str, str] = {}
     if setting_file is not None:
-        raw = read_json(setting_file, "setting")
+        raw = read_json(setting_file, "--setting")
         start = Setting.from_json(raw)
         origin |= _named_in(raw)
     else:
         start = Setting.of(preset or "edelman2022")
         origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"} if preset else {}
     if norms_file is not None:
-        norms = Norms.from_json(read_json(norms_file, "norms"))
+        norms = Norms.from_json(read_json(norms_file, "--norms"))
         start = replace(start, norms=norms)
         origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
@@ -190,19 +191,6 @@ def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
     if "norms" in raw:
         named += ["norms", "C"]
     return dict.fromkeys(named, "file")
-
-
-def read_json(path: str, what: str) -> Any:
-    """The JSON of a file; a file that cannot be read is a failure, text that is no JSON wrong usage."""
-    import json
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except UnicodeDecodeError:
-        raise InvalidSetting(f"{path} is no text: --{what} needs a JSON file") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidSetting(f"{path} is not JSON: {error}; --{what} needs a JSON file") from None
 
 
 def full_json(setting: Setting) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import validate
 from boundcalc.setting.architecture import Architecture
 from boundcalc.setting.layers import matrices_of
@@ -101,13 +102,8 @@ class Setting:
     @classmethod
     def from_json(cls, data: object) -> Setting:
         """A setting from its JSON object (or the text of one)."""
-        import json
-
-        try:
-            if isinstance(data, str):
-                data = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise InvalidSetting(f"not JSON: {error}") from None
+        if isinstance(data, str):
+            data = parse_json(data, "the setting")
         raw = validate.known_keys("setting", data, ["architecture", "norms", "sample"])
         try:
             return cls(

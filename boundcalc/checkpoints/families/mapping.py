@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.strict_json import parse_json
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Family
 from boundcalc.setting import Architecture
@@ -50,10 +50,7 @@ def _parse(path: Path, text: str) -> Any:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise CheckpointError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not JSON: {error}") from None
+    return parse_json(text, str(path), CheckpointError)
 
 
 def _words(path: Path, key: str, value: object) -> dict[str, str]:

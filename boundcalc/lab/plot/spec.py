@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.strict_json import parse_json
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
@@ -139,7 +139,4 @@ def read_file(path: Path) -> Any:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise InvalidSetting(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidSetting(f"{path} is not JSON: {error}") from None
+    return parse_json(text, str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.strict_json import parse_json
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, init_from_json, model_for
 from boundcalc.setting import validate
@@ -57,10 +57,7 @@ def read_sweep_file(path: Path) -> Any:
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidSetting(f"{path} is not TOML: {error}") from None
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidSetting(f"{path} is not JSON: {error}") from None
+    return parse_json(text, str(path))
 
 
 def _yaml(path: Path, text: str) -> Any:
