@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boundcalc.cli.report import Report
 from boundcalc.cli.text import console
 from boundcalc.cli.values import upper
-from boundcalc.engine.breakdown import Breakdown, LevelParts, Part, break_down
+from boundcalc.proof.breakdown import Breakdown, LevelParts, Part
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -40,9 +40,9 @@ def show_proofs(report: Report, *, all_bounds: bool) -> None:
 
 
 def _trees(value: BoundValue) -> list[Tree]:
-    trees = [_tree(value.name, break_down(value.certificate))]
+    trees = [_tree(value.name, value.breakdown)]
     if value.risk_certificate is not value.certificate:
-        trees.append(_tree(value.name, break_down(value.risk_certificate)))
+        trees.append(_tree(value.name, value.risk_breakdown))
     return trees
 
 

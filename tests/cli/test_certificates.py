@@ -50,15 +50,18 @@ def _altered(certificate: dict[str, Any], *keys: Any, value: Any) -> dict[str, A
 def test_altered_certificates_do_not_follow(run: Run, tmp_path: Path, certificate: dict[str, Any]) -> None:
     key, cover = next(iter(certificate["levels"][0]["covers"].items()))
     altered = {
-        "claim": _altered(certificate, "log_value", value=certificate["log_value"] - 1e-6),
+        "claim": _altered(certificate, "claim", "log_value", value=certificate["claim"]["log_value"] - 1e-6),
+        "delta of the claim": _altered(certificate, "claim", "delta", value=0.01),
+        "count": _altered(certificate, "levels", 0, "log_count", value=certificate["levels"][0]["log_count"] - 1e-6),
+        "statements": _altered(certificate, "statements", value=certificate["statements"] - 1),
         "m": _altered(certificate, "setting", "sample", "n_train", value=1000),
         "C": _altered(certificate, "setting", "norms", "C", value=1.01),
         "depth": _altered(certificate, "setting", "architecture", "depth", value=2),
         "eps": _altered(certificate, "levels", 0, "covers", key, "log_eps", value=cover["log_eps"] + 1e-3),
         "scale": _altered(certificate, "levels", 0, "log_scale", value=certificate["levels"][0]["log_scale"] - 1e-3),
         "lemma": _altered(certificate, "levels", 0, "covers", key, "choices", 0, "lemma", value="T99"),
-        "strategy": _altered(certificate, "strategy", value="closed"),
-        "quantity": _altered(certificate, "quantity", value="risk"),
+        "strategy": _altered(certificate, "strategy", "name", value="closed"),
+        "quantity": _altered(certificate, "claim", "quantity", value="risk"),
         "format": _altered(certificate, "format", value="boundcalc-certificate/0"),
         "levels": _altered(certificate, "levels", value=certificate["levels"][::-1]),
     }
@@ -74,7 +77,7 @@ def test_truncated_certificates_are_told(run: Run, tmp_path: Path, certificate: 
     for length in (0, 1, len(text) // 2, len(text) - 1):
         outcome = run("verify", written(tmp_path / "cut.json", text[:length]))
         assert outcome.exit_code == 1
-        assert "truncated?" in one_line(outcome)
+        assert "is not JSON" in one_line(outcome)
 
 
 def test_unreadable_files_are_told(run: Run, tmp_path: Path) -> None:

@@ -15,9 +15,6 @@ from tests.oracle.covers_mp import MP, log_ball, log_vol_21, log_vol_op
 Real = Any
 Json = Mapping[str, Any]
 
-ARCHITECTURE: Json = {"depth": 2, "seq_len": 512, "d": 64, "heads": 1, "d_head": None, "input_radius": 1.0}
-ARCHITECTURE |= {"activation": "relu", "readout": "cls", "classes": 1}
-SAMPLE: Json = {"n_train": 10**6, "delta": 0.05, "margin": 1.0, "train_error": 0.0, "lipschitz": None}
 SLOPES = {"relu": 1, "tanh": 1, "identity": 1, "gelu": "1.12891", "silu": "1.09984"}
 CLOSED_GHOSTS = 16
 LEAST = 1e-300
@@ -268,7 +265,7 @@ def found(norms: Json, kind: str, block: int | None) -> Json:
 
 def walk(cert: Json, covers: Json | None, samples: int) -> Walk:
     """The network of the preset, forward: heads, ball, activation, W_1, ball; then the read-out of one row."""
-    arch = {**ARCHITECTURE, **cert["setting"]["architecture"]}
+    arch = cert["setting"]["architecture"]
     norms = cert["setting"]["norms"]
     heads, d, t, slope = arch["heads"], arch["d"], arch["seq_len"], num(SLOPES[arch["activation"]])
     at = Walk(cert, samples, num(arch["input_radius"]))
@@ -306,8 +303,8 @@ def walk(cert: Json, covers: Json | None, samples: int) -> Walk:
 
 def value(cert: Json) -> Real:
     """The value of a certificate of the preset; fails an assertion where a side condition does."""
-    arch = {**ARCHITECTURE, **cert["setting"]["architecture"]}
-    sample = {**SAMPLE, **cert["setting"]["sample"]}
+    cert = {**cert, **cert["strategy"], "strategy": cert["strategy"]["name"]}
+    arch, sample = cert["setting"]["architecture"], cert["setting"]["sample"]
     m, q = sample["n_train"], num(sample["train_error"])
     strategy, alpha = cert["strategy"], cert.get("alpha", 1)
     log_inverse = -MP.log(num(sample["delta"]))

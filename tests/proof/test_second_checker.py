@@ -9,16 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.targets import Points
 
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES, Policy
-from boundcalc.proof import checker
+from boundcalc.proof import checker, network
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements import layers
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.targets import Points
 from tests.oracle import check_mp
 
 ROUNDED = 1e-9
@@ -178,7 +178,7 @@ BROKEN: dict[str, Any] = {
     "T2 halved": lowered_lemma("T2", 0.5),
     "T3 a hundredth less": lowered_lemma("T3", 0.99),
     "T4r a hundredth less": lowered_lemma("T4r", 0.99),
-    "one row everywhere": lambda patch: patch.setattr(checker, "_rows", one_row),
+    "one row everywhere": lambda patch: patch.setattr(network, "_rows", one_row),
     "half the points": fewer_points,
     "P1 for nothing": lambda patch: patch.setattr(checker, "posthoc_cost", lambda ns, certificate: ns.number(-1)),
 }
