@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL
@@ -32,7 +32,17 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
-from boundcalc.statements.strategies import GHOSTS, STRATEGIES, Known, Strategy
+from boundcalc.statements.strategies import (
+    GHOSTS,
+    STRATEGIES,
+    ChainStrategy,
+    Known,
+    MarginStrategy,
+    SingleStrategy,
+    Strategy,
+)
+
+S = TypeVar("S", bound=Strategy)
 
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
@@ -140,12 +150,13 @@ class Search:
         """The closed form the policy is about, if it is about one."""
         return None if self.policy.form == "search" else STRATEGIES[self.policy.form]
 
-    def _strategies(self, shape: str) -> Iterator[Strategy]:
-        """What the search may use of a shape: empirical ones only where some lemma counts points."""
+    def _strategies(self, kind: type[S]) -> Iterator[S]:
+        """What the search may use of a kind: empirical ones only where some lemma counts points."""
         for strategy in STRATEGIES.values():
-            possible = self.has_uniform if strategy.uniform else self.has_empirical
-            if strategy.shape == shape and strategy.refuses(self.setting) is None and possible:
-                yield strategy
+            if isinstance(strategy, kind) and strategy.refuses(self.setting) is None:
+                possible = self.has_uniform if strategy.uniform else self.has_empirical
+                if possible:
+                    yield strategy
 
     # -- gap
 
@@ -154,7 +165,7 @@ class Search:
         if self._closed is not None:
             yield self._closed_form(self._closed)
             return
-        for strategy in self._strategies("chain"):
+        for strategy in self._strategies(ChainStrategy):
             items, points, counts = self._points(uniform=strategy.uniform)
             if "alpha" not in strategy.parameters:
                 yield self._chain(strategy, items, points, counts)
@@ -163,7 +174,7 @@ class Search:
             for alpha in GHOSTS[1:] if hopeful else ():
                 counts = [recount(items, point, strategy.samples(self.m, alpha)) for point in points]
                 yield self._chain(strategy, items, points, counts, alpha)
-        for strategy in self._strategies("single"):
+        for strategy in self._strategies(SingleStrategy):
             items, points, counts = self._points(uniform=strategy.uniform)
             yield from self._single(strategy, items, points, counts)
 
@@ -202,7 +213,7 @@ class Search:
 
     def _chain(
         self,
-        strategy: Strategy,
+        strategy: ChainStrategy,
         items: Sequence[Item],
         points: Sequence[Point],
         log_counts: Sequence[float],
@@ -297,7 +308,7 @@ class Search:
         """Candidate certificates for the risk at the assumed margin training error."""
         if self._closed is not None:
             return
-        for strategy in self._strategies("margin"):
+        for strategy in self._strategies(MarginStrategy):
             items, point = self._uniform_half if strategy.uniform else self._ghost_half
             for alpha in GHOSTS if "alpha" in strategy.parameters else (1,):
                 samples = strategy.samples(self.m, alpha)

@@ -173,7 +173,7 @@ def problem_of(certificate: Certificate) -> str | None:
             return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"
     elif mu is not None:
         return f"strategy {strategy.name!r} takes no mu here: it belongs to the kl inverse at a training error above 0"
-    if strategy.shape != "chain" and levels != 1:
+    if strategy.one_level and levels != 1:
         return f"strategy {strategy.name!r} has one level, got {levels}"
     return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flint import arb
 
@@ -288,7 +288,7 @@ def _identity(target: Target) -> tuple[object, ...]:
     return tuple(_exact(part) for part in parts)
 
 
-def _exact(x: object) -> object:
+def _exact(x: Any) -> Any:
     """An interval to the last bit; anything else as it is."""
     if isinstance(x, arb):
         return (*x.mid().man_exp(), *x.rad().man_exp())

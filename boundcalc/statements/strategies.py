@@ -18,7 +18,6 @@ from boundcalc.setting import Setting
 from boundcalc.statements import gap
 
 Quantity = Literal["gap", "risk"]
-Shape = Literal["chain", "single", "margin", "closed"]
 
 GHOSTS = (1, 2, 4, 8, 16, 32)
 """Ghost samples per sample that a search tries: fixed in advance, so that P1 can pay for a choice among them."""
@@ -61,13 +60,17 @@ class Term:
 class Strategy(ABC):
     """A theorem of G, as a way to bound something by counts of covers.
 
+    What the search offers it depends on what it is: a `ChainStrategy` falling scales, a `SingleStrategy` one free scale, a
+    `MarginStrategy` one at half the margin, a `ClosedStrategy` one that is split in proportion.
+
     Attributes:
         name: in certificates and tables.
         title: a few words.
         quantity: what is bounded.
         uses: the statements it rests on, beside those of covers and layers.
-        shape: which levels the search offers it: a chain of falling scales, a single free one, one at half the margin,
-            or one that stands for every scale (a closed form).
+        formula: how the terms make the value.
+        one_level: whether it takes just one level.
+        every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         parameters: what a certificate has to say beside its levels: "alpha", "mu".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
@@ -78,16 +81,13 @@ class Strategy(ABC):
     title: ClassVar[str]
     quantity: ClassVar[Quantity]
     uses: ClassVar[tuple[str, ...]]
-    shape: ClassVar[Shape]
+    formula: ClassVar[str]
+    one_level: ClassVar[bool] = True
+    every_scale: ClassVar[bool] = False
     uniform: ClassVar[bool] = False
     parameters: ClassVar[tuple[str, ...]] = ()
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
-
-    @property
-    def every_scale(self) -> bool:
-        """Whether its one cover stands for those of all scales."""
-        return self.shape == "closed"
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
@@ -111,11 +111,6 @@ class Strategy(ABC):
     def value(self, ns: NumberSystem, known: Known) -> Number:
         """The bound."""
 
-    @property
-    @abstractmethod
-    def formula(self) -> str:
-        """How the terms make the value."""
-
     @abstractmethod
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
         """Its ingredients, for readers."""
@@ -133,11 +128,12 @@ class Strategy(ABC):
 _G2_TERM = "sqrt(log(1/delta)/(2m))"
 
 
-class _Chain(Strategy):
+class ChainStrategy(Strategy):
     """G1 and G2 over several scales; kinds differ in what multiplies the links."""
 
     quantity = "gap"
-    shape = "chain"
+    one_level = False
+    formula = "gap <= 2 e_J + factor * sum of e_(j-1) sqrt(2 log N_j/m) + deviation, e_0 = min(1/2, L R)"
     how: ClassVar[str]
 
     @abstractmethod
@@ -161,10 +157,6 @@ class _Chain(Strategy):
         factor = self.factor(ns, known.alpha)
         return [factor * link for link in gap.chain_links(ns, [known.start, *known.scales], known.counts, known.m)]
 
-    @property
-    def formula(self) -> str:
-        return "gap <= 2 e_J + factor * sum of e_(j-1) sqrt(2 log N_j/m) + deviation, e_0 = min(1/2, L R)"
-
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
         last = known.scales[-1] if known.scales else known.start
         linked = sum(self.links(ns, known), start=ns.number(0))
@@ -177,7 +169,7 @@ class _Chain(Strategy):
         ]
 
 
-class Chain(_Chain):
+class Chain(ChainStrategy):
     """G1 + G2 by symmetrisation."""
 
     name = "chain"
@@ -189,7 +181,7 @@ class Chain(_Chain):
         return gap.chain_factor(ns, None, uniform=False)
 
 
-class GhostChain(_Chain):
+class GhostChain(ChainStrategy):
     """G1 + G2 by several ghost samples per sample."""
 
     name = "ghost-chain"
@@ -202,7 +194,7 @@ class GhostChain(_Chain):
         return gap.chain_factor(ns, alpha, uniform=False)
 
 
-class UniformChain(_Chain):
+class UniformChain(ChainStrategy):
     """G2 for covers that serve every sample."""
 
     name = "uniform-chain"
@@ -215,14 +207,18 @@ class UniformChain(_Chain):
         return gap.chain_factor(ns, None, uniform=True)
 
 
-class UniformSingle(Strategy):
+class SingleStrategy(Strategy):
+    """One cover at a scale of the search's choice."""
+
+    quantity = "gap"
+
+
+class UniformSingle(SingleStrategy):
     """G2 for one uniform cover."""
 
     name = "uniform-single"
     title = "one cover that serves every sample"
-    quantity = "gap"
     uses = ("G0", "G2")
-    shape = "single"
     uniform = True
     formula = "gap <= 2 e + sqrt((log N + log(1/delta))/(2m))"
 
@@ -234,11 +230,11 @@ class UniformSingle(Strategy):
         return [Term("2 e", 2 * known.scales[0], "G2"), Term("sqrt((log N + log(1/delta))/(2m))", deviation, "G2")]
 
 
-class _Closed(Strategy):
+class ClosedStrategy(Strategy):
     """log N(e) <= capacity/e^2 at every scale, from one."""
 
     quantity = "gap"
-    shape = "closed"
+    every_scale = True
 
     @staticmethod
     def capacity(known: Known) -> Number:
@@ -246,7 +242,7 @@ class _Closed(Strategy):
         return known.counts[0] * known.scales[0] ** 2
 
 
-class Closed(_Closed):
+class Closed(ClosedStrategy):
     """A4 + G1 + G2 in one line."""
 
     name = "closed"
@@ -273,7 +269,7 @@ class Closed(_Closed):
         ]
 
 
-class Published(_Closed):
+class Published(ClosedStrategy):
     """Dudley's integral with the constants of the literature."""
 
     name = "published"
@@ -299,11 +295,10 @@ class Published(_Closed):
         ]
 
 
-class _Margin(Strategy):
+class MarginStrategy(Strategy):
     """One cover at half the margin, for the risk at a margin training error."""
 
     quantity = "risk"
-    shape = "margin"
 
     def refuses(self, setting: Setting) -> str | None:
         if setting.sample.lipschitz is not None:
@@ -321,7 +316,7 @@ class _Margin(Strategy):
         ]
 
 
-class UniformMargin(_Margin):
+class UniformMargin(MarginStrategy):
     """G3."""
 
     name = "uniform-margin"
@@ -336,7 +331,7 @@ class UniformMargin(_Margin):
         return gap.risk_uniform(ns, q, known.counts[0], known.log_inverse_delta, known.m, mu)
 
 
-class GhostRealizable(_Margin):
+class GhostRealizable(MarginStrategy):
     """G4."""
 
     name = "ghost-realizable"
@@ -354,7 +349,7 @@ class GhostRealizable(_Margin):
         return gap.risk_realizable(ns, known.counts[0], known.log_inverse_delta, known.m, known.alpha)
 
 
-class Ghost(_Margin):
+class Ghost(MarginStrategy):
     """G5."""
 
     name = "ghost"
