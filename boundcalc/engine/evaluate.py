@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.engine.search import Found, Search, Shared
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
-from boundcalc.proof.breakdown import Breakdown
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting
 from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.strategies import Quantity
+
+if TYPE_CHECKING:
+    from boundcalc.proof.breakdown import Breakdown
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from boundcalc.base.errors import Refusal, Unsupported
@@ -54,12 +54,17 @@ _LOG_ROUNDING = 16 * 2.0**-53
 """Relative error of a log after the few roundings between a weight and the log of its eps."""
 
 
-@dataclass(frozen=True, slots=True)
 class Found:
-    """A certificate and the value the search thinks it has (log)."""
+    """The value the search thinks a certificate has (log), and the certificate, written out when it is asked for."""
 
-    certificate: Certificate
-    log_value: float
+    def __init__(self, log_value: float, write: Callable[[], Certificate]) -> None:
+        self.log_value = log_value
+        self._write = write
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The same object each time."""
+        return self._write()
 
 
 Shared = dict[tuple[object, ...], Any]
@@ -133,7 +138,9 @@ class Search:
 
     @cached_property
     def has_uniform(self) -> bool:
-        """Whether every piece has a uniform cover under this policy."""
+        """Whether every piece has a uniform cover under this policy, whatever the number of samples."""
+        if self._beside is not None:
+            return self._beside.has_uniform
 
         def allowed(lemma: CoverLemma) -> bool:
             return self.policy.allows(lemma) and lemma.uniform
@@ -227,10 +234,14 @@ class Search:
         factor = strategy.factor(FLOAT, alpha)
         value, chain = best_chain(math.exp(self.log_start), scales, counts, factor / 2 * math.sqrt(2))
         total = 2 * value + gap.deviation(FLOAT, self.log_inverse_delta, self.m)
-        levels = tuple(
-            Level(min(points[i].log_scale + room, self.log_start), covers_of(items, points[i])) for i in chain
-        )
-        return Found(replace(self._certificate(strategy, levels), alpha=alpha), math.log(total))
+
+        def write() -> Certificate:
+            levels = tuple(
+                Level(min(points[i].log_scale + room, self.log_start), covers_of(items, points[i])) for i in chain
+            )
+            return replace(self._certificate(strategy, levels), alpha=alpha)
+
+        return Found(math.log(total), write)
 
     def _single(
         self, strategy: Strategy, items: Sequence[Item], points: Sequence[Point], log_counts: Sequence[float]
@@ -244,9 +255,13 @@ class Search:
             if best is None or value < best[0]:
                 best = value, point
         if best is not None:
-            value, point = best
-            level = Level(point.log_scale + room, covers_of(items, point))
-            yield Found(self._certificate(strategy, (level,)), math.log(value))
+            value, chosen = best
+
+            def write() -> Certificate:
+                level = Level(chosen.log_scale + room, covers_of(items, chosen))
+                return self._certificate(strategy, (level,))
+
+            yield Found(math.log(value), write)
 
     def _closed_form(self, strategy: Strategy) -> Found:
         """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""
@@ -261,7 +276,7 @@ class Search:
         count, scale = LogFloat(log_capacity - 2 * level.log_scale), LogFloat(level.log_scale)
         inverse, m = LogFloat.of(self.log_inverse_delta), LogFloat.of(self.m)
         known = Known(LogFloat(self.log_start), [scale], [count], inverse, m, LogFloat.of(0))
-        return Found(self._certificate(strategy, (level,)), strategy.value(LOG, known).log)
+        return Found(strategy.value(LOG, known).log, lambda: self._certificate(strategy, (level,)))
 
     def _split(self, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:
         """A1 at one scale: shares in proportion to the cube roots of coefficient * reach^2."""
@@ -314,9 +329,7 @@ class Search:
                 samples = strategy.samples(self.m, alpha)
                 log_count = point.log_count if strategy.uniform else recount(items, point, samples)
                 log_value, mu = self._margin_value(strategy, log_count, alpha)
-                level = Level(HALF, covers_of(items, point))
-                found = replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
-                yield Found(found, log_value)
+                yield Found(log_value, partial(self._margin, strategy, items, point, alpha, mu))
 
     @cached_property
     def _uniform_half(self) -> tuple[Sequence[Item], Point]:
@@ -346,6 +359,12 @@ class Search:
             return _log(strategy.value(FLOAT, known)), None
         value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
         return _log(value), mu
+
+    def _margin(
+        self, strategy: MarginStrategy, items: Sequence[Item], point: Point, alpha: int, mu: float | None
+    ) -> Certificate:
+        level = Level(HALF, covers_of(items, point))
+        return replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
 
     def _certificate(self, strategy: Strategy, levels: tuple[Level, ...]) -> Certificate:
         return Certificate(self.setting, self.policy.name, strategy.name, levels, measured=self.measured)

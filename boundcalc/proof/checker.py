@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flint import arb
 
@@ -33,8 +33,7 @@ CLAIM_TOLERANCE = 1e-12
 """A claim is a rounded logarithm: it may fall short of what is re-derived by its last printed digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Booked:
+class Booked(NamedTuple):
     """What was found of one piece at one level: the error its cover leaves in the output of its layer, and the cost."""
 
     slot: Slot

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
 
 from flint import arb
 
@@ -19,29 +20,18 @@ from boundcalc.statements.layers import PUBLISHED, Context, Slot, facts
 from boundcalc.statements.weights import Weights
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """An error of the input reaches the output so much larger."""
-
-    lipschitz: arb
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """Maps to be covered; what their cover leaves adds to the error."""
 
     key: str
     slot: Slot
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A residual branch begins."""
+class _Branch(Enum):
+    """Where a residual branch begins, and where its error adds to that of what it is added to."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Close:
-    """A residual branch ends: its error adds to that of what it is added to."""
+    OPENS = 0
+    CLOSES = 1
 
 
 class Network:
@@ -59,7 +49,7 @@ class Network:
         self._weights = Weights(INTERVAL, setting.norms)
         self._seq_len = architecture.seq_len
         self._published = PUBLISHED if published else frozenset[str]()
-        self._steps: list[_Stretch | _Piece | _Open | _Close] = []
+        self._steps: list[arb | _Piece | _Branch] = []  # an interval stretches the error that reaches it
         self._names = Counter[str]()
         uses: dict[str, None] = {}
         radius = self._through(architecture.stages, arb(architecture.input_radius), 1, uses)
@@ -72,13 +62,13 @@ class Network:
         for layer, used in zip(layers, _rows(layers, rows, self._seq_len), strict=True):
             if isinstance(layer, Residual):
                 uses["L8"] = None
-                self._steps.append(_Open())
+                self._steps.append(_Branch.OPENS)
                 radius = radius + self._through(layer.branch, radius, used, uses)
-                self._steps.append(_Close())
+                self._steps.append(_Branch.CLOSES)
                 continue
             here = facts(layer, Context(self._weights, radius, used, self._seq_len, self._published))
             uses.update(dict.fromkeys(here.uses))
-            self._steps.append(_Stretch(here.lipschitz))
+            self._steps.append(here.lipschitz)
             block = getattr(layer, "block", None)
             for slot in here.slots:
                 name = slot.kind if block is None else f"{slot.kind}[{block}]"
@@ -93,11 +83,11 @@ class Network:
         error = arb(0)
         beside: list[arb] = []
         for step in self._steps:
-            if isinstance(step, _Stretch):
-                error = step.lipschitz * error
-            elif isinstance(step, _Piece):
+            if isinstance(step, _Piece):
                 error = error + cover(step.key, step.slot)
-            elif isinstance(step, _Open):
+            elif isinstance(step, arb):
+                error = step * error
+            elif step is _Branch.OPENS:
                 beside.append(error)
             else:
                 error = beside.pop() + error
@@ -109,11 +99,11 @@ class Network:
         gain = self.lipschitz
         outside: list[arb] = []
         for step in reversed(self._steps):
-            if isinstance(step, _Stretch):
-                gain = gain * step.lipschitz
-            elif isinstance(step, _Piece):
+            if isinstance(step, _Piece):
                 gains[step.key] = gain
-            elif isinstance(step, _Close):
+            elif isinstance(step, arb):
+                gain = gain * step
+            elif step is _Branch.CLOSES:
                 outside.append(gain)
             else:
                 gain = outside.pop() + gain

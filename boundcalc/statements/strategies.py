@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Setting
@@ -48,8 +48,7 @@ class Known:
     mu: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A summand (or ingredient) of the value, as a formula and a number."""
 
     formula: str
