@@ -51,14 +51,14 @@ def train(directory: Path) -> list[Path]:
     return paths
 
 
-def look(paths: list[Path]) -> list[tuple[str, Audit, float]]:
+def look(paths: list[Path]) -> list[tuple[str, Audit, float | None]]:
     """Norms of every checkpoint, its distance from the first, and the bound that rests on both."""
     options = Options(heads=2, seq_len=T, input_radius=1.0, settings={"norm_first": True})
-    rows: list[tuple[str, Audit, float]] = []
+    rows: list[tuple[str, Audit, float | None]] = []
     for path in paths:
         found = audit(path, options=options, reference=paths[0])
         value = evaluate(Setting(found.architecture, found.norms(), Sample(n_train=10**9)), "best")
-        rows.append((path.stem, found, value.log10))
+        rows.append((path.stem, found, None if value.trivial else value.log10))
     return rows
 
 
@@ -69,7 +69,11 @@ def main(figure: Path | None) -> None:
     print("checkpoint   " + "".join(f"{kind:>20}" for kind in kinds) + "      log10 gap")
     for name, found, log10 in rows:
         cells = [f"{found.measured[k].op or 0:8.3f} (+-{found.distances[k].fro or 0:6.3f})" for k in kinds]
-        print(f"{name:13}" + "".join(f"{cell:>20}" for cell in cells) + f"{log10:15.2f}")
+        print(
+            f"{name:13}"
+            + "".join(f"{cell:>20}" for cell in cells)
+            + ("        trivial" if log10 is None else f"{log10:15.2f}")
+        )
     print("op norm, and the Frobenius distance from the first checkpoint in brackets; the bound uses both")
     if figure is not None:
         from matplotlib.figure import Figure

@@ -59,5 +59,11 @@ if __name__ == "__main__":
     for name, value in measured.items():
         print(f"{name:<42}{value:.4f}")
     for bound in bounds:
-        says = "vacuous" if bound.vacuous else f"gap <= {bound.gap:.4f}, risk <= {bound.risk:.4f}"
+        says = (
+            "trivial"
+            if bound.trivial
+            else "vacuous"
+            if bound.vacuous
+            else f"gap <= {bound.gap:.4f}, risk <= {bound.risk:.4f}"
+        )
         print(f"{bound.name:<42}{says}")

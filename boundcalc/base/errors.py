@@ -17,6 +17,10 @@ class CertificateError(BoundcalcError):
     """A certificate that is malformed, or whose claim does not follow."""
 
 
+class NotFinite(BoundcalcError, ValueError):
+    """Weights that are no numbers: training blew up."""
+
+
 class NoSolution(BoundcalcError):
     """A question whose answer does not exist in the range searched."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+from boundcalc.checkpoints.families.settings import FieldLine
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting import Architecture, Layer
+from boundcalc.setting.layer import weights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,15 @@ class Account:
     """Parameters of the lowered architecture."""
     shared: int
     """Of these, such as are the same tensor twice (a read-out tied to the embedding), or not in the checkpoint."""
+    fields: tuple[FieldLine, ...] = ()
+    """What became of every field of config.json."""
+    assumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields that nothing is said of, and the defaults taken for them."""
+
+    @property
+    def doubts(self) -> list[FieldLine]:
+        """Fields because of which the model may not be the one that would be bounded."""
+        return [line for line in self.fields if line.doubt]
 
     @property
     def total(self) -> int:
@@ -54,33 +66,8 @@ class Account:
 
 
 def lowered_parameters(layers: Sequence[Layer], seq_len: int) -> int:
-    """Parameters of primitive layers; a joint score matrix of rank d_head counts as W_Q and W_K (and b_Q)."""
-    total = 0
-    for layer in layers:
-        if isinstance(layer, Residual):
-            total += lowered_parameters(layer.branch, seq_len)
-        elif isinstance(layer, Linear):
-            total += layer.d_in * layer.d_out + (layer.d_out if layer.bias else 0)
-        elif isinstance(layer, LayerNorm):
-            total += layer.d * (layer.gain + layer.offset)
-        elif isinstance(layer, GatedFeedForward):
-            total += 3 * layer.d * layer.d_ff
-        elif isinstance(layer, Embedding):
-            rows = layer.vocabulary + layer.segments + (seq_len if layer.positions == "learned" else 0)
-            total += rows * layer.d
-        elif isinstance(layer, Attention):
-            total += _attention_parameters(layer)
-    return total
-
-
-def _attention_parameters(layer: Attention) -> int:
-    values = layer.groups * layer.out * (layer.d + layer.v_bias)
-    if layer.d_head is None:
-        return values + layer.heads * (layer.d + layer.qk_bias) * layer.d
-    width = layer.d_head
-    key_bias = layer.qk_bias and (layer.qk == "split" or layer.normaliser.name != "softmax")
-    queries = layer.heads * width * (layer.d + layer.qk_bias)
-    return values + queries + layer.groups * width * (layer.d + key_bias)
+    """Parameters of some layers; a joint score matrix of rank d_head counts as W_Q and W_K (and b_Q)."""
+    return sum(weight.parameters for weight in weights_of(layers, seq_len))
 
 
 KEY_BIAS = "softmax ignores what is the same for all keys of a query (T8)"
@@ -119,4 +106,6 @@ def balance(
                 name, tensor.shape, tensor.dtype, "unknown", 0, tensor.size, f"no place in family {model.family.name!r}"
             )
         )
-    return Account(tuple(lines), lowered_parameters(architecture.stages, architecture.seq_len), shared)
+    lowered = lowered_parameters(architecture.stages, architecture.seq_len)
+    settings = model.settings
+    return Account(tuple(lines), lowered, shared, tuple(settings.lines(model)), dict(settings.assumed))

@@ -17,12 +17,15 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.account import Account, balance
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
+from boundcalc.checkpoints.maps import key_of
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.checkpoints.tasks import Found, Plan, Want
-from boundcalc.norms.heads import largest
+from boundcalc.norms.limits import Size, limits
+from boundcalc.norms.limits import budget as budget_of
 from boundcalc.norms.matrix import Measured
 from boundcalc.norms.rounding import up
 from boundcalc.setting import Architecture, Attention, Budget, Layer, Norms, Residual, validate
+from boundcalc.setting.norms import place_of
 
 Progress = Callable[[str, int, int], None]
 """Told the name of a finished task, and how many numbers of how many are done."""
@@ -61,25 +64,28 @@ class Audit:
         return up(math.fsum(m.failure for m in (*self.measured.values(), *self.distances.values())), 0)
 
     def norms(self, power: float | None = None, extra: Mapping[str, Budget] | None = None) -> Norms:
-        """The budgets that the weights just fit, as a norms file has them.
+        """The budgets that the weights just fit, as a norms file has them; which limits, `norms.limits` says.
 
         Groups of queries share keys and values, so their budgets are those of the largest head.
         """
-        grouped = {a.block for a in _attentions(self.architecture.stages) if a.groups != a.heads}
-        gathered: dict[str, list[str]] = {}
-        for key in self.measured:
-            if key.endswith("~"):
-                continue
-            block = int(key.partition("[")[2].partition(",")[0]) if "," in key else None
-            name = key.partition(",")[0] + "]" if "," in key and block in grouped else key
-            gathered.setdefault(name, []).append(key)
+        attentions = {a.block: a for a in _attentions(self.architecture.stages)}
+        kept = {key: m for key, m in self.measured.items() if not key.endswith("~")}
+        sizes: dict[str, list[Size]] = {}
+        for key, m in kept.items():
+            kind, block, _ = place_of(key)
+            d_head = attentions[block].d_head if kind == "W_QK" else None
+            rows, columns = m.shape if len(m.shape) == 2 else (*m.shape, 1)
+            sizes.setdefault(kind, []).append((rows, columns, min(rows, columns, d_head or rows)))
         budgets: dict[str, Budget] = {}
-        for name, keys in gathered.items():
-            budget = largest([self.measured[key] for key in keys]).budget(power)
-            if all(key in self.distances for key in keys):
-                far = largest([self.distances[key] for key in keys])
-                budget = replace(budget, distance=far.budget(power if far.spectrum is not None else None))
-            budgets[name] = _only(name, budget)
+        for key, m in kept.items():
+            kind, block, head = place_of(key)
+            found = budget_of(m, limits(kind, sizes[kind]), power)
+            if key in self.distances:
+                apart = limits(kind, [(d, k, min(d, k, 2 * rank)) for d, k, rank in sizes[kind]])
+                found = replace(found, distance=budget_of(self.distances[key], apart, power))
+            shared = head is not None and attentions[block].groups != attentions[block].heads
+            name = key_of(kind, block) if shared else key
+            budgets[name] = budgets[name].join(found) if name in budgets else found
         return Norms(budgets=budgets | dict(extra or {}), measured=True, failure=self.failure)
 
     def table(self) -> list[dict[str, Any]]:
@@ -114,6 +120,8 @@ class Audit:
                 "used": self.account.used,
                 "lowered": self.account.lowered,
                 "shared": self.account.shared,
+                "config": [asdict(line) for line in self.account.fields],
+                "assumed": dict(self.account.assumed),
             },
             "missing": list(self.missing),
         }
@@ -131,24 +139,6 @@ COLUMNS = {
     "rank": "rank",
 }
 """Columns of the table, and the attributes of `Measured` they show."""
-
-
-def _only(name: str, budget: Budget) -> Budget:
-    """The limits the calculus reads, so that P1 does not pay for others.
-
-    Which these are may not depend on values (P1). A rank is never more than the architecture knows, but for zeros.
-    """
-    kind = name.partition("[")[0]
-    far = None if budget.distance is None else _only(name, budget.distance)
-    if kind.endswith(".gain"):
-        return Budget(sup=budget.sup, distance=far)
-    if kind.startswith("b_") or kind.endswith(".offset"):
-        return Budget(op=budget.op, distance=far)
-    if kind in ("positions", "segments"):
-        return Budget(row=budget.row, distance=far)
-    if kind == "embedding":
-        return Budget(row=budget.row, fro=budget.fro, two_one=budget.two_one, distance=far)
-    return replace(budget, sup=None, row=None, rank=None, distance=far)
 
 
 def _attentions(layers: tuple[Layer, ...]) -> list[Attention]:
@@ -183,6 +173,7 @@ def audit(
         validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
     model = open_model(source, family, options)
     architecture = model.family.architecture(model)
+    model.refuse_unread_options()
     other = None if reference is None else open_model(reference, model.family, options)
     plan = Plan(model, architecture, want, other)
     account = balance(model, architecture, plan.read, plan.shared)

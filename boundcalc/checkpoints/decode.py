@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -9,8 +10,7 @@ from numpy.typing import NDArray
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import FLOATS, Array, Tensor
-
-Floats = NDArray[np.float64]
+from boundcalc.norms.matrix import Floats, Native, Stored, check_finite
 
 
 @cache
@@ -56,11 +56,22 @@ def read(tensor: Tensor) -> NDArray[np.float32] | Floats:
     return values
 
 
-def check_finite(values: Array, name: str) -> None:
-    """One clear line for a checkpoint whose training blew up. A sum is finite only if every term is."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sum(values, dtype=np.float64)
-    if not np.isfinite(total) and not np.isfinite(values).all():
-        bad = "NaN" if np.isnan(values).any() else "Inf"
-        count = int((~np.isfinite(values)).sum())
-        raise CheckpointError(f"{name} has {count} entries that are {bad}: no norm of it is finite")
+HOLD_BYTES = 256 << 20
+"""A tensor that is larger than this as native floats is decoded afresh in every pass."""
+
+
+def stored(tensor: Tensor) -> Stored:
+    """A tensor of two dimensions."""
+    array = tensor.fetch()
+    dtype = tensor.dtype
+    width = 8 if dtype == "float64" else 4
+    if dtype not in ("float64", "float32") and tensor.size * width <= HOLD_BYTES:
+        array, dtype = to_float(array, dtype), "float64" if width == 8 else "float32"
+
+    def block(rows: slice, columns: slice) -> Native:
+        return to_float(array[rows, columns], dtype)
+
+    shape = tensor.shape if len(tensor.shape) == 2 else (tensor.shape[0], math.prod(tensor.shape[1:]))
+    if len(tensor.shape) != 2:
+        array = array.reshape(shape)
+    return Stored(shape, block, tensor.name)  # type: ignore[arg-type]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from boundcalc.checkpoints.account import KEY_BIAS
+from boundcalc.checkpoints.account import KEY_BIAS, lowered_parameters
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, HeadMaps, difference, head_maps, key_of
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
+from boundcalc.norms.rounding import up
 from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
 
 HEADS_BYTES = 32 << 20
@@ -67,6 +68,7 @@ class Plan:
         self.missing: list[str] = []
         """Kinds that the architecture has and the checkpoint has not (a read-out yet to be trained)."""
         self.tasks = tuple(self._of(architecture.stages))
+        self.shared += lowered_parameters(_repeated(architecture.stages, model), architecture.seq_len)
 
     def _expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
         """Refuse a tensor whose shape (that of x -> x W) is none of these."""
@@ -79,7 +81,7 @@ class Plan:
 
     def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
         place = self.model.place(role, block)
-        self.read[role, block] = (place.tensor.size if entries is None else entries, why)
+        self.read[role, self.model.stored(block)] = (place.tensor.size if entries is None else entries, why)
         return place.tensor.size
 
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
@@ -104,6 +106,18 @@ class Plan:
                 yield from self._embedding(layer)
             elif isinstance(layer, Attention):
                 yield from self._attention(layer)
+
+    def _scaled(self, kind: str, task: Task) -> Task:
+        """The norms of a weight that the model multiplies by a constant."""
+        scale = self.model.family.scales.get(kind)
+        factor = 1.0 if scale is None else scale(self.model)
+        if factor == 1:
+            return task
+
+        def run(rng: np.random.Generator) -> Found:
+            return {key: times(found, factor) for key, found in task.run(rng).items()}
+
+        return Task(task.name, task.entries, run)
 
     # -- matrices and vectors
 
@@ -137,7 +151,7 @@ class Plan:
         def run(rng: np.random.Generator) -> Found:
             matrix, transposed = self.model.matrix(role, block)
             transposed = not transposed if source else transposed
-            out = {key_of(kind, block): self._measure(matrix, transposed, rng)}
+            out: Found = {key_of(kind, block): self._measure(matrix, transposed, rng)}
             if self.reference is not None:
                 other, flipped = self.reference.matrix(role, block)
                 flipped = not flipped if source else flipped
@@ -146,7 +160,7 @@ class Plan:
                 ).widened
             return out
 
-        return Task(key_of(kind, block), entries, run)
+        return self._scaled(kind, Task(key_of(kind, block), entries, run))
 
     def _measure(self, matrix: Stored, transposed: bool, rng: np.random.Generator) -> Measured:
         found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
@@ -163,7 +177,7 @@ class Plan:
                 out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, block))).widened
             return out
 
-        return Task(key_of(kind, block), entries, run)
+        return self._scaled(kind, Task(key_of(kind, block), entries, run))
 
     # -- tables
 
@@ -179,12 +193,13 @@ class Plan:
                 raise CheckpointError(
                     f"the table positions should be {(seq_len, layer.d)}, the file has {(rows, width)}"
                 )
-            first = min(position_offset(self.model), rows - seq_len)
+            first = min(self.model.family.first_position(self.model), rows - seq_len)
             why = "positions that no row of the input has" if rows > seq_len else ""
             self._use("positions", None, seq_len * layer.d, why)
-            if self.model.has("class_token"):
-                self._expect("class_token", None, (layer.d,))
-                self.read["class_token", None] = (0, "folded into position 0 (families/vit.py)")
+            for row, token in enumerate(self.model.family.tokens):
+                if self.model.has(token):
+                    self._expect(token, None, (layer.d,))
+                    self.read[token, None] = (0, f"folded into position {row} (families/vit.py)")
             yield self._table(
                 "positions", seq_len, seq_len * layer.d, lambda model: held(positions(model, first, seq_len))
             )
@@ -204,7 +219,7 @@ class Plan:
                 out[kind + "'"] = measure(_difference(table, get(self.reference), False), rng, op=False).widened
             return out
 
-        return Task(kind, entries, run)
+        return self._scaled(kind, Task(kind, entries, run))
 
     # -- attention
 
@@ -231,11 +246,11 @@ class Plan:
             if needed and self.model.has(role, b):
                 self._use(role, b)
         if layer.qk_bias and not split and conserved and self.model.has("b_K", b):
-            self.read["b_K", b] = (0, KEY_BIAS)
+            self.read["b_K", self.model.stored(b)] = (0, KEY_BIAS)
         if self.model.has("b_QKV", b):
             size = self.model.place("b_QKV", b).tensor.size
             used = size if split or not conserved else size - size // 3
-            self.read["b_QKV", b] = (used, "the key third: " + KEY_BIAS)
+            self.read["b_QKV", self.model.stored(b)] = (used, "the key third: " + KEY_BIAS)
         per_group = layer.heads // layer.groups
         step = max(1, HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
         for first in range(0, layer.groups, step):
@@ -310,6 +325,27 @@ class Plan:
         return Task(key_of(kind, b), entries, run)
 
 
+def times(found: Measured, factor: float) -> Measured:
+    """The norms of a matrix times a constant above 0."""
+    names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
+    larger = {name: None if (value := getattr(found, name)) is None else up(value * factor, 1) for name in names}
+    spectrum = None if found.spectrum is None else tuple(up(s * factor, 1) for s in found.spectrum)
+    return replace(found, spectrum=spectrum, **larger)  # type: ignore[arg-type]
+
+
+def _repeated(layers: Sequence[Layer], model: Model) -> list[Layer]:
+    """Layers of blocks whose weights an earlier block has too."""
+    out: list[Layer] = []
+    for layer in layers:
+        if isinstance(layer, Residual):
+            out += _repeated(layer.branch, model)
+            continue
+        block = getattr(layer, "block", None)
+        if block is not None and any(model.stored(b) == model.stored(block) for b in range(block)):
+            out.append(layer)
+    return out
+
+
 def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
     def block(rows: slice, columns: slice) -> Floats:
         other = b.finite(columns, rows).T if flipped else b.finite(rows, columns)
@@ -320,25 +356,17 @@ def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
     return Stored(a.shape, block)
 
 
-def position_offset(model: Model) -> int:
-    """First row of a position table that is read (RoBERTa starts after the padding index)."""
-    if model.family.name == "roberta":
-        from boundcalc.checkpoints.families.bert import roberta_offset
-
-        return roberta_offset(model)
-    return 0
-
-
 def positions(model: Model, first: int, seq_len: int) -> Floats:
-    """The rows that are added to the input, the class token and the patch offset folded in (families/vit.py).
+    """The rows that are added to the input, tokens before it and the patch offset folded in (families/vit.py).
 
-    Entries of row 0 are then rounded once, which `Measured.widened` allows for.
+    Entries of the first rows are then rounded once, which `Measured.widened` allows for.
     """
     table = read(model.place("positions").tensor)
     rows = np.array(table.reshape(table.shape[-2], table.shape[-1])[first : first + seq_len], np.float64)
-    if model.has("class_token"):
-        parts = [rows[0], np.asarray(model.vector("class_token"), np.float64)]
+    tokens = [token for token in model.family.tokens if model.has(token)]
+    for row, token in enumerate(tokens[:seq_len]):
+        parts = [rows[row], np.asarray(model.vector(token), np.float64)]
         if model.has("b_patch"):
             parts.append(-np.asarray(model.vector("b_patch"), np.float64))
-        rows[0] = [math.fsum(entries) for entries in zip(*parts, strict=True)]
+        rows[row] = [math.fsum(entries) for entries in zip(*parts, strict=True)]
     return rows

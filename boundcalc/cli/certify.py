@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,9 @@ fixed before the data.""",
 @click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound.")
 @click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
+@click.option(
+    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.pass_context
 def command(
@@ -64,12 +67,15 @@ def command(
     certificate: str | None,
     certificate_risk: str | None,
     solve: bool,
+    why: bool,
     form: str,
     readout_norm: float | None,
     schatten: float | None,
     **options: Any,
 ) -> None:
     """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
+    if why and form not in ("table", "json"):
+        raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     seen = _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
     def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
@@ -78,6 +84,8 @@ def command(
                 f"{model} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
                 "about this model: describe the model with --mapping (docs/weights.md)"
             )
+        if account.doubts:
+            raise InvalidSetting(f"{model} may not be what would be bounded: {account.doubts[0].text}")
         if missing and readout_norm is None:
             raise InvalidSetting(
                 f"{model} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
@@ -92,11 +100,13 @@ def command(
     from boundcalc.cli.report import ask
     from boundcalc.cli.setting import Question
 
-    given = ["n_train", "delta", "seq_len", "input_radius", "classes"]
+    # what the model's files say is not assumed; where they say nothing, it is
+    read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
+    given = ["n_train", "delta"]
     given += ["margin"] * (gamma is not None or margins is not None)
     given += ["train_error"] * (train_error is not None or margins is not None)
-    origin = dict.fromkeys(given, "given")
-    report = ask(Question(setting, origin), bounds, solve=solve)
+    origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
+    report = ask(Question(setting, origin), bounds, solve=solve, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
@@ -116,6 +126,7 @@ def _sample(
 ) -> tuple[Any, Any]:
     """The sample as it was seen, and the margins if there are any."""
     from boundcalc.setting import Sample
+    from boundcalc.setting.sample import MARGIN
 
     if margins is not None:
         from boundcalc.checkpoints.margins import read_margins
@@ -127,7 +138,7 @@ def _sample(
             raise InvalidSetting(
                 f"--m {n_train} but {margins} holds {len(found.values)} margins: one per training sequence"
             )
-        start = gamma if gamma is not None else 1.0
+        start = MARGIN if gamma is None else gamma
         measured = ("train_error",) if fixed else ("margin", "train_error")
         if fixed and gamma is None:
             raise InvalidSetting("--fixed-gamma needs the --gamma that was fixed")
@@ -140,7 +151,7 @@ def _sample(
         for name, there in (("margin", not fixed and gamma is not None), ("train_error", error is not None))
         if there
     )
-    return Sample(n_train, delta, 1.0 if gamma is None else gamma, error or 0.0, measured=measured), None
+    return Sample(n_train, delta, MARGIN if gamma is None else gamma, error or 0.0, measured=measured), None
 
 
 def _best_margin(setting: Setting, margins: Any) -> Setting:
@@ -154,7 +165,10 @@ def _best_margin(setting: Setting, margins: Any) -> Setting:
         gamma = math.ldexp(1.0, -k)
         sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
         trial = replace(setting, sample=sample)
-        value = evaluate(trial, "best").log_risk
+        found = evaluate(trial, "best")
+        if found.risk_refusal is not None:
+            continue
+        value = found.log_risk
         if best is None or value < best[0]:
             best = value, trial
     if best is None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from boundcalc.cli.checkpoint import account_lines
+from boundcalc.engine.evaluate import VACUOUS_MARGIN
+from boundcalc.statements.premise import no_member
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -37,19 +39,25 @@ def table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> Non
     )
     shares = _pieces(report)
     if shares:
-        click.echo("\nWhat the best bound is made of (part of its log counts):\n")
+        click.echo(f"\nWhat the best {_made_of(report)} bound is made of (part of its log counts):\n")
         _layers(shares)
     click.echo("\nProxies (sizes of published bounds without their constants: no bounds):")
     for line in _proxies(found):
         click.echo(line)
     if not solve or report.best is None:
         return
+    refusal = no_member(paid)
+    if refusal is not None:
+        click.echo(f"\nNo advice: {refusal}")
+        return
     click.echo("\nFor a bound below 1, everything else unchanged:")
     needs = _needs(setting)
     for quantity in ("gap", "risk"):
         m, factor = needs[f"m_{quantity}"], needs[f"norm_factor_{quantity}"]
         samples = "no m up to 10^18 is enough" if m is None else f"m of {short(m)}"
-        norms = "no factor down to 2^-40 is enough" if factor is None else f"every norm times {factor:.3g}"
+        norms = "no factor at which a network still has the margin is enough"
+        if factor is not None:
+            norms = f"every norm times {factor:.3g}"
         click.echo(f"  {quantity}: {samples}; or {norms}" if factor != 1.0 else f"  {quantity}: it is below 1")
 
 
@@ -70,7 +78,7 @@ def as_json(found: Audit, report: Report, setting: Setting, *, solve: bool) -> N
         else {"refusal": str(p)}
         for p in proxies(found)
     ]
-    if solve and report.best is not None:
+    if solve and report.best is not None and no_member(_paid(setting)[0]) is None:
         data["needs"] = _needs(setting)
     click.echo(json.dumps(data, indent=1))
 
@@ -84,12 +92,18 @@ def _paid(setting: Setting) -> tuple[Setting, float]:
     return paid, 0.0 if measured is None else float(union(FLOAT, paid, measured))
 
 
+def _made_of(report: Report) -> str:
+    """Whose pieces are shown: the gap bound's, or the risk bound's where that of the gap is trivial."""
+    return "risk" if report.best is not None and report.best.trivial else "gap"
+
+
 def _pieces(report: Report) -> Mapping[str, float]:
-    """The shares of the best bound; of the best risk bound where the gap bound has none."""
+    """The shares of the best bound of the gap, or of the risk."""
     best = report.best
-    if best is None or any(best.pieces.values()):
-        return {} if best is None else best.pieces
-    return best.by_risk.pieces if best.by_risk is not None else {}
+    if best is None:
+        return {}
+    proof = best.by_risk if best.trivial else best.by_gap
+    return {} if proof is None else proof.pieces
 
 
 def _layers(pieces: Mapping[str, float]) -> None:
@@ -137,7 +151,7 @@ def _needs(setting: Setting) -> dict[str, float | None]:
     out: dict[str, float | None] = {}
     for quantity in ("gap", "risk"):
         try:
-            out[f"m_{quantity}"] = solve(setting, "m", 0.999, quantity=quantity).value
+            out[f"m_{quantity}"] = solve(setting, "m", math.exp(-VACUOUS_MARGIN), quantity=quantity).value
         except NoSolution:
             out[f"m_{quantity}"] = None
         out[f"norm_factor_{quantity}"] = _norm_factor(setting, quantity)
@@ -145,22 +159,29 @@ def _needs(setting: Setting) -> dict[str, float | None]:
 
 
 def _norm_factor(setting: Setting, quantity: str) -> float | None:
-    """The largest power of 2^(1/8) by which all norms may be multiplied for the bound to fall below 1."""
-    from boundcalc.engine.evaluate import evaluate
+    """The largest power of 2^(1/8) by which all norms may be multiplied for the bound to say something.
+
+    Not so far down that no network of the class has the margin any more: such a bound would speak of none.
+    """
+    from boundcalc.engine.evaluate import Desk
+
+    def scaled(eighths: int) -> Desk:
+        return Desk(replace(setting, norms=setting.norms.scaled(2.0 ** (-eighths / 8))))
 
     def says(eighths: int) -> bool:
-        scaled = replace(setting, norms=setting.norms.scaled(2.0 ** (-eighths / 8)))
-        value = evaluate(scaled, "best")
-        return (value.log10 if quantity == "gap" else value.log_risk) < -1e-3
+        value = scaled(eighths).value("best")
+        return not (value.vacuous if quantity == "gap" else value.risk_vacuous)
 
-    low, high = 0, 8
+    def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
+        """The last place that holds, after `low`, which does, and before `high`, which does not."""
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        return low
+
     if says(0):
         return 1.0
-    while not says(high):
-        low, high = high, high * 2
-        if high > 8 * 40:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if says(middle) else (middle, high)
-    return 2.0 ** (-high / 8)
+    last = most(0, 8 * 40, lambda eighths: scaled(eighths).risk_refusal is None)
+    if last == 0 or not says(last):
+        return None
+    return 2.0 ** (-(most(0, last, lambda eighths: not says(eighths)) + 1) / 8)

@@ -128,6 +128,10 @@ def account_lines(found: Audit) -> list[str]:
     for line in account.lines:
         if line.role == "unknown":
             lines.append(f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}")
+    if account.assumed and found.family != "mapping":
+        said = ", ".join(f"{name} {value!r}" for name, value in account.assumed.items())
+        lines.append(f"Assumed, as nothing says otherwise: {said}.")
+    lines += [f"Doubted, so that there is no bound: {line.text}" for line in account.doubts]
     if found.missing:
         lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
     elif account.shared:

@@ -31,6 +31,7 @@ Examples:
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
   boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
   boundcalc eval --depth 1 --explain
+  boundcalc eval --preset gpt2 --C 2 --why
   boundcalc eval --certificate gap.json && boundcalc verify gap.json
   boundcalc eval --bound X3 --L 512 --set smoothness=1.2
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
@@ -47,6 +48,9 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound printed.")
 @click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
 @click.option("--explain", is_flag=True, help="Show the proofs, with their numbers: of the best, or of every --bound.")
+@click.option(
+    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
+)
 @click.option("--solve/--no-solve", default=None, help="Look for the smallest m (table format: yes, unless slow).")
 @click.option("--sweep", "axes", multiple=True, metavar="AXIS", help="Vary one value (repeatable: a grid).")
 @click.pass_context
@@ -59,6 +63,7 @@ def command(
     certificate: str | None,
     certificate_risk: str | None,
     explain: bool,
+    why: bool,
     solve: bool | None,
     axes: tuple[str, ...],
     **options: Any,
@@ -74,6 +79,7 @@ def command(
         useless = (
             ("--sweep", axes),
             ("--explain", explain),
+            ("--why", why),
             ("--certificate", certificate),
             ("--certificate-risk", certificate_risk),
         )
@@ -91,6 +97,7 @@ def command(
             ("--certificate", certificate),
             ("--certificate-risk", certificate_risk),
             ("--explain", explain),
+            ("--why", why),
         ):
             if given:
                 raise InvalidSetting(f"{name} is about one setting: leave out --sweep, or {name}")
@@ -101,9 +108,11 @@ def command(
         return
     if explain and form != "table":
         raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
+    if why and form not in ("table", "json"):
+        raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     from boundcalc.cli.report import ask
 
-    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False)
+    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     from boundcalc.cli.formats import show
 
@@ -124,6 +133,12 @@ def _write_certificates(best: Any, certificate: str | None, certificate_risk: st
     if best is None:
         raise click.ClickException("no bound was found, so there is no certificate to write")
     if certificate is not None:
+        if best.trivial:
+            raise click.ClickException(
+                "the least gap bound is trivial (it compares nothing): there is no proof to write"
+            )
         best.certificate.save(certificate)
     if certificate_risk is not None:
+        if best.risk_trivial:
+            raise click.ClickException("the least risk bound rests on a trivial gap: there is no proof to write")
         best.risk_certificate.save(certificate_risk)

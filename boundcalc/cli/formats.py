@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from boundcalc.cli.setting import Question
 
 RESULT_COLUMNS = (
-    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy"),
-    *("dominant", "dominant_share", "growth_T", "growth_m", "refusal"),
+    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
+    *("strategy", "risk_strategy", "dominant", "dominant_share", "growth_T", "growth_m", "refusal", "risk_refusal"),
 )
 """Columns of CSV, and of the columns of a sweep."""
 
@@ -43,6 +43,18 @@ def _table(report: Report) -> None:
     click.echo()
     for text in [*refused, *notes(report)]:
         click.echo("\n".join(wrapped(text.split())))
+    if report.why is not None:
+        _why(report)
+
+
+def _why(report: Report) -> None:
+    from boundcalc.cli.why import why_lines
+
+    for text in why_lines(report):
+        indent = " " * (len(text) - len(text.lstrip()))
+        click.echo(
+            "\n".join(wrapped(text.split(), first=indent or "")) if indent else "\n" + "\n".join(wrapped(text.split()))
+        )
 
 
 def setting_lines(question: Question, without: Sequence[str] = (), *, width: int | None = None) -> list[str]:

@@ -83,6 +83,7 @@ def _refuse_one_file_twice(out: str | None, setting_out: str | None, plot: str |
 
 
 def _write(found: Audit, out: str | None, setting_out: str | None, power: float | None, readout: float | None) -> None:
+    from boundcalc.base.errors import InvalidSetting
     from boundcalc.checkpoints.audit import write_text
     from boundcalc.setting import Setting
 
@@ -90,22 +91,31 @@ def _write(found: Audit, out: str | None, setting_out: str | None, power: float 
     if out is not None:
         write_text(Path(out), json.dumps(norms.to_json(), indent=1) + "\n")
     if setting_out is not None:
+        doubts = [line.text for line in found.account.doubts]
+        doubts += [f"{name}: no place in the family {found.family!r}" for name in found.account.unknown]
+        if doubts:
+            raise InvalidSetting(
+                f"{found.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)"
+            )
         data = Setting(found.architecture, norms).to_json()
         del data["sample"]
         write_text(Path(setting_out), json.dumps(data, indent=1) + "\n")
 
 
-def grouped(found: Audit, every: bool) -> list[tuple[str, int, Measured]]:
-    """(weight, how many heads, norms): heads of a block as one, each norm that of the largest."""
-    from boundcalc.norms.heads import largest
-
-    rows: dict[str, list[Any]] = {}
+def grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
+    """The norms of each weight; of heads of a block together, unless every one is wanted."""
+    rows: dict[str, list[Measured]] = {}
     for key, m in found.measured.items():
         name = key.removesuffix("~")
         if "," in name and not every:
             name = name.partition(",")[0] + "]"
         rows.setdefault(name, []).append(m)
-    return [(name, len(ms), largest(ms) if len(ms) > 1 else ms[0]) for name, ms in rows.items()]
+    return rows
+
+
+def _top(measures: list[Measured], field: str) -> Any:
+    values = [getattr(m, field) for m in measures]
+    return None if None in values else max(values)
 
 
 def _table(found: Audit, every: bool) -> None:
@@ -115,10 +125,11 @@ def _table(found: Audit, every: bool) -> None:
     if found.distances:
         headings.append("distance")
     lines: list[Line] = []
-    for name, heads, m in grouped(found, every):
-        shape = "x".join(map(str, m.shape)) + (f" ({heads} heads)" if heads > 1 else "")
-        cells = [name, shape, *(_number(getattr(m, field)) for _, field in _SHOWN)]
-        cells += ["" if m.rank is None else str(m.rank), _number(m.sup)]
+    for name, heads in grouped(found, every).items():
+        shape = "x".join(map(str, heads[0].shape)) + (f" ({len(heads)} heads)" if len(heads) > 1 else "")
+        cells = [name, shape, *(_number(_top(heads, field)) for _, field in _SHOWN)]
+        rank = _top(heads, "rank")
+        cells += ["" if rank is None else str(rank), _number(_top(heads, "sup"))]
         if found.distances:
             cells.append(_number(_distance(found, name)))
         lines.append(Line(cells))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.cli.setting import Question, full_json
@@ -13,6 +13,10 @@ from boundcalc.cli.values import short, upper
 from boundcalc.engine.evaluate import BoundValue, Desk, compare
 from boundcalc.engine.growth import Growth, growth
 from boundcalc.setting import Setting
+
+if TYPE_CHECKING:
+    from boundcalc.engine.search import Needed as FirstLink
+    from boundcalc.engine.why import Why
 
 TARGET = 0.1
 _PATIENCE = 2.0
@@ -53,6 +57,7 @@ class Report(NamedTuple):
     question: Question
     rows: tuple[Row, ...]
     needed: tuple[Needed, ...] = ()
+    why: tuple[Why, ...] | None = None
 
     @property
     def best(self) -> BoundValue | None:
@@ -69,11 +74,13 @@ class Report(NamedTuple):
         }
         if self.needed:
             out["smallest_m"] = {needed.quantity: needed.to_json() for needed in self.needed}
+        if self.why is not None and self.best is not None:
+            out["why"] = {"bound": self.best.name} | {found.quantity: found.to_json() for found in self.why}
         return out
 
 
-def ask(question: Question, bounds: Sequence[str], *, solve: bool | None) -> Report:
-    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m."""
+def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: bool = False) -> Report:
+    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m; with `why`, the account."""
     started = time.monotonic()
     desk = Desk(question.setting)
     values = compare(question.setting, bounds or None, desk=desk)
@@ -82,18 +89,22 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None) -> Rep
     rows = tuple(Row(value, growths[id(value.by_gap)]) for value in values)
     report = Report(question, rows)
     best = report.best
+    if best is not None and why:
+        from boundcalc.engine.why import why as account
+
+        report = report._replace(why=tuple(account(best, desk)))
     if best is None or solve is False:
         return report
     if solve is None and time.monotonic() - started > _PATIENCE:
-        why = "not looked for, as one evaluation takes long: --solve does"
-        return report._replace(needed=tuple(Needed(quantity, best.name, None, why) for quantity in ("gap", "risk")))
+        reason = "not looked for, as one evaluation takes long: --solve does"
+        return report._replace(needed=tuple(Needed(quantity, best.name, None, reason) for quantity in ("gap", "risk")))
     return report._replace(
         needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk"))
     )
 
 
 def _growths(value: BoundValue) -> dict[str, Growth | None]:
-    if value.refusal is not None or value.by_gap is None:
+    if value.by_gap is None or value.trivial:
         return {"T": None, "m": None}
     return {"T": growth(value.by_gap, "T"), "m": growth(value.by_gap, "m")}
 
@@ -198,16 +209,32 @@ def _value(value: Any) -> str:
     return short(value) if isinstance(value, int | float) else str(value)
 
 
-def amount(value: BoundValue, log10: float) -> str:
-    """A bound as it is shown: capped at 1, with the uncapped value beside it; proxies with '~'."""
-    text = upper(log10) if log10 < -1e-9 else f"1 ({upper(log10)})" if log10 > 1e-9 else "1"
-    return f"~{text}" if value.kind == "proxy" else text
+TRIVIAL = "trivial"
+"""Shown in place of a value whose proof covers nothing."""
+NO_MEMBER = "-"
+"""Shown in place of a risk bound that speaks of no network."""
+
+
+def amounts(value: BoundValue) -> tuple[str, str]:
+    """The gap and the risk bound as they are shown: capped at 1, with the uncapped value beside; proxies with '~'."""
+    gap = TRIVIAL if value.trivial else amount(value.log10)
+    risk = NO_MEMBER
+    if value.risk_refusal is None:
+        risk = TRIVIAL if value.risk_trivial else amount(value.log_risk / math.log(10))
+    mark = "~" if value.kind == "proxy" else ""
+    return (mark + gap, mark + risk)
+
+
+def amount(log10: float) -> str:
+    """A value by its logarithm: capped at 1, with the uncapped value beside it."""
+    return upper(log10) if log10 < -1e-9 else f"1 ({upper(log10)})" if log10 > 1e-9 else "1"
 
 
 def vacuity(value: BoundValue) -> str:
-    """Which of the two says nothing: "no", "gap", "risk" or "yes" for both."""
-    edge = math.log10(1 - 1e-6)
-    gap, risk = value.log10 > edge, value.log_risk / math.log(10) > edge
+    """Which of the two says nothing: "no", "gap", "risk" or "yes" for all there is."""
+    if value.risk_refusal is not None:
+        return "yes" if value.vacuous else "no"
+    gap, risk = value.vacuous, value.risk_vacuous
     return "yes" if gap and risk else "gap" if gap else "risk" if risk else "no"
 
 
@@ -219,16 +246,13 @@ def cells(row: Row) -> tuple[str, ...]:
     value = row.value
     if value.refusal is not None:
         return value.name, "refused", str(value.refusal)
-    dominant = value.dominant
+    dominant = None if value.trivial else value.dominant
     return (
         value.name,
         value.kind.replace("_", " "),
-        amount(value, value.log10),
-        amount(value, value.log_risk / math.log(10)),
+        *amounts(value),
         vacuity(value),
-        value.strategy,
-        _growth(row.growth["T"]),
-        _growth(row.growth["m"]),
+        *(("", "", "") if value.trivial else (value.strategy, _growth(row.growth["T"]), _growth(row.growth["m"]))),
         "" if dominant is None else f"{dominant[0]} {dominant[1]:.0%}",
     )
 
@@ -241,13 +265,40 @@ def notes(report: Report) -> list[str]:
     """What must be said below the table."""
     sample = report.question.setting.sample
     assumed = " (assumed)" if report.question.assumed("train_error") else ""
-    lines = [
+    refusals = {str(row.value.risk_refusal): None for row in report.rows if row.value.risk_refusal is not None}
+    lines = [f"The gap bound holds for every training error. No risk bound: {text}" for text in refusals] or [
         f"The gap bound holds for every training error; the risk bound at train error {sample.train_error:g}{assumed}. "
         "Gap and risk are different quantities: do not compare the columns."
     ]
     if any(row.value.kind == "proxy" for row in report.rows):
         lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
-    return lines + [_need_line(needed, sample.train_error, assumed) for needed in report.needed]
+    lines += _trivial_lines(report)
+    said = [
+        _need_line(needed, sample.train_error, assumed) for needed in report.needed if needed.why_not not in refusals
+    ]
+    return lines + said
+
+
+def _trivial_lines(report: Report) -> list[str]:
+    """What `trivial` means here, and how far each such row is from a statement."""
+    trivial = [row.value for row in report.rows if row.value.refusal is None and row.value.trivial]
+    if not trivial:
+        return []
+    parts = [f"{value.name!r} {_distance(value.needed)}" for value in trivial if value.needed is not None]
+    m = short(report.question.setting.sample.n_train)
+    return [
+        f"trivial: at m = {m} no cover is worth its price, so the least proof compares nothing. "
+        + "; ".join(parts)
+        + "."
+    ]
+
+
+def _distance(needed: FirstLink) -> str:
+    count = upper(needed.log10_count)
+    would = (
+        "no m up to 10^300 would do" if needed.n_train is None else f"m of {upper(math.log10(needed.n_train))} would do"
+    )
+    return f"needs a cover of log N = {count}, {would}"
 
 
 def _need_line(needed: Needed, train_error: float, assumed: str) -> str:

@@ -152,9 +152,9 @@ def take_setting(options: dict[str, Any]) -> Question:
     else:
         start = Setting.of(preset or "edelman2022")
         origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"} if preset else {}
-    if norms_file is not None:
+    norms = None
+    if norms_file is not None:  # it is for the architecture that the options make, not for the one they start from
         norms = Norms.from_json(read_json(norms_file, "--norms"))
-        start = replace(start, norms=norms)
         origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
         useless = [name for name in given if name not in WITH_LAYERS]
@@ -164,18 +164,23 @@ def take_setting(options: dict[str, Any]) -> Question:
                 "change the layers"
             )
     origin |= dict.fromkeys(given, "given")
-    return Question(changed(start, given), origin)
+    setting = changed(start, given, norms)
+    if "C" in given and not setting.reads_knob:
+        raise InvalidSetting(
+            "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
+        )
+    return Question(setting, origin)
 
 
-def changed(start: Setting, given: Mapping[str, Any]) -> Setting:
-    """A setting with the values of some options."""
+def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None) -> Setting:
+    """A setting with the values of some options, and other norms."""
     changes = {_NORMALISER[name]: value for name, value in given.items() if name in _NORMALISER}
     rest = {name: value for name, value in given.items() if name not in _NORMALISER}
     if changes:
         if changes.get("name", "custom") != "custom":
             changes = {"c": None, "mu": None} | changes
         rest["normaliser"] = replace(start.architecture.normaliser, **changes)
-    return start.but(**rest)
+    return start.but(norms=norms, **rest)
 
 
 def _typed(field: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +13,10 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
+from boundcalc.cli.report import NO_MEMBER, TRIVIAL, amount
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
 from boundcalc.cli.text import Line, console, write_table
-from boundcalc.cli.values import short, upper
+from boundcalc.cli.values import short
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
@@ -100,8 +100,9 @@ def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows
         share = row.pop("dominant_share")
         row["dominant"] = None if dominant is None else {"piece": dominant, "share": share}
         point = {name: row.pop(name) for name in axes}
-        if row["refusal"] is None:
-            del row["refusal"]
+        for name in ("refusal", "risk_refusal"):
+            if row[name] is None:
+                del row[name]
         sys.stdout.write((",\n" if i else "\n") + json.dumps({"at": point, **row}))
     sys.stdout.write("\n]}\n")
 
@@ -119,8 +120,13 @@ def _table(question: Question, typed: Mapping[str, str], rows: Rows, *, several:
             continue
         dominant = "" if row["dominant"] is None else f"{row['dominant']} {row['dominant_share']:.0%}"
         mark = "~" if row["kind"] == "proxy" else ""
-        amounts = [mark + _amount(row[f"log10_{quantity}"]) for quantity in ("gap", "risk")]
-        lines.append(Line((*start, *amounts, row["strategy"], dominant), "dim" if row["vacuous"] else ""))
+        gap = TRIVIAL if row["trivial"] else amount(row["log10_gap"])
+        risk = TRIVIAL if row["risk_trivial"] else NO_MEMBER if row["risk_refusal"] else amount(row["log10_risk"])
+        if row["risk_refusal"] is not None:
+            text = f"risk {row['risk_refusal']}"
+            reasons[text] = reasons.get(text, 0) + 1
+        shown = (*start, mark + gap, mark + risk, row["strategy"] or "", dominant)
+        lines.append(Line(shown, "dim" if row["vacuous"] else ""))
     for text in setting_lines(question, without=list(typed)):
         click.echo(text)
     write_table(headings, lines, keys=len(axes) + several, right=frozenset(range(len(axes))))
@@ -132,7 +138,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return short(value) if isinstance(value, int | float) else str(value)
-
-
-def _amount(log10: float) -> str:
-    return upper(log10) if log10 < -1e-9 else f"1 ({upper(log10)})" if math.isfinite(log10) else "1"

@@ -13,7 +13,7 @@ from boundcalc.cli.values import upper
 if TYPE_CHECKING:
     from boundcalc.setting import Setting
 
-DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 512, 4096), (10**4, 10**6, 10**8)
+DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10**7, 10**8)
 
 
 @click.command(
@@ -49,7 +49,8 @@ def _table(setting: Setting) -> list[Sequence[str]]:
                 cells = [str(depth), f"{knob:g}", str(length)]
                 for m in SAMPLES:
                     found = compare_with_published(setting.but(depth=depth, C=knob, seq_len=length, n_train=m))
-                    cells.append(f"{upper(found.same)}: {_factor(found.factor_same)}, {_factor(found.factor_any)}")
+                    same = "trivial" if found.same is None else f"{upper(found.same)}: {_factor(found.factor_same)}"
+                    cells.append(f"{same}, {_factor(found.factor_any)}")
                 rows.append(cells)
     return rows
 
@@ -69,6 +70,8 @@ def _ladder(setting: Setting) -> list[Sequence[str]]:
     return rows
 
 
-def _factor(log10: float) -> str:
-    """Three digits; powers of ten beyond 10^4."""
+def _factor(log10: float | None) -> str:
+    """Three digits; powers of ten beyond 10^4; nothing to divide by where the bound is trivial."""
+    if log10 is None:
+        return "-"
     return f"×{float(f'{10**log10:.3g}'):g}" if log10 < 4 else f"×10^{log10:.1f}"

@@ -26,6 +26,7 @@ Examples:
   boundcalc train parity --T 12 --s 2 --m 0 --batch 128 --curve-every 25 --set train.warmup=50 --set train.stop_test_error=0
   boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --law natural
   boundcalc train arrays --path data.npz --m 500 --set model.depth=2
+  boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
   boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 --save model.safetensors""",
 )
 @click.argument("task")
@@ -61,6 +62,16 @@ Examples:
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model (safetensors).")
 @click.option("--store", "store_path", type=click.Path(dir_okay=False, path_type=Path), help="Keep the result.")
+@click.option(
+    "--certify",
+    "methods",
+    multiple=True,
+    type=click.Choice(("holdout", "p2l", "all")),
+    help="Certify a predictor's risk by this method, within --delta (repeatable).",
+)
+@click.option("--certificate", type=click.Path(dir_okay=False, path_type=Path), help="Write the certificate (JSON).")
+@click.option("--examples", type=click.Path(dir_okay=False, path_type=Path), help="Write the training examples (.npz).")
+@click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
 @click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
@@ -69,6 +80,10 @@ def command(
     threads: int,
     save: Path | None,
     store_path: Path | None,
+    methods: tuple[str, ...],
+    certificate: Path | None,
+    examples: Path | None,
+    prefix: float,
     no_bounds: bool,
     quiet: bool,
     form: str,
@@ -93,7 +108,10 @@ def command(
     validate.fraction("delta", delta, ends=False)
     trial = _trial(options, resolve(device))
     torch.set_num_threads(threads)
-    for path, what in ((save, "--save"), (store_path, "--store")):
+    if not methods and (certificate is not None or prefix):
+        raise InvalidSetting("--certificate and --prefix belong to --certify: say by which method, such as p2l")
+    written = ((save, "--save"), (store_path, "--store"), (certificate, "--certificate"), (examples, "--examples"))
+    for path, what in written:
         if path is not None and not path.parent.is_dir():
             raise InvalidSetting(f"{what} {path}: there is no directory {path.parent}")
     live = _Live(quiet)
@@ -108,12 +126,27 @@ def command(
 
         with Store(store_path) as store:
             store.add(trial, outcome.result)
+    if examples is not None:
+        from boundcalc.cli.predictors import write_examples
+
+        write_examples(trial, examples)
+    certificates: list[dict[str, Any]] = []
+    if methods:
+        from boundcalc.cli.predictors import certify_trial
+
+        certificates = certify_trial(trial, methods, delta, prefix=prefix, file=certificate, quiet=quiet)
     values = [] if no_bounds else _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         found = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
+        if methods:
+            found["certificates"] = certificates
         click.echo(json.dumps({**found, "bounds": [value.to_json() for value in values]}, indent=1))
     else:
         _show(trial, outcome.result, values, no_bounds, gamma, delta)
+        if certificates:
+            from boundcalc.cli.predictors import show_certificates
+
+            show_certificates(certificates, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
 
@@ -227,12 +260,14 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
             f"attention on the true coordinates, block {block}: best head {mass['best_head']:.1%}, "
             f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
         )
-    budgets = result.get("norms", {}).get("budgets", {})
-    if budgets:
+    if "norms" in result:
+        from boundcalc.lab.train.bounds import by_block
+
+        budgets = {key: budget.to_json() for key, budget in by_block(result).items()}
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
-            numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items() if name != "rank")
+            numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items())
             click.echo(f"  {key:<{widest}}{numbers}")
     if values:
         _show_bounds(values, gamma, delta)
@@ -250,6 +285,9 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
     for value in values:
         if value.refusal is not None:
             click.echo(f"  {value.name:<{width}}does not apply: it needs {value.refusal.needs}")
+            continue
+        if value.trivial:
+            click.echo(f"  {value.name:<{width}}trivial  {value.kind}  the least proof covers nothing")
             continue
         mark = "~" if value.kind == "proxy" else ""
         says = "vacuous" if value.vacuous else f"gap <= {value.gap:.4g}"

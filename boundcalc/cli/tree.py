@@ -40,10 +40,13 @@ def show_proofs(report: Report, *, all_bounds: bool) -> None:
 
 
 def _trees(value: BoundValue) -> list[Tree]:
-    trees = [_tree(value.name, value.breakdown)]
-    if value.risk_certificate is not value.certificate:
-        trees.append(_tree(value.name, value.risk_breakdown))
-    return trees
+    proofs = [proof for proof in (value.by_gap, value.by_risk) if proof is not None and not proof.trivial]
+    if not proofs:
+        from rich.text import Text
+        from rich.tree import Tree
+
+        return [Tree(Text(f"{value.name}: gap trivial: the least proof covers nothing"))]
+    return [_tree(value.name, proof.breakdown) for proof in proofs]
 
 
 def _tree(name: str, parts: Breakdown) -> Tree:

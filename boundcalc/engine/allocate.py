@@ -288,6 +288,8 @@ def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
 SPACING = 0.25
 """Ratio of neighbouring scales of a chain, in logs."""
 MOST_POINTS = 60
+"""Vertices down to the scales that matter for 10^9 samples; more samples need finer ones."""
+_LOG_MANY = math.log(1e9)
 _LONGEST_STEP = 50.0
 """A multiplier e^50 times as large that changes nothing will not change anything."""
 
@@ -303,16 +305,24 @@ class TradeOff:
         self._step = 3 * SPACING
         self._exhausted = False
 
+    @property
+    def first(self) -> float:
+        """Log of the log count of the coarsest vertex that covers anything."""
+        while self._points[-1].log_count == -math.inf and not self._exhausted:
+            self._extend()
+        return next((point.log_count for point in self._points if point.log_count > -math.inf), 0.0)
+
     def until(self, log_m: float) -> list[Point]:
         """Vertices down to where counting costs more than the scale gains with so many samples (log).
 
         A last link costs at least e sqrt(2 log N/m) and gains less than 2 e.
         """
         most = log_m + math.log(2)
-        while self._points[-1].log_count < most and len(self._points) < MOST_POINTS and not self._exhausted:
+        many = MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * SPACING))  # scales fall like 1/sqrt(m)
+        while self._points[-1].log_count < most and len(self._points) < many and not self._exhausted:
             self._extend()
         end = next((i for i, point in enumerate(self._points) if point.log_count >= most), len(self._points))
-        return self._points[: end + 1]
+        return self._points[: min(end + 1, many)]
 
     def _extend(self) -> None:
         self._log_lambda += self._step

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
-from boundcalc.engine.search import Found, Search, Shared
+from boundcalc.engine.search import Found, Needed, Search, Shared
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
+from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.statements.posthoc import pay, union
+from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
 
 if TYPE_CHECKING:
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
-VACUOUS_MARGIN = 1e-6
-"""Bounds within a millionth of 1 say nothing either."""
+VACUOUS_MARGIN = 1e-3
+"""Bounds within a thousandth of 1 (in logs) say nothing either: the one notion of vacuous, and what 'below 1' asks for."""
 
 
 def _up(x: float) -> float:
@@ -34,6 +37,13 @@ def _up(x: float) -> float:
 def capped(log_value: float) -> float:
     """The value of an upper bound given by its logarithm, rounded up, at most 1."""
     return 1.0 if log_value >= 0 else min(1.0, _up(math.exp(log_value)))
+
+
+VALUE_FIELDS = (
+    *("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
+    *("strategy", "risk_strategy", "dominant"),
+)
+"""What a result says beside its name and kind; null where it is refused or trivial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,11 @@ class Proved:
         return capped(self.log_value)
 
     @property
+    def trivial(self) -> bool:
+        """Whether the proof covers nothing: its value is how far a loss can vary, not a bound of anything learned."""
+        return covers_nothing(self.certificate)
+
+    @property
     def dominant(self) -> tuple[str, float] | None:
         """The piece that costs most, and its part of the log counts."""
         if not self.pieces:
@@ -88,6 +103,8 @@ class BoundValue:
         by_gap: the proof of the gap bound.
         by_risk: the proof of the risk bound; where it is a gap proof, the training error is added.
         refusal: why there is no value.
+        risk_refusal: why there is no bound of the risk, though there is one of the gap.
+        needed: where the gap is trivial, how far a statement is.
     """
 
     name: str
@@ -96,6 +113,18 @@ class BoundValue:
     by_gap: Proved | None
     by_risk: Proved | None
     refusal: Refusal | None = field(default=None)
+    risk_refusal: Refusal | None = field(default=None)
+    needed: Needed | None = field(default=None)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the least proof of the gap covers nothing: `gap` is then no statement about learning."""
+        return self._gap.trivial
+
+    @property
+    def risk_trivial(self) -> bool:
+        """Whether the risk bound rests on a trivial gap."""
+        return self._risk.trivial
 
     @property
     def gap(self) -> float:
@@ -115,7 +144,7 @@ class BoundValue:
     @property
     def log_risk(self) -> float:
         """Logarithm of the risk bound, uncapped."""
-        proof = self.by_risk or self._gap
+        proof = self._risk
         if proof.certificate.quantity == "risk":
             return proof.log_value
         q = self.setting.sample.train_error
@@ -123,13 +152,13 @@ class BoundValue:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the gap bound is 1 (to six digits), as for every [0, 1] loss anyway."""
-        return self._gap.log_value > -VACUOUS_MARGIN
+        """Whether the gap bound is 1 (within a thousandth), as for every [0, 1] loss anyway, or trivial."""
+        return self.trivial or self._gap.log_value > -VACUOUS_MARGIN
 
     @property
     def risk_vacuous(self) -> bool:
-        """Whether the risk bound is 1 (to six digits)."""
-        return self.log_risk > -VACUOUS_MARGIN
+        """Whether the risk bound is 1 (within a thousandth), or rests on a trivial gap."""
+        return self.risk_trivial or self.log_risk > -VACUOUS_MARGIN
 
     @property
     def strategy(self) -> str:
@@ -139,7 +168,7 @@ class BoundValue:
     @property
     def risk_strategy(self) -> str:
         """The theorem of G that bounds the risk."""
-        proof = self.by_risk or self._gap
+        proof = self._risk
         risk = proof.certificate.quantity == "risk"
         return proof.certificate.strategy if risk else f"{proof.certificate.strategy} + train error"
 
@@ -150,9 +179,8 @@ class BoundValue:
 
     @property
     def dominant(self) -> tuple[str, float] | None:
-        """The piece that costs most and its part: of the gap bound, or of the risk bound where that chains nothing."""
-        found = self._gap.dominant
-        return found if found is not None or self.by_risk is None else self.by_risk.dominant
+        """The piece that costs most of the gap bound, and its part."""
+        return self._gap.dominant
 
     @property
     def breakdown(self) -> Breakdown:
@@ -162,7 +190,7 @@ class BoundValue:
     @property
     def risk_breakdown(self) -> Breakdown:
         """The proof of the risk bound taken apart, as it was checked."""
-        return (self.by_risk or self._gap).breakdown
+        return self._risk.breakdown
 
     @property
     def certificate(self) -> Certificate:
@@ -172,7 +200,13 @@ class BoundValue:
     @property
     def risk_certificate(self) -> Certificate:
         """What the checker re-derives the risk bound from."""
-        return (self.by_risk or self._gap).certificate
+        return self._risk.certificate
+
+    @property
+    def _risk(self) -> Proved:
+        if self.risk_refusal is not None:
+            raise Unsupported(self.risk_refusal)
+        return self.by_risk or self._gap
 
     @property
     def _gap(self) -> Proved:
@@ -182,32 +216,32 @@ class BoundValue:
         return self.by_gap
 
     def to_json(self) -> dict[str, Any]:
-        """The documented result object; refused bounds carry "refusal" and null values."""
+        """The documented result object; what is refused or trivial has null values."""
+        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(VALUE_FIELDS)
         if self.by_gap is None:
-            values: dict[str, Any] = dict.fromkeys(
-                ("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy")
-            )
-            return {"name": self.name, "kind": self.kind, **values, "dominant": None, "refusal": str(self.refusal)}
-        dominant = self.dominant
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "gap": self.gap,
-            "log10_gap": self.log10,
-            "risk": self.risk,
-            "log10_risk": _up(self.log_risk / _LN10),
-            "vacuous": self.vacuous,
-            "risk_vacuous": self.risk_vacuous,
-            "strategy": self.strategy,
-            "risk_strategy": self.risk_strategy,
-            "dominant": None if dominant is None else {"piece": dominant[0], "share": dominant[1]},
-        }
+            return out | {"refusal": str(self.refusal)}
+        out |= {"vacuous": self.vacuous, "trivial": self.trivial}
+        if not self.trivial:
+            dominant = self.dominant
+            out |= {"gap": self.gap, "log10_gap": self.log10, "strategy": self.strategy}
+            out["dominant"] = None if dominant is None else {"piece": dominant[0], "share": dominant[1]}
+        elif self.needed is not None:
+            out["needed"] = self.needed.to_json()
+        if self.risk_refusal is not None:
+            return out | {"risk_refusal": str(self.risk_refusal)}
+        out |= {"risk_vacuous": self.risk_vacuous, "risk_trivial": self.risk_trivial}
+        if not self.risk_trivial:
+            log10 = _up(self.log_risk / _LN10)
+            out |= {"risk": self.risk, "log10_risk": log10, "risk_strategy": self.risk_strategy}
+        return out
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{key}</th><td>{value}</td></tr>" for key, value in self.to_json().items())
         return f"<table>{rows}</table>"
 
     def _repr_latex_(self) -> str:
+        if self.trivial:
+            return r"$\mathrm{gap}$: trivial"
         mark = r"\le" if self.kind != "proxy" else r"\approx"
         exponent = math.floor(self.log10)
         mantissa = math.ceil(10 ** (self.log10 - exponent) * 1000) / 1000
@@ -232,15 +266,20 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk
     return [desk.value(name) for name in names]
 
 
+def refuse_symbols(setting: Setting) -> None:
+    """Values are of numbers."""
+    if setting.symbols:
+        raise InvalidSetting(
+            f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
+            "or ask boundcalc.formulas.symbolic.closed_form for the formula"
+        )
+
+
 class Desk:
     """One setting's searches and proofs, each made once however many policies share it."""
 
     def __init__(self, setting: Setting) -> None:
-        if setting.symbols:
-            raise InvalidSetting(
-                f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
-                "or ask boundcalc.formulas.symbolic.closed_form for the formula"
-            )
+        refuse_symbols(setting)
         self.setting = setting
         self.paid, self.measured = pay(setting)
         self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)
@@ -259,25 +298,35 @@ class Desk:
             )
         return self._searches[name]
 
+    @cached_property
+    def risk_refusal(self) -> Refusal | None:
+        """Why no network of the class meets the premise of a risk bound (G0e), whatever the policy."""
+        return no_member(self.paid)
+
     def value(self, name: str) -> BoundValue:
         """A policy's checked gap and risk."""
         gaps = self._gather(name, "gap")
         if isinstance(gaps, Refusal):
             return BoundValue(name, self.kind, self.setting, None, None, gaps)
-        risks = self._gather(name, "risk")
-        return self._settle(name, self.setting, gaps, [] if isinstance(risks, Refusal) else risks)
+        risks = [] if self.risk_refusal is not None else self._gather(name, "risk")
+        return self._settle(name, self.search(name), self.setting, gaps, [] if isinstance(risks, Refusal) else risks)
 
     def value_of(self, name: str, search: Search, setting: Setting) -> BoundValue:
-        """The checked gap and risk of one search alone."""
-        return self._settle(name, setting, list(search.gaps()), list(search.risks()))
+        """The checked gap and risk of one search alone, perhaps for another number of samples."""
+        risks = [] if self.risk_refusal is not None else list(search.risks())
+        return self._settle(name, search, setting, list(search.gaps()), risks)
 
-    def _settle(self, name: str, setting: Setting, gaps: Sequence[Found], risks: Sequence[Found]) -> BoundValue:
+    def _settle(
+        self, name: str, search: Search, setting: Setting, gaps: Sequence[Found], risks: Sequence[Found]
+    ) -> BoundValue:
         by_gap = self.prove(gaps)
-        plain = BoundValue(name, self.kind, setting, by_gap, None)
+        needed = search.first_link() if by_gap.trivial else None
+        refusal = self.risk_refusal
+        plain = BoundValue(name, self.kind, setting, by_gap, None, risk_refusal=refusal, needed=needed)
         if not risks:
             return plain
-        value = BoundValue(name, self.kind, setting, by_gap, self.prove(risks))
-        return plain if plain.log_risk < value.log_risk else value
+        value = replace(plain, by_risk=self.prove(risks))
+        return plain if not plain.trivial and plain.log_risk < value.log_risk else value
 
     def _gather(self, name: str, quantity: Quantity) -> list[Found] | Refusal:
         """A policy's own certificates; `best` also takes the narrower ones', which its own search may miss."""

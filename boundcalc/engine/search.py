@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.engine.allocate import (
     Item,
     Option,
@@ -47,6 +48,13 @@ S = TypeVar("S", bound=Strategy)
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
 _FIXED_POINT_STEPS = 30
+_LINKS = 3
+"""First links that are counted on the samples they need; the others are ranked by what they cost on those there are."""
+_FINER = 0.05
+_FARTHER = 4.0
+"""How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
+_BELOW_ONE = 0.998
+_LARGEST_LOG = 690.0
 _MU_STEPS = 40
 _MOST_COUNT = 600.0
 """Logs of log counts that floats can hold."""
@@ -65,6 +73,34 @@ class Found:
     def certificate(self) -> Certificate:
         """The same object each time."""
         return self._write()
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """How far a statement is where the least proof covers nothing.
+
+    Attributes:
+        log10_count: base-10 logarithm of the log count (nats) of the cover that one link would need.
+        n_train: samples with which that link brings the gap below 1; None where that is more than 10^300.
+    """
+
+    log10_count: float
+    n_train: float | None
+
+    def to_json(self) -> dict[str, float | None]:
+        """As in the schema."""
+        return {"log10_count": self.log10_count, "n_train": self.n_train}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link from the loss' own range to a cover: log of the m that makes it worth its price, and the cover."""
+
+    log_m: float
+    log_count: float
+    items: Sequence[Item]
+    point: Point
+    alpha: int | None
 
 
 Shared = dict[tuple[object, ...], Any]
@@ -185,11 +221,16 @@ class Search:
             items, points, counts = self._points(uniform=strategy.uniform)
             yield from self._single(strategy, items, points, counts)
 
-    def _points(self, *, uniform: bool) -> tuple[Sequence[Item], list[Point], list[float]]:
-        """Allocations to chain through and their log counts; uniform ones are the same for every number of samples."""
+    def _points(
+        self, *, uniform: bool, farther: float | None = None
+    ) -> tuple[Sequence[Item], list[Point], list[float]]:
+        """Allocations to chain through and their log counts; uniform ones are the same for every number of samples.
+
+        With `farther`, as if the samples were e^farther times the first log count, however many there are.
+        """
         origin = self._beside or self
         curve = origin._uniform if uniform else origin._empirical
-        points = curve.until(math.log(self.m))
+        points = curve.until(math.log(self.m) if farther is None else curve.first + farther)
         if uniform or origin is self:
             return curve.items, points, [point.log_count for point in points]
         return curve.items, points, [recount(curve.items, point, self.m) for point in points]
@@ -262,6 +303,54 @@ class Search:
                 return self._certificate(strategy, (level,))
 
             yield Found(math.log(value), write)
+
+    def first_link(self) -> Needed | None:
+        """The cover and the number of samples by which one link would bring the gap below 1."""
+        link = self.best_link()
+        if link is None:
+            return None
+        n_train = math.ceil(math.exp(link.log_m)) if link.log_m < _LARGEST_LOG else None
+        return Needed(link.log_count / math.log(10), n_train)
+
+    def best_link(self) -> Link | None:
+        """The one link that needs the fewest samples to bring the gap below 1."""
+        if self._closed is not None:
+            return None
+        rough: list[Link] = []
+        for uniform in (False, True):
+            if not (self.has_uniform if uniform else self.has_empirical):
+                continue
+            items, points, _ = self._points(uniform=uniform, farther=_FARTHER)
+            for alpha in (None,) if uniform else GHOSTS:
+                rough += [
+                    Link(self._log_samples(alpha, point, point.log_count), point.log_count, items, point, alpha)
+                    for point in points
+                    if point.log_count > -math.inf and point.log_scale < self.log_start - _FINER
+                ]
+        rough.sort(key=lambda link: link.log_m)
+        return min(map(self._settled, rough[:_LINKS]), key=lambda link: link.log_m, default=None)
+
+    def _log_samples(self, alpha: int | None, point: Point, log_count: float) -> float:
+        """Log of the m with which a link of this count brings the gap below 1; `alpha` None for uniform covers."""
+        factor = 1.0 if alpha is None else 1 + 1 / alpha
+        left = _BELOW_ONE * 2 * math.exp(self.log_start) - 2 * math.exp(point.log_scale)
+        log_link = math.log(factor) + self.log_start + 0.5 * (math.log(2) + log_count)
+        return 2 * (log_add(log_link, 0.5 * math.log(self.log_inverse_delta / 2)) - math.log(left))
+
+    def _settled(self, link: Link) -> Link:
+        """Covers that count points cost more on more samples: raise both until they agree."""
+        alpha = link.alpha
+        if alpha is None:
+            return link
+        for _ in range(_FIXED_POINT_STEPS):
+            if link.log_m > _LARGEST_LOG:
+                return link
+            log_count = recount(link.items, link.point, (1 + alpha) * math.ceil(math.exp(link.log_m)))
+            log_m = self._log_samples(alpha, link.point, log_count)
+            if log_m <= link.log_m:
+                return replace(link, log_count=log_count)
+            link = replace(link, log_m=log_m + 1e-3, log_count=log_count)
+        return link
 
     def _closed_form(self, strategy: Strategy) -> Found:
         """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""
@@ -372,12 +461,7 @@ class Search:
 
 def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
     """The least value over the parameter of the kl inverse, by golden section in its log; and the parameter."""
-    low, high = -8.0, 8.0
-    ratio = (math.sqrt(5) - 1) / 2
-    for _ in range(_MU_STEPS):
-        a, b = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, b) if value(math.exp(a)) < value(math.exp(b)) else (a, high)
-    mu = math.exp((low + high) / 2)
+    mu = math.exp(golden(lambda x: value(math.exp(x)), -8.0, 8.0, _MU_STEPS))
     return value(mu), mu
 
 

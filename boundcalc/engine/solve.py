@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from boundcalc.base.errors import InvalidSetting, NoSolution
-from boundcalc.engine.evaluate import BoundValue, Desk, evaluate
+from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
+from boundcalc.engine.evaluate import BoundValue, Desk, evaluate, refuse_symbols
 from boundcalc.formulas.theorems import known_bound
+from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
+from boundcalc.statements.premise import no_member
 
 Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
 Quantity = Literal["gap", "risk"]
@@ -36,7 +38,7 @@ AXES: dict[str, _Axis] = {
     "gamma": _Axis("margin", 1e-12, 1e12, False, True),
     "delta": _Axis("delta", 1e-300, 1 - 1e-12, False, True),
 }
-"""What can be solved for: the least m, gamma or delta, the greatest T, C or depth."""
+"""What can be solved for: the least m, gamma or delta, the greatest T, C or depth; where a network may have the margin."""
 
 _WIDENINGS = 60
 _NARROWINGS = 60
@@ -82,6 +84,8 @@ def solve(
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
 
+    refuse_symbols(setting)
+    axis = _with_members(setting, variable, axis)
     trial = (
         _Samples(setting, bound, quantity, desk) if variable == "m" else _Settings(setting, variable, bound, quantity)
     )
@@ -90,21 +94,67 @@ def solve(
     x = search.run(_start(setting, variable))
     if x is None:
         value = trial.checked(search.easy)
-        reached = value.gap if quantity == "gap" else value.risk
+        reached = "one that is trivial"
+        if not _trivial(value, quantity):
+            reached = f"{value.gap if quantity == 'gap' else value.risk:.4g}"
         raise NoSolution(
             f"no {variable} gives a {quantity} of at most {target:g}: "
-            f"even {variable} = {search.easy:g} gives {reached:.4g} (bound {bound!r})"
+            f"even {variable} = {search.easy:g} gives {reached} (bound {bound!r})"
         )
     for _ in range(_NARROWINGS):
         value = trial.checked(x)
-        if _log_of(value, quantity) <= log_target:
+        if not _trivial(value, quantity) and _log_of(value, quantity) <= log_target:
             return Solution(variable, target, quantity, x, value, at_end=x == search.hard)
         x = search.safer(x)
     raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 
 
+def _trivial(value: BoundValue, quantity: Quantity) -> bool:
+    return value.trivial if quantity == "gap" else value.risk_trivial
+
+
 def _log_of(value: BoundValue, quantity: Quantity) -> float:
+    """Log of the bound; a trivial one meets no target."""
+    if _trivial(value, quantity):
+        return 0.0
     return value.log10 * math.log(10) if quantity == "gap" else value.log_risk
+
+
+_TRIES = 40
+"""Places looked at for a network with the margin, before its range is narrowed by halving."""
+
+
+def _with_members(setting: Setting, variable: str, axis: _Axis) -> _Axis:
+    """The part of an axis on which some network may have a margin above gamma (G0e): beyond it a bound speaks of none."""
+
+    def at(x: float) -> Refusal | None:
+        return no_member(_change(setting, variable, axis, x))
+
+    if variable in ("m", "delta"):
+        refusal = no_member(setting)
+        if refusal is not None:
+            raise NoSolution(str(refusal))
+        return axis
+    low, high = axis.low, axis.high
+    inside = _start(setting, variable)
+    if at(inside) is not None:
+        steps = (low * (high / low) ** (i / _TRIES) for i in range(_TRIES + 1))
+        inside = next((x for x in steps if at(round(x) if axis.whole else x) is None), 0.0)
+        if not inside:
+            raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(high)}")
+    return replace(axis, low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
+
+
+def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole: bool) -> float:
+    """The place nearest an end of an axis, from inside, at which some network may have the margin."""
+    if at(end) is None:
+        return end
+    while abs(end - inside) > (1 if whole else 1e-9 * inside):
+        middle = (inside + end) // 2 if whole else math.sqrt(inside * end)
+        if middle in (inside, end):
+            break
+        inside, end = (middle, end) if at(middle) is None else (inside, middle)
+    return inside
 
 
 class _Settings:
@@ -135,7 +185,8 @@ class _Samples:
     def quick(self, x: float) -> float:
         """Log of the value the search expects."""
         here = self.base.with_samples(round(x))
-        least = min(found.log_value for found in here.gaps())
+        ranked = sorted(here.gaps(), key=lambda found: found.log_value)
+        least = next((found.log_value for found in ranked if not covers_nothing(found.certificate)), 0.0)
         if self.quantity == "gap":
             return least
         plain = math.log(math.exp(min(least, 0.0)) + self.setting.sample.train_error)

@@ -18,8 +18,8 @@ MOST_POINTS = 10**6
 """A larger grid is a slip of the keyboard."""
 
 RESULT_COLUMNS = (
-    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "strategy", "risk_strategy"),
-    *("dominant", "dominant_share", "refusal"),
+    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
+    *("strategy", "risk_strategy", "dominant", "dominant_share", "refusal", "risk_refusal"),
 )
 """What is kept of every bound, beside the values of the axes."""
 

@@ -12,9 +12,8 @@ from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import T1, T2, T8, T9, T10, CoverLemma
+from boundcalc.statements.covers import CLOSED, CoverLemma
 
-_OURS = (T1, T2, T8, T9, T10)
 _LN10 = math.log(10)
 
 
@@ -25,24 +24,25 @@ class Comparison:
     Attributes:
         setting: what was compared.
         published: G1+G2 with the constants of the literature, in closed form.
-        same: the best certificate for the gap by G1+G2.
-        anything: the least of that and of the risk at training error 0, which bounds the gap there.
+        same: the best certificate for the gap by G1+G2; None where it is trivial.
+        anything: the least of that and of the risk at training error 0, which bounds the gap there; None where there
+            is neither.
     """
 
     setting: Setting
     published: float
-    same: float
-    anything: float
+    same: float | None
+    anything: float | None
 
     @property
-    def factor_same(self) -> float:
+    def factor_same(self) -> float | None:
         """log10 of published over best, same strategy."""
-        return self.published - self.same
+        return None if self.same is None else self.published - self.same
 
     @property
-    def factor_any(self) -> float:
+    def factor_any(self) -> float | None:
         """log10 of published over best, any strategy."""
-        return self.published - self.anything
+        return None if self.anything is None else self.published - self.anything
 
 
 def compare_with_published(setting: Setting) -> Comparison:
@@ -50,7 +50,14 @@ def compare_with_published(setting: Setting) -> Comparison:
     setting = setting.but(train_error=0.0)
     desk = Desk(setting)
     best, published = desk.value("best"), desk.value("published")
-    return Comparison(setting, published.log10, best.log10, min(best.log10, best.log_risk / _LN10))
+    return Comparison(setting, published.log10, None if best.trivial else best.log10, _any(best))
+
+
+def _any(best: BoundValue) -> float | None:
+    """The least of the gap and the risk bound that say something (log10)."""
+    gaps = [] if best.trivial else [best.log10]
+    risks = [] if best.risk_refusal is not None or best.risk_trivial else [best.log_risk / _LN10]
+    return min(gaps + risks, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +84,17 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     desk = Desk(setting.but(train_error=0.0))
     yield Rung("published constants", "PUB", desk.value("published").log10)
     both = frozenset({"L1", "L7"})
-    yield Rung("perceptron covers with explicit constants", "T1, T2", dudley(capacity_of(both, _OURS, sample.n_train)))
-    yield Rung("softmax is 1-Lipschitz, not 2", "L1", dudley(capacity_of(both - {"L1"}, _OURS, sample.n_train)))
-    ours = capacity_of(frozenset(), _OURS, sample.n_train)
+    yield Rung("perceptron covers with explicit constants", "T1, T2", dudley(capacity_of(both, CLOSED, sample.n_train)))
+    yield Rung("softmax is 1-Lipschitz, not 2", "L1", dudley(capacity_of(both - {"L1"}, CLOSED, sample.n_train)))
+    ours = capacity_of(frozenset(), CLOSED, sample.n_train)
     yield Rung("Lipschitz factor of a head", "L7", dudley(ours))
     chained = gap.chain_closed(LOG, ours, LOG.number(2), m) + deviation
     yield Rung("entropy chaining instead of Dudley's integral", "G1", chained.log / _LN10)
-    many = capacity_of(frozenset(), _OURS, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
+    many = capacity_of(frozenset(), CLOSED, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
     yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
     best: BoundValue = desk.value("best")
-    yield Rung("every lemma, numeric allocation and scales", "A2, T3-T6", best.log10)
-    yield Rung("any strategy, at training error 0", "G3, G4", min(best.log10, best.log_risk / _LN10))
+    if not best.trivial:
+        yield Rung("every lemma, numeric allocation and scales", "A2, T3-T6", best.log10)
+    least = _any(best)
+    if least is not None:
+        yield Rung("any strategy, at training error 0", "G3, G4", least)

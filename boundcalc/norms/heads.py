@@ -9,16 +9,15 @@ Where A and B nearly cancel, so that phi dominates, R comes from a QR factorisat
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints import spectral
+from boundcalc.norms import spectral
 from boundcalc.norms.matrix import Measured
-from boundcalc.norms.rounding import UNIT, gamma, root, roots, scale_for, total, up, ups
+from boundcalc.norms.rounding import UNIT, gamma, root, roots, scale_for, total, ups
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +86,6 @@ class Heads:
 
     def measured(self) -> list[Measured]:
         """The norms of every head."""
-        back = 1 / self.scale
         d, width = self.transposed.shape[2], self.transposed.shape[1]
         error = spectral.eigenvalue_error(width)
         absolute = ups(np.abs(self.transposed).sum(axis=2), d)
@@ -100,32 +98,44 @@ class Heads:
             out.append(
                 Measured(
                     (d, width),
-                    op=min(float(self.op[h]), fro) * back,
-                    fro=fro * back,
-                    two_one=total(columns) * back,
-                    two_one_t=total(rows) * back,
-                    one_one=total(absolute[h]) * back,
-                    row=float(rows.max()) * back,
-                    column=float(columns.max()) * back,
-                    sup=float(np.abs(self.transposed[h]).max()) * back,
+                    op=min(float(self.op[h]), fro),
+                    fro=fro,
+                    two_one=total(columns),
+                    two_one_t=total(rows),
+                    one_one=total(absolute[h]),
+                    row=float(rows.max()),
+                    column=float(columns.max()),
+                    sup=float(np.abs(self.transposed[h]).max()),
                     rank=min(d, width) if fro > 0 else 0,
-                    spectrum=tuple((roots(np.maximum(eigen, 0.0) + margin) * back).tolist())[: min(d, width)],
-                )
+                    spectrum=tuple(roots(np.maximum(eigen, 0.0) + margin).tolist())[: min(d, width)],
+                ).unscaled(self.scale)
             )
         return out
 
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """R with |A v| <= stretch |R v| + shift |v|, or with |A v|^2 <= |R v|^2 + phi |v|^2 where shift is 0."""
+    """R with |A v| <= stretch |R v| + shift |v|, or with |A v|^2 <= |R v|^2 + phi |v|^2 where shift is 0.
+
+    Attributes:
+        r: one R per head.
+        phi: see above.
+        stretch: see above.
+        shift: see above.
+        op: upper bounds of |R|_op.
+        fro: upper bounds of |R|_F.
+    """
 
     r: Floats
     phi: Floats
     stretch: Floats
     shift: Floats
+    op: Floats
+    fro: Floats
 
 
 def _by_gram(heads: Heads) -> _Root:
+    """The Cholesky factor R of A^T A, its residual computed."""
     try:
         r = np.ascontiguousarray(np.linalg.cholesky(heads.gram).transpose(0, 2, 1), np.float64)
     except np.linalg.LinAlgError:  # a rank below d_head
@@ -135,7 +145,9 @@ def _by_gram(heads: Heads) -> _Root:
     residual = np.linalg.norm(r.transpose(0, 2, 1) @ r - heads.gram, axis=(1, 2))
     size = np.einsum("hij,hij->h", r, r)
     phi = ups(residual + gamma(n + 2) * size * (1 + 1e-9) + heads.gram_margin + 2 * UNIT * size, n * n + 4)
-    return _Root(r, phi, np.ones(len(r)), np.zeros(len(r)))
+    fro = roots(ups(size, n * n))
+    op = np.minimum(fro, roots(_square(heads.about_op) + phi))
+    return _Root(r, phi, np.ones(len(r)), np.zeros(len(r)), op, fro)
 
 
 def _by_qr(heads: Heads) -> _Root:
@@ -148,104 +160,106 @@ def _by_qr(heads: Heads) -> _Root:
     eye = np.eye(n)
     defect = np.linalg.norm(z.transpose(0, 2, 1) @ z - eye, axis=(1, 2)) + gamma(d + 2) * fro_z**2
     stretch = ups(np.sqrt(1 + defect * (1 + 1e-9)), 8)
-    return _Root(r, np.zeros(len(r)), stretch, ups(left, d * n + 8))
+    fro = ups(fro_r, n * n)
+    return _Root(r, np.zeros(len(r)), stretch, ups(left, d * n + 8), fro, fro)
 
 
 def products(a: Heads, b: Heads) -> list[Measured]:
     """The norms of W_h = A_h B_h^T (d_a x d_b) for every head."""
-    found = _products(a, b, _by_gram(a), _by_gram(b))
-    if not np.all(found.loose <= _TIGHT):
-        sharper = _products(a, b, _by_qr(a), _by_qr(b))
-        return [min(x, y, key=lambda m: m.op or 0.0) for x, y in zip(found.norms, sharper.norms, strict=True)]
-    return found.norms
+    norms, loose = _products(a, b, _by_gram(a), _by_gram(b))
+    if np.all(loose <= _TIGHT):
+        return norms
+    sharper, _ = _products(a, b, _by_qr(a), _by_qr(b))
+    return [min(x, y, key=lambda m: m.op or 0.0) for x, y in zip(norms, sharper, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Products:
-    norms: list[Measured]
-    loose: Floats
+class _Core:
+    """M = R_A R_B^T of every head.
+
+    Attributes:
+        singular: its computed singular values.
+        blur: bounds the rounding of M.
+        op: upper bounds of |M|_op.
+        fro: upper bounds of |M|_F.
+    """
+
+    singular: Floats
+    blur: Floats
+    op: Floats
+    fro: Floats
 
 
-def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> _Products:
-    back = (1 / a.scale) * (1 / b.scale)
-    n_a, n_b = root_a.r.shape[1], root_b.r.shape[1]
-    m = root_a.r @ root_b.r.transpose(0, 2, 1)
-    fro_a, fro_b = np.linalg.norm(root_a.r, axis=(1, 2)), np.linalg.norm(root_b.r, axis=(1, 2))
-    blur = ups(gamma(a.transposed.shape[1] + 2) * fro_a * fro_b, n_a * n_b + 8)
-    gram = m @ m.transpose(0, 2, 1)
-    size = ups(np.einsum("hij,hij->h", m, m), n_a * n_b + 2)
-    singular = np.linalg.svd(m, compute_uv=False)
-    op_m = roots(spectral.cholesky_upper_batch(gram, np.square(singular[:, 0])) + gamma(n_b + 2) * size) + blur
-    fro_m = roots(size) + blur
-    op_ra = np.minimum(ups(fro_a, n_a * n_a), roots(a.about_op**2 + root_a.phi))
-    if root_a.shift.any() or root_b.shift.any():
-        op_ra = ups(fro_a, n_a * n_a)
-    # |A B^T| from |R_A B^T| and that from |R_A R_B^T|: squares with phi, lengths with stretch and shift
-    op = root_a.stretch * roots(
-        _square(root_b.stretch * op_m + op_ra * root_b.shift) + root_b.phi * op_ra**2 + root_a.phi * b.about_op**2
-    )
-    op = ups(op + root_a.shift * b.about_op, 12)
-    fro_b_up = roots(b.square)
-    fro = root_a.stretch * roots(
-        _square(root_b.stretch * fro_m + ups(fro_a, n_a * n_a) * root_b.shift)
-        + root_b.phi * ups(fro_a, n_a * n_a) ** 2
-        + root_a.phi * b.square
-    )
-    fro = ups(fro + root_a.shift * fro_b_up, 12)
-    columns = _seen(root_a, b)
-    rows = _seen(root_b, a)
-    lift = root_b.phi * op_ra**2 + root_a.phi * b.about_op**2
-    shift = root_a.shift * b.about_op + root_a.stretch * op_ra * root_b.shift + blur
-    norms: list[Measured] = []
-    for h in range(len(m)):
-        margin = spectral.eigenvalue_error(n_a) * float(singular[h, 0]) + float(shift[h])
-        spread = float(root_a.stretch[h] * root_b.stretch[h])
-        values = roots(_square((singular[h] + margin) * spread) + float(lift[h]))
-        top = min(float(op[h]), float(fro[h]))
-        norms.append(
-            Measured(
-                (a.transposed.shape[2], b.transposed.shape[2]),
-                op=top * back,
-                fro=float(fro[h]) * back,
-                two_one=total(columns[h]) * back,
-                two_one_t=total(rows[h]) * back,
-                row=float(rows[h].max()) * back,
-                column=float(columns[h].max()) * back,
-                rank=min(a.transposed.shape[1:] + b.transposed.shape[1:]),
-                spectrum=tuple((values * back).tolist()),
-            )
-        )
+def _core(a: _Root, b: _Root) -> _Core:
+    m = a.r @ b.r.transpose(0, 2, 1)
+    _, rows, columns = m.shape
+    blur = ups(gamma(a.r.shape[2] + 2) * a.fro * b.fro, 4)
+    size = ups(np.einsum("hij,hij->h", m, m), rows * columns + 2)
+    singular = np.asarray(np.linalg.svd(m, compute_uv=False), np.float64)
+    top = spectral.cholesky_upper_batch(m @ m.transpose(0, 2, 1), np.square(singular[:, 0]))
+    return _Core(singular, blur, roots(top + gamma(columns + 2) * size) + blur, roots(size) + blur)
+
+
+def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> tuple[list[Measured], Floats]:
+    """The norms of every product, and how much of |M|_op^2 the margin phi is."""
+    core = _core(root_a, root_b)
+    fro = _through(core.fro, root_a, root_b, root_a.fro, roots(b.square))
+    op = np.minimum(fro, _through(core.op, root_a, root_b, root_a.op, b.about_op))
+    columns, rows = _seen(root_a, b), _seen(root_b, a)
+    spectra = _spectra(core, root_a, root_b, b)
+    rank = min(a.transposed.shape[1:] + b.transposed.shape[1:])
+    norms = [
+        Measured(
+            (a.transposed.shape[2], b.transposed.shape[2]),
+            op=float(op[h]),
+            fro=float(fro[h]),
+            two_one=total(columns[h]),
+            two_one_t=total(rows[h]),
+            row=float(rows[h].max()),
+            column=float(columns[h].max()),
+            rank=rank,
+            spectrum=tuple(spectra[h].tolist()),
+        ).unscaled(a.scale, b.scale)
+        for h in range(len(op))
+    ]
     with np.errstate(divide="ignore", invalid="ignore"):
-        loose = np.where(op_m > 0, (root_a.phi * b.about_op**2 + root_b.phi * op_ra**2) / op_m**2, np.inf)
-    return _Products(norms, loose)
+        loose = np.where(core.op > 0, _margin(root_a, root_b, root_a.op, b.about_op) / core.op**2, np.inf)
+    return norms, loose
 
 
-def _square(x: Floats) -> Floats:
-    return ups(x * x, 2)
+def _margin(a: _Root, b: _Root, size_r: Floats, size_b: Floats) -> Floats:
+    """phi_B |R_A|^2 + phi_A |B|^2, by which |A B^T|^2 may exceed |M|^2."""
+    return b.phi * size_r**2 + a.phi * size_b**2
+
+
+def _through(core: Floats, a: _Root, b: _Root, size_r: Floats, size_b: Floats) -> Floats:
+    """|A B^T| from |M|, |R_A| and |B|, all spectral or all Frobenius norms.
+
+    Squares add up with phi: |A B^T|^2 <= |M|^2 + phi_B |R_A|^2 + phi_A |B|^2. Lengths do with stretch and shift:
+    |B R_A^T| <= stretch_B |M| + shift_B |R_A|, and |A B^T| <= stretch_A |R_A B^T| + shift_A |B|.
+    """
+    squares = _square(b.stretch * core + b.shift * size_r) + _margin(a, b, size_r, size_b)
+    return ups(a.stretch * roots(squares) + a.shift * size_b, 12)
+
+
+def _spectra(core: _Core, a: _Root, b: _Root, other: Heads) -> Floats:
+    """Singular values one by one: sigma_i(A B^T) from sigma_i(M), as in `_through` (Weyl; singular values of products)."""
+    apart = a.shift * other.about_op + a.stretch * a.op * b.shift + core.blur
+    own = spectral.eigenvalue_error(a.r.shape[1]) * core.singular[:, 0] + apart
+    stretched = (core.singular + own[:, None]) * (a.stretch * b.stretch)[:, None]
+    return roots(_square(stretched) + _margin(a, b, a.op, other.about_op)[:, None])
 
 
 def _seen(r: _Root, other: Heads) -> Floats:
-    """Upper bounds of |A o_j| for the rows o_j of the other factor: the columns of A O^T."""
+    """|A o_j| for the rows o_j of the other factor, that is the columns of A O^T: |A o|^2 <= |R o|^2 + phi |o|^2."""
     image = r.r @ other.transposed
     lengths = ups(np.sqrt(np.einsum("hwd,hwd->hd", image, image)), image.shape[1] + 2)
     own = roots(other.rows)
-    rounding = gamma(other.transposed.shape[1] + 2) * np.linalg.norm(r.r, axis=(1, 2)) * (1 + 1e-9)
+    rounding = gamma(other.transposed.shape[1] + 2) * r.fro
     lengths = lengths + rounding[:, None] * own
     squares = _square(r.stretch[:, None] * lengths) + r.phi[:, None] * other.rows
     return ups(roots(squares) + r.shift[:, None] * own, 4)
 
 
-def largest(measures: list[Measured]) -> Measured:
-    """One budget that fits all of several matrices of one shape: every norm's largest value."""
-
-    def most(name: str) -> float | None:
-        values = [getattr(m, name) for m in measures]
-        return None if any(v is None for v in values) else max(values)
-
-    names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup", "rank")
-    spectra = [m.spectrum for m in measures]
-    joint = None
-    if all(s is not None for s in spectra):
-        joint = tuple(float(x) for x in np.max(np.array(spectra), axis=0))
-    failure = up(math.fsum(m.failure for m in measures), 0)
-    return Measured(measures[0].shape, **{n: most(n) for n in names}, spectrum=joint, failure=failure)  # type: ignore[arg-type]
+def _square(x: Floats) -> Floats:
+    return ups(x * x, 2)

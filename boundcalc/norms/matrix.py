@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints import spectral
-from boundcalc.checkpoints.decode import check_finite, to_float
-from boundcalc.checkpoints.readers.base import Tensor
-from boundcalc.norms.rounding import UNIT, root, roots, scale_for, total, up, ups
+from boundcalc.base.errors import NotFinite
+from boundcalc.norms import spectral
+from boundcalc.norms.rounding import UNIT, root, roots, scale_for, total, unscaled, up, ups
 from boundcalc.setting import Budget
 
 Floats = NDArray[np.float64]
@@ -24,8 +23,6 @@ Native = NDArray[np.floating[Any]]
 
 SLAB = 128
 """Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small, and they stay in cache."""
-HOLD_BYTES = 256 << 20
-"""A tensor that is larger than this as native floats is decoded afresh in every pass."""
 _SMALL, _LARGE = 2.0**-32, 2.0**32
 """Matrices whose largest entry is outside this range are first scaled by a power of two, exactly: squares then neither
 overflow nor vanish."""
@@ -91,6 +88,16 @@ class Measured:
         spectrum = None if self.spectrum is None else tuple(up(s + 2 * UNIT * (fro or 0.0), 2) for s in self.spectrum)
         return replace(self, op=op, spectrum=spectrum, **wider)  # type: ignore[arg-type]
 
+    def unscaled(self, *scales: float) -> Measured:
+        """The norms of the matrix itself, these being of its multiple by some powers of two."""
+        shift = sum(1 - math.frexp(scale)[1] for scale in scales)
+        if shift == 0:
+            return self
+        names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
+        sizes = {name: unscaled(value, shift) for name in names if (value := getattr(self, name)) is not None}
+        spectrum = None if self.spectrum is None else tuple(unscaled(value, shift) for value in self.spectrum)
+        return replace(self, spectrum=spectrum, **sizes)  # type: ignore[arg-type]
+
     def schatten(self, p: float) -> float | None:
         """An upper bound of the sum of p-th powers of the singular values."""
         if self.spectrum is None:
@@ -104,8 +111,8 @@ class Measured:
             op=self.op,
             fro=_at_least(self.fro, self.op),
             two_one=_at_least(self.two_one, self.fro, self.op),
-            two_one_t=self.two_one_t,
-            one_one=_at_least(self.one_one, self.two_one, self.fro, self.op),
+            two_one_t=_at_least(self.two_one_t, self.fro, self.op),
+            one_one=_at_least(self.one_one, self.two_one, self.two_one_t, self.fro, self.op),
             rank=self.rank,
             sup=self.sup,
             row=self.row,
@@ -121,6 +128,16 @@ def _at_least(value: float | None, *floors: float | None) -> float | None:
 def schatten_sum(spectrum: Floats, p: float) -> float:
     """An upper bound of the sum of p-th powers of numbers of at least 0."""
     return up(total(spectrum**p), 16)  # a power of a double is off by a few units at most
+
+
+def check_finite(values: NDArray[Any], name: str) -> None:
+    """One clear line for a model whose training blew up. A sum is finite only if every term is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = np.sum(values, dtype=np.float64)
+    if not np.isfinite(whole) and not np.isfinite(values).all():
+        bad = "NaN" if np.isnan(values).any() else "Inf"
+        count = int((~np.isfinite(values)).sum())
+        raise NotFinite(f"{name} has {count} entries that are {bad}: no norm of it is finite")
 
 
 @dataclass(frozen=True)
@@ -146,23 +163,6 @@ class Stored:
             part = slice(low, low + step)
             slab = self.block(part, whole) if self.shape[0] == long else self.block(whole, part).T
             yield low, slab if scale == 1.0 else slab.astype(np.float64) * scale
-
-
-def stored(tensor: Tensor) -> Stored:
-    """A tensor of two dimensions."""
-    array = tensor.fetch()
-    dtype = tensor.dtype
-    width = 8 if dtype == "float64" else 4
-    if dtype not in ("float64", "float32") and tensor.size * width <= HOLD_BYTES:
-        array, dtype = to_float(array, dtype), "float64" if width == 8 else "float32"
-
-    def block(rows: slice, columns: slice) -> Native:
-        return to_float(array[rows, columns], dtype)
-
-    shape = tensor.shape if len(tensor.shape) == 2 else (tensor.shape[0], math.prod(tensor.shape[1:]))
-    if len(tensor.shape) != 2:
-        array = array.reshape(shape)
-    return Stored(shape, block, tensor.name)  # type: ignore[arg-type]
 
 
 def held(array: Native, name: str = "matrix") -> Stored:
@@ -223,8 +223,7 @@ class _Sums:
         self.absolute = ups(np.concatenate(absolute), self.short)
 
     def finish(self, rng: np.random.Generator, *, op: bool, spectrum: bool) -> Measured:
-        """The norms, scaled back."""
-        back = 1 / self.scale
+        """The norms of the matrix as it was stored."""
         square = total(self.along)
         fro = root(square)
         by_long, by_short = roots(self.along), roots(self.across)
@@ -233,7 +232,7 @@ class _Sums:
             margin = self.gram.error * square
             approximate = spectral.eigenvalues(self.gram.matrix)
             if spectrum:
-                values = tuple(value * back for value in _lifted(approximate, margin).tolist())
+                values = tuple(_lifted(approximate, margin).tolist())
             top = root(spectral.cholesky_upper(self.gram.matrix, max(float(approximate[0]), 0.0)) + margin)
         elif op:
             top = spectral.chebyshev_upper(lambda: self.matrix.slabs(self.scale), self.short, square, rng)
@@ -243,18 +242,18 @@ class _Sums:
         rows, columns = (by_long, by_short) if self.matrix.shape[0] >= self.matrix.shape[1] else (by_short, by_long)
         return Measured(
             self.matrix.shape,
-            op=None if top is None else top * back,
-            fro=fro * back,
-            two_one=total(columns) * back,
-            two_one_t=total(rows) * back,
-            one_one=total(self.absolute) * back,
-            row=float(rows.max()) * back,
-            column=float(columns.max()) * back,
-            sup=self.largest * back,
+            op=top,
+            fro=fro,
+            two_one=total(columns),
+            two_one_t=total(rows),
+            one_one=total(self.absolute),
+            row=float(rows.max()),
+            column=float(columns.max()),
+            sup=self.largest,
             rank=min(self.matrix.shape) if self.largest > 0 else 0,
             spectrum=values,
             failure=failure,
-        )
+        ).unscaled(self.scale)
 
 
 def _lifted(eigen: Floats, margin: float) -> Floats:
@@ -272,5 +271,26 @@ def vector(values: Native, name: str = "vector") -> Measured:
         return Measured((sizes.size,), op=0.0, one_one=0.0, sup=0.0)
     scale = scale_for(sup)
     scaled = sizes * scale
-    length = up(root(total(ups(scaled**2, 1))), 1) / scale
+    length = unscaled(up(root(total(ups(scaled**2, 1))), 1), 1 - math.frexp(scale)[1])
     return Measured((sizes.size,), op=max(length, sup), one_one=max(total(sizes), length), sup=sup)
+
+
+def outer(u: Measured, v: Measured) -> Measured:
+    """The norms of u v^T, a matrix of rank 1, from those of two vectors."""
+
+    def times(x: float | None, y: float | None) -> float:
+        return up((x or 0.0) * (y or 0.0), 1)
+
+    length = times(u.op, v.op)
+    return Measured(
+        (*u.shape, *v.shape),
+        op=length,
+        fro=length,
+        two_one=times(u.op, v.one_one),
+        two_one_t=times(u.one_one, v.op),
+        one_one=times(u.one_one, v.one_one),
+        row=times(u.sup, v.op),
+        column=times(u.op, v.sup),
+        sup=times(u.sup, v.sup),
+        rank=1,
+    )

@@ -9,6 +9,7 @@ every margin used here.
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,15 @@ def roots(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def scale_for(largest: float) -> float:
     """A power of two that brings the largest entry near 1 (as near as powers of two in range can)."""
     return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(largest)[1])))
+
+
+def unscaled(value: float, shift: int) -> float:
+    """At least value * 2^shift: exact but near the ends of the floats."""
+    try:
+        found = math.ldexp(value, shift)
+    except OverflowError:
+        return math.inf
+    return found if value == 0 or found >= sys.float_info.min else math.nextafter(found, math.inf)
 
 
 def total(values: NDArray[np.float64]) -> float:

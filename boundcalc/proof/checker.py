@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flint import arb
 
-from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
+from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_log
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Choice, Cover, Level, problem_of
 from boundcalc.proof.network import Network
@@ -23,6 +23,7 @@ from boundcalc.setting.validate import shown
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.layers import Member, Slot
 from boundcalc.statements.posthoc import posthoc_cost
+from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import STRATEGIES, Known
 from boundcalc.statements.targets import Target
 
@@ -120,6 +121,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._networks: dict[tuple[Architecture, int, float, float | None, bool], tuple[Norms, Network]] = {}
+        self._empty: dict[tuple[object, ...], tuple[Norms, Refusal | None]] = {}
         self._targets: dict[int, tuple[Target, tuple[object, ...]]] = {}
         self._costs: dict[tuple[object, ...], arb] = {}
 
@@ -142,6 +144,14 @@ class Checker:
         if key not in self._networks:
             self._networks[key] = norms, Network(setting, published=published)  # norms are kept, so the id stays theirs
         return self._networks[key][1]
+
+    def no_member(self, setting: Setting) -> Refusal | None:
+        """Why no network of a setting meets the premise of a risk bound (G0e)."""
+        sample, norms = setting.sample, setting.norms
+        key = (setting.architecture, id(norms), sample.margin, sample.lipschitz, sample.train_error)
+        if key not in self._empty:
+            self._empty[key] = norms, no_member(setting)
+        return self._empty[key][1]
 
     def cost(self, choice: Choice, target: Target, log_eps: float, y: arb, n: int) -> arb:
         """The sharp cost of a lemma; equal questions are asked once."""
@@ -170,6 +180,9 @@ class _Run:
         refusal = self.strategy.refuses(setting)
         if refusal is not None:
             raise CertificateError(refusal)
+        empty = checker.no_member(setting) if self.strategy.quantity == "risk" else None
+        if empty is not None:
+            raise CertificateError(f"the premise is met by no network: {empty}")
 
     def checked(self) -> Checked:
         levels = self.certificate.levels

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.setting import Attention, Layer, Pool, Residual, Setting
+from boundcalc.setting import Layer, Residual, Setting
+from boundcalc.setting.layer import rows_used
 from boundcalc.statements.compose import loss_lipschitz
 from boundcalc.statements.layers import PUBLISHED, Context, Slot, facts
 from boundcalc.statements.weights import Weights
@@ -53,13 +54,14 @@ class Network:
         self._names = Counter[str]()
         uses: dict[str, None] = {}
         radius = self._through(architecture.stages, arb(architecture.input_radius), 1, uses)
+        self._weights.check_all_read()
         self.uses = tuple(uses)
         self.lipschitz: arb = loss_lipschitz(INTERVAL, setting)
         self.reach: arb = self.lipschitz * radius
 
     def _through(self, layers: Sequence[Layer], radius: arb, rows: int, uses: dict[str, None]) -> arb:
         """Radius after some layers of which so many output rows are read."""
-        for layer, used in zip(layers, _rows(layers, rows, self._seq_len), strict=True):
+        for layer, used in zip(layers, rows_used(layers, rows, self._seq_len), strict=True):
             if isinstance(layer, Residual):
                 uses["L8"] = None
                 self._steps.append(_Branch.OPENS)
@@ -69,7 +71,7 @@ class Network:
             here = facts(layer, Context(self._weights, radius, used, self._seq_len, self._published))
             uses.update(dict.fromkeys(here.uses))
             self._steps.append(here.lipschitz)
-            block = getattr(layer, "block", None)
+            block = layer.where()
             for slot in here.slots:
                 name = slot.kind if block is None else f"{slot.kind}[{block}]"
                 self._names[name] += 1
@@ -108,22 +110,3 @@ class Network:
             else:
                 gain = outside.pop() + gain
         return gains
-
-
-def _rows(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
-    """Rows of each layer's output that are read: all T below an attention or a mean, one below the [CLS] row."""
-    read: list[int] = []
-    for layer in reversed(layers):
-        read.append(rows)
-        if _mixes(layer):
-            rows = seq_len
-        elif isinstance(layer, Pool):
-            rows = 1
-    return read[::-1]
-
-
-def _mixes(layer: Layer) -> bool:
-    """Whether one output row depends on all input rows."""
-    if isinstance(layer, Residual):
-        return any(_mixes(inner) for inner in layer.branch)
-    return isinstance(layer, Attention) or (isinstance(layer, Pool) and layer.how == "mean")

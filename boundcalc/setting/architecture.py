@@ -10,6 +10,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
+from boundcalc.setting.layer import Layer, widths_of
 from boundcalc.setting.layers import (
     ACTIVATIONS,
     Activation,
@@ -17,7 +18,6 @@ from boundcalc.setting.layers import (
     Ball,
     Embedding,
     GatedFeedForward,
-    Layer,
     LayerNorm,
     Linear,
     Normaliser,
@@ -25,10 +25,11 @@ from boundcalc.setting.layers import (
     Residual,
     layer_from_json,
     layer_to_json,
-    width_after,
 )
 
 STYLES = ("edelman", "post", "pre")
+_WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth")
+"""What a list of layers leaves to say; the depth is then a label."""
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 
 
@@ -149,7 +150,13 @@ class Architecture:
         layers = self.layers
         if not isinstance(layers, tuple) or not layers or not all(isinstance(layer, Layer) for layer in layers):
             raise InvalidSetting("'layers' must be a tuple of primitive layers that is not empty")
-        width = width_after(layers, None)
+        for f in fields(self):
+            if f.name not in _WITH_LAYERS and getattr(self, f.name) != f.default:
+                raise InvalidSetting(
+                    f"{f.name} = {validate.shown(getattr(self, f.name))} would change nothing: the architecture lists its "
+                    "layers one by one; change the layers"
+                )
+        _, width = widths_of(layers)
         if width is not None and width != self.classes:
             raise InvalidSetting(
                 f"the layers end with {width} numbers, but classes = {self.classes}: give classes, or a last layer "

@@ -1,4 +1,4 @@
-"""The primitive layers a Transformer is made of, as data.
+"""The layers a Transformer is made of, as data.
 
 A matrix budget is found by its *kind* ("W_QK", "W_1", ...) and its block number, so a layer says
 which kinds it has and the norms say how large they may be.
@@ -6,14 +6,15 @@ which kinds it has and the norms say how large they may be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting import validate
+from boundcalc.setting.layer import TOKENS, Layer, Role, Weight, widths_of
 
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "identity")
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh", "identity")
 NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
 
 _NO_CONSTANT = {
@@ -62,8 +63,10 @@ class Normaliser:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Layer):
     """x -> x W (+ b), applied to every row."""
+
+    label: ClassVar[str] = "linear"
 
     kind: str
     d_in: int
@@ -79,30 +82,82 @@ class Linear:
             validate.word(f"{self.kind}: bias", self.bias)
         validate.set_size(self, "block", f"{self.kind}: block", least=0, optional=True)
 
+    def where(self) -> int | None:
+        return self.block
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        matrix = Weight(self.kind, "matrix", (self.d_in, self.d_out), self.block)
+        return (matrix,) if self.bias is None else (matrix, Weight(self.bias, "vector", (self.d_out,), self.block))
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d_in, self.d_out
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(Layer):
     """An entrywise non-linearity."""
+
+    label: ClassVar[str] = "activation"
 
     name: str = "relu"
 
     def __post_init__(self) -> None:
         validate.choice("activation", self.name, ACTIVATIONS)
 
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return None, None
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
-class Ball:
+class Ball(Layer):
     """Projection of every row onto the l2 ball."""
+
+    label: ClassVar[str] = "ball"
 
     radius: float = 1.0
 
     def __post_init__(self) -> None:
         validate.positive("ball radius", self.radius)
 
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return None, None
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
-class LayerNorm:
+class LayerNorm(Layer):
     """LayerNorm, or RMSNorm without centring, with a gain and perhaps an offset."""
+
+    label: ClassVar[str] = "layernorm"
 
     kind: str
     d: int
@@ -123,14 +178,32 @@ class LayerNorm:
         validate.positive(f"{self.kind}: variance_floor", self.variance_floor, zero=True)
         validate.positive(f"{self.kind}: eps", self.eps, zero=self.variance_floor > 0)
 
+    def where(self) -> int | None:
+        return self.block
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        gain = (Weight(f"{self.kind}.gain", "gain", (self.d,), self.block),) if self.gain else ()
+        return (*gain, Weight(f"{self.kind}.offset", "vector", (self.d,), self.block)) if self.offset else gain
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d, self.d
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(Layer):
     """Attention heads. `qk`: one joint matrix W_QK per head, or separate W_Q and W_K (RoPE, grouped keys).
 
     `combine`: the heads' outputs are summed (each value matrix maps to d) or concatenated (each maps to
     d_value; an output matrix follows as a `Linear` of its own).
     """
+
+    label: ClassVar[str] = "attention"
 
     d: int
     heads: int = 1
@@ -172,10 +245,57 @@ class Attention:
         """Width of one head's value map."""
         return self.d_value or self.d
 
+    def where(self) -> int | None:
+        return self.block
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        scores = (self.scores,) if self.qk == "joint" else self._factors("matrix", "vector")
+        values = self._weight("W_V", "matrix", (self.d, self.out), self.groups)
+        offset = (self._weight("b_V", "vector", (self.out,), self.groups),) if self.v_bias else ()
+        return (*scores, values, *offset)
+
+    @property
+    def scores(self) -> Weight:
+        """The joint score matrix of a head; offsets of queries and keys are one more row and column of it."""
+        shape = (self.d + int(self.qk_bias), self.d + int(self._key_bias))
+        factors = self._factors("factor", "factor vector") if self.d_head is not None else ()
+        return self._weight("W_QK", "matrix", shape, self.heads, factors)
+
+    @property
+    def _key_bias(self) -> bool:
+        """Whether an offset of the keys changes anything: softmax forgets what is the same for all keys (T8)."""
+        return self.qk_bias and (self.qk == "split" or self.normaliser.name != "softmax")
+
+    def _factors(
+        self, matrix: Literal["matrix", "factor"], vector: Literal["vector", "factor vector"]
+    ) -> tuple[Weight, ...]:
+        width = self.d_head or self.d
+        queries = self._weight("W_Q", matrix, (self.d, width), self.heads)
+        keys = self._weight("W_K", matrix, (self.d, width), self.groups)
+        b_q = (self._weight("b_Q", vector, (width,), self.heads),) if self.qk_bias else ()
+        b_k = (self._weight("b_K", vector, (width,), self.groups),) if self._key_bias else ()
+        return (queries, keys, *b_q, *b_k)
+
+    def _weight(
+        self, kind: str, role: Role, shape: tuple[int, ...], copies: int, factors: tuple[Weight, ...] = ()
+    ) -> Weight:
+        return Weight(kind, role, shape, self.block, self.heads, copies, factors)
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d, self.heads * self.out if self.combine == "concat" else self.out
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return seq_len
+
 
 @dataclass(frozen=True, slots=True)
-class GatedFeedForward:
+class GatedFeedForward(Layer):
     """h = (s(x W_1) * (x W_3)) W_2."""
+
+    label: ClassVar[str] = "gated"
 
     d: int
     d_ff: int
@@ -188,14 +308,34 @@ class GatedFeedForward:
         validate.set_size(self, "block", "feed-forward: block", least=0, optional=True)
         validate.choice("activation", self.activation, ACTIVATIONS)
 
+    def where(self) -> int | None:
+        return self.block
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        into, out = (self.d, self.d_ff), (self.d_ff, self.d)
+        return tuple(
+            Weight(kind, "matrix", shape, self.block) for kind, shape in (("W_1", into), ("W_3", into), ("W_2", out))
+        )
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d, self.d
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
-class Embedding:
+class Embedding(Layer):
     """Rows of a trained token table, plus fixed or learned positions (vocabulary 0: positions only).
 
     `segments`: rows of a further trained table, one of which is added to every row (BERT's token types); which one
     is part of the input.
     """
+
+    label: ClassVar[str] = "embedding"
 
     vocabulary: int
     d: int
@@ -210,104 +350,115 @@ class Embedding:
         validate.choice("positions", self.positions, ("none", "fixed", "learned"))
         validate.positive("position radius", self.position_radius, zero=True)
 
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        tables: tuple[tuple[str, Role, int], ...] = (
+            ("embedding", "table", self.vocabulary),
+            ("positions", "rows", seq_len if self.positions == "learned" else 0),
+            ("segments", "rows", self.segments),
+        )
+        return tuple(Weight(kind, role, (rows, self.d)) for kind, role, rows in tables if rows)
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return TOKENS if self.vocabulary else self.d, self.d
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Layer):
     """From T rows to one: the [CLS] (or last) row, or the mean of all."""
+
+    label: ClassVar[str] = "pool"
 
     how: Literal["cls", "mean"] = "cls"
 
     def __post_init__(self) -> None:
         validate.choice("pool", self.how, ("cls", "mean"))
 
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return None, None
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return seq_len if self.how == "mean" else 1
+
 
 @dataclass(frozen=True, slots=True)
-class Residual:
+class Residual(Layer):
     """X + f(X)."""
+
+    label: ClassVar[str] = "residual"
 
     branch: tuple[Layer, ...]
 
+    def where(self) -> int | None:
+        return None
 
-Layer = Linear | Activation | Ball | LayerNorm | Attention | GatedFeedForward | Embedding | Pool | Residual
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
 
+    def inner(self) -> tuple[Layer, ...]:
+        return self.branch
 
-def width_after(layers: tuple[Layer, ...], width: int | None) -> int | None:
-    """The width of a row after some layers, None while it is not known; refuses layers that do not fit together."""
-    for layer in layers:
-        if isinstance(layer, Residual):
-            branch = width_after(layer.branch, width)
-            if width is not None and branch != width:
-                raise InvalidSetting(f"a residual adds rows of width {branch} to rows of width {width}")
-            width = branch
-            continue
-        reads, makes = _widths(layer)
-        reads = None if isinstance(layer, Embedding) and layer.vocabulary else reads  # tokens, whatever came before
-        if reads is not None and width is not None and reads != width:
-            name = getattr(layer, "kind", _NAMES[type(layer)])
-            raise InvalidSetting(f"layer {name!r} reads rows of width {reads}, but gets rows of width {width}")
-        width = makes if makes is not None else width
-    return width
+    def widths(self) -> tuple[int | None, int | None]:
+        reads, makes = widths_of(self.branch)
+        if makes is not None and reads is not None and makes != reads:
+            gets = "tokens" if reads == TOKENS else f"rows of width {reads}"
+            raise InvalidSetting(f"a residual adds rows of width {makes} to {gets}")
+        return (makes, makes) if reads is None else (reads, reads)
 
-
-def _widths(layer: Layer) -> tuple[int | None, int | None]:
-    """Widths a layer reads and makes; None for any, and for the same."""
-    if isinstance(layer, Linear):
-        return layer.d_in, layer.d_out
-    if isinstance(layer, Attention):
-        return layer.d, layer.heads * layer.out if layer.combine == "concat" else layer.out
-    if isinstance(layer, LayerNorm | GatedFeedForward | Embedding):
-        return layer.d, layer.d
-    return None, None
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        inside = rows
+        for layer in reversed(self.branch):
+            inside = layer.rows_before(inside, seq_len)
+        return inside if inside >= rows else rows  # a symbolic T is known to be at least 1
 
 
-def matrices_of(layers: tuple[Layer, ...]) -> Iterator[tuple[str, int | None, int]]:
-    """(kind, block, heads) of everything some layers may have budgets for; heads is 0 where there are none."""
-    for layer in layers:
-        if isinstance(layer, Residual):
-            yield from matrices_of(layer.branch)
-        elif isinstance(layer, Linear):
-            yield from ((kind, layer.block, 0) for kind in (layer.kind, layer.bias) if kind is not None)
-        elif isinstance(layer, LayerNorm):
-            parts = (("gain", layer.gain), ("offset", layer.offset))
-            yield from ((f"{layer.kind}.{part}", layer.block, 0) for part, there in parts if there)
-        elif isinstance(layer, Attention):
-            biases = (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias))
-            kinds = ("W_QK", "W_Q", "W_K", "W_V", *(bias for bias, there in biases if there))
-            yield from ((kind, layer.block, layer.heads) for kind in kinds)
-        elif isinstance(layer, GatedFeedForward):
-            yield from ((kind, layer.block, 0) for kind in ("W_1", "W_2", "W_3"))
-        elif isinstance(layer, Embedding):
-            tables = (
-                ("embedding", layer.vocabulary > 0),
-                ("positions", layer.positions == "learned"),
-                ("segments", layer.segments > 0),
-            )
-            yield from ((kind, None, 0) for kind, there in tables if there)
-
-
-_TYPES: dict[str, type] = {
-    "linear": Linear,
-    "activation": Activation,
-    "ball": Ball,
-    "layernorm": LayerNorm,
-    "attention": Attention,
-    "gated": GatedFeedForward,
-    "embedding": Embedding,
-    "pool": Pool,
-    "residual": Residual,
+_TYPES: dict[str, type[Layer]] = {
+    cls.label: cls
+    for cls in (Linear, Activation, Ball, LayerNorm, Attention, GatedFeedForward, Embedding, Pool, Residual)
 }
-_NAMES = {cls: name for name, cls in _TYPES.items()}
+_AnyLayer = TypeVar("_AnyLayer", bound=Layer)
+
+
+def register_layer(cls: type[_AnyLayer]) -> type[_AnyLayer]:
+    """Make a class of layers known to JSON files by its label."""
+    if not is_dataclass(cls) or _TYPES.get(cls.label, cls) is not cls:
+        raise InvalidSetting(
+            f"a layer is a frozen dataclass with a label of its own, got {cls.__name__} ({cls.label!r})"
+        )
+    _TYPES[cls.label] = cls
+    return cls
 
 
 def layer_to_json(layer: Layer) -> dict[str, Any]:
     """The JSON object of a layer."""
-    name = _NAMES[type(layer)]
-    if isinstance(layer, Residual):
-        return {"layer": name, "branch": [layer_to_json(inner) for inner in layer.branch]}
-    data = {"layer": name, **validate.to_fields(layer)}
-    if isinstance(layer, Attention) and layer.normaliser != Normaliser():
-        data["normaliser"] = validate.to_fields(layer.normaliser)
-    return data
+    if _TYPES.get(layer.label) is not type(layer):
+        raise InvalidSetting(f"layer {layer.label!r} is not registered, so a file cannot name it: use register_layer")
+    return {"layer": layer.label, **{name: _to_json(value) for name, value in validate.to_fields(layer).items()}}
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Layer):
+        return layer_to_json(value)
+    if isinstance(value, tuple):
+        return [_to_json(item) for item in value]
+    return validate.to_fields(value) if isinstance(value, Normaliser) else value
 
 
 def layer_from_json(data: object) -> Layer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,10 @@ JSON_NAMES = {
 }
 """Names in norms files, beside the field names of `Budget`."""
 
+SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
+"""The limits of a budget that are norms of the matrix itself."""
+
+_NO_BUDGETS = 'norms: \'budgets\' must be an object like {"W_V": {"op": 1}}'
 _ORDER = ("op", "fro", "two_one", "one_one")
 _SYMBOL = {name: symbol for symbol, name in JSON_NAMES.items()}
 
@@ -59,7 +63,7 @@ class Budget:
     distance: Budget | None = None
 
     def __post_init__(self) -> None:
-        for name in ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row"):
+        for name in SIZES:
             if getattr(self, name) is not None:
                 validate.positive(f"norm {_SYMBOL[name]}", getattr(self, name), zero=True)
         validate.set_size(self, "rank", least=0, optional=True)
@@ -77,6 +81,31 @@ class Budget:
                     f"norms contradict: {_SYMBOL[large]} = {high:g} is below {_SYMBOL[small]} = {low:g}, "
                     f"but |W|_{_SYMBOL[small]} <= |W|_{_SYMBOL[large]} for every matrix"
                 )
+
+    def map(self, f: Callable[[float], float], sums: Callable[[float, float], float] | None = None) -> Budget:
+        """Every norm through f, of the distance too; a Schatten sum through sums(p, sum), or f; ranks are kept."""
+        values: dict[str, Any] = {name: f(value) for name in SIZES if (value := getattr(self, name)) is not None}
+        if self.schatten is not None:
+            p, total = self.schatten
+            values["schatten"] = (p, f(total) if sums is None else sums(p, total))
+        if self.distance is not None:
+            values["distance"] = self.distance.map(f, sums)
+        return replace(self, **values)
+
+    def join(self, other: Budget, f: Callable[[Any, Any], Any] = max) -> Budget:
+        """Each limit that both set, through f; what either leaves open is open (as are Schatten sums of two powers).
+
+        With `max` it is the least budget that fits whatever fits either.
+        """
+        values: dict[str, Any] = {}
+        for name in (*SIZES, "rank"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            values[name] = None if mine is None or theirs is None else f(mine, theirs)
+        if self.schatten is not None and other.schatten is not None and self.schatten[0] == other.schatten[0]:
+            values["schatten"] = (self.schatten[0], f(self.schatten[1], other.schatten[1]))
+        if self.distance is not None and other.distance is not None:
+            values["distance"] = self.distance.join(other.distance, f)
+        return Budget(**values)
 
     def to_json(self) -> dict[str, Any]:
         """The limits that are set."""
@@ -105,14 +134,22 @@ class Budget:
             raise InvalidSetting(f"{where}: {error}") from None
 
 
-_KEY = re.compile(r"(?P<kind>\w+(\.\w+)?)(\[(?P<block>\d+)(,\s*(?P<head>\d+))?\])?")
+_KEY = re.compile(
+    r"(?P<kind>[^\W\d]\w*(\.[^\W\d]\w*)?)(\[(?P<block>0|[1-9][0-9]{0,17})(,(?P<head>0|[1-9][0-9]{0,17}))?\])?"
+)
 
 
 def place_of(key: str) -> tuple[str, int | None, int | None]:
-    """Kind, block and head of a norm's key."""
-    found = _KEY.fullmatch(key)
+    """Kind, block and head of a norm's key.
+
+    There is one way to write a place, so that two keys are two places: a key that is spelt otherwise would be looked up
+    by nobody, and the knob C taken in its stead.
+    """
+    found = _KEY.fullmatch(key) if isinstance(key, str) else None
     if found is None:
-        raise InvalidSetting(f"a norm's key is like W_V, W_V[3] or W_V[3,0]; got {validate.shown(key)}")
+        raise InvalidSetting(
+            f"a norm's key is like W_V, W_V[3] or W_V[3,0], without spaces and leading zeros; got {validate.shown(key)}"
+        )
     block, head = found["block"], found["head"]
     return found["kind"], None if block is None else int(block), None if head is None else int(head)
 
@@ -122,8 +159,8 @@ class Norms:
     """Budgets by kind, block and head, and the knob C for all that is not given.
 
     Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most particular one
-    counts. `C` sets the spectral and (2,1) norm, the sup norm of gains, the row norm of tables and the l2
-    norm of biases. `measured` budgets were read off trained weights: a bound for them must pay P1.
+    counts. `C` sets the spectral and (2,1) norm of matrices, the token table's too, the sup norm of gains, the row
+    norm of tables and the l2 norm of biases. `measured` budgets were read off trained weights: a bound for them must pay P1.
     `failure` is the chance that one of them is too small (norms found by random probes): delta pays for it.
     """
 
@@ -135,6 +172,9 @@ class Norms:
     def __post_init__(self) -> None:
         if self.C is not None:
             validate.positive("C", self.C)
+        if not isinstance(self.budgets, Mapping):
+            raise InvalidSetting(_NO_BUDGETS)
+        object.__setattr__(self, "budgets", dict(self.budgets))  # what was checked stays as it is
         validate.flag("measured", self.measured)
         if validate.positive("failure", self.failure, zero=True) >= 1 or (self.failure and not self.measured):
             raise InvalidSetting("a chance of failure is below 1, and goes with measured norms")
@@ -148,53 +188,37 @@ class Norms:
         return Budget(op=self.C, two_one=self.C, sup=self.C, row=self.C)
 
     @cached_property
-    def _kinds(self) -> frozenset[str]:
-        return frozenset(key.partition("[")[0] for key in self.budgets)
+    def headed(self) -> bool:
+        """Whether any budget is given for a single head."""
+        return any("," in key for key in self.budgets)
 
-    @cached_property
-    def _headed(self) -> frozenset[str]:
-        return frozenset(key.partition("[")[0] for key in self.budgets if "," in key)
-
-    def has(self, kind: str) -> bool:
-        """Whether any budget of this kind is given by itself."""
-        return kind in self._kinds
-
-    def per_head(self, kind: str) -> bool:
-        """Whether any budget of this kind is given for a single head."""
-        return kind in self._headed
+    def place(self, kind: str, block: int | None = None, head: int | None = None) -> str | None:
+        """The key whose budget counts for one matrix: the most particular one; None where the knob does."""
+        if block is not None:
+            if head is not None and (key := f"{kind}[{block},{head}]") in self.budgets:
+                return key
+            if (key := f"{kind}[{block}]") in self.budgets:
+                return key
+        return kind if kind in self.budgets else None
 
     def find(self, kind: str, block: int | None = None, head: int | None = None) -> Budget:
         """The budget of one matrix."""
-        keys = [kind]
-        if block is not None:
-            keys.insert(0, f"{kind}[{block}]")
-            if head is not None:
-                keys.insert(0, f"{kind}[{block},{head}]")
-        for key in keys:
-            if key in self.budgets:
-                return self.budgets[key]
+        key = self.place(kind, block, head)
+        if key is not None:
+            return self.budgets[key]
         if self.C is None:
+            inside = "" if block is None else f"[{block}]" if head is None else f"[{block},{head}]"
             raise InvalidSetting(
-                f"no norm budget for {keys[0]}: set the knob C (--C 1), or give {kind} in the norms file"
+                f"no norm budget for {kind}{inside}: set the knob C (--C 1), or give {kind} in the norms file"
             )
         return self._knob
 
     def scaled(self, factor: float) -> Norms:
         """Every budget times a factor (ranks kept), the knob too."""
-
-        def scale(budget: Budget) -> Budget:
-            values: dict[str, Any] = {}
-            for name in ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row"):
-                value = getattr(budget, name)
-                values[name] = None if value is None else value * factor
-            if budget.schatten is not None:
-                p, total = budget.schatten
-                values["schatten"] = (p, total * factor**p)
-            if budget.distance is not None:
-                values["distance"] = scale(budget.distance)
-            return replace(budget, **values)
-
-        scaled = {key: scale(budget) for key, budget in self.budgets.items()}
+        scaled = {
+            key: budget.map(lambda x: x * factor, lambda p, total: total * factor**p)
+            for key, budget in self.budgets.items()
+        }
         return Norms(None if self.C is None else self.C * factor, scaled, self.measured, self.failure)
 
     def to_json(self) -> dict[str, Any]:
@@ -216,6 +240,6 @@ class Norms:
         raw = validate.known_keys("norms", data, ["C", "budgets", "measured", "failure"])
         budgets = raw.get("budgets", {})
         if not isinstance(budgets, Mapping):
-            raise InvalidSetting('norms: \'budgets\' must be an object like {"W_V": {"op": 1}}')
+            raise InvalidSetting(_NO_BUDGETS)
         parsed = {str(key): Budget.from_json(f"norms of {key}", value) for key, value in budgets.items()}
         return cls(raw.get("C"), parsed, raw.get("measured", False), raw.get("failure", 0.0))

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 
+MARGIN = 0.5
+"""gamma where nobody says: half of the largest margin a network of the first paper has when every norm is at most 1,
+so that a risk bound at a small training error is about networks that exist (G0e)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -25,7 +29,7 @@ class Sample:
 
     n_train: int = 10**6
     delta: float = 0.05
-    margin: float = 1.0
+    margin: float = MARGIN
     train_error: float = 0.0
     lipschitz: float | None = None
     measured: tuple[str, ...] = ()

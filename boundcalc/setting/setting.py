@@ -9,9 +9,9 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import validate
+from boundcalc.setting.accounting import account, reads_knob
 from boundcalc.setting.architecture import Architecture
-from boundcalc.setting.layers import matrices_of
-from boundcalc.setting.norms import Norms, place_of
+from boundcalc.setting.norms import Norms
 from boundcalc.setting.presets import PRESETS
 from boundcalc.setting.sample import Sample
 
@@ -36,22 +36,7 @@ class Setting:
             if not isinstance(value, cls):
                 raise InvalidSetting(f"a setting's {name} is of type {cls.__name__}, got {validate.shown(value)}")
         if self.norms.budgets and isinstance(self.architecture.depth, int):  # symbolic blocks cannot be listed
-            self._check_places()
-
-    def _check_places(self) -> None:
-        """A misspelt budget would be ignored and the knob C taken in its place."""
-        places: dict[str, dict[int | None, int]] = {}
-        for kind, block, heads in matrices_of(self.architecture.stages):
-            places.setdefault(kind, {})[block] = heads
-        for key in self.norms.budgets:
-            kind, block, head = place_of(key)
-            blocks = places[validate.choice(f"norms of {key}: the kind", kind, places)]
-            if block is not None and block not in blocks:
-                numbers = [b for b in blocks if b is not None]
-                have = f"its blocks are {min(numbers)} to {max(numbers)}" if numbers else "it belongs to no block"
-                raise InvalidSetting(f"norms of {key}: {kind} has no block {block}; {have}")
-            if head is not None and head >= blocks[block]:
-                raise InvalidSetting(f"norms of {key}: no head {head}; {kind} has {blocks[block]}, numbered from 0")
+            account(self.norms, self.architecture)
 
     @classmethod
     def of(
@@ -77,6 +62,11 @@ class Setting:
         return Setting(
             replace(self.architecture, **changes["architecture"]), new, replace(self.sample, **changes["sample"])
         )
+
+    @property
+    def reads_knob(self) -> bool:
+        """Whether any weight has no budget of its own, so that the knob C stands for it."""
+        return reads_knob(self.norms, self.architecture)
 
     @property
     def symbols(self) -> list[str]:

@@ -20,11 +20,40 @@ _MOST_BITS = 1000
 _MOST_SHOWN = 80
 
 
-def _nearest(word: str, known: Iterable[str]) -> list[str]:
-    """The known word it may have been meant for."""
+_SYNONYMS = {
+    "T": "seq_len",
+    "m": "n_train",
+    "n": "n_train",
+    "gamma": "margin",
+    "D": "depth",
+    "blocks": "depth",
+    "n_layers": "depth",
+    "H": "heads",
+    "n_heads": "heads",
+    "K": "classes",
+    "L": "lipschitz",
+    "vocab_size": "vocabulary",
+    "confidence": "delta",
+    "normalization": "normalisation",
+    "normalizer": "normaliser",
+    "spectral": "op",
+    "frobenius": "F",
+    "fro": "F",
+    "two_one": "21",
+    "two_one_t": "21T",
+    "one_one": "11",
+    "schatten": "Sp",
+}
+"""What fields are called elsewhere: on the command line, in papers, in other libraries, in Python."""
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    """The known word it may have been meant for, as a question."""
     from difflib import get_close_matches  # only errors need it, and it takes as long to import as a bound takes
 
-    return get_close_matches(word, list(known), n=1)
+    names = list(known)
+    near = [_SYNONYMS[word]] if _SYNONYMS.get(word) in names else get_close_matches(word, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def shown(value: object) -> str:
@@ -102,9 +131,7 @@ def choice(name: str, value: object, options: Iterable[str]) -> str:
     """One of the given words."""
     known = tuple(options)
     if not isinstance(value, str) or value not in known:
-        near = _nearest(str(value), known)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{hint}")
+        raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{_hint(str(value), known)}")
     return value
 
 
@@ -129,9 +156,7 @@ def known_keys(where: str, data: object, known: Iterable[str]) -> Mapping[str, A
     names = tuple(known)
     for key in data:
         if key not in names:
-            near = _nearest(str(key), names)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InvalidSetting(f"{where} has no {shown(key)}{hint}; it knows {', '.join(names)}")
+            raise InvalidSetting(f"{where} has no {shown(key)}{_hint(str(key), names)}; it knows {', '.join(names)}")
     return data
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting import Attention, Layer, Pool, Residual, Setting
+from boundcalc.setting import Layer, Residual, Setting
+from boundcalc.setting.layer import rows_used
 from boundcalc.statements.layers import Context, Facts, Member, Slot, facts
 from boundcalc.statements.weights import Weights
 
@@ -46,28 +47,6 @@ class Lowered:
     uses: tuple[str, ...]
 
 
-def rows_before(layer: Layer, rows: int, seq_len: int) -> int:
-    """How many rows of a layer's input matter when so many of its output do."""
-    if isinstance(layer, Attention | Pool):
-        reads_all = isinstance(layer, Attention) or layer.how == "mean"
-        return seq_len if reads_all else 1
-    if isinstance(layer, Residual):
-        inner = rows
-        for stage in reversed(layer.branch):
-            inner = rows_before(stage, inner, seq_len)
-        return inner if inner >= rows else rows  # a symbolic T is known to be at least 1
-    return rows
-
-
-def rows_used(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
-    """Rows of each layer's output that matter when so many of the last one's do."""
-    used: list[int] = []
-    for layer in reversed(layers):
-        used.append(rows)
-        rows = rows_before(layer, rows, seq_len)
-    return used[::-1]
-
-
 @dataclass(slots=True)
 class _Stage:
     """A layer's facts, or a residual's stages."""
@@ -83,6 +62,7 @@ def lower(setting: Setting, ns: NumberSystem, *, published: frozenset[str] = fro
     weights = Weights(ns, setting.norms)
     at = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len, published)
     stages, radius = _forward(architecture.stages, at, 1)
+    weights.check_all_read()
     lipschitz = loss_lipschitz(ns, setting)
     uses: dict[str, None] = {}
     gathered: list[tuple[str, Number, Slot]] = []
@@ -118,7 +98,7 @@ def _forward(layers: Sequence[Layer], at: Context, rows: int) -> tuple[list[_Sta
             radius = radius + reach
         else:
             fact = facts(layer, here)
-            stages.append(_Stage(getattr(layer, "block", None), fact, []))
+            stages.append(_Stage(layer.where(), fact, []))
             radius = fact.radius
     return stages, radius
 

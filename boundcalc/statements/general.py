@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.golden import golden
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.setting import Normaliser, Norms
 from boundcalc.statements import gap
@@ -172,11 +173,7 @@ def choose_share(attention: GeneralAttention, eps: float) -> float:
     costs = [cost(x) for x in grid]
     best = min(range(len(grid)), key=costs.__getitem__)
     low, high = grid[max(0, best - 1)], grid[min(_GRID, best + 1)]
-    golden = (math.sqrt(5) - 1) / 2
-    for _ in range(_REFINE):
-        a, b = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, b) if cost(a) < cost(b) else (a, high)
-    refined = (low + high) / 2
+    refined = golden(cost, low, high, _REFINE)
     return _share(refined if cost(refined) < costs[best] else grid[best])
 
 

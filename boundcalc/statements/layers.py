@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
-from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import (
     Activation,
@@ -35,6 +36,7 @@ ACTIVATION_LIPSCHITZ = {
     "gelu": 1.12891,
     "gelu_tanh": 1.12900,
     "silu": 1.09984,
+    "quick_gelu": 1.09984,
     "mish": 1.08850,
 }
 """L3, rounded up; all of these also satisfy |s(x)| <= |x|."""
@@ -74,6 +76,9 @@ class Facts:
     slots: tuple[Slot, ...] = ()
     uses: tuple[str, ...] = ()
 
+
+_ROUNDING = 1e-9
+"""A limit that is met up to rounding is met, in every number system alike."""
 
 PUBLISHED = frozenset({"L1", "L7"})
 """The statements of L whose published constants differ from ours."""
@@ -151,6 +156,7 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
     ns = at.ns
     d, eps = ns.number(layer.d), ns.number(layer.eps)
     floor = ns.number(layer.variance_floor)
+    _check_floor(layer, at)
     reach = at.radius * ns.sqrt(d / (at.radius**2 + d * eps)) if layer.eps else ns.sqrt(d)
     stretch = 1 / ns.sqrt(floor + eps)
     slots: list[Slot] = []
@@ -166,6 +172,31 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
         radius = radius + norm
         slots.append(_offset_slot(kind, ns.number(1), layer.d, covered, at))
     return Facts(radius, stretch, tuple(slots), ("L5", "T9"))
+
+
+def _check_floor(layer: LayerNorm, at: Context) -> None:
+    """Refuses a class without members: rows of norm b have a mean square of at most b^2 / d, and no variance above it."""
+    most = at.radius**2 / at.ns.number(layer.d)
+    if layer.centred and layer.d == 1:
+        most = at.ns.number(0)
+    if layer.variance_floor and _surely(at.ns.number(layer.variance_floor) * (1 - _ROUNDING) > most):
+        name = layer.kind if layer.block is None else f"{layer.kind}[{layer.block}]"
+        raise InvalidSetting(
+            f"no network has a variance of {layer.variance_floor:g} before {name}: rows x there have |x| <= "
+            f"{_spoken(at.radius)} and a variance of at most {_spoken(most)}; lower the variance_floor (0 for none)"
+        )
+
+
+def _surely(comparison: Any) -> bool:
+    """Whether a comparison holds: of symbols it may not be known; of arrays, at some point."""
+    return bool(comparison.any()) if hasattr(comparison, "any") else comparison in (True,)
+
+
+def _spoken(number: Number) -> str:
+    try:
+        return f"{float(number):.4g}"
+    except (TypeError, OverflowError):  # an array, a symbol, a number beyond floats
+        return "a size that the budgets fix"
 
 
 def normaliser_constants(
@@ -266,18 +297,24 @@ def _shared(count: int, layer: Attention, shared: bool) -> int:
 
 def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     """(a representative head, how many heads have just its budgets)."""
-    kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
     norms = at.weights.norms
-    named = [kind for kind in kinds if norms.per_head(kind)]
-    if not named:
+    weights = [each for weight in layer.weights(at.seq_len) for each in weight.all]
+
+    def places(head: int) -> list[str | None]:
+        return [norms.place(each.kind, layer.block, head) for each in weights]
+
+    own = (
+        [place for head in range(layer.heads) for place in places(head) if place and "," in place]
+        if norms.headed
+        else []
+    )
+    if not own:
         return [(None, layer.heads)]
     if layer.groups != layer.heads:
-        raise Unsupported(
-            Refusal("grouped queries", f"budgets per head for {named[0]}", "the same budgets for every head")
-        )
+        raise Unsupported(Refusal("grouped queries", f"a budget for {own[0]} alone", "the same budgets for every head"))
 
     def signature(head: int) -> str:
-        return repr([norms.find(kind, layer.block, head) for kind in named])
+        return repr([place and norms.budgets[place] for place in places(head)])
 
     ordered = sorted(range(layer.heads), key=signature)
     return [(members[0], len(members)) for _, group in groupby(ordered, key=signature) if (members := list(group))]
@@ -304,9 +341,11 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     conserved = layer.normaliser.name == "softmax"
     augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
     key_radius = b if conserved else augmented  # a key bias drops out only where weights sum to 1
-    score = at.weights.scores(
-        layer.block, head, layer.d, layer.d_head, bias=layer.qk_bias, key_bias=layer.qk_bias and not conserved
-    )
+    rows, columns = layer.scores.shape
+    if layer.scores in layer.scores.read(at.weights.norms, head):
+        score = at.weights.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
+    else:
+        score = at.weights.product(layer.scores, head, layer.d_head or layer.d)
     reach = augmented * key_radius
     c, mass = normaliser_constants(layer.normaliser, tau, reach * score.whole.op, at)
     value, value_target = _value(layer, at, head, mass)
@@ -322,8 +361,6 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     else:
         lipschitz = c_v * mass + c * inside * (key_radius + augmented) * c_w
     n_q, keys = at.rows, at.seq_len
-    rows = layer.d + 1 if layer.qk_bias else layer.d
-    columns = layer.d + 1 if layer.qk_bias and not conserved else layer.d
     targets = (
         Target("score", rows, columns, reach, score.covered, Points(n_q * keys)),
         Target("query", rows, columns, reach, score.covered, Points(n_q)),
@@ -425,7 +462,7 @@ def _embedding(layer: Embedding, at: Context) -> Facts:
 def _table(ns: NumberSystem, rows: int, d: int, covered: Number, points: Points, at: Context) -> tuple[Target, ...]:
     norms = MatrixNorms(covered, covered, covered, covered, covered, d)
     table = Target("table", rows, d, ns.number(1), norms, points)
-    budget = at.weights.norms.find("embedding")
+    budget = at.weights.budget("embedding")
     part = budget.distance or budget
     if part.two_one is None and part.fro is None:
         return (table,)

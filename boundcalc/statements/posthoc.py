@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.setting.layers import matrices_of
-from boundcalc.setting.norms import place_of
+from boundcalc.setting.layer import weights_of
+from boundcalc.setting.norms import SIZES, place_of
 from boundcalc.statements.gap import union_cost
 from boundcalc.statements.strategies import GHOSTS, STRATEGIES, risk_candidates
 
@@ -28,7 +29,6 @@ _MOST_CANDIDATES = 10**6
 SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
-_GRIDDED = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
 
 
 def grid_value(steps: int) -> float:
@@ -58,55 +58,56 @@ class _Item:
 def round_up(setting: Setting, norms: Norms) -> Norms:
     """Every budget on its grid; a kind of which every matrix was measured has one budget for all: the largest.
 
-    What is rounded depends on which norms were measured, never on their values: that is what makes P1 a union bound.
+    What is paid for depends on which norms were measured, never on their values: that is what makes P1 a union bound.
+    Places depend on the keys of the record, their items on which limits each budget sets. A Schatten sum alone has
+    values that decide whether there is an item: tied budgets of two powers have none in common. So the power is one of
+    the `SCHATTEN_POWERS` or "they differ", one alternative more, and is paid for either way (`_differing`).
     """
+    joined = {name: reduce(Budget.join, budgets) for name, budgets in _tied(setting, norms).items()}
+    rounded = {key: budget.map(_on_grid, _sum_on_grid) for key, budget in joined.items()}
+    knob = None if norms.C is None else _on_grid(norms.C)
+    return Norms(knob, rounded)
+
+
+def _tied(setting: Setting, norms: Norms) -> dict[str, list[Budget]]:
+    """What is measured, by the place that will have one budget for all of it."""
     tied = _wholly_measured(setting, norms)
-    budgets: dict[str, Budget] = {}
+    together: dict[str, list[Budget]] = {}
     for key, budget in norms.budgets.items():
         kind = place_of(key)[0]
-        name = kind if kind in tied else key
-        budgets[name] = _largest(budgets[name], budget) if name in budgets else budget
-    rounded = {key: _rounded(budget) for key, budget in budgets.items()}
-    knob = None if norms.C is None else grid_value(grid_steps(norms.C))
-    return Norms(knob, rounded)
+        together.setdefault(kind if kind in tied else key, []).append(budget)
+    return together
+
+
+def _differing(budgets: Sequence[Budget]) -> int:
+    """Schatten sums that all of some tied budgets have, of powers that differ (their distances counted too)."""
+    powers = [None if budget.schatten is None else budget.schatten[0] for budget in budgets]
+    distances = [budget.distance for budget in budgets if budget.distance is not None]
+    inner = _differing(distances) if len(distances) == len(budgets) else 0
+    return inner + (None not in powers and len(set(powers)) > 1)
 
 
 def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
     """The kinds with a budget of their own for every block and head: where one is missing, none may stand for it."""
     given = {place_of(key) for key in norms.budgets}
     partly: set[str] = set()
-    for kind, block, heads in matrices_of(setting.architecture.stages):
-        wide = (kind, None, None) in given or (block is not None and (kind, block, None) in given)
-        if not wide and not (heads and all((kind, block, head) in given for head in range(heads))):
-            partly.add(kind)
+    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
+        for each in weight.all:
+            kind, block = each.kind, each.block
+            wide = (kind, None, None) in given or (block is not None and (kind, block, None) in given)
+            if not wide and not (each.heads and all((kind, block, head) in given for head in range(each.heads))):
+                partly.add(kind)
     return frozenset(kind for kind, _, _ in given) - partly
 
 
-def _rounded(budget: Budget) -> Budget:
-    values: dict[str, Any] = {
-        name: grid_value(grid_steps(value)) for name in _GRIDDED if (value := getattr(budget, name)) is not None
-    }
-    if budget.schatten is not None:
-        p, total = budget.schatten
-        if p not in SCHATTEN_POWERS:
-            raise InvalidSetting(f"a Schatten power chosen after training must be one of 0.1, 0.2, ..., 2; got {p}")
-        values["schatten"] = (p, grid_value(grid_steps(total)))
-    if budget.distance is not None:
-        values["distance"] = _rounded(budget.distance)
-    return replace(budget, **values)
+def _on_grid(value: float) -> float:
+    return grid_value(grid_steps(value))
 
 
-def _largest(a: Budget, b: Budget) -> Budget:
-    values: dict[str, Any] = {}
-    for name in (*_GRIDDED, "rank"):
-        x, y = getattr(a, name), getattr(b, name)
-        values[name] = None if x is None or y is None else max(x, y)
-    if a.schatten is not None and b.schatten is not None and a.schatten[0] == b.schatten[0]:
-        values["schatten"] = max(a.schatten, b.schatten)
-    else:
-        values["schatten"] = None
-    values["distance"] = None if a.distance is None or b.distance is None else _largest(a.distance, b.distance)
-    return Budget(**values)
+def _sum_on_grid(p: float, total: float) -> float:
+    if p not in SCHATTEN_POWERS:
+        raise InvalidSetting(f"a Schatten power chosen after training must be one of 0.1, 0.2, ..., 2; got {p}")
+    return _on_grid(total)
 
 
 def _items(norms: Norms) -> Iterator[_Item]:
@@ -117,7 +118,7 @@ def _items(norms: Norms) -> Iterator[_Item]:
 
 
 def _budget_items(key: str, budget: Budget) -> Iterator[_Item]:
-    for name in _GRIDDED:
+    for name in SIZES:
         value = getattr(budget, name)
         if value is not None:
             yield _Item(key, name, _steps_of(value, f"{key}.{name}"))
@@ -139,12 +140,15 @@ def _steps_of(value: float, where: str) -> int:
     return steps
 
 
-def norms_cost(ns: NumberSystem, norms: Norms) -> Number:
-    """What budgets on their grids, and the powers chosen for them, add to log(1/delta)."""
+def norms_cost(ns: NumberSystem, norms: Norms, differing: int = 0) -> Number:
+    """What budgets on their grids, and the powers chosen for them, add to log(1/delta).
+
+    `differing` counts tied Schatten sums that have no power in common: that is one of the outcomes paid for.
+    """
     items = list(_items(norms))
     steps = [item.steps for item in items]
-    powers = sum(item.field == "schatten" for item in items)
-    return union_cost(ns, steps, [False] * len(steps)) + powers * ns.log(ns.number(len(SCHATTEN_POWERS)))
+    powers = differing + sum(item.field == "schatten" for item in items)
+    return union_cost(ns, steps, [False] * len(steps)) + powers * ns.log(ns.number(len(SCHATTEN_POWERS) + 1))
 
 
 def margin_steps(margin: float) -> int:
@@ -196,7 +200,9 @@ def union(ns: NumberSystem, paid: Setting, measured: Mapping[str, Any]) -> Numbe
     """What numbers on their grids add to log(1/delta), given the record of which were measured."""
     cost = ns.number(0)
     if set(measured) - {"sample"}:
-        cost = cost + norms_cost(ns, paid.norms)
+        record = Norms.from_json({key: value for key, value in measured.items() if key != "sample"})
+        differing = sum(_differing(budgets) for budgets in _tied(paid, record).values())
+        cost = cost + norms_cost(ns, paid.norms, differing)
     seen = measured.get("sample", {})
     if "margin" in seen:
         steps = margin_steps(paid.sample.margin)
@@ -259,7 +265,7 @@ def _check_norms(setting: Setting, record: Mapping[str, Any]) -> None:
 
 def _check_above(key: str, given: Budget, least: Budget) -> None:
     """The same limits are set, and each is at least what was measured."""
-    for name in (*_GRIDDED, "rank"):
+    for name in (*SIZES, "rank"):
         _check_limit(f"{key}.{name}", getattr(given, name), getattr(least, name))
     if (given.schatten and given.schatten[0]) != (least.schatten and least.schatten[0]):
         raise CertificateError(f"{key}: the Schatten budget {given.schatten} is not of the power that was measured")

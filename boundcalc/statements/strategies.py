@@ -320,7 +320,7 @@ class UniformMargin(MarginStrategy):
 
     name = "uniform-margin"
     title = "one cover that serves every sample, at half the margin; any training error"
-    uses = ("G0", "G3")
+    uses = ("G0", "G0e", "G3")
     uniform = True
     parameters = ("mu",)
     formula = "risk <= klinv(train error, (log N + log(1/delta))/m)"
@@ -335,7 +335,7 @@ class GhostRealizable(MarginStrategy):
 
     name = "ghost-realizable"
     title = "one cover of the sample and its ghosts, at half the margin; training error 0"
-    uses = ("G0", "G4")
+    uses = ("G0", "G0e", "G4")
     parameters = ("alpha",)
     formula = "risk <= errors/(alpha m): errors that log(2N/delta) leaves the ghosts, alpha a sample"
 
@@ -353,7 +353,7 @@ class Ghost(MarginStrategy):
 
     name = "ghost"
     title = "one cover of the sample and its ghosts, at half the margin; any training error"
-    uses = ("G0", "G5")
+    uses = ("G0", "G0e", "G5")
     parameters = ("alpha", "mu")
     formula = "risk <= max over q' <= q of [(1+alpha) klinv(q', log(2N/delta)/m) - q' + 1/m]/alpha"
 

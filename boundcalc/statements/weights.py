@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting import Budget, Norms
+from boundcalc.setting import Budget, Norms, Weight
+from boundcalc.setting.norms import place_of
 from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, matrix_norms
 
 
@@ -25,10 +26,28 @@ class Weights:
         self.ns = ns
         self.norms = norms
         self._done: dict[tuple[int, int, int, int | None], Matrix] = {}
+        self._read: set[str] = set()
+
+    def budget(self, kind: str, block: int | None = None, head: int | None = None) -> Budget:
+        """A budget that some layer reads."""
+        place = self.norms.place(kind, block, head)
+        if place is not None:
+            self._read.add(place)
+        return self.norms.find(kind, block, head)
+
+    def check_all_read(self) -> None:
+        """Refuses budgets that no layer of the network just walked through has read.
+
+        A setting refuses them by what its layers say of themselves; this holds their rules to their word.
+        """
+        read = {(place_of(key)[:2], self.norms.budgets[key]) for key in self._read}  # one head stands for its equals
+        for key, budget in self.norms.budgets.items():
+            if (place_of(key)[:2], budget) not in read:
+                raise InvalidSetting(f"norms of {key}: no layer's rule reads it, so it would be ignored")
 
     def matrix(self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None) -> Matrix:
         """A d x k matrix of rank at most `rank`; W - M then has twice that rank."""
-        budget = self.norms.find(kind, block, head)
+        budget = self.budget(kind, block, head)
         key = (id(budget), d, k, rank)  # budgets live as long as the norms do
         if key not in self._done:
             whole = self._complete(kind, budget, d, k, rank)
@@ -44,20 +63,18 @@ class Weights:
             raise InvalidSetting(f"the norm budget of {where} sets no norm: give at least one of op, F, 21, 11")
         return norms
 
-    def scores(
-        self, block: int | None, head: int | None, d: int, d_head: int | None, *, bias: bool, key_bias: bool
-    ) -> Matrix:
-        """W_QK, from its own budget or from those of W_Q and W_K.
+    def product(self, joint: Weight, head: int | None, rank: int) -> Matrix:
+        """W_QK from the budgets of W_Q and W_K.
 
         With a query bias the matrix is [W_Q; b_Q] W_K^T; where a key bias matters too, [W_Q; b_Q] [W_K; b_K]^T.
         """
-        rows, columns = (d + 1 if bias else d), (d + 1 if key_bias else d)
-        if self.norms.has("W_QK") or not self.norms.has("W_Q") or d_head is None:
-            return self.matrix("W_QK", block, head, rows, columns, d_head)
-        q = self.matrix("W_Q", block, head, d, d_head).whole
-        k = self.matrix("W_K", block, head, d, d_head).whole
-        b_q = self.vector("b_Q", block, head)[0] if bias else self.ns.number(0)
-        b_k = self.vector("b_K", block, head)[0] if key_bias else self.ns.number(0)
+        block, (rows, columns) = joint.block, joint.shape
+        kinds = {factor.kind: factor for factor in joint.factors}
+        zero = self.ns.number(0)
+        q = self.matrix("W_Q", block, head, *kinds["W_Q"].shape).whole
+        k = self.matrix("W_K", block, head, *kinds["W_K"].shape).whole
+        b_q = self.vector("b_Q", block, head)[0] if "b_Q" in kinds else zero
+        b_k = self.vector("b_K", block, head)[0] if "b_K" in kinds else zero
         q_op, q_fro = self.ns.sqrt(q.op**2 + b_q**2), self.ns.sqrt(q.fro**2 + b_q**2)
         k_op, k_fro = self.ns.sqrt(k.op**2 + b_k**2), self.ns.sqrt(k.fro**2 + b_k**2)
         fro = self.ns.minimum(q_op * k_fro, q_fro * k_op)
@@ -67,21 +84,21 @@ class Weights:
             two_one=self.ns.minimum(q_op * (k.two_one_t + b_k), self.ns.sqrt(self.ns.number(columns)) * fro),
             two_one_t=self.ns.minimum(k_op * (q.two_one_t + b_q), self.ns.sqrt(self.ns.number(rows)) * fro),
             one_one=self.ns.sqrt(self.ns.number(rows * columns)) * fro,
-            rank=min(d_head, rows, columns),
+            rank=min(rank, rows, columns),
         )
         return Matrix(product, product)
 
     def vector(self, kind: str, block: int | None, head: int | None = None) -> tuple[Number, Number]:
         """l2 norm of an offset, and of its distance from the reference."""
-        return self._size(kind, self.norms.find(kind, block, head), ("op", "fro", "two_one"), "op")
+        return self._size(kind, self.budget(kind, block, head), ("op", "fro", "two_one"), "op")
 
     def gain(self, kind: str, block: int | None) -> tuple[Number, Number]:
         """Sup norm of a gain, and of its distance from the reference."""
-        return self._size(kind, self.norms.find(kind, block), ("sup",), "sup")
+        return self._size(kind, self.budget(kind, block), ("sup",), "sup")
 
     def row(self, kind: str) -> tuple[Number, Number]:
         """Largest row norm of a table, and of its distance from the reference."""
-        return self._size(kind, self.norms.find(kind), ("row", "op", "fro", "two_one"), "row")
+        return self._size(kind, self.budget(kind), ("row", "op", "fro", "two_one"), "row")
 
     def _size(self, kind: str, budget: Budget, names: tuple[str, ...], ask: str) -> tuple[Number, Number]:
         sizes: list[Number] = []

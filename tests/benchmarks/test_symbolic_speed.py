@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from boundcalc.statements.gap import CLOSED_OFFSET
 
 from boundcalc.base import symbols as sym
 from boundcalc.formulas.symbolic import closed_form
 from boundcalc.setting import Setting
+from boundcalc.statements.gap import CLOSED_OFFSET
 
 POINTS = 10**6
 pytestmark = pytest.mark.benchmark

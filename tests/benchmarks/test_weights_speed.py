@@ -105,7 +105,7 @@ def test_heads_against_forming_the_products(name: str, models: dict[str, tuple[P
 
 def test_one_wide_matrix_against_its_singular_values() -> None:
     w = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
-    from boundcalc.checkpoints import spectral
+    from boundcalc.norms import spectral
     from boundcalc.norms.rounding import up
 
     square = up(float(np.einsum("ij,ij->", w, w, dtype=np.float64)), w.size)

@@ -89,7 +89,9 @@ def save_shards(path: Path, tensors: Mapping[str, Array], config: Mapping[str, A
 class _Pickle:
     """Writes the few opcodes a table of tensors needs, without importing torch."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, old: bool = False) -> None:
+        """`old`: storages have a sixth entry, as before torch 1.6."""
+        self.old = old
         self.out = io.BytesIO()
         self.out.write(b"\x80\x02")
 
@@ -120,7 +122,7 @@ class _Pickle:
         self.text(key)
         self.text("cpu")
         self.whole(values.size)
-        self.op(b"tQ")
+        self.op(b"NtQ" if self.old else b"tQ")
         self.whole(0)
         self.numbers(values.shape)
         strides = tuple(s // values.itemsize for s in values.strides)
@@ -140,7 +142,24 @@ STORAGES = {
 
 def torch_zip(tensors: Mapping[str, Array], dtype: str = "float32", wrapper: str | None = None) -> bytes:
     """What torch.save writes for a state dict."""
-    script = _Pickle()
+    return zipped(*_state_dict(_Pickle(), tensors, dtype, wrapper))
+
+
+def torch_pickles(tensors: Mapping[str, Array], dtype: str = "float32", root: bytes | None = None) -> bytes:
+    """What torch.save wrote before torch 1.6; `root` stands in for the pickle of the tensors."""
+    pickled, storages = _state_dict(_Pickle(old=True), tensors, dtype)
+    machine = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
+    values = [v if np.asarray(v).dtype.kind != "f" else encode(v, dtype) for v in tensors.values()]
+    out = b"".join(pickle.dumps(value, protocol=2) for value in (0x1950A86A20F9469CFC6C, 1001, machine))
+    out += root or pickled
+    out += pickle.dumps([str(i) for i in range(len(storages))], protocol=2)
+    return out + b"".join(struct.pack("<q", v.size) + raw for v, raw in zip(values, storages, strict=True))
+
+
+def _state_dict(
+    script: _Pickle, tensors: Mapping[str, Array], dtype: str, wrapper: str | None = None
+) -> tuple[bytes, list[bytes]]:
+    """A pickle that names tensors, and their storages."""
     if wrapper is not None:
         script.op(b"}")
         script.text(wrapper)
@@ -157,7 +176,7 @@ def torch_zip(tensors: Mapping[str, Array], dtype: str = "float32", wrapper: str
     if wrapper is not None:
         script.op(b"s")
     script.op(b".")
-    return zipped(script.out.getvalue(), storages)
+    return script.out.getvalue(), storages
 
 
 def zipped(pickled: bytes, storages: list[bytes] = []) -> bytes:  # noqa: B006 - never changed

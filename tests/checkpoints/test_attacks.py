@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.compose import Piece, lower
 
 from boundcalc import Budget, Sample, Setting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, audit
+from boundcalc.statements.compose import Piece, lower
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -34,6 +34,7 @@ def npz(tensors: dict[str, Any], save: Callable[..., None] = np.savez) -> bytes:
 FORMATS: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "safetensors": handmade.safetensors,
     "pt": handmade.torch_zip,
+    "old.pt": handmade.torch_pickles,
     "npz": npz,
     "packed.npz": lambda tensors: npz(tensors, np.savez_compressed),
 }

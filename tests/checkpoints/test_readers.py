@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import BoundcalcError, NotFinite
 from boundcalc.checkpoints import CheckpointError, open_checkpoint
 from boundcalc.checkpoints.decode import float8_values, read
 from boundcalc.checkpoints.readers import Checkpoint
@@ -143,6 +143,55 @@ def test_no_other_name_is_ever_looked_up(tmp_path: Path, module: str, name: str)
     assert f"{module}.{name}" in refused(written(tmp_path, handmade.zipped(script), "w.pt"), "was not run")
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_files_of_torch_before_1_6(tmp_path: Path, dtype: str) -> None:
+    """cases.md F9: two of three real checkpoints were such, and were refused."""
+    path = written(tmp_path, handmade.torch_pickles(tensors(), dtype), "w.pt")
+    new = written(tmp_path, handmade.torch_zip(tensors(), dtype), "new.pt")
+    found, want = open_checkpoint(path), open_checkpoint(new)
+    assert list(found.tensors) == list(want.tensors)
+    for name, tensor in found.tensors.items():
+        assert tensor.dtype == want.tensors[name].dtype
+        assert np.array_equal(tensor.fetch(), want.tensors[name].fetch())
+
+
+def test_torch_reads_the_same_from_its_old_files(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    whole = torch.randn(4, 6)
+    state = {"a": whole, "b": whole.T, "c": whole[1:3], "d": torch.arange(5), "e": torch.zeros(0, 3), "f": whole.half()}
+    path = tmp_path / "w.pt"
+    torch.save(state, path, _use_new_zipfile_serialization=False)
+    found = open_checkpoint(path).tensors
+    assert set(found) == set(state)
+    assert all(np.array_equal(found[name].fetch(), state[name].numpy()) for name in state)
+    assert found["a"].storage != found["b"].storage
+
+
+def test_old_files_that_are_not_whole_or_would_run(tmp_path: Path) -> None:
+    good = handmade.torch_pickles(tensors())
+    refused(written(tmp_path, good[:-1], "w.pt"), "truncated or damaged")
+    refused(written(tmp_path, good + b"x", "w.pt"), "belong to no tensor")
+    refused(written(tmp_path, good[:40], "w.pt"), "not a whole torch file")
+    target = tmp_path / "ran"
+    attack = handmade.torch_pickles(tensors(), root=handmade.payload(target))
+    refused(written(tmp_path, attack, "w.pt"), "was not run")
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("name", ["w.npz", "w.ckpt", "other.safetensors", "w.pt"])
+def test_a_config_beside_any_weights_is_read(tmp_path: Path, name: str) -> None:
+    """cases.md F8: only names that save_pretrained writes were looked beside."""
+    import io
+
+    packed = io.BytesIO()
+    np.savez(packed, **tensors())
+    content = {".npz": packed.getvalue(), ".safetensors": handmade.safetensors(tensors())}
+    path = written(tmp_path, content.get(Path(name).suffix, handmade.torch_zip(tensors())), name)
+    assert open_checkpoint(path).config == {}
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    assert open_checkpoint(path).config == {"model_type": "bert"}
+
+
 def test_truncated_files(tmp_path: Path) -> None:
     good = handmade.safetensors(tensors())
     header = 8 + struct.unpack("<Q", good[:8])[0]
@@ -256,7 +305,7 @@ def test_weights_that_are_not_finite(tmp_path: Path, bad: float) -> None:
     values = np.ones((3, 3))
     values[1, 2] = bad
     path.write_bytes(handmade.safetensors({"w": values}, "bfloat16"))
-    with pytest.raises(CheckpointError, match=r"w has 1 entries that are (NaN|Inf)"):
+    with pytest.raises(NotFinite, match=r"w has 1 entries that are (NaN|Inf)"):
         read(open_checkpoint(path).tensors["w"])
 
 

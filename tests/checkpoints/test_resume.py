@@ -80,7 +80,8 @@ def test_a_file_that_is_no_journal_is_kept(tmp_path: Path, text: str) -> None:
 
 
 def test_the_seed_of_an_interrupted_audit_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from boundcalc.checkpoints import spectral, tasks
+    from boundcalc.checkpoints import tasks
+    from boundcalc.norms import spectral
 
     monkeypatch.setattr(spectral, "EXACT_SIDE", 4)
     monkeypatch.setattr(tasks, "SPECTRUM_SIDE", 4)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from boundcalc.statements.compose import lower
 
 from boundcalc import Architecture, Budget, Norms, Sample, Setting, evaluate
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.train.parameters import parameters
 from boundcalc.setting import Attention, Embedding, Linear, Pool
+from boundcalc.statements.compose import lower
 
 BUDGETS = {
     "embedding": Budget(row=2.0),

@@ -13,8 +13,10 @@ import pytest
 
 from boundcalc.checkpoints import Options, audit
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
+from tests.checkpoints.zoo import GRANITE, NARROW, OPT, ZOO
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 6, "rope_theta": 10000.0}
 MAKERS: dict[str, Callable[[], Any]] = {
     "BertModel": lambda: hf.BertModel(hf.BertConfig(**SMALL)),
     "BertForSequenceClassification": lambda: hf.BertForSequenceClassification(hf.BertConfig(**SMALL, num_labels=3)),
@@ -35,6 +37,19 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "LlamaForSequenceClassification": lambda: hf.LlamaForSequenceClassification(
         hf.LlamaConfig(**GROUPED, pad_token_id=0)
     ),
+    "Llama with YaRN": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**GROUPED, rope_parameters=YARN)),
+    "BertForMaskedLM untied": lambda: hf.BertForMaskedLM(hf.BertConfig(**SMALL, tie_word_embeddings=False)),
+    "RobertaForMaskedLM untied": lambda: hf.RobertaForMaskedLM(hf.RobertaConfig(**SMALL, tie_word_embeddings=False)),
+    "ElectraModel": lambda: hf.ElectraModel(hf.ElectraConfig(**NARROW)),
+    "ElectraForPreTraining": lambda: hf.ElectraForPreTraining(hf.ElectraConfig(**NARROW)),
+    "ElectraForMaskedLM": lambda: hf.ElectraForMaskedLM(hf.ElectraConfig(**NARROW)),
+    "AlbertForPreTraining": lambda: hf.AlbertForPreTraining(hf.AlbertConfig(**NARROW)),
+    "AlbertForMaskedLM untied": lambda: hf.AlbertForMaskedLM(hf.AlbertConfig(**NARROW, tie_word_embeddings=False)),
+    "OPTForCausalLM": lambda: hf.OPTForCausalLM(hf.OPTConfig(**OPT)),
+    "OPTForSequenceClassification": lambda: hf.OPTForSequenceClassification(hf.OPTConfig(**OPT)),
+    "GraniteForCausalLM": lambda: hf.GraniteForCausalLM(hf.GraniteConfig(**GROUPED, **GRANITE)),
+    "GPTNeoXForCausalLM": lambda: hf.GPTNeoXForCausalLM(hf.GPTNeoXConfig(**ZOO["gpt_neox"].values)),
+    "DeiTModel": lambda: hf.DeiTModel(hf.DeiTConfig(**VIT)),
     "ViTModel": lambda: hf.ViTModel(hf.ViTConfig(**VIT)),
     "ViTForImageClassification": lambda: hf.ViTForImageClassification(hf.ViTConfig(**VIT, num_labels=5)),
 }
@@ -50,6 +65,7 @@ def test_every_parameter_is_accounted_for_in_every_format(name: str, tmp_path: P
     account = found.account
     assert account.balanced
     assert account.unknown == []
+    assert [line.text for line in account.doubts] == []
     assert account.total == sum(p.numel() for p in model.parameters())
     assert all(line.reason for line in account.lines if line.unused)
     want = found.norms().to_json()

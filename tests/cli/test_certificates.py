@@ -6,6 +6,8 @@ import copy
 import json
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,62 @@ def test_round_trip(run: Run, tmp_path: Path) -> None:
     assert text.startswith("verified: gap <= 0.")
     assert "with probability at least 0.95" in text
     assert "at margin training error 0" in run("verify", str(risk)).stdout
+
+
+def test_everything_certified_is_printed(run: Run, tmp_path: Path) -> None:
+    """Norms, widths, heads, normaliser, floor, the confidence, and whether numbers were fixed in advance."""
+    path, norms = tmp_path / "gap.json", tmp_path / "n.json"
+    norms.write_text(json.dumps({"C": 1.0, "budgets": {"W_V": {"op": 0.75, "F": 1.25}}}), encoding="utf-8")
+    line = ("--depth", "1", "--d", "48", "--heads", "3", "--m", "1e8", "--delta", "1e-3", "--norms", str(norms))
+    assert run("eval", *line, "--no-solve", "--certificate", str(path)).exit_code == 0
+    text = run("verify", str(path), "--second").stdout
+    for part in ("d 48", "heads 3", "normaliser softmax", "variance_floor 0", "C 1 ", "W_V op 0.75, F 1.25"):
+        assert part in text, part
+    for part in ("at least 0.999", "delta 0.001", "margin", "fixed in advance", "n_train 10^8", "second checker"):
+        assert part in text, part
+    found = json.loads(run("verify", str(path), "--second", "--format", "json").stdout)
+    assert found["setting"]["architecture"]["heads"] == 3
+    assert found["budgets"] == "fixed in advance"
+    assert found["looked_at"] == {"norms": None, "sample": None, "nats": 0.0}
+    assert found["second"]["log_value"] <= math.log(10) * found["log10_value"]
+
+
+def test_what_was_measured_and_paid_is_printed(run: Run, tmp_path: Path) -> None:
+    path, norms = tmp_path / "gap.json", tmp_path / "n.json"
+    kinds = ("W_QK", "W_V", "W_1", "readout")
+    norms.write_text(json.dumps({"budgets": {k: {"op": 0.9, "21": 1.7} for k in kinds}, "measured": True}), "utf-8")
+    line = ("--depth", "1", "--d", "8", "--m", "1e8", "--norms", str(norms), "--gamma", "0.25")
+    outcome = run("eval", *line, "--no-solve", "--certificate", str(path))
+    assert outcome.exit_code == 0, outcome.stderr
+    text = run("verify", str(path), "--second").stdout
+    assert "measured: norms of trained weights; P1 paid " in text
+    assert "second checker" in text
+
+
+def test_a_second_checker_that_disagrees_fails(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "gap.json"
+    assert run("eval", "--depth", "1", "--no-solve", "--certificate", str(path)).exit_code == 0
+    monkeypatch.setattr("boundcalc.proof.second.value._chained", lambda *_: 0.9)
+    outcome = run("verify", str(path), "--second")
+    assert outcome.exit_code == 1
+    assert "does not confirm" in one_line(outcome)
+
+
+def test_the_trusted_base_is_what_is_imported(run: Run) -> None:
+    """The modules counted are those a fresh interpreter loads to check, and none of the search."""
+    found = json.loads(run("verify", "--trust", "--format", "json").stdout)
+    counted = {module["name"] for module in found["modules"]["first"]}
+    code = (
+        "import sys, boundcalc.proof.checker; print(*sorted(n for n in sys.modules if n.split('.')[0] == 'boundcalc'))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded) <= counted
+    assert not any(name.startswith(("boundcalc.engine", "boundcalc.cli", "boundcalc.lab")) for name in counted)
+    assert all(module["lines"] >= 0 for module in found["modules"]["second"])
+    assert "boundcalc.statements.layers" not in {module["name"] for module in found["modules"]["second"]}
+    assert found["believed"]
+    assert run("verify", "--trust", "x.json").exit_code == 2
+    assert run("verify").exit_code == 2
 
 
 def test_a_vacuous_value_is_called_so(run: Run, tmp_path: Path) -> None:

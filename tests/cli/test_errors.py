@@ -112,7 +112,7 @@ def test_preset_and_setting_exclude_each_other(run: Run, tmp_path: Path) -> None
 
 def test_options_that_listed_layers_make_useless_are_refused(run: Run, tmp_path: Path) -> None:
     layers = [{"layer": "pool"}, {"layer": "linear", "kind": "readout", "d_in": 8, "d_out": 1}]
-    path = written(tmp_path / "s.json", {"architecture": {"d": 8, "layers": layers}})
+    path = written(tmp_path / "s.json", {"architecture": {"layers": layers}})
     assert run("eval", "--setting", path, "--no-solve", "--T", "9", "--bound", "best").exit_code == 0
     outcome = run("eval", "--setting", path, "--depth", "3")
     assert outcome.exit_code == 2

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from boundcalc.setting import Architecture, Budget, Normaliser, Norms, Sample, Setting
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.numbers import LOG
+from boundcalc.setting import Architecture, Budget, Normaliser, Norms, Sample, Setting, Weight
+from boundcalc.statements.compose import lower
 
 KNOBS = (0.05, 0.3, 0.7, 1.0, 1.5, 4.0)
 NORMALISERS = ("softmax", "softmax", "softmax1", "sigmoid", "linear", "custom")
@@ -33,7 +36,19 @@ def setting(rng: random.Random, *, budgets: bool = True) -> Setting:
         train_error=rng.choice((0.0, 0.0, 0.02)),
     )
     plain = Setting(architecture, norms, sample)
-    return replace(plain, norms=particular(rng, plain)) if budgets else plain
+    if not met(plain):
+        plain = plain.but(variance_floor=0.0)
+    full = replace(plain, norms=particular(rng, plain)) if budgets else plain
+    return full if met(full) else full.but(variance_floor=0.0)
+
+
+def met(plain: Setting) -> bool:
+    """Whether some network has the variance that the setting asks for."""
+    try:
+        lower(plain, LOG)
+    except InvalidSetting:
+        return False
+    return True
 
 
 def transformer(rng: random.Random) -> Architecture:
@@ -122,12 +137,24 @@ def particular(rng: random.Random, plain: Setting) -> Norms:
         chance = rng.random()
         inside = kind in ("W_QK", "W_V", "W_1", "W_O")
         if chance < 0.3:
-            given[kind] = with_rows(budget(rng)) if kind == "embedding" else budget(rng)
+            drawn = budget(rng)
+            if kind in ("W_Q", "W_K") and not architecture.rope:  # what is covered is their product
+                drawn = replace(drawn, distance=None)
+            given[kind] = with_rows(drawn) if kind == "embedding" else drawn
         elif chance < 0.4 and inside:
             given[f"{kind}[{rng.randrange(architecture.depth)}]"] = budget(rng)
         elif chance < 0.5 and kind in ("W_QK", "W_V") and architecture.kv_heads is None:
             given[f"{kind}[0,{rng.randrange(architecture.heads)}]"] = budget(rng)
+    if any(key.startswith("W_QK") for key in given):  # a product has a budget of its own, or its factors have
+        given = {key: budget for key, budget in given.items() if key.partition("[")[0] not in ("W_Q", "W_K")}
     return replace(plain.norms, budgets=given)
+
+
+def fitting(weight: Weight, given: Budget) -> Budget:
+    """What a bound can use of a budget, for one kind of weights."""
+    unread = {f.name: None for f in fields(Budget) if f.name not in weight.limits}
+    part = None if given.distance is None else replace(given.distance, **unread)
+    return replace(given, **{"distance": part, **unread})
 
 
 def with_rows(given: Budget) -> Budget:

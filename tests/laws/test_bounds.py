@@ -16,8 +16,8 @@ from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES, Policy
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.setting.layers import matrices_of
-from tests.laws.settings import settings
+from boundcalc.setting.layer import weights_of
+from tests.laws.settings import fitting, settings
 
 NOISE = 0.1
 """Natural logs by which a search may do worse on an easier setting: scales and shares are found on grids."""
@@ -122,10 +122,13 @@ def test_each_norm_of_each_kind_counts_the_right_way() -> None:
     rng = random.Random(5)
     grown: list[str] = []
     for setting in settings(5, 15, budgets=False):
-        kinds = {kind for kind, _, _ in matrices_of(setting.architecture.stages)}
-        kind = rng.choice(sorted(kinds - ({"W_QK"} if setting.architecture.rope else {"W_Q", "W_K"})))
-        for name, budget, less in rng.sample(list(tightened(setting.norms.C or 1.0)), 3):
-            before, after = (replace(setting.norms, budgets={kind: b}) for b in (budget, less))
+        weights = {weight.kind: weight for weight in weights_of(setting.architecture.stages, 1)}
+        kind = rng.choice(sorted(weights))
+        fit = [case for case in tightened(setting.norms.C or 1.0) if case[0] in weights[kind].limits]
+        for name, *budgets in rng.sample(fit, min(3, len(fit))):
+            before, after = (
+                replace(setting.norms, budgets={kind: fitting(weights[kind], budget)}) for budget in budgets
+            )
             if not fell(replace(setting, norms=before), replace(setting, norms=after)):
                 grown.append(f"{kind}.{name}")
     assert grown == []

@@ -11,8 +11,8 @@ from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting
-from boundcalc.setting.layers import matrices_of
-from tests.laws.settings import settings
+from boundcalc.setting.layer import weights_of
+from tests.laws.settings import fitting, settings
 
 SAME = 1e-9
 NOISE = 1e-3
@@ -92,9 +92,9 @@ def test_the_knob_is_its_budgets_spelt_out() -> None:
     for setting in settings(23, 10, budgets=False):
         knob = setting.norms.C
         budget = Budget(op=knob, two_one=knob, sup=knob, row=knob)
-        kinds = {kind for kind, _, _ in matrices_of(setting.architecture.stages)} - {"W_Q", "W_K"}
-        if not setting.architecture.rope:
-            assert differ(setting, setting.but(norms=Norms(budgets=dict.fromkeys(kinds, budget)))) == []
+        weights = weights_of(setting.architecture.stages, setting.architecture.seq_len)
+        spelt = Norms(budgets={weight.kind: fitting(weight, budget) for weight in weights})
+        assert differ(setting, setting.but(norms=spelt)) == []
 
 
 def test_settings_survive_json() -> None:

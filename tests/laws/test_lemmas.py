@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.setting import Budget
+from boundcalc.statements.covers import LEMMAS, CoverLemma
+from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 
 KINDS: tuple[Kind, ...] = ("map", "score", "query", "key", "vector", "gain", "table")
 PRECISE = 1e-9

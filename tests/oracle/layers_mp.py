@@ -46,6 +46,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], float]] = {
         1.4,
     ),
     "silu": (lambda x: x / (1 + MP.exp(-x)), 2.4),
+    "quick_gelu": (lambda x: x / (1 + MP.exp(-MP.mpf("1.702") * x)), 1.4),
     "mish": (lambda x: x * MP.tanh(MP.log1p(MP.exp(x))), 1.5),
 }
 

@@ -34,7 +34,9 @@ def values_of(setting: Setting) -> dict[str, list[float] | None]:
 def table() -> Iterator[dict[str, Any]]:
     """The rows of the table."""
     for setting in settings(SEED, NUMBER):
-        data = setting.to_json()  # the sample with its defaults written out, so that rows keep their meaning if these change
+        data = (
+            setting.to_json()
+        )  # the sample with its defaults written out, so that rows keep their meaning if these change
         data["sample"] = {field.name: getattr(setting.sample, field.name) for field in fields(Sample)[:4]}
         yield {"setting": data, "values": values_of(setting)}
 

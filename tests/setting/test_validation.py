@@ -13,6 +13,7 @@ import pytest
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import (
+    Activation,
     Architecture,
     Attention,
     Budget,
@@ -206,7 +207,8 @@ def test_misplaced_budgets_are_not_ignored(key: str, why: str) -> None:
 
 def test_budgets_of_every_part_are_accepted() -> None:
     keys = ("norm_attention.gain", "norm_ffn.offset[1]", "b_1", "W_O[0]", "W_V[1,1]", "embedding", "positions")
-    given = {key: Budget(op=1.0, sup=1.0, row=1.0) for key in keys}
+    limits = {"norm_attention.gain": {"sup": 1.0}, "embedding": {"row": 1.0}, "positions": {"row": 1.0}}
+    given = {key: Budget(**limits.get(key, {"op": 1.0})) for key in keys}
     Setting.of("bert", depth=2, heads=2, d=8, norms=Norms(C=1.0, budgets=given))
 
 
@@ -224,10 +226,15 @@ def test_layers_must_fit_together() -> None:
         ([Linear("readout", 4, 1)], "tuple"),
         (("linear",), "tuple"),
         ((Linear("readout", 4, 1), LayerNorm("norm", 2)), "width 2"),
+        ((Residual((Linear("W", 5, 1),)),), "residual adds rows of width 1 to rows of width 5"),
+        ((Activation(), Residual((Activation(), Linear("W", 5, 1)))), "residual adds rows of width 1"),
+        ((Residual((Embedding(10, 3),)), Linear("readout", 3, 1)), "residual adds rows of width 3 to tokens"),
+        ((Linear("W", 4, 7), Embedding(10, 3), Linear("readout", 3, 1)), "tokens, so it stands first"),
     ):
         with pytest.raises(InvalidSetting, match=why):
             Architecture(layers=layers)  # type: ignore[arg-type]
-    Architecture(layers=(Linear("W", 4, 7), Embedding(10, 3), Linear("readout", 3, 1)))  # tokens start afresh
+    Architecture(layers=(Residual((Linear("W", 5, 5),)), Linear("readout", 5, 1)))
+    Architecture(layers=(Embedding(10, 3), Linear("readout", 3, 1)))
 
 
 @pytest.mark.parametrize(

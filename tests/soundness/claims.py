@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 
 BUDGETS = {
     "T1": Budget(fro=1.0),

@@ -12,9 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from boundcalc.statements.layers import Context, Facts, facts
-from boundcalc.statements.targets import Target
-from boundcalc.statements.weights import Weights
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
@@ -32,6 +29,9 @@ from boundcalc.setting import (
     Pool,
     Residual,
 )
+from boundcalc.statements.layers import Context, Facts, facts
+from boundcalc.statements.targets import Target
+from boundcalc.statements.weights import Weights
 
 Array = NDArray[np.float64]
 Key = tuple[str, int | None, int | None]
@@ -43,6 +43,7 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "gelu": lambda x: x * np.vectorize(lambda v: (1 + math.erf(v / math.sqrt(2))) / 2, otypes=[float])(x),
     "gelu_tanh": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
     "silu": lambda x: x / (1 + np.exp(-x)),
+    "quick_gelu": lambda x: x / (1 + np.exp(-1.702 * x)),
     "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
     "tanh": np.tanh,
     "identity": lambda x: x,

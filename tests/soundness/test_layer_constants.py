@@ -125,10 +125,12 @@ def activation(name: str, x: Array) -> Array:
         return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
     if name == "silu":
         return x / (1 + np.exp(-x))
+    if name == "quick_gelu":
+        return x / (1 + np.exp(-1.702 * x))
     return x * np.tanh(np.logaddexp(0, x))
 
 
-ROUNDED = {"gelu": 1.12891, "gelu_tanh": 1.12900, "silu": 1.09984, "mish": 1.08850}
+ROUNDED = {"gelu": 1.12891, "gelu_tanh": 1.12900, "silu": 1.09984, "quick_gelu": 1.09984, "mish": 1.08850}
 
 
 def slopes(name: str) -> Array:

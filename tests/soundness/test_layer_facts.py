@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.layers import Context, Facts
-from boundcalc.statements.weights import Matrix, Weights
 
 from boundcalc.setting import (
     Activation,
@@ -30,6 +28,8 @@ from boundcalc.setting import (
     Pool,
 )
 from boundcalc.statements import layers as calculus
+from boundcalc.statements.layers import Context, Facts
+from boundcalc.statements.weights import Matrix, Weights
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 from tests.soundness.test_layer_constants import extremal, slope_at
 
@@ -90,7 +90,7 @@ def subjects() -> Iterator[Subject]:
         radius=1.7,
         tight=frozenset({"radius", "lipschitz", "W", "b"}),
     )
-    for name in ("relu", "gelu", "gelu_tanh", "silu", "mish", "tanh"):
+    for name in ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh"):
         yield Subject(name, Activation(name), width=1, radius=3.0, tight=frozenset({"lipschitz"}))
     yield Subject("ball", Ball(0.8), radius=1.5, tight=frozenset({"radius", "lipschitz"}))
     gain, offset = Budget(sup=1.5), Budget(op=0.4)

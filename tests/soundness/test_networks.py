@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.compose import loss_lipschitz, lower
-from boundcalc.statements.layers import Facts, Slot
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
@@ -37,6 +35,8 @@ from boundcalc.setting import (
 from boundcalc.setting.norms import place_of
 from boundcalc.statements import compose
 from boundcalc.statements import layers as calculus
+from boundcalc.statements.compose import loss_lipschitz, lower
+from boundcalc.statements.layers import Facts, Slot
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6

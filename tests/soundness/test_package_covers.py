@@ -14,12 +14,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.covers.uniform import Schatten
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.setting import Budget
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.covers.uniform import Schatten
 from tests.oracle import covers_mp as covers
 from tests.soundness import test_cover_constructions as constructions
 from tests.soundness import test_tiny_exhaustion as exhaustion

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.compose import lower
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.setting import (
@@ -27,6 +25,8 @@ from boundcalc.setting import (
     Setting,
 )
 from boundcalc.statements import gap
+from boundcalc.statements.compose import lower
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 from tests.oracle import compose_mp, extra_mp, gap_mp, layers_mp
 from tests.oracle.agreement import disagreements
 from tests.oracle.covers_mp import MP, num
@@ -140,7 +140,7 @@ def a4_case(rng: Rng, low: float = 1.0, high: float = 3.0) -> tuple[compose_mp.D
         }
     )
     architecture = Architecture(depth, seq_len, width, heads, activation=activation)
-    return net, Setting(architecture, norms, Sample(samples))
+    return net, Setting(architecture, norms, Sample(samples, margin=1.0))
 
 
 def a5(rng: Rng) -> tuple[Value, Any]:
@@ -177,6 +177,15 @@ def g0(rng: Rng) -> tuple[Value, Any]:
     setting = Setting.of(margin=gamma, classes=classes)
     truth = gap_mp.g0_lipschitz(gamma, multiclass=classes > 1)
     return lambda ns: compute("G0")(ns, setting), truth
+
+
+def g0e(rng: Rng) -> tuple[Value, Any]:
+    """The length of the vector that takes an output to its margin, written out coordinate by coordinate."""
+    (radius,) = some(rng, 1)
+    classes = whole(rng, 1, 12)
+    others = [num(-1) / (classes - 1)] * (classes - 1) if classes > 1 else []
+    truth = num(radius) * MP.sqrt(sum(x**2 for x in [num(1), *others]))
+    return of("G0e", radius, classes=classes), truth
 
 
 def g1(rng: Rng) -> tuple[Value, Any]:
@@ -287,7 +296,7 @@ def pub(rng: Rng) -> tuple[Value, Any]:
 
 CHECKS: dict[str, Check] = {
     "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5,
-    "G0": g0, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8,
+    "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8,
     "P1": p1, "PUB": pub,
 }  # fmt: skip
 

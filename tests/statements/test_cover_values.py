@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.covers import LEMMAS, CoverLemma, lattice
-from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 from boundcalc.base.numbers import FLOAT, NumberSystem
+from boundcalc.statements.covers import LEMMAS, CoverLemma, lattice
+from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.texts import STATEMENTS
 from tests.oracle import covers_mp, extra_mp
 from tests.oracle.agreement import disagreements

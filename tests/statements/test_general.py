@@ -7,6 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from boundcalc.base.errors import Unsupported
+from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.numbers import FLOAT, LOG, Number, NumberSystem
+from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Norms, Pool, Sample, Setting
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import T1, T2, T4, T9
 from boundcalc.statements.general import (
@@ -21,11 +26,6 @@ from boundcalc.statements.general import (
     log_count,
 )
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-
-from boundcalc.base.errors import Unsupported
-from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import FLOAT, LOG, Number, NumberSystem
-from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Norms, Pool, Sample, Setting
 from tests.oracle import gap_mp
 from tests.oracle.agreement import disagreements
 from tests.oracle.covers_mp import MP, num
@@ -88,7 +88,7 @@ def test_the_bilinear_head_is_l7_with_t1_and_t2() -> None:
     layers = (Attention(D, normaliser=Normaliser("softmax", 1.0)), Pool("cls"))
     budgets = {"W_QK": Budget(op=FRO, fro=FRO, two_one=10.0, two_one_t=10.0), "W_V": Budget(op=C_V, two_one=K_V)}
     network = Setting(
-        Architecture(layers=layers, seq_len=T, d=D, input_radius=B, classes=D),
+        Architecture(layers=layers, seq_len=T, input_radius=B, classes=D),
         Norms(budgets=budgets),
         Sample(M, lipschitz=1.0),
     )

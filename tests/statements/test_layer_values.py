@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, facts
-from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 from boundcalc.base.numbers import NumberSystem
 from boundcalc.setting import Attention, Budget, Normaliser
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, facts
+from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.texts.layers import Given
 from tests.oracle import compose_mp, covers_mp, extra_mp, layers_mp
 from tests.oracle.agreement import disagreements

@@ -24,7 +24,7 @@ LETTERS = {
     "L": list("123456789"),
     "S": list("1234"),
     "A": list("012345"),
-    "G": ["0", "1", "2", "3", "4", "5", "7", "8"],
+    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8"],
 }
 CALCULUS = [name for name in STATEMENTS if name[0] in "TLSAGPE"]
 """The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""
@@ -137,6 +137,7 @@ def test_hypotheses_are_asked_for() -> None:
         "no norm": refusal("A5", Budget(rank=2)),
         "overspent": refusal("A2", [1.0, 2.0], [0.5, 0.5], 1.0),
         "a Transformer": refusal("A4", Setting.of("bert")),
+        "no network": refusal("G0e", exact.but(margin=1.0)),
         "rising scales": refusal("G1", [0.5, 0.1, 0.2]),
         "coarse start": refusal("G2", [0.6, 0.1]),
         "another loss": refusal("G3", other),
@@ -159,6 +160,7 @@ def test_hypotheses_are_asked_for() -> None:
         refusal("A5", Budget(schatten=(1.0, 2.0))),
         refusal("A2", [1.0, 2.0], [0.5, 0.2], 1.0),
         refusal("A4", exact),
+        refusal("G0e", exact),
         refusal("G1", [0.5, 0.2, 0.1]),
         refusal("G3", some),
         refusal("G4", exact),

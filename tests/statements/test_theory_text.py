@@ -7,10 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
-
 from boundcalc.base import sources
 from boundcalc.statements import gap
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.texts import STATEMENTS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "theory.md").read_text(encoding="utf-8")

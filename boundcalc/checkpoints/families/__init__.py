@@ -2,42 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.bert import BERT, DISTILBERT, ROBERTA
+from boundcalc.checkpoints.families.bert import ALBERT, BERT, DISTILBERT, ELECTRA, ROBERTA
 from boundcalc.checkpoints.families.gpt2 import GPT2
-from boundcalc.checkpoints.families.llama import LLAMA
+from boundcalc.checkpoints.families.gpt_neox import GPT_NEOX
+from boundcalc.checkpoints.families.llama import GRANITE, LLAMA
 from boundcalc.checkpoints.families.native import NATIVE, family_of
+from boundcalc.checkpoints.families.opt import OPT
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
 from boundcalc.checkpoints.families.torch_encoder import TORCH_ENCODER
-from boundcalc.checkpoints.families.vit import VIT
+from boundcalc.checkpoints.families.vit import DEIT, VIT
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import choice
 
-FAMILIES: dict[str, Family] = {
-    family.name: family for family in (BERT, ROBERTA, DISTILBERT, GPT2, LLAMA, VIT, TORCH_ENCODER, NATIVE)
-}
+_ALL = (
+    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, GPT2, OPT, GPT_NEOX, LLAMA, GRANITE, VIT, DEIT, TORCH_ENCODER),
+    NATIVE,
+)
+FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 """Every adapter by name; to add one, add it here."""
 
-
-NOT_YET = {
-    "qwen3": "it normalises queries and keys (q_norm, k_norm)",
-    "gpt_neox": "its attention and feed-forward parts read the same rows",
-    "gemma2": "it bounds scores by tanh",
-    "mixtral": "it routes tokens to experts",
+_PARALLEL = "its attention and feed-forward parts read the same rows: needs the parallel layer"
+_NORMALISED = "it normalises queries and keys, so that their lengths do not bound the scores: needs a layer for that"
+_EXPERTS = "it routes tokens to experts: the choice is not continuous, so that no Lipschitz factor exists"
+NOT_YET: Mapping[str, str] = {
+    "qwen3": _NORMALISED,
+    "olmo2": _NORMALISED + "; and it normalises what a sublayer adds, before it is added",
+    "gemma": "its gains are 1 + w and its embeddings are multiplied by sqrt(d): needs the layers of Gemma",
+    "gemma2": "it bounds scores by tanh: needs that layer; and its gains are 1 + w",
+    "gemma3_text": _NORMALISED + "; and its gains are 1 + w",
+    "gptj": _PARALLEL,
+    "phi": _PARALLEL,
+    "falcon": _PARALLEL,
+    "cohere": _PARALLEL,
+    "bloom": "it adds numbers to the scores that depend on the distance: needs a layer for that",
+    "mpt": "it adds numbers to the scores that depend on the distance: needs a layer for that",
+    "t5": "it adds learned numbers to the scores, and has attention to another sequence: needs layers for that",
+    "deberta": "it adds learned products with relative positions to the scores: needs a layer for that",
+    "deberta-v2": "it adds learned products with relative positions to the scores: needs a layer for that",
+    "nemotron": "relu(x)^2 is not Lipschitz: its slope grows with the radius, on which a cover of it would have to stay",
+    "mixtral": _EXPERTS,
+    "qwen2_moe": _EXPERTS,
+    "qwen3_moe": _EXPERTS,
+    "mamba": "it has no attention: a recurrence over all rows, whose Lipschitz factor grows with T",
 }
-"""Known types that the calculus has no layer for, and why: a mapping would not help."""
+"""Known types that the calculus has no layer for, and why."""
 
 
 def family_for(checkpoint: Checkpoint, name: str | None = None) -> Family:
     """The family named, or the one config.json names, or the one that the tensors' names give away."""
     found = FAMILIES[choice("family", name, FAMILIES)] if name is not None else _recognise(checkpoint)
+    refuse_another_type(checkpoint, found)
     architecture = checkpoint.config.get("architecture")
     if found is NATIVE and architecture is not None:
         return family_of(Architecture.from_json(architecture))
     return found
+
+
+def refuse_another_type(checkpoint: Checkpoint, family: Family) -> None:
+    """A table for other models would find its tensors here, and say something else of them."""
+    kind = checkpoint.config.get("model_type")
+    if kind is None or kind in family.model_types or family.fields is None or "architecture" in checkpoint.config:
+        return
+    owner = next((other.name for other in FAMILIES.values() if kind in other.model_types), None)
+    why = f" ({NOT_YET[kind]})" if isinstance(kind, str) and kind in NOT_YET else ""
+    instead = f"say --family {owner}" if owner else "describe what the model computes with --mapping (docs/weights.md)"
+    raise CheckpointError(
+        f"the config.json of {checkpoint.where} says model_type {kind!r}{why}, and family {family.name!r} reads only "
+        f"{', '.join(family.model_types)}: {instead}; if that config.json belongs to other weights, move it away"
+    )
 
 
 def _recognise(checkpoint: Checkpoint) -> Family:
@@ -47,13 +85,14 @@ def _recognise(checkpoint: Checkpoint) -> Family:
     for family in FAMILIES.values():
         if kind is not None and kind in family.model_types:
             return family
-    for family in FAMILIES.values():
+    for family in FAMILIES.values() if kind is None else ():
         if any(prefix + mark in checkpoint.tensors for mark in family.marks for prefix in ("", *family.prefixes)):
             return family
     types = ", ".join(sorted(kind for family in FAMILIES.values() for kind in family.model_types))
     if isinstance(kind, str) and kind in NOT_YET:
         raise CheckpointError(
-            f"{checkpoint.where} is a model of type {kind!r}, which has no bound here: {NOT_YET[kind]} (docs/weights.md)"
+            f"{checkpoint.where} is a model of type {kind!r}, which has no bound here: {NOT_YET[kind]}; with --mapping "
+            "a model is what the mapping says (docs/weights.md)"
         )
     if kind is not None:
         raise CheckpointError(

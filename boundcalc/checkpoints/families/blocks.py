@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.readers.base import Tensor
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -34,7 +37,8 @@ class Shape:
         d_ff: hidden width.
         norm: "layernorm" or "rmsnorm", with eps.
         first: whether the normalisation comes before each sublayer.
-        scaled: whether scores are divided by sqrt(d_head).
+        temperature: what scores are divided by; unset, sqrt(d_head).
+        gains: whether normalisations have gains.
     """
 
     d: int
@@ -49,7 +53,8 @@ class Shape:
     gated: bool = False
     rope: bool = False
     causal: bool = False
-    scaled: bool = True
+    temperature: float | None = None
+    gains: bool = True
 
 
 def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
@@ -71,7 +76,7 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         kv_heads=shape.kv_heads if shape.kv_heads != shape.heads else None,
         qk="split" if shape.rope else "joint",
         combine="concat",
-        normaliser=Normaliser("softmax", math.sqrt(shape.d_head) if shape.scaled else 1.0),
+        normaliser=Normaliser("softmax", shape.temperature or math.sqrt(shape.d_head)),
         causal=shape.causal,
         qk_bias=queries,
         v_bias=model.has("b_V", index) or model.has("b_QKV", index),
@@ -103,17 +108,23 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
 def normalisation(model: Model, kind: str, shape: Shape, index: int | None = None) -> LayerNorm:
     """A LayerNorm, with an offset if the checkpoint has one."""
     centred = shape.norm == "layernorm"
-    return LayerNorm(kind, shape.d, shape.eps, centred, offset=model.has(f"{kind}.offset", index), block=index)
+    offset = model.has(f"{kind}.offset", index)
+    return LayerNorm(kind, shape.d, shape.eps, centred, gain=shape.gains, offset=offset, block=index)
 
 
-def read_out(model: Model, d: int, pooler: str = "tanh", how: str = "cls") -> tuple[list[Layer], int]:
-    """From rows to logits, by what there is of a transform, a pooler and a read-out; and how many logits."""
-    layers: list[Layer] = [Pool("mean" if how == "mean" else "cls")]
+def read_out(
+    model: Model, d: int, pooler: str = "tanh", transform: str = "gelu", eps: float = 1e-12
+) -> tuple[list[Layer], int]:
+    """From rows to logits, by what there is of a transform, a pooler and a read-out; and how many logits.
+
+    `transform` and `eps` are those of a masked-LM head, `pooler` the activation after a pooler.
+    """
+    tied_to_embedding = tied(model)
+    layers: list[Layer] = [Pool("cls")]
     if model.has("W_transform"):
         shape = model.shape("W_transform")
         layers.append(Linear("W_transform", *shape, bias=_bias(model, "b_transform")))
-        layers.append(Activation(pooler_of(model)))
-        eps = model.number("layer_norm_eps", default=1e-12)
+        layers.append(Activation(transform))
         layers.append(LayerNorm("norm_transform", shape[1], eps, offset=model.has("norm_transform.offset")))
         d = shape[1]
     elif model.has("W_pool"):
@@ -122,44 +133,59 @@ def read_out(model: Model, d: int, pooler: str = "tanh", how: str = "cls") -> tu
         d = shape[1]
     if model.has("readout"):
         classes = model.shape("readout")[1]
-    elif tied(model):
+    elif tied_to_embedding:
         classes = model.shape("embedding")[0]
     else:
-        classes = model.options.classes or 1
+        classes = model.option("classes") or 1
     layers.append(Linear("readout", d, classes, bias=_bias(model, "b_readout")))
     return layers, classes
-
-
-def pooler_of(model: Model) -> str:
-    """The activation of a masked-LM transform."""
-    from boundcalc.checkpoints.families.table import activation
-
-    return activation(model.setting("hidden_act", "activation", default="gelu"))
 
 
 def _bias(model: Model, name: str) -> str | None:
     return name if model.has(name) else None
 
 
+_LANGUAGE = ("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining")
+
+
 def tied(model: Model) -> bool:
     """Whether the read-out is the embedding table: a language-model head that the checkpoint does not hold."""
-    if model.has("readout") or not model.has("embedding"):
+    head = model.head
+    if not model.has("embedding"):
         return False
-    heads = model.setting("architectures", default=None)
-    first = str(heads[0]) if isinstance(heads, list) and heads else ""
-    language = model.has("W_transform") or first.endswith(("LMHeadModel", "ForCausalLM", "ForMaskedLM"))
-    return language and bool(model.setting("tie_word_embeddings", default=True))
+    said = model.flag("tie_word_embeddings")
+    if said and not all(same_numbers(*pair) for pair in model.gave_way):
+        model.settings.doubt("tie_word_embeddings", f"but {model.gave_way[0][0].name} differs from its twin")
+    language = model.has("W_transform") or head in _LANGUAGE
+    if not model.has("readout"):
+        return language and said
+    if said and language and not _same_table(model):
+        model.settings.doubt("tie_word_embeddings", "but the file has a read-out that is not the embedding table")
+    return False
 
 
-def tables(model: Model, d: int, longest: int, offset: int = 0) -> tuple[Embedding, int]:
-    """Token, segment and position tables, and T."""
+def _same_table(model: Model) -> bool:
+    """Whether the read-out in the file is the embedding table."""
+    return same_numbers(model.place("readout").tensor, model.place("embedding").tensor)
+
+
+def same_numbers(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are the same, number by number."""
+    same_kind = a.shape == b.shape and a.dtype == b.dtype
+    return a.storage == b.storage or (same_kind and np.array_equal(a.fetch(), b.fetch()))
+
+
+def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding, int]:
+    """Token, segment and position tables, and T; `longest` is T where there is no table of positions."""
     learned = model.has("positions")
     if learned:
-        longest = model.table_shape("positions")[0] - offset
-    if longest < 1:
+        longest = model.table_shape("positions")[0] - model.family.first_position(model)
+    if longest is not None and longest < 1:
         raise CheckpointError(f"{model.checkpoint.where} has no positions that a row of the input could have")
-    seq_len = model.options.seq_len or longest
-    if learned and seq_len > longest:
+    seq_len = model.option("seq_len") or longest
+    if seq_len is None:
+        raise CheckpointError(f"{model.checkpoint.where} does not say how long its sequences are: say --T 512")
+    if learned and longest is not None and seq_len > longest:
         raise CheckpointError(f"T = {seq_len} is more than the {longest} positions of {model.checkpoint.where}")
     vocabulary = model.shape("embedding")[0] if model.has("embedding") else 0
     segments = model.shape("segments")[0] if model.has("segments") else 0

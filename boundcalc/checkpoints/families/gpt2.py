@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from boundcalc.checkpoints.errors import CheckpointError
+import math
+from dataclasses import replace
+
 from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.fields import DROPOUT, depth, every, neutral, role_rows, sizes, used, width
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture, Layer
 
 
 def _architecture(model: Model) -> Architecture:
-    if model.setting("scale_attn_by_inverse_layer_idx", default=False):
-        raise CheckpointError(
-            "scores divided by the layer's number are not supported (scale_attn_by_inverse_layer_idx)"
-        )
     d = model.shape("embedding")[1]
-    heads = model.heads
+    d_head = model.head_width(d)
+    scaled, by_layer = model.flag("scale_attn_weights"), model.flag("scale_attn_by_inverse_layer_idx")
     shape = Shape(
         d=d,
-        heads=heads,
-        d_head=model.head_width(d),
+        heads=model.heads,
+        d_head=d_head,
         d_ff=model.shape("W_1", 0)[1],
-        activation=activation(model.setting("activation_function", default="gelu_new")),
-        eps=model.number("layer_norm_epsilon", default=1e-5),
+        activation=activation(model.setting("activation_function")),
+        eps=model.number("layer_norm_epsilon"),
         first=True,
         causal=True,
-        scaled=bool(model.setting("scale_attn_weights", default=True)),
     )
-    front, seq_len = tables(model, d, model.whole("n_positions", default=1024))
+    front, seq_len = tables(model, d)
     layers: list[Layer] = [front]
     for index in range(model.depth):
-        layers += block(model, shape, index)
+        divisor = (math.sqrt(d_head) if scaled else 1.0) * (index + 1 if by_layer else 1)
+        layers += block(model, replace(shape, temperature=divisor), index)
     layers.append(normalisation(model, "norm_final", shape))
     tail, classes = read_out(model, d)
     return assemble(layers + tail, seq_len, classes)
@@ -65,4 +65,38 @@ GPT2 = Family(
         "h.*.attn.masked_bias": "a constant of the mask, a buffer",
     },
     prefixes=("transformer.",),
+    fields={
+        "activation_function": used("activation of the feed-forward part", "gelu_new"),
+        "layer_norm_epsilon": used("epsilon of every normalisation", 1e-5),
+        "n_head": used("attention heads"),
+        "scale_attn_weights": used("whether scores are divided by sqrt(d_head)", True),
+        "scale_attn_by_inverse_layer_idx": used("whether scores are divided by the number of the layer too", False),
+        "tie_word_embeddings": used("whether the read-out is the embedding table", True),
+        **sizes(
+            n_embd=width("embedding", 1, None),
+            n_layer=depth,
+            n_inner=width("W_1", 1),
+            vocab_size=role_rows("embedding"),
+            n_positions=role_rows("positions"),
+            n_ctx=role_rows("positions"),
+        ),
+        **every("resid_pdrop embd_pdrop attn_pdrop", DROPOUT),
+        "reorder_and_upcast_attn": neutral("the same scores, in another order and precision"),
+        **every(
+            "summary_type summary_use_proj summary_activation summary_proj_to_labels summary_first_dropout",
+            neutral("the head of multiple choice, whose tensors are unexpected"),
+        ),
+    },
+    aliases={
+        "hidden_size": "n_embd",
+        "num_attention_heads": "n_head",
+        "num_hidden_layers": "n_layer",
+        "max_position_embeddings": "n_positions",
+    },
+    heads="n_head",
+    classes={
+        "Model": ("!lm_head.weight", "!score.weight"),
+        "LMHeadModel": ("!score.weight",),
+        "ForSequenceClassification": ("score.weight", "!lm_head.weight"),
+    },
 )

@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import parse_json
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.table import Family
+from boundcalc.checkpoints.families.native import said_otherwise
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import known_keys
 
@@ -35,7 +37,18 @@ def read_mapping(path: Path) -> Family:
     prefixes = raw.get("prefixes", [])
     if not isinstance(prefixes, list) or not all(isinstance(p, str) for p in prefixes):
         raise InvalidSetting(f"mapping {path}: 'prefixes' is a list of strings")
-    return Family("mapping", (), tensors, lambda _: architecture, ignored, tuple(prefixes))
+
+    said = raw["architecture"]
+    unsaid = {field.name for field in fields(Architecture)} - set(said)
+    unsaid &= {"input_radius"} if "layers" in said else unsaid
+
+    def build(model: Model) -> Architecture:
+        for name in unsaid:
+            if getattr(model.options, name, None) is None:
+                model.settings.assume(name, getattr(architecture, name))
+        return said_otherwise(model, architecture)
+
+    return Family("mapping", (), tensors, build, ignored, tuple(prefixes), fields=None)
 
 
 def _parse(path: Path, text: str) -> Any:

@@ -5,59 +5,49 @@ A tensor of heads has a first dimension for them; maps are stored as x -> x W. F
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.fields import Fields, used
 from boundcalc.checkpoints.families.table import Family, Model
-from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting import Architecture, Embedding, Layer
+from boundcalc.setting.layer import flat, weights_of
 
 
 def _architecture(model: Model) -> Architecture:
-    given = model.setting("architecture", default=None)
+    given = model.setting("architecture")
     if given is None:
         raise CheckpointError(
             f"{model.checkpoint.where} has tensors named as in norms files but no architecture: "
             "save it as JSON under the safetensors metadata key 'architecture', or in config.json"
         )
-    return Architecture.from_json(given)
+    return said_otherwise(model, Architecture.from_json(given))
 
 
-def roles(stages: Sequence[Layer]) -> Iterator[tuple[str, int | None]]:
-    """Kinds and blocks of the tensors some layers may have."""
-    for stage in stages:
-        if isinstance(stage, Residual):
-            yield from roles(stage.branch)
-        elif isinstance(stage, Linear):
-            yield stage.kind, stage.block
-            if stage.bias:
-                yield stage.bias, stage.block
-        elif isinstance(stage, LayerNorm):
-            yield f"{stage.kind}.gain", stage.block
-            yield f"{stage.kind}.offset", stage.block
-        elif isinstance(stage, Attention):
-            for kind in ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"):
-                yield kind, stage.block
-        elif isinstance(stage, GatedFeedForward):
-            for kind in ("W_1", "W_2", "W_3"):
-                yield kind, stage.block
-        elif isinstance(stage, Embedding):
-            yield from ((kind, None) for kind in ("embedding", "positions", "segments"))
+def said_otherwise(model: Model, architecture: Architecture) -> Architecture:
+    """An architecture that is known, with the T and the input radius that the user says."""
+    seq_len, radius = model.option("seq_len"), model.option("input_radius")
+    if seq_len is not None:
+        architecture = replace(architecture, seq_len=seq_len)
+    return architecture if radius is None else replace(architecture, input_radius=radius)
 
 
 def family_of(architecture: Architecture) -> Family:
     """The table of one architecture: every name is its own role."""
     tensors: dict[str, str] = {}
-    for kind, block in roles(architecture.stages):
-        for name in {kind, kind.replace(".", ":")}:
-            tensors[name if block is None else f"{name}[{{b}}]"] = kind
+    for weight in weights_of(architecture.stages, architecture.seq_len):
+        kinds = {each.kind for each in weight.all}
+        for kind in kinds | ({"b_K"} if "b_Q" in kinds else set()):  # trained, though softmax may forget it
+            for name in {kind, kind.replace(".", ":")}:
+                tensors[name if weight.block is None else f"{name}[{{b}}]"] = kind
     ignored = {"positions": "fixed positions are not trained"} if _fixed(architecture.stages) else {}
-    for name in ignored:
-        tensors.pop(name, None)
-    return Family("boundcalc", ("boundcalc",), tensors, lambda _: architecture, ignored)
+    return Family("boundcalc", ("boundcalc",), tensors, _architecture, ignored, fields=_FIELDS)
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:
-    return any(isinstance(stage, Embedding) and stage.positions == "fixed" for stage in stages)
+    return any(isinstance(stage, Embedding) and stage.positions == "fixed" for stage in flat(stages))
 
 
-NATIVE = Family("boundcalc", ("boundcalc",), {}, _architecture)
+_FIELDS: Fields = {"architecture": used("the whole model", None)}
+NATIVE = Family("boundcalc", ("boundcalc",), {}, _architecture, fields=_FIELDS)

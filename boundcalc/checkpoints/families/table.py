@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.decode import check_finite, read
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.fields import Fields
+from boundcalc.checkpoints.families.settings import Settings
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-from boundcalc.norms.matrix import Floats, Native, Stored, stored
+from boundcalc.norms.matrix import Floats, Native, Stored, check_finite
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import positive, size
 
@@ -37,6 +40,16 @@ class Family:
         ignored: pattern -> why such a tensor is no weight of the bounded model.
         prefixes: parts that some checkpoints put before every name.
         marks: patterns of which one must be there, to recognise a checkpoint without config.json.
+        fields: what the fields of config.json mean (families/fields.py); None where the family reads none.
+        aliases: other names that config.json may use for fields, and the name in `fields`.
+        heads: the field that says how many heads there are.
+        classes: endings of the class names in "architectures" -> tensors such a model has, or with "!" has not.
+        gives_way: tensor -> why it is not read where another tensor has the same role.
+        first_position: the first row of the position table that is read.
+        tokens: roles of tokens that are put before the input, in order; folded into the positions (families/vit.py).
+        scales: role -> what the model multiplies such a weight by.
+        by_head: whether fused queries, keys and values lie head by head, not one after the other.
+        stored_block: the block of the file whose weights a block of the model has.
     """
 
     name: str
@@ -46,6 +59,16 @@ class Family:
     ignored: Mapping[str, str] = field(default_factory=dict[str, str])
     prefixes: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+    fields: Fields | None = field(default_factory=dict[str, Any])
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    heads: str = "num_attention_heads"
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, Any])
+    gives_way: Mapping[str, str] = field(default_factory=dict[str, str])
+    first_position: Callable[[Model], int] = lambda _: 0
+    tokens: tuple[str, ...] = ("class_token",)
+    scales: Mapping[str, Callable[[Model], float]] = field(default_factory=dict[str, Any])
+    by_head: bool = False
+    stored_block: Callable[[Model, int], int] = lambda _, block: block
 
 
 @dataclass(frozen=True)
@@ -82,7 +105,14 @@ class Place:
     transposed: bool
 
 
-_ABSENT = object()
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Places by (role, block); ignored tensors with the reason; names that match nothing; pairs for one role."""
+
+    places: dict[tuple[str, int | None], Place]
+    ignored: dict[str, str]
+    unknown: list[str]
+    gave_way: list[tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -92,15 +122,58 @@ class Model:
     checkpoint: Checkpoint
     family: Family
     options: Options = Options()
+    _options_read: set[str] = field(default_factory=set[str], compare=False)
+
+    def option(self, name: str) -> Any:
+        """What the user says beyond the files."""
+        self._options_read.add(name)
+        return getattr(self.options, name)
+
+    def refuse_unread_options(self) -> None:
+        """An option that changes nothing is a mistake of whoever gave it."""
+        for name, (option, why) in _OPTIONS.items():
+            if getattr(self.options, name) is not None and name not in self._options_read:
+                raise InvalidSetting(f"{option} has no effect on {self.checkpoint.where}: {why}; leave it out")
 
     @cached_property
-    def _sorted(self) -> tuple[dict[tuple[str, int | None], Place], dict[str, str], list[str]]:
-        """Places by (role, block); names of ignored tensors with the reason; names that match nothing."""
+    def settings(self) -> Settings:
+        """What the user and config.json say."""
+        f = self.family
+        return Settings(
+            self.checkpoint.where, f.name, f.fields, f.aliases, self.options.settings, self.checkpoint.config
+        )
+
+    @cached_property
+    def head(self) -> str:
+        """Which kind of model "architectures" names, by the ending of its class; "" where it names none.
+
+        A class whose tensors are not those of the file is doubted: the library would leave out some, or draw them anew.
+        """
+        named = self.settings.get("architectures", None)
+        if not named or not self.family.classes:
+            return ""
+        name = named[0] if isinstance(named, list) and len(named) == 1 else ""
+        endings = sorted(self.family.classes, key=len, reverse=True)
+        found = next((ending for ending in endings if isinstance(name, str) and name.endswith(ending)), "")
+        if not found:
+            known = ", ".join(self.family.classes)
+            self.settings.doubt("architectures", f"the read-outs known are those of classes that end with {known}")
+            return ""
+        plain = {self._plain(tensor) for tensor in self.checkpoint.tensors}
+        for pattern in self.family.classes[found]:
+            if (pattern.removeprefix("!") in plain) == pattern.startswith("!"):
+                has = "has" if pattern.startswith("!") else "has no"
+                self.settings.doubt("architectures", f"the file {has} {pattern.removeprefix('!')}")
+        return found
+
+    @cached_property
+    def _sorted(self) -> _Sorted:
         roles = [(_compile(pattern), role) for pattern, role in self.family.tensors.items()]
         reasons = [(_compile(pattern), why) for pattern, why in self.family.ignored.items()]
         places: dict[tuple[str, int | None], Place] = {}
         ignored: dict[str, str] = {}
         unknown: list[str] = []
+        gave: list[tuple[Tensor, Tensor]] = []
         for name, tensor in self.checkpoint.tensors.items():
             plain = self._plain(name)
             found = next(((m, role) for regex, role in roles if (m := regex.fullmatch(plain))), None)
@@ -118,13 +191,21 @@ class Model:
             key = (role.removesuffix(".T"), block)
             if key in places and places[key].tensor.storage == tensor.storage:
                 ignored[name] = f"the same parameter as {places[key].tensor.name}"
+            elif key in places and plain in self.family.gives_way:
+                ignored[name] = self.family.gives_way[plain]
+                gave.append((tensor, places[key].tensor))
+            elif key in places and self._plain(places[key].tensor.name) in self.family.gives_way:
+                other = places[key].tensor
+                ignored[other.name] = self.family.gives_way[self._plain(other.name)]
+                gave.append((other, tensor))
+                places[key] = Place(tensor, role.endswith(".T"))
             elif key in places:
                 raise CheckpointError(
                     f"{name} and {places[key].tensor.name} both look like {key[0]} of {self.family.name}"
                 )
             else:
                 places[key] = Place(tensor, role.endswith(".T"))
-        return places, ignored, unknown
+        return _Sorted(places, ignored, unknown, gave)
 
     def _plain(self, name: str) -> str:
         for prefix in self.family.prefixes:
@@ -135,24 +216,34 @@ class Model:
     @property
     def places(self) -> Mapping[tuple[str, int | None], Place]:
         """Tensors by role and block."""
-        return self._sorted[0]
+        return self._sorted.places
 
     @property
     def ignored(self) -> Mapping[str, str]:
         """Tensors that are no weights of the bounded model, with the reason."""
-        return self._sorted[1]
+        return self._sorted.ignored
 
     @property
     def unknown(self) -> list[str]:
         """Tensors the family has no place for."""
-        return self._sorted[2]
+        return self._sorted.unknown
+
+    @property
+    def gave_way(self) -> list[tuple[Tensor, Tensor]]:
+        """Tensors that are not read because another has the same role, and that other."""
+        return self._sorted.gave_way
+
+    def stored(self, block: int | None) -> int | None:
+        """The block of the file whose weights a block of the model has."""
+        return None if block is None else self.family.stored_block(self, block)
 
     def has(self, role: str, block: int | None = None) -> bool:
         """Whether a tensor plays a role."""
-        return (role, block) in self.places
+        return (role, self.stored(block)) in self.places
 
     def place(self, role: str, block: int | None = None) -> Place:
         """The tensor of a role; a clear line where it is missing."""
+        block = self.stored(block)
         if (role, block) in self.places:
             return self.places[role, block]
         patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") == role]
@@ -184,34 +275,35 @@ class Model:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
         return max(blocks) + 1
 
-    def setting(self, *names: str, default: Any = _ABSENT) -> Any:
-        """The first of some settings that is given: by the user, then by config.json."""
-        for source in (self.options.settings, self.checkpoint.config):
-            for name in names:
-                if source.get(name) is not None:
-                    return source[name]
-        if default is _ABSENT:
-            raise CheckpointError(
-                f"{self.checkpoint.where} comes without {names[0]!r}: put its config.json beside it, "
-                f"or say --set {names[0]}=..."
-            )
-        return default
+    def setting(self, name: str) -> Any:
+        """A setting of the family's table: said by the user, else by config.json, else the library's default."""
+        return self.settings.get(name)
 
-    def whole(self, *names: str, default: Any = _ABSENT, least: int = 1) -> int:
+    def flag(self, name: str) -> bool:
+        """A setting that is true or false."""
+        return self.settings.flag(name)
+
+    def whole(self, name: str, least: int = 1) -> int:
         """A setting that is a whole number."""
-        value = self.setting(*names, default=default)
-        return size(f"{self.checkpoint.where}: {names[0]}", value, least=least)
+        return size(f"{self.checkpoint.where}: {name}", self.setting(name), least=least)
 
-    def number(self, *names: str, default: float) -> float:
+    def number(self, name: str) -> float:
         """A setting that is a number above 0."""
-        return positive(f"{self.checkpoint.where}: {names[0]}", self.setting(*names, default=default))
+        return positive(f"{self.checkpoint.where}: {name}", self.setting(name))
 
-    @property
+    @cached_property
     def heads(self) -> int:
         """Attention heads."""
-        if self.options.heads is not None:
-            return size("heads", self.options.heads)
-        return self.whole("num_attention_heads", "n_head", "n_heads", "heads")
+        said = self.option("heads")
+        found = self.settings.get(self.family.heads, said)
+        if found is None:
+            raise CheckpointError(
+                f"{self.checkpoint.where} comes without the number of heads: put its config.json beside it, or say "
+                f"--heads 12 (--set {self.family.heads}=12)"
+            )
+        if said is not None and found != said:
+            raise CheckpointError(f"--heads {said}, but {self.family.heads} is {found!r}: leave out one of them")
+        return size("heads", found)
 
     def head_width(self, outputs: int) -> int:
         """Width of a head, from how many outputs all queries have."""
@@ -233,7 +325,8 @@ class Model:
         fused = not self.has(f"W_{kind}", block)
         place = self.place("W_QKV" if fused else f"W_{kind}", block)
         rows = place.tensor.shape[0 if place.transposed else 1]
-        offset, rows = ("QKV".index(kind) * (rows // 3), rows // 3) if fused else (0, rows)
+        mixed = fused and self.family.by_head
+        offset, rows = ("QKV".index(kind) * (rows // 3), rows // 3) if fused and not mixed else (0, rows)
         if rows % count:
             raise CheckpointError(f"{place.tensor.name}: {rows} outputs do not make {count} heads")
         width = rows // count
@@ -241,7 +334,8 @@ class Model:
         part = slice(offset + first * width, offset + last * width)
         matrix = stored(place.tensor)
         cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
-        return _heads(cut, place.tensor.name, last - first)
+        heads = _heads(cut, place.tensor.name, last - first)
+        return heads if not mixed else np.ascontiguousarray(np.split(heads, 3, axis=1)["QKV".index(kind)])
 
     def head_offsets(self, kind: str, block: int | None, count: int) -> Floats | None:
         """Biases b_Q, b_K or b_V of a block: (heads, width)."""
@@ -249,8 +343,8 @@ class Model:
             values = self.vector(f"b_{kind}", block)
         elif self.has("b_QKV", block):
             fused = self.vector("b_QKV", block)
-            third = len(fused) // 3
-            values = fused["QKV".index(kind) * third :][:third]
+            thirds = fused.reshape(count, 3, -1) if self.family.by_head else fused.reshape(3, count, -1).swapaxes(0, 1)
+            values = thirds[:, "QKV".index(kind)]
         else:
             return None
         return np.asarray(values, np.float64).reshape(count, -1)
@@ -292,9 +386,19 @@ ACTIVATIONS: Mapping[str, str] = {
 }
 """Names of activations in config.json, and ours."""
 
+_OPTIONS: Mapping[str, tuple[str, str]] = {
+    "seq_len": ("--T", "T is said by the model itself"),
+    "input_radius": ("--input-radius", "it reads tokens, whose rows are the embedding table's"),
+    "heads": ("--heads", "the heads are said by the model itself"),
+    "classes": ("--classes", "its read-out says how many logits there are"),
+}
+"""Options of a model, and why one may have no effect."""
+
 
 def activation(name: object) -> str:
     """Our name of an activation."""
+    if name == "relu2":
+        raise CheckpointError("activation 'relu2' is not Lipschitz: the slope of relu(x)^2 grows with the radius")
     if not isinstance(name, str) or name not in ACTIVATIONS:
         raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[str(name)]

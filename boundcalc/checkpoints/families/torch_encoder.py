@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out
+from boundcalc.checkpoints.families.fields import DROPOUT, depth, neutral, sizes, used, width
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture, Layer
 
@@ -15,9 +16,9 @@ def _architecture(model: Model) -> Architecture:
         heads=heads,
         d_head=model.head_width(d),
         d_ff=model.shape("W_1", 0)[1],
-        activation=activation(model.setting("activation", default="relu")),
-        eps=model.number("layer_norm_eps", default=1e-5),
-        first=bool(model.setting("norm_first", default=False)),
+        activation=activation(model.setting("activation")),
+        eps=model.number("layer_norm_eps"),
+        first=model.flag("norm_first"),
     )
     layers: list[Layer] = []
     for index in range(model.depth):
@@ -25,7 +26,12 @@ def _architecture(model: Model) -> Architecture:
     if model.has("norm_final.gain"):
         layers.append(normalisation(model, "norm_final", shape))
     tail, classes = read_out(model, d)
-    return assemble(layers + tail, model.options.seq_len or 512, classes, model.options.input_radius or 1.0)
+    seq_len, radius = model.option("seq_len"), model.option("input_radius")
+    if seq_len is None:
+        model.settings.assume("seq_len", seq_len := 512)
+    if radius is None:
+        model.settings.assume("input_radius", radius := 1.0)
+    return assemble(layers + tail, seq_len, classes, radius)
 
 
 _L = "layers.{b}."
@@ -52,5 +58,16 @@ TORCH_ENCODER = Family(
     },
     _architecture,
     prefixes=("encoder.",),
+    fields={
+        "heads": used("attention heads"),
+        "norm_first": used("whether normalisation comes before each sublayer", False),
+        "activation": used("activation of the feed-forward part", "relu"),
+        "layer_norm_eps": used("epsilon of every normalisation", 1e-5),
+        **sizes(d_model=width("W_1", 0), dim_feedforward=width("W_1", 1), num_layers=depth),
+        "dropout": DROPOUT,
+        "batch_first": neutral("the order of the axes of its input"),
+    },
+    aliases={"num_attention_heads": "heads", "nhead": "heads"},
+    heads="heads",
     marks=("layers.0.self_attn.in_proj_weight",),
 )

@@ -11,7 +11,7 @@ from typing import Any
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor, fingerprint
 from boundcalc.checkpoints.readers.npz import open_npz
-from boundcalc.checkpoints.readers.pickled import open_torch_zip
+from boundcalc.checkpoints.readers.pickled import open_torch_pickles, open_torch_zip
 from boundcalc.checkpoints.readers.safetensors import open_safetensors
 
 _READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
@@ -43,14 +43,9 @@ def open_checkpoint(source: object) -> Checkpoint:
     if not path.is_file():
         raise CheckpointError(f"no file or directory {path}: point at a checkpoint file or a save_pretrained directory")
     found = _index(path) if path.name.endswith(".index.json") else _file(path)
-    if not found.config and (path.parent / "config.json").is_file() and _beside(path):
+    if not found.config and (path.parent / "config.json").is_file():
         found = replace(found, config=read_config(path.parent / "config.json"))
     return found
-
-
-def _beside(path: Path) -> bool:
-    """A config.json belongs to the weights that save_pretrained writes next to it, not to any other file there."""
-    return path.name in _IN_DIRECTORY
 
 
 def _file(path: Path) -> Checkpoint:
@@ -62,10 +57,7 @@ def _file(path: Path) -> Checkpoint:
         with path.open("rb") as file:
             start = file.read(4)
         if start[:1] == _PICKLE:
-            raise CheckpointError(
-                f"{path} is a bare pickle (torch before 1.6, or no torch file): it was not run; "
-                "save it again with a recent torch, or as safetensors"
-            )
+            return open_torch_pickles(path)
         if start != _ZIP:
             raise CheckpointError(f"{path} is not a file of torch.save; fetch it again")
     return reader(path)

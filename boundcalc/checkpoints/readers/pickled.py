@@ -1,8 +1,10 @@
-"""PyTorch's zip files without torch, and without running what a pickle asks to run.
+"""PyTorch's files without torch, and without running what a pickle asks to run.
 
 A .pt, .bin or .ckpt file is a zip: `data.pkl` says how tensors are cut from the storages `data/0`, `data/1`, ...,
-which lie in the file uncompressed and are memory-mapped. The pickle is interpreted with a list of the few names
-that tensors need; any other name, hence any code it would call, is refused.
+which lie in the file uncompressed and are memory-mapped. Before torch 1.6 it was five pickles (a magic number, a
+version, what the machine was like, the tensors, the names of their storages), and then the storages. Either way a
+pickle is interpreted with a list of the few names that tensors need; any other name, hence any code it would call, is
+refused.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -64,6 +66,14 @@ class _Storage:
 
 
 @dataclass(frozen=True, slots=True)
+class _Bytes:
+    """Where the bytes of a storage begin, looked up when they are needed, and how many there are."""
+
+    begin: Callable[[], int]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Strided:
     """A tensor as the pickle describes it."""
 
@@ -90,6 +100,7 @@ def _rebuild_parameter(data: _Strided, *_: Any) -> _Strided:
 
 _ALLOWED: Mapping[tuple[str, str], Callable[..., Any]] = {
     ("collections", "OrderedDict"): OrderedDict,
+    ("torch._utils", "_rebuild_tensor"): _rebuild,
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild,
     ("torch._utils", "_rebuild_tensor_v3"): _rebuild_v3,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
@@ -103,6 +114,7 @@ class _Reader(pickle.Unpickler):
     def __init__(self, file: io.BytesIO, path: Path) -> None:
         super().__init__(file, encoding="utf-8")
         self.path = path
+        self.storages: dict[str, _Storage] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _ALLOWED:
@@ -119,10 +131,13 @@ class _Reader(pickle.Unpickler):
         )
 
     def persistent_load(self, pid: Any) -> _Storage:
-        kind, typed, key, _location, size = pid
-        if kind != "storage" or not isinstance(typed, _Typed) or not str(key).isalnum():
+        kind, typed, key, _location, size, *view = pid
+        if kind != "storage" or not isinstance(typed, _Typed) or not str(key).isalnum() or view not in ([], [None]):
             raise CheckpointError(f"{self.path} has a damaged storage entry")
-        return _Storage(str(key), typed.dtype, int(size))
+        storage = _Storage(str(key), typed.dtype, int(size))
+        if self.storages.setdefault(storage.key, storage) != storage:
+            raise CheckpointError(f"{self.path} has two storages of one name")
+        return storage
 
 
 def open_torch_zip(path: Path) -> Checkpoint:
@@ -142,7 +157,61 @@ def open_torch_zip(path: Path) -> Checkpoint:
                 raise CheckpointError(f"{path} was written on a big-endian machine, which is not supported")
             content = archive.read(pickled[0])
         _check_memo(content)
-        return _table(path, _Reader(io.BytesIO(content), path).load(), prefix, members)
+
+        def locate(key: str) -> _Bytes | None:
+            info = members.get(f"{prefix}data/{key}")
+            if info is None:
+                return None
+            if info.compress_type != zipfile.ZIP_STORED:
+                raise CheckpointError(f"{path}: storage {key!r} is compressed, which torch.save never does")
+            return _Bytes(partial(_begin, path, info.header_offset, info.file_size), info.file_size)
+
+        return _table(path, _Reader(io.BytesIO(content), path).load(), locate)
+
+
+_MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+
+
+def open_torch_pickles(path: Path) -> Checkpoint:
+    """The tensors of a file written by torch.save before torch 1.6."""
+    with sound(path, "torch file"), path.open("rb") as file:
+        if _next(path, file).load() != _MAGIC:
+            raise CheckpointError(
+                f"{path} is a pickle that torch.save did not write: it was not run; save the state dict with torch.save, "
+                "or as safetensors"
+            )
+        if _next(path, file).load() != _PROTOCOL or _next(path, file).load()["little_endian"] is not True:
+            raise CheckpointError(f"{path} was written by another machine or version, which is not supported")
+        reader = _next(path, file)
+        root, keys = reader.load(), _next(path, file).load()
+        if not isinstance(keys, list) or sorted(keys) != sorted(reader.storages):
+            raise CheckpointError(f"{path} has storages that are not those of its tensors; fetch it again")
+        places: dict[str, _Bytes] = {}
+        reached, whole = file.tell(), path.stat().st_size
+        for key in keys:
+            storage = reader.storages[key]
+            file.seek(reached)
+            size = storage.size * STORED[storage.dtype].itemsize
+            if int.from_bytes(file.read(8), "little") != storage.size or reached + 8 + size > whole:
+                raise CheckpointError(f"{path} is truncated or damaged at byte {reached}; fetch it again")
+            places[key] = _Bytes(partial(int, reached + 8), size)
+            reached += 8 + size
+        if reached != whole:
+            raise CheckpointError(f"{path} has {whole - reached} bytes that belong to no tensor; fetch it again")
+        return _table(path, root, places.get)
+
+
+def _next(path: Path, file: BinaryIO) -> _Reader:
+    """A reader of the next of several pickles, which is looked through before anything in it is believed."""
+    begin = file.tell()
+    for _ in pickletools.genops(file):
+        if file.tell() - begin > MOST_PICKLE:
+            raise CheckpointError(f"{path} has a pickle of more than {MOST_PICKLE} bytes: not a table of tensors")
+    size = file.tell() - begin
+    file.seek(begin)
+    content = file.read(size)
+    _check_memo(content)
+    return _Reader(io.BytesIO(content), path)
 
 
 def _check_memo(content: bytes) -> None:
@@ -152,7 +221,7 @@ def _check_memo(content: bytes) -> None:
             raise ValueError("data.pkl has an impossible memo")
 
 
-def _table(path: Path, root: object, prefix: str, members: Mapping[str, zipfile.ZipInfo]) -> Checkpoint:
+def _table(path: Path, root: object, locate: Callable[[str], _Bytes | None]) -> Checkpoint:
     found = root
     for key in _WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
@@ -163,44 +232,49 @@ def _table(path: Path, root: object, prefix: str, members: Mapping[str, zipfile.
     tensors: dict[str, Tensor] = {}
     for name, value in found.items():
         if isinstance(value, _Strided):
-            tensors[str(name)] = _tensor(path, str(name), value, prefix, members)
+            tensors[str(name)] = _tensor(path, str(name), value, locate)
     return Checkpoint(str(path), tensors, fingerprint=fingerprint(path))
 
 
-def _tensor(path: Path, name: str, value: _Strided, prefix: str, members: Mapping[str, zipfile.ZipInfo]) -> Tensor:
-    info = members.get(f"{prefix}data/{value.storage.key}")
-    if info is None:
+def _tensor(path: Path, name: str, value: _Strided, locate: Callable[[str], _Bytes | None]) -> Tensor:
+    place = locate(value.storage.key)
+    if place is None:
         raise CheckpointError(f"{path}: the storage of {name!r} is missing; fetch it again")
-    if info.compress_type != zipfile.ZIP_STORED:
-        raise CheckpointError(f"{path}: the storage of {name!r} is compressed, which torch.save never does")
     width = STORED[value.dtype].itemsize
     start = value.offset * width
     numbers = (*value.shape, *value.stride, value.offset)
     if len(value.shape) != len(value.stride) or not all(isinstance(n, int) and 0 <= n < 2**62 for n in numbers):
         raise CheckpointError(f"{path}: {name!r} has impossible sizes {value.shape}")
-    if math.prod(value.shape) * width > info.file_size:  # rows of stride 0 could be any number
+    if math.prod(value.shape) * width > place.size:  # rows of stride 0 could be any number
         raise CheckpointError(f"{path}: {name!r} of shape {value.shape} is larger than its storage; fetch it again")
     spread = sum((n - 1) * s for n, s in zip(value.shape, value.stride, strict=True)) + 1
     span = 0 if math.prod(value.shape) == 0 else spread
-    if start + span * width > info.file_size:
+    if start + span * width > place.size:
         raise CheckpointError(f"{path}: {name!r} of shape {value.shape} is larger than its storage; fetch it again")
-    fetch = partial(_fetch, path, info.header_offset, start, value, span, info.file_size)
-    return Tensor(name, value.shape, value.dtype, fetch, f"{path.name}:{value.storage.key}:{value.offset}")
+    fetch = partial(_fetch, path, place.begin, start, value, span)
+    return Tensor(
+        name, value.shape, value.dtype, fetch, f"{path.name}:{value.storage.key}:{value.offset}:{value.stride}"
+    )
 
 
-def _fetch(path: Path, header: int, start: int, value: _Strided, span: int, size: int) -> Array:
+def _begin(path: Path, header: int, size: int) -> int:
+    """Where the bytes of a member of a zip begin."""
+    with path.open("rb") as file:
+        file.seek(header)
+        local = file.read(30)
+        if len(local) < 30 or local[:4] != b"PK\x03\x04":
+            raise CheckpointError(f"{path} is damaged at byte {header}; fetch it again")
+        name_length, extra_length = struct.unpack("<HH", local[26:30])
+    begin = header + 30 + name_length + extra_length
+    if begin + size > path.stat().st_size:
+        raise CheckpointError(f"{path} is truncated; fetch it again")
+    return begin
+
+
+def _fetch(path: Path, begin: Callable[[], int], start: int, value: _Strided, span: int) -> Array:
     if span == 0:
         return np.zeros(value.shape, STORED[value.dtype])
     with sound(path, "torch file"):
-        with path.open("rb") as file:
-            file.seek(header)
-            local = file.read(30)
-            if len(local) < 30 or local[:4] != b"PK\x03\x04":
-                raise CheckpointError(f"{path} is damaged at byte {header}; fetch it again")
-            name_length, extra_length = struct.unpack("<HH", local[26:30])
-        begin = header + 30 + name_length + extra_length
-        if begin + size > path.stat().st_size:
-            raise CheckpointError(f"{path} is truncated; fetch it again")
-        flat = mapped(path, begin + start, value.dtype, (span,))
+        flat = mapped(path, begin() + start, value.dtype, (span,))
     strides = tuple(s * flat.itemsize for s in value.stride)
     return np.lib.stride_tricks.as_strided(flat, value.shape, strides, writeable=False)

@@ -31,7 +31,8 @@ from boundcalc.setting import (
     Residual,
     Setting,
 )
-from boundcalc.statements.compose import Lowered, loss_lipschitz, rows_used
+from boundcalc.setting.layer import rows_used
+from boundcalc.statements.compose import Lowered, loss_lipschitz
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, facts
 from boundcalc.statements.weights import Weights
 
@@ -121,7 +122,7 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
     ns = SympySystem(cap=True, plain=True, order=order)
     children: dict[str, Step] = {}
     for visit in visits(small, ns):
-        if getattr(visit.layer, "block", None) in (None, 1) or isinstance(visit.layer, Ball | Activation):
+        if visit.layer.where() in (None, 1) or isinstance(visit.layer, Ball | Activation):
             step = layer_step(visit, setting.norms)
             if step is not None:
                 children.setdefault(f"{step.title}{step.relation}", step)

@@ -14,7 +14,7 @@ from boundcalc.formulas.symbolic.functions import Lambda
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, known_le
 from boundcalc.setting import Setting
 from boundcalc.statements.compose import Lowered, Piece, lower
-from boundcalc.statements.covers import LEMMAS, T1, T2, CoverLemma
+from boundcalc.statements.covers import ALWAYS, LEMMAS, T1, T2, CoverLemma
 from boundcalc.statements.layers import Member
 from boundcalc.statements.targets import Target
 
@@ -178,8 +178,7 @@ def _minimum(values: Sequence[Expr]) -> Expr:
 
 def allowed_by(names: frozenset[str]) -> Allowed:
     """The lemmas of a policy, with those that offsets, gains and tables need in any case."""
-    always = frozenset({"T8", "T9", "T10"})
-    return lambda lemma: lemma.name in names or lemma.name in always
+    return lambda lemma: lemma.name in names or lemma.name in ALWAYS
 
 
 def block_of(pieces: Sequence[Costed], block: int) -> list[Costed]:

@@ -18,7 +18,7 @@ from boundcalc.formulas.symbolic.closed import R
 from boundcalc.formulas.symbolic.depth import Progression, progression
 from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import geometric_sum, stable_geometric_sum
-from boundcalc.formulas.symbolic.pieces import Costed
+from boundcalc.formulas.symbolic.pieces import Costed, allowed_by
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, number
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
@@ -101,7 +101,7 @@ class UniformForm:
 
     @cached_property
     def _pattern(self) -> Progression:
-        found = progression(self.setting, self._m, lambda lemma: lemma.name in ("T4", "T8", "T9", "T10"))
+        found = progression(self.setting, self._m, allowed_by(frozenset({"T4"})))
         if found.front or found.first or not found.smooth:
             odd = [*found.front, *found.first, *found.middle][0].piece.key
             raise Unsupported(

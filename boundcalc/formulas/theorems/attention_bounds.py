@@ -10,6 +10,7 @@ from typing import Any, Literal
 from flint import arb
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.statement import Statement
@@ -83,11 +84,7 @@ def _least(cost: Callable[[float], float], start: float) -> float:
     costs = [at(x) for x in grid]
     best = min(range(len(grid)), key=costs.__getitem__)
     low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    ratio = (math.sqrt(5) - 1) / 2
-    for _ in range(_STEPS):
-        a, b = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, b) if at(a) <= at(b) else (a, high)
-    return start * math.exp((low + high) / 2)
+    return start * math.exp(golden(at, low, high, _STEPS))
 
 
 def _value(x: arb, always: float = math.inf) -> float:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal
+from boundcalc.statements.covers import ALWAYS
 
 if TYPE_CHECKING:
     from boundcalc.setting import Setting
     from boundcalc.statements.covers import CoverLemma
-
-_VECTORS = frozenset({"T8", "T9", "T10"})
-"""Offsets, gains and tables have only these covers: every policy has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Policy:
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
-        return lemma.name in self.lemmas or lemma.name in _VECTORS
+        return lemma.name in self.lemmas or lemma.name in ALWAYS
 
     def refuses(self, setting: Setting) -> Refusal | None:
         """Why the policy is not about a setting, or None."""

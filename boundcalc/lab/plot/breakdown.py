@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from boundcalc.base.errors import NoSolution
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
@@ -37,6 +38,8 @@ def collect(spec: Spec) -> FigureData:
     for row, depth in enumerate(depths):
         value = evaluate(setting if layered else setting.but(depth=depth), bound)
         shares, kind = dict(value.pieces), value.kind
+        if value.trivial:
+            raise NoSolution(f"the gap bound is trivial at depth {depth} (it covers nothing): take a larger m")
         values.append({"depth": depth, "gap": value.gap, "log10": value.log10, "strategy": value.strategy})
         for key, share in shares.items():
             place = _PLACE.fullmatch(key)

@@ -121,6 +121,8 @@ def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
     refuse_mixture(series)
     for index, one in enumerate(series):
         seen = look(one.key, index)
+        if all(y is None for y in one.y):
+            continue  # refused or trivial throughout: the caption says so
         if one.kind == "measured":
             draw_measured(axes, one, heights, seen)
         elif one.kind == "a_posteriori":

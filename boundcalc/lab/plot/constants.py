@@ -6,6 +6,7 @@ import itertools
 import textwrap
 from typing import Any
 
+from boundcalc.base.errors import NoSolution
 from boundcalc.engine.tightness import ladder
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData
@@ -25,6 +26,10 @@ def collect(spec: Spec) -> FigureData:
     """The rungs, each with the base-10 logarithm of the gap after it."""
     setting = setting_of(spec)
     rungs = [{"name": r.name, "statement": r.statement, "log10": r.log10} for r in ladder(setting)]
+    if not rungs[-1]["statement"].startswith("G3") or not any("T3-T6" in rung["statement"] for rung in rungs):
+        raise NoSolution(
+            "the best bound is trivial or its risk refused here, so there is no last rung: take a larger m"
+        )
     return FigureData((), {"rungs": rungs, "setting": setting.to_json()})
 
 

@@ -61,7 +61,13 @@ class Series:
     @property
     def vacuous(self) -> tuple[bool, ...]:
         """Where the value says nothing: bounds of a probability that reach 1."""
-        return tuple(log is not None and log > -VACUOUS_MARGIN for log in self.log10) or (False,) * len(self.x)
+        edge = -VACUOUS_MARGIN / math.log(10)
+        return tuple(log is not None and log > edge for log in self.log10) or (False,) * len(self.x)
+
+    @property
+    def telling(self) -> bool:
+        """Whether any value says something: it is there, and not vacuous."""
+        return any(y is not None and not empty for y, empty in zip(self.y, self.vacuous, strict=True))
 
     def known(self, part: Literal["y", "low", "high"] = "y") -> dict[float, float]:
         """Place -> value (or an end of its interval), where there is one."""

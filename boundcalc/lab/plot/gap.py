@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from boundcalc.base.errors import NoSolution, Unsupported
+from boundcalc.engine.evaluate import VACUOUS_MARGIN
 from boundcalc.engine.solve import solve
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
@@ -45,7 +46,7 @@ AXES: Mapping[str, Axis] = {
 }
 SMALL = 0.1
 """A gap worth having, in captions."""
-NON_VACUOUS = 0.999
+NON_VACUOUS = math.exp(-VACUOUS_MARGIN)
 """Below this a bound says something."""
 YLABELS = {"gap": "generalization gap", "risk": "risk at training error 0"}
 
@@ -71,12 +72,14 @@ def collect(spec: Spec) -> FigureData:
         chosen = runs.read(spec, vary=axis.letter)
         setting = runs.setting_of(chosen, spec, setting)
         extra = int(axis.letter == "T")  # beside the bits stands the row that is read out
-        measured = runs.errors(chosen, axis.letter, spec.quantities)
+        measured = runs.errors(chosen, axis.letter, spec.quantities, setting.sample.margin)
         measured += runs.a_posteriori(chosen, axis.letter, spec.quantities, setting)
         trials = tuple(run.hash for run in chosen)
         facts["task"] = runs.described(chosen)
     values = spec.values or axis.values
     predicted = curves(setting, axis.field, values, spec.bounds or DEFAULT_BOUNDS, spec.quantities, extra=extra)
+    if not spec.store and not any(log is not None for s in predicted for log in s.log10):
+        raise NoSolution(f"there is nothing to draw: {predicted[0].refusal}")
     facts["setting"] = setting.to_json()
     if axis.letter == "m":
         facts["needs"] = {quantity: _needs(setting, predicted, quantity) for quantity in spec.quantities}
@@ -212,8 +215,8 @@ def _vacuous_throughout(data: FigureData) -> list[str]:
     """The bounds that say nothing anywhere on the axis, on any quantity drawn."""
     kinds: dict[str, list[bool]] = {}
     for one in data.of(kind="bound"):
-        kinds.setdefault(one.key, []).extend(one.vacuous)
-    return [f"`{name}`" for name, flags in kinds.items() if all(flags)]
+        kinds.setdefault(one.key, []).append(one.telling)
+    return [f"`{name}`" for name, telling in kinds.items() if not any(telling)]
 
 
 def _settled(one: Series) -> float | None:
@@ -234,11 +237,14 @@ def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
     """How the bounds change along the axis; what was measured there."""
     predicted = data.of(kind="bound", quantity=quantity)
     measured = "".join(_measured(axis, quantity, one, data) for one in data.of(kind="measured", quantity=quantity))
-    hopeless = all(all(s.vacuous) for s in predicted)
+    hopeless = not any(s.telling for s in predicted)
     parts = [text for one in predicted if (text := _change(axis, one, hopeless=hopeless))]
     if not parts:
         return measured.strip()
     x = [x for s in predicted for x, log in zip(s.x, s.log10, strict=True) if log is not None]
+    if not x:
+        names = _list([f"`{s.key}`" for s in predicted])
+        return f"No bound on the {quantity} says anything: {names} {'are' if len(predicted) > 1 else 'is'} trivial.{measured}"
     span = f"from {axis.letter} = {min(x):g} to {max(x):g}"
     if hopeless:
         return f"Every bound on the {quantity} drawn is vacuous; {span} {'; '.join(parts)}.{measured}"
@@ -248,6 +254,8 @@ def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
 def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:
     """By how much an uncapped bound grows, and where it is vacuous (unless all are, everywhere)."""
     rows = [(x, log) for x, log in zip(one.x, one.log10, strict=True) if log is not None]
+    if not rows:
+        return f"`{one.key}` is trivial or refused throughout"
     if len(rows) < 2:
         return ""
     change = rows[-1][1] - rows[0][1]

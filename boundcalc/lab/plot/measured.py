@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
-from boundcalc.lab.plot.predicted import height, log_height
+from boundcalc.lab.plot.predicted import height, log_height, says_something, why_not
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
 from boundcalc.lab.train.export import read_records
-from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
@@ -209,10 +208,27 @@ def _mean(records: Sequence[Record], *, subtract: bool) -> tuple[float, float, f
     return error - train, low - train, high - train
 
 
+PAID = ("best", "closed")
+"""The least bound; where it is trivial, the one that always counts something and so tells how far it is."""
+
+
 def a_posteriori(
-    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bound: str = "best"
+    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = PAID
 ) -> list[Series]:
-    """The best bound at the norms of trained models (P1 paid): the median over some trials, and their range."""
+    """A bound at the norms of trained models (P1 paid): the median over some trials, and their range.
+
+    Of each quantity the first of the bounds that is not trivial for all of them.
+    """
+    found: list[Series] = []
+    for bound in bounds:
+        left = [quantity for quantity in quantities if quantity not in [one.quantity for one in found]]
+        found += _paid(records, letter, left, asked, bound) if left else []
+    return found
+
+
+def _paid(
+    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bound: str
+) -> list[Series]:
     rows: dict[str, list[tuple[float, ...]]] = {quantity: [] for quantity in quantities}
     refusal = ""
     for x, group in grouped(records, letter):
@@ -221,18 +237,16 @@ def a_posteriori(
             if "norms" not in record.result:
                 continue
             setting = trained_setting(record, asked)
-            value = compare(setting, [bound])[0]
-            if value.refusal is None:
-                values.append(value)
-            else:
-                refusal = str(value.refusal)
+            values.append(compare(setting, [bound])[0])
         for quantity in quantities:
-            if values:
-                ordered = sorted(values, key=lambda v: log_height(v, quantity))
+            telling = [value for value in values if says_something(value, quantity)]
+            refusal = refusal or next((text for value in values if (text := why_not(value, quantity))), "")
+            if telling:
+                ordered = sorted(telling, key=lambda v: log_height(v, quantity))
                 middle = ordered[len(ordered) // 2]
                 ends = [height(v, quantity) for v in (ordered[0], ordered[-1])]
                 logs = log_height(middle, quantity)
-                rows[quantity].append((x, height(middle, quantity), logs, *ends, len(values)))
+                rows[quantity].append((x, height(middle, quantity), logs, *ends, len(telling)))
     found: list[Series] = []
     for quantity, each in rows.items():
         if each:
@@ -247,8 +261,7 @@ def a_posteriori(
 
 def trained_setting(record: Record, asked: Setting) -> Setting:
     """A trial's own setting, its norms measured, at the margin and confidence asked for."""
-    setting = setting_of_record(record, margin=asked.sample.margin, delta=asked.sample.delta)
-    return setting if setting.sample.train_error == 0 else setting.but(measured=("train_error",))
+    return setting_of_record(record, margin=asked.sample.margin, delta=asked.sample.delta)
 
 
 def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Setting:
@@ -267,29 +280,13 @@ def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Set
     for record in records:
         for place, budget in Norms.from_json(record.result["norms"]).budgets.items():
             key = place.partition("[")[0]  # one budget per kind, for every block
-            budgets[key] = budget if key not in budgets else _larger(budgets[key], budget)
-    budgets = {key: _rounded(budget) for key, budget in budgets.items()}
+            budgets[key] = budget if key not in budgets else budgets[key].join(budget)
+    budgets = {key: budget.map(_two_digits) for key, budget in budgets.items()}
     return Setting(records[0].trial.architecture, Norms(budgets=budgets), otherwise.sample)
 
 
-_SIZES = ("op", "fro", "two_one", "two_one_t", "sup", "row")
-
-
-def _larger(a: Budget, b: Budget) -> Budget:
-    changes: dict[str, Any] = {}
-    for name in _SIZES:
-        pair = [value for value in (getattr(a, name), getattr(b, name)) if value is not None]
-        changes[name] = max(pair) if pair else None
-    return replace(a, **changes)
-
-
-def _rounded(budget: Budget) -> Budget:
+def _two_digits(value: float) -> float:
     """Two digits, upwards."""
-    changes = {name: _up(value) for name in _SIZES if (value := getattr(budget, name)) is not None}
-    return replace(budget, **changes)
-
-
-def _up(value: float) -> float:
     if value <= 0:
         return value
     text = float(f"{value:.1e}")

@@ -52,8 +52,9 @@ def _largest(record: Any, kind: str, symbol: str, block: int | None) -> float | 
     for key, budget in record.result["norms"].get("budgets", {}).items():
         name, _, place = key.partition("[")
         here = block is None or (place and int(place.rstrip("]").partition(",")[0]) == block)
-        if name == kind and here and symbol in budget:
-            values.append(float(budget[symbol]))
+        value = budget.get(symbol, budget.get("op"))  # of one column |W|_21 = |W|_op, and is not recorded twice
+        if name == kind and here and value is not None:
+            values.append(float(value))
     return max(values, default=None)
 
 

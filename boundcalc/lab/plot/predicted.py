@@ -23,7 +23,10 @@ def curves(
     *,
     extra: int = 0,
 ) -> list[Series]:
-    """One series per bound and quantity over the values of a field of the setting (plus `extra`, in the setting)."""
+    """One series per bound and quantity over the values of a field of the setting (plus `extra`, in the setting).
+
+    Trivial values are left out, as refused ones are: there is nothing to draw or to divide by.
+    """
     rows: list[list[BoundValue] | str] = []
     for value in values:
         try:
@@ -38,7 +41,10 @@ def curves(
         column = [None if isinstance(row, str) else row[i] for row in rows]
         for quantity in quantities:
             found.append(_series(name, quantity, values, column, rows))
-    if all(log is None for s in found for log in s.log10):
+    refused = all(
+        value is None or value.refusal is not None for row in rows if not isinstance(row, str) for value in row
+    )
+    if refused:
         raise InvalidSetting(f"no bound applies anywhere on this axis: {found[0].refusal}")
     return found
 
@@ -46,8 +52,8 @@ def curves(
 def _series(
     name: str, quantity: str, values: Sequence[Any], column: Sequence[BoundValue | None], rows: Sequence[Any]
 ) -> Series:
-    good = [value if value is not None and value.refusal is None else None for value in column]
-    refusals = [str(v.refusal) for v in column if v is not None and v.refusal is not None]
+    good = [value if value is not None and says_something(value, quantity) else None for value in column]
+    refusals = [text for v in column if v is not None and (text := why_not(v, quantity))]
     refusals += [row for row in rows if isinstance(row, str)]
     return Series(
         key=name,
@@ -60,6 +66,21 @@ def _series(
         refusal=refusals[0] if refusals else "",
         panel=quantity,
     )
+
+
+def why_not(value: BoundValue, quantity: str) -> str:
+    """Why a bound has no value to draw: it is refused, or trivial."""
+    if value.refusal is not None:
+        return str(value.refusal)
+    if quantity == "risk" and value.risk_refusal is not None:
+        return str(value.risk_refusal)
+    trivial = value.trivial if quantity == "gap" else value.risk_trivial
+    return f"the {quantity} bound of {value.name!r} is trivial: its least proof covers nothing" if trivial else ""
+
+
+def says_something(value: BoundValue, quantity: str) -> bool:
+    """Whether a bound has a value to draw."""
+    return not why_not(value, quantity)
 
 
 def height(value: BoundValue, quantity: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas, gap
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.predicted import curves
@@ -12,23 +13,29 @@ from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 from boundcalc.lab.plot.words import short
 
-DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters", "published")
+DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters", "closed", "published")
 
 
 def collect(spec: Spec) -> FigureData:
-    """Uncapped bound over measured gap at every m of the trials; where no error was seen, over the upper end."""
+    """Uncapped bound over measured gap at every m of the trials; where no error was seen, over the upper end.
+
+    Trivial bounds have no ratio: they are the number 1, whatever was measured.
+    """
     from boundcalc.lab.plot import measured as runs
 
     chosen = runs.read(spec, vary="m")
     setting = runs.setting_of(chosen, spec, gap.setting_of(spec.but(figure="gap-vs-m")))
     quantity = spec.quantities[0]
-    seen = runs.errors(chosen, "m", [quantity])[0]
+    seen = runs.errors(chosen, "m", [quantity], setting.sample.margin)[0]
     predicted = curves(setting, "n_train", seen.x, spec.bounds or DEFAULT_BOUNDS, [quantity]) + runs.a_posteriori(
         chosen, "m", [quantity], setting
     )
     series = [_ratio(one, seen) for one in predicted]
+    kept = [one for one in series if one.x]
+    if not kept:
+        raise NoSolution("there is nothing to divide: every bound is trivial at these m, or no test example was seen")
     facts = {"setting": setting.to_json(), "task": runs.described(chosen), "quantity": quantity}
-    return FigureData((seen, *predicted, *series), facts, tuple(r.hash for r in chosen))
+    return FigureData((seen, *predicted, *kept), facts, tuple(r.hash for r in chosen))
 
 
 def _ratio(bound: Series, seen: Series) -> Series:
@@ -117,7 +124,12 @@ def caption(spec: Spec, data: FigureData) -> str:
         low, at = min(none)
         where = f"from m = {short(min(x for _, x in none))} on" if len(none) > 1 else f"at m = {short(at)}"
         parts.append(f"is at least {_times(low)} the measured upper end {where}, where no error was seen")
-    vacuous = all(s.vacuous and all(s.vacuous) for s in data.of(panel="ratio"))
+    vacuous = not any(s.telling for s in data.of(panel="ratio"))
+    drawn = {s.key for s in data.of(panel="ratio", kind="bound")}
+    trivial = [f"`{s.key}`" for s in data.of(panel=data.facts["quantity"], kind="bound") if s.key not in drawn]
+    if trivial:
+        are = "are" if len(trivial) > 1 else "is"
+        parts.append(f"says by how much, as {', '.join(trivial)} {are} trivial at these m")
     end = "Every bound is vacuous at these m, so ratios grow as the gap closes." if vacuous else ""
     return f"`{best.key}` {' and '.join(parts)}. {end}".strip()
 

@@ -19,12 +19,13 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.represent.construct import Construction, build, literal_signs, threshold_units, usable
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import block_layers, read_layers
-from boundcalc.lab.represent.norms import budget, ordered
 from boundcalc.lab.represent.positions import Positions
 from boundcalc.lab.represent.represent import GAMMA, positions_for
 from boundcalc.lab.represent.selection import AnySelection, Selected, Selection
 from boundcalc.lab.represent.tune import Cases, Choice, Tuner, value_sizes
 from boundcalc.lab.represent.units import MOST_CORNERS, Units, corner_units, corners, ramp_units
+from boundcalc.norms.limits import every, explicit
+from boundcalc.norms.matrix import Measured
 from boundcalc.setting import Architecture, Norms, Sample, Setting
 from boundcalc.setting.validate import choice, size
 
@@ -146,12 +147,15 @@ def class_budgets(
     w_1 = found.gain * float(np.linalg.norm(units.weight)) * guard
     w_1_flat = found.gain * float(np.abs(units.weight).sum()) * guard
     rank = 1 if "threshold" in name else len(units.alpha) + 1
-    budgets = {
-        "W_QK[0]": ordered(keys, keys, keys * flat * guard, keys, keys * flat * guard, 1),
-        "W_V[0]": ordered(min(op, fro), fro, two_one, math.sqrt(width) * fro * guard, math.sqrt(width) * two_one, rank),
-        "W_1[0]": ordered(w_1, w_1, w_1, w_1_flat, w_1_flat, 1),
-        "readout": budget(np.ones((1, 1))),
+    across, rows = keys * flat * guard, math.sqrt(width)
+    measured = {
+        "W_QK[0]": Measured((width, width), keys, keys, across, keys, across, rank=1),
+        "W_V[0]": Measured(
+            (width, units.count), min(op, fro), fro, two_one, rows * fro * guard, rows * two_one, rank=rank
+        ),
+        "W_1[0]": Measured((units.count, 1), w_1, w_1, w_1, w_1_flat, w_1_flat, rank=1),
     }
+    budgets = {key: every(norms) for key, norms in measured.items()} | {"readout": explicit(np.ones((1, 1)))}
     return ClassBudgets(name, s, where, found, Norms(budgets=budgets), width, units.count)
 
 

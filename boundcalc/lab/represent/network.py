@@ -14,7 +14,8 @@ import numpy as np
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.lab.represent.encoding import Encoding
-from boundcalc.lab.represent.norms import budget, ordered, upper_fro, upper_one_one
+from boundcalc.norms.limits import every, explicit
+from boundcalc.norms.matrix import outer, vector
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -74,11 +75,11 @@ class Block:
 
     def budgets(self, index: int) -> dict[str, Budget]:
         """Every norm of every matrix, rounded up."""
-        found = {f"W_1[{index}]": budget(self.w_1)}
+        found = {f"W_1[{index}]": explicit(self.w_1)}
         for head in range(self.heads):
             where = f"[{index},{head}]" if self.heads > 1 else f"[{index}]"
-            found["W_QK" + where] = _outer_budget(self.w_q[head], self.w_k[head])
-            found["W_V" + where] = budget(self.w_v[head])
+            found["W_QK" + where] = every(outer(vector(self.w_q[head]), vector(self.w_k[head])))
+            found["W_V" + where] = explicit(self.w_v[head])
         return found
 
 
@@ -108,7 +109,7 @@ class Network:
         found: dict[str, Budget] = {}
         for index, block in enumerate(self.blocks):
             found |= block.budgets(index)
-        found["readout"] = budget(self.readout[:, None])
+        found["readout"] = explicit(self.readout[:, None])
         return Norms(budgets=found)
 
     def require(self, *heads: int) -> None:
@@ -213,15 +214,6 @@ class Network:
     def with_keys(self, factor: float) -> Network:
         """The same network with W_QK of every block scaled: beta raised or lowered."""
         return replace(self, blocks=tuple(replace(block, w_k=block.w_k * factor) for block in self.blocks))
-
-
-def _outer_budget(w_q: np.ndarray, w_k: np.ndarray) -> Budget:
-    """Norms of w_q^T w_k from those of its factors: |.|_op = |.|_F, and (2,1) norms are |w_q|_2 |w_k|_1 either way round."""
-    guard = 1 + 2.0**-50
-    two = [upper_fro(w[:, None]) for w in (w_q, w_k)]
-    one = [upper_one_one(w[:, None]) for w in (w_q, w_k)]
-    fro = two[0] * two[1] * guard
-    return ordered(fro, fro, two[0] * one[1] * guard, one[0] * two[1] * guard, one[0] * one[1] * guard, 1)
 
 
 def _clip_rows(rows: np.ndarray) -> np.ndarray:

@@ -5,24 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.store import Record
 from boundcalc.lab.train.trial import Trial
-from boundcalc.setting import Norms, Sample, Setting
+from boundcalc.setting import Budget, Norms, Sample, Setting
 
 
 def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
-    """What `boundcalc.compare` needs: norms as measured (so bounds pay P1), and a margin's training error.
+    """What `boundcalc.compare` needs: norms and training error as measured (so bounds pay P1), at a margin fixed before.
 
     The training error of a margin is bounded from the recorded quantiles: the level of the least one above it. Training
     examples that were too many to be measured count as errors.
     """
+    if "head_norms" in result:
+        raise InvalidSetting("this trial's norms were estimated by an earlier version, not certified: train it again")
     seen = min(1.0, result["train"]["n"] / trial.m)
     train_error = seen * margin_error(result, margin) + 1 - seen
     return Setting(
         trial.architecture,
         Norms.from_json(result["norms"]),
-        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error),
+        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error, measured=("train_error",)),
     )
+
+
+def by_block(result: Mapping[str, Any]) -> dict[str, Budget]:
+    """The measured budgets of a result, of the heads of a block the largest."""
+    found: dict[str, Budget] = {}
+    for key, budget in Norms.from_json(result["norms"]).budgets.items():
+        place = key.partition(",")[0] + "]" if "," in key else key
+        found[place] = found[place].join(budget) if place in found else budget
+    return found
 
 
 def margin_error(result: Mapping[str, Any], margin: float) -> float:

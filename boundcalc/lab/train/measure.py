@@ -1,94 +1,30 @@
-"""What is read off a trained model: norms of its weights, and where its attention looks."""
+"""What is read off a trained model: norms of its weights, where its attention looks, margins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from boundcalc.lab.train.layers import Weights, normalise, weights_of_read
+from boundcalc.checkpoints import Want, audit
+from boundcalc.checkpoints.families.native import family_of
+from boundcalc.lab.train.layers import Weights, weights_of_read
 from boundcalc.lab.train.model import rows_before
-from boundcalc.lab.train.parameters import attentions, parameters, read_row, weight_name
-from boundcalc.setting import Architecture, Budget, Norms, Residual
+from boundcalc.lab.train.parameters import attentions, read_row, weight_name
+from boundcalc.setting import Architecture, Norms, Residual
 from boundcalc.setting import Linear as LinearLayer
 
-ROUNDED_UP = 1 + 1e-9
-"""Norms are computed in float64 and enlarged by this: far more than LAPACK's backward error at these sizes."""
 _PROBE = 32
 """Sequences over which attention is averaged."""
 
 
-def measured_norms(architecture: Architecture, weights: Weights) -> Norms:
-    """The norms of a model's weights, the largest over its heads, as budgets that pay P1."""
-    budgets: dict[str, Budget] = {}
-    for key, budget in head_norms(architecture, weights).items():
-        tied = key.partition(",")[0] + "]" if "," in key else key
-        budgets[tied] = budget if tied not in budgets else _largest(budgets[tied], budget)
-    return Norms(budgets=budgets, measured=True)
+def measured_norms(architecture: Architecture, weights: Weights, seed: int = 0) -> Norms:
+    """The norms of a model's weights as budgets that pay P1: what `certify` reads off the same weights, saved.
 
-
-def head_norms(architecture: Architecture, weights: Weights) -> dict[str, Budget]:
-    """The norms of every tensor, those of heads one by one ("W_V[0,3]"); W_Q and W_K also as their product W_QK."""
-    table = parameters(architecture)
-    found: dict[str, Budget] = {}
-    wide = {name: value.detach().double().cpu() for name, value in weights.items()}
-    for name, parameter in table.items():
-        value = wide[name]
-        if parameter.kind in ("embedding", "positions"):
-            if parameter.trained:
-                found[name] = Budget(row=_up(value.norm(dim=-1).max()))
-        elif parameter.kind.endswith(".gain"):
-            found[name] = Budget(sup=_up(value.abs().max()))
-        elif parameter.headed:
-            for head, part in enumerate(value):
-                found[_headed(parameter.kind, parameter.block, head)] = _budget(part)
-        else:
-            found[name] = _budget(value)
-    for layer in attentions(architecture.stages):
-        if layer.d_head is None or layer.qk == "split":
-            continue
-        q, k = (wide[weight_name(kind, layer.block)] for kind in ("W_Q", "W_K"))
-        if layer.qk_bias:
-            q = torch.cat([q, wide[weight_name("b_Q", layer.block)].unsqueeze(1)], 1)
-        k = k.repeat_interleave(layer.heads // layer.groups, 0)
-        for head in range(layer.heads):
-            found[_headed("W_QK", layer.block, head)] = _budget(q[head] @ k[head].T, layer.d_head)
-            for kind in ("W_Q", "W_K", "b_Q", "b_K"):
-                found.pop(_headed(kind, layer.block, head), None)
-    return found
-
-
-def _headed(kind: str, block: int | None, head: int) -> str:
-    return f"{kind}[{block or 0},{head}]"
-
-
-def _up(value: Tensor | float) -> float:
-    return float(value) * ROUNDED_UP
-
-
-def _budget(value: Tensor, rank: int | None = None) -> Budget:
-    """All norms of a matrix (d_in, d_out); the l2 norm of a vector."""
-    if value.dim() == 1:
-        return Budget(op=_up(value.norm()))
-    op = _up(torch.linalg.matrix_norm(value, 2))
-    fro = max(op, _up(value.norm()))
-    return Budget(
-        op=op,
-        fro=fro,
-        two_one=max(fro, _up(value.norm(dim=0).sum())),
-        two_one_t=max(fro, _up(value.norm(dim=1).sum())),
-        rank=rank,
-    )
-
-
-def _largest(a: Budget, b: Budget) -> Budget:
-    values: dict[str, Any] = {"rank": a.rank}
-    for name in ("op", "fro", "two_one", "two_one_t", "sup", "row"):
-        pair = [value for value in (getattr(a, name), getattr(b, name)) if value is not None]
-        values[name] = max(pair) if pair else None
-    return Budget(**values)
+    Only spectral norms of matrices with both sides above 1024 depend on the seed.
+    """
+    return audit(weights, family=family_of(architecture), want=Want(spectra=False), seed=seed).norms()
 
 
 def attention_mass(
@@ -148,11 +84,3 @@ def margin_summary(margins: Tensor) -> dict[str, float]:
     levels = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
     finite = margins.double().clamp(-1e30, 1e30).sort().values
     return {f"{level:g}": float(finite[min(len(finite) - 1, int(level * len(finite)))]) for level in levels}
-
-
-def norm_summary(norms: Norms) -> Mapping[str, Any]:
-    """The budgets as JSON."""
-    return norms.to_json()
-
-
-__all__ = ["attention_mass", "head_norms", "margin_summary", "measured_norms", "norm_summary", "normalise"]

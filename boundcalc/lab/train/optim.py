@@ -44,6 +44,11 @@ class StackedOptimiser:
         self.rules = [self.rules[index] for index in kept.tolist()]
         self._regroup()
 
+    def set_rule(self, rule: Optimisation) -> None:
+        """Go on with another rate or decay, the same for all trials."""
+        self.rules = [rule] * len(self.rules)
+        self._regroup()
+
     @torch.no_grad()
     def step(self, grads: Mapping[str, Tensor]) -> None:
         """One update of every trial."""

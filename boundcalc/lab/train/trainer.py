@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.data import CHUNK, Examples
 from boundcalc.lab.train.device import threads, torch_device, versions
-from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
-from boundcalc.lab.train.measure import attention_mass, head_norms, margin_summary, measured_norms
+from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins, wrongs
@@ -349,12 +349,8 @@ class _Training:
         result["gap"] = result["test"]["error"] - result["train"]["error"]
         if diverged or any(not bool(torch.isfinite(value).all()) for value in weights.values()):
             return result
-        result["norms"] = measured_norms(trial.architecture, weights).to_json()
-        result["head_norms"] = {
-            key: [round(budget.op or 0, 6), round(budget.two_one or 0, 6)]
-            for key, budget in head_norms(trial.architecture, weights).items()
-            if "," in key
-        }
+        norms = measured_norms(trial.architecture, weights, substream(trial.seed, "norms"))
+        result["norms"] = norms.to_json()
         if "coordinates" in examples.world and self.shape.inputs == "bits":
             x = examples.test[0][:64].unsqueeze(0)
             tokens = torch.cat([x.new_full((*x.shape[:-1], 1), 2), x], -1).long()[0]

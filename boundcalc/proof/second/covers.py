@@ -127,7 +127,7 @@ def _checked(choice: Choice, view: View) -> str:
 
 
 def integer_vectors(n: Real, s: Real) -> Real:
-    """log of the number of integer vectors of length n with l1 norm at most s, by the least of four closed bounds."""
+    """Log of the number of integer vectors of length n with l1 norm at most s, by the least of four closed bounds."""
     if s == 0:
         return num(0)
     n, s = num(n), num(s)
@@ -221,7 +221,13 @@ def _schatten(view: View, eps: Real, t: Real) -> Real:
 
 
 RANGES = {"T2": ("rho", 1, 10), "T3": ("lam", 0, 200), "T4r": ("t", 0, 0.75), "T4v": ("t", 0, 0.75)}
-RANGES |= {"T4f": ("t", 0, 0.75), "T5": ("theta", 0, 0.999), "T6": ("t", 0, 0.999), "T8": ("t", 0, 0.75), "T10": ("t", 0, 0.75)}
+RANGES |= {
+    "T4f": ("t", 0, 0.75),
+    "T5": ("theta", 0, 0.999),
+    "T6": ("t", 0, 0.999),
+    "T8": ("t", 0, 0.75),
+    "T10": ("t", 0, 0.75),
+}
 
 
 def _parameter(choice: Choice) -> Real:
@@ -272,7 +278,7 @@ def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
 
 
 def cost_at_every_scale(choice: Choice, view: View, eps: Real, samples: int) -> Real:
-    """a times the closed form at a = 1, which is at least the cost here and at every other scale."""
+    """A times the closed form at a = 1, which is at least the cost here and at every other scale."""
     lemma = _checked(choice, view)
     n, sizes = view.count(samples), view.sizes
     size = sizes.d * sizes.k

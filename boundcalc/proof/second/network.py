@@ -19,7 +19,6 @@ from boundcalc.setting import (
     Layer,
     LayerNorm,
     Linear,
-    Norms,
     Pool,
     Residual,
     Setting,
@@ -59,7 +58,9 @@ class Walk:
         self.seen = Counter[str]()
         self._layers(architecture.stages, 1)
         if self.covers is not None:
-            extra = set(self.covers) - {f"{k}#{i}" if i > 1 else k for k, n in self.seen.items() for i in range(1, n + 1)}
+            extra = set(self.covers) - {
+                f"{k}#{i}" if i > 1 else k for k, n in self.seen.items() for i in range(1, n + 1)
+            }
             demand(not extra, f"there is no piece {sorted(extra)[:1]}")
 
     # -- budgets
@@ -87,7 +88,9 @@ class Walk:
         apart = budget.distance
         return whole, whole if apart is None else Sizes.of(apart, d, k, None if rank is None else 2 * rank)
 
-    def vector(self, names: Sequence[str], kind: str, block: int | None = None, head: int | None = None) -> Sequence[Real]:
+    def vector(
+        self, names: Sequence[str], kind: str, block: int | None = None, head: int | None = None
+    ) -> Sequence[Real]:
         """The least of some norms of a vector, and of its distance from a reference."""
         budget = self.limit(kind, block, head)
         out: list[Real] = []

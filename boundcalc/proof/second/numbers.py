@@ -26,4 +26,6 @@ def demand(holds: Any, what: str) -> None:
 
 def unknown(what: str, name: object) -> CertificateError:
     """What the second checker does not know it refuses by name."""
-    return CertificateError(f"second checker: it does not know the {what} {name!r:.80}; only the first checker covers it")
+    return CertificateError(
+        f"second checker: it does not know the {what} {name!r:.80}; only the first checker covers it"
+    )

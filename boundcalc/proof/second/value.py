@@ -14,8 +14,8 @@ from boundcalc.setting import Budget, Norms
 CLOSED_GHOSTS = 16
 KNOWN = ("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published")
 KNOWN += ("uniform-margin", "ghost-realizable", "ghost")
-POWERS = 20
-"""Schatten powers one may choose among."""
+POWERS = 21
+"""Schatten powers one may choose among, or that tied ones differ."""
 ROUNDED = num("1e-13")
 """A point of a grid is a float: this near its exact place."""
 
@@ -154,7 +154,19 @@ def _norms_price(given: Norms, measured: Norms) -> Real:
         kind = place.partition("[")[0]
         same = any(n == name and p.partition("[")[0] == kind for p, n in seen)
         demand(same, f"{place}.{name} has a budget and no measurement")
-    return sum((_steps_price(name, value) for (_, name), value in limits.items()), start=num(0))
+    total = sum((_steps_price(name, value) for (_, name), value in limits.items()), start=num(0))
+    for place in given.budgets:
+        tied = [b for key, b in measured.budgets.items() if key == place or key.partition("[")[0] == place]
+        total += _powers_that_differ(tied) * MP.log(POWERS)
+    return total
+
+
+def _powers_that_differ(tied: Sequence[Budget]) -> int:
+    """Schatten sums that tied budgets all have, of different powers: no budget stands for them, and yet they are paid."""
+    powers = {None if budget.schatten is None else budget.schatten[0] for budget in tied}
+    apart = [budget.distance for budget in tied if budget.distance is not None]
+    inner = _powers_that_differ(apart) if apart and len(apart) == len(tied) else 0
+    return inner + (None not in powers and len(powers) > 1)
 
 
 def _limits(norms: Norms) -> Iterator[tuple[tuple[str, str], Real]]:

@@ -28,3 +28,9 @@ LEMMAS: dict[str, CoverLemma] = {
     lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, TPUB)
 }
 """Every covering lemma by name; registering one enrols it in the law tests."""
+
+ALWAYS = frozenset({"T8", "T9", "T10"})
+"""Offsets, gains and tables have only these covers: every policy has them."""
+
+CLOSED = (T1, T2, T8, T9, T10)
+"""The covers of the closed forms."""

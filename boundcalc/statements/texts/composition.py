@@ -11,11 +11,8 @@ from boundcalc.base.statement import Statement
 from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import T1, T2, T8, T9, T10
+from boundcalc.statements.covers import CLOSED
 from boundcalc.statements.targets import matrix_norms
-
-CLOSED_LEMMAS = (T1, T2, T8, T9, T10)
-"""What the closed form A4 covers pieces by."""
 
 
 def network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) -> Mapping[str, Number]:
@@ -63,7 +60,7 @@ def least_lemma(ns: NumberSystem, *counts: Number) -> Number:
 
 def network_capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
     """A4: C_F with log N(e) <= C_F/e^2 for the losses, on so many samples; every piece by T1 or T2, split by A1."""
-    return capacity(ns, lower(setting, ns), ns.number(samples), CLOSED_LEMMAS)
+    return capacity(ns, lower(setting, ns), ns.number(samples), CLOSED)
 
 
 def _follows(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> Mapping[str, Number]:

@@ -12,6 +12,7 @@ from boundcalc.base.statement import Statement
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import loss_lipschitz
+from boundcalc.statements.premise import largest_margin, no_member
 
 
 def _complexity(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
@@ -77,6 +78,21 @@ GAP = (
         "logits e apart in l2 move f_y - f_k by at most sqrt(2) e, and a maximum of such functions is as smooth.",
         source=KOLTCHINSKII2002,
         compute=loss_lipschitz,
+    ),
+    Statement(
+        "G0e",
+        "the largest margin of a class",
+        r"\text{margin}\le R_F\quad(K=1),\qquad\text{margin}\le R_F\sqrt{K/(K-1)}\quad(K>1)",
+        "R_F = sup |f|, in |.|_2 of the logits. Where the right side is at most gamma every member has margin training "
+        "error 1 (margins that equal gamma count): a risk bound at a smaller one speaks of no network and is refused. "
+        "Where gamma is below it, an output along the extreme direction has the margin: the inequality is sharp.",
+        "K = 1: y f <= |f|. K > 1: f_y - max_{k != y} f_k is at most f_y minus the mean of the others, the product of f "
+        "with a vector of length sqrt(1 + 1/(K-1)); equality for f along that vector. R_F is walked as in A0, with "
+        "|s(x)| <= b g(b) for activations s(x) = x g(|x|), the mass of sigmoid and softmax1 at the largest score, and 0 "
+        "for a matrix of rank 0; for K > 1 a read-out adds at most its (2,1) norm to the margin per unit of its input.",
+        source=KOLTCHINSKII2002,
+        compute=largest_margin,
+        applies=no_member,
     ),
     Statement(
         "G1",

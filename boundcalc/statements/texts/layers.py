@@ -254,8 +254,8 @@ LAYERS = (
         r"|\sigma(x)-\sigma(y)|\le L_\sigma|x-y|,\quad|\sigma(x)|\le|x|",
         f"{', '.join(f'{name}: {slope:g}' for name, slope in ACTIVATION_LIPSCHITZ.items())}. Entry by entry, so "
         "the same holds for the l2 norm of a row. GELU in its erf and its tanh form.",
-        "The slope is largest where the second derivative vanishes; that value is rounded up. Each of these "
-        "functions is x times a factor in [0, 1], or tanh.",
+        "The slope is largest where the second derivative vanishes; that value is rounded up. Quick GELU is "
+        "SiLU(1.702 x)/1.702, so its slopes are SiLU's. Each of these functions is x times a factor in [0, 1], or tanh.",
         compute=_activation,
         applies=_has_slope,
     ),

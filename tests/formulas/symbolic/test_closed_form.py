@@ -8,7 +8,6 @@ from typing import Any
 import mpmath
 import pytest
 import sympy
-from boundcalc.statements.gap import CLOSED_OFFSET
 from mpmath import mpf
 
 from boundcalc import evaluate
@@ -17,6 +16,7 @@ from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
 from boundcalc.formulas.symbolic import ClosedForm, Formula, closed_form
 from boundcalc.formulas.symbolic.functions import Lambda
 from boundcalc.setting import Architecture, Attention, Budget, Norms, Setting
+from boundcalc.statements.gap import CLOSED_OFFSET
 
 GENERAL = Setting.of(
     C=sym.C, depth=sym.depth, seq_len=sym.T, n_train=sym.m, d=sym.d, heads=sym.heads, delta=sym.delta, margin=sym.gamma

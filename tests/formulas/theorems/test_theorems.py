@@ -10,12 +10,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import LEMMAS, T4, T6
-from boundcalc.statements.gap import sparse_class_size
-from boundcalc.statements.general import GeneralAttention, choose_share, log_count
-from boundcalc.statements.latent import excess_risk, learning_gap
-from boundcalc.statements.targets import MatrixNorms, Points, Target
 from mpmath import mpf
 
 import boundcalc.formulas.theorems as theorems
@@ -27,6 +21,12 @@ from boundcalc.formulas.theorems import THEOREMS, Policy, edelman2022
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import LEMMAS, T4, T6
+from boundcalc.statements.gap import sparse_class_size
+from boundcalc.statements.general import GeneralAttention, choose_share, log_count
+from boundcalc.statements.latent import excess_risk, learning_gap
+from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 POINT: dict[str, Any] = {"C": 1.5, "m": 10**7, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boundcalc.statements.latent import finite_mixture_distance
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
@@ -34,6 +33,7 @@ from boundcalc.lab.latent.models import (
     GaussianMean,
     LatentModel,
 )
+from boundcalc.statements.latent import finite_mixture_distance
 from tests.lab.latent.test_models import by_model
 
 

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from boundcalc import evaluate
+from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.engine.tightness import ladder
 from boundcalc.formulas.theorems import BOUNDS
@@ -21,7 +22,6 @@ from boundcalc.lab.plot.data import FigureData, Series, contradictions, normalis
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import LOOKS, SIZES, house_style
-from boundcalc.lab.train.intervals import clopper_pearson
 from boundcalc.setting import Setting
 from tests.lab.plot import looks, trials
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from boundcalc.lab.train.intervals import clopper_pearson
+from boundcalc.base.confidence import clopper_pearson
 from boundcalc.lab.train.store import canonical, digest_of
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for

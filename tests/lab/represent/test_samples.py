@@ -9,9 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sympy
-from boundcalc.statements.capacity import capacity as calculus_capacity
-from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import LEMMAS
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
@@ -32,6 +29,9 @@ from boundcalc.lab.represent.units import Units, corners
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Budget, Norms, Sample, Setting
+from boundcalc.statements.capacity import capacity as calculus_capacity
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import LEMMAS
 
 RISK, DELTA = 0.05, 0.01
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
-from boundcalc.lab.train.intervals import clopper_pearson, hoeffding
 from boundcalc.lab.train.threshold import Cell, analyse
 
 LENGTHS = (32, 64, 128, 256, 512, 1024)

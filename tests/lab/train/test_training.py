@@ -14,12 +14,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from boundcalc.base.confidence import clopper_pearson  # noqa: E402
 from boundcalc.base.errors import BoundcalcError, InvalidSetting  # noqa: E402
 from boundcalc.lab.train import data as data_module  # noqa: E402
 from boundcalc.lab.train.bits import bit_forward, bit_plan  # noqa: E402
+from boundcalc.lab.train.bounds import by_block  # noqa: E402
 from boundcalc.lab.train.data import Examples  # noqa: E402
 from boundcalc.lab.train.device import resolve  # noqa: E402
-from boundcalc.lab.train.intervals import clopper_pearson  # noqa: E402
 from boundcalc.lab.train.optim import StackedOptimiser, nearest, project_on_balls  # noqa: E402
 from boundcalc.lab.train.parameters import parameters  # noqa: E402
 from boundcalc.lab.train.rerun import rerun_some  # noqa: E402
@@ -69,7 +70,7 @@ def test_conjunctions_are_learned_and_recorded(device: str) -> None:
         assert 0 < result["attention"][0]["value_weighted"] <= result["attention"][0]["best_head"] <= 1
         assert result["device"].startswith(device)
         assert result["cpu_seconds"] > 0
-        assert set(result["norms"]["budgets"]) >= {"W_QK[0]", "W_V[0]", "W_1[0]", "readout", "embedding", "positions"}
+        assert set(by_block(result)) >= {"W_QK[0]", "W_V[0]", "W_1[0]", "readout", "embedding", "positions"}
     assert sum(o.result["test"]["error"] < 0.02 for o in outcomes) >= 3
 
 
@@ -282,18 +283,18 @@ def test_projections_are_nearest_points() -> None:
 def test_training_stays_in_its_balls() -> None:
     balls: dict[str, Any] = {"W_QK": ["op", 1.5], "W_V": ["21", 2.0], "W_1": ["F", 3.0], "positions": ["F", 4.0]}
     outcome = train([conjunction(0, 32, balls=balls, steps=80)])[0]
-    norms = outcome.result["norms"]["budgets"]
+    norms = by_block(outcome.result)
     slack = 1 + 1e-5
-    assert norms["W_V[0]"]["21"] <= 2.0 * slack
-    assert norms["W_1[0]"]["F"] <= 3.0 * slack
+    assert norms["W_V[0]"].two_one <= 2.0 * slack
+    assert norms["W_1[0]"].fro <= 3.0 * slack
     w = outcome.weights
     products = w["W_Q[0]"][0] @ w["W_K[0]"][0].transpose(-1, -2)
     assert float(torch.linalg.matrix_norm(products, 2).max()) <= 1.5 * slack
-    free = train([conjunction(0, 32, steps=80)])[0].result["norms"]["budgets"]
-    assert free["W_1[0]"]["F"] > 3.0 * slack  # negative control: without the ball it leaves
-    joint = train([conjunction(0, 32, balls={"W_QK": ["21", 3.0]}, steps=80)])[0].result["norms"]["budgets"]
-    assert joint["W_QK[0]"]["21"] <= 3.0 * slack
-    assert free["W_QK[0]"]["21"] > 3.0 * slack
+    free = by_block(train([conjunction(0, 32, steps=80)])[0].result)
+    assert free["W_1[0]"].fro > 3.0 * slack  # negative control: without the ball it leaves
+    joint = by_block(train([conjunction(0, 32, balls={"W_QK": ["21", 3.0]}, steps=80)])[0].result)
+    assert joint["W_QK[0]"].two_one <= 3.0 * slack
+    assert free["W_QK[0]"].two_one > 3.0 * slack
     weights = {"W_1[0]": torch.ones(2, 3, 3) * 9}
     project_on_balls(weights, {"W_1[0]": ("F", 1.0)})
     assert float(weights["W_1[0]"][0].norm()) == pytest.approx(1.0)
@@ -398,7 +399,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "d_head": (2, 16),
     "d_ff": (8,),
     "kv_heads": (2, 8),
-    "activation": ("relu", "gelu", "gelu_tanh", "silu", "tanh", "identity", "mish"),
+    "activation": ("relu", "gelu", "gelu_tanh", "silu", "tanh", "identity", "mish", "quick_gelu"),
     "normaliser": ("softmax", "softmax1", "sigmoid", "linear", {"name": "softmax", "temperature": 2.0}, "sparsemax"),
     "normalisation": ("none", "layernorm", "rmsnorm", "ball"),
     "eps": (1e-3,),

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, binom
+from scipy.stats import binom
 from scipy.stats import t as student
 
+from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
 
 Array = NDArray[Any]
@@ -57,10 +58,7 @@ def quantile_interval(x: Any, level: float, confidence: float = 0.95) -> Interva
 
 def share_interval(failures: int, n: int, confidence: float = 0.95) -> Interval:
     """A share with Clopper and Pearson's exact interval."""
-    tail = (1 - confidence) / 2
-    low = float(beta.ppf(tail, failures, n - failures + 1)) if failures else 0.0
-    high = float(beta.ppf(1 - tail, failures + 1, n - failures)) if failures < n else 1.0
-    return Interval(failures / n, low, high)
+    return Interval(failures / n, *clopper_pearson(failures, n, confidence))
 
 
 def significantly_above(failures: int, n: int, delta: float, level: float = 1e-3) -> bool:

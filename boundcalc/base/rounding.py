@@ -1,0 +1,114 @@
+"""Numbers as text, on the safe side: upper bounds are rounded up, guarantees down, whatever the command and the format."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+
+_MOST_EXPONENT = 300
+_LN10 = math.log(10)
+
+
+def up(x: float, digits: int = 4) -> str:
+    """An upper bound: what is read is at least x."""
+    return _plain(x, digits, ROUND_CEILING)
+
+
+def down(x: float, digits: int = 4) -> str:
+    """A guarantee, a lower bound: what is read is at most x."""
+    return _plain(x, digits, ROUND_FLOOR)
+
+
+def upper(log10: float, digits: int = 4) -> str:
+    """The upper bound 10^log10, rounded up; beyond the range of floats, as 10^x."""
+    if log10 == -math.inf:
+        return "0"
+    if log10 == math.inf:
+        return "inf"
+    if abs(log10) > _MOST_EXPONENT:
+        return f"10^{exponent_up(log10)}"
+    lost = Decimal(1) + Decimal("1e-14") + Decimal(abs(log10)) * Decimal("3e-15")  # by whoever took the logarithm
+    exact = Context(prec=40, Emin=-(10**4), Emax=10**4)
+    return _shown(exact.multiply(exact.power(Decimal(10), Decimal(log10)), lost), digits, ROUND_CEILING)
+
+
+def upper_latex(log10: float, digits: int = 4) -> str:
+    """The same in LaTeX, between dollars."""
+    text = upper(log10, digits)
+    if text.startswith("10^"):
+        return f"10^{{{text[3:]}}}"
+    head, mark, exponent = text.partition("e")
+    return rf"{head}\cdot 10^{{{int(exponent)}}}" if mark else text
+
+
+def exponent_up(log10: float, places: int = 1) -> str:
+    """The exponent of an upper bound 10^log10."""
+    lost = 1 + Decimal("1e-14") * (1 if log10 > 0 else -1)
+    return str((Decimal(log10) * lost).quantize(Decimal(1).scaleb(-places), ROUND_CEILING))
+
+
+def log10_up(log: float) -> float:
+    """A natural logarithm as a base-10 one, not below it."""
+    found = log / _LN10
+    return found + 4 * math.ulp(found)
+
+
+def value_up(log: float) -> float:
+    """The upper bound e^log, at most 1."""
+    found = 1.0 if log >= 0 else math.exp(log)
+    return min(1.0, found + 4 * math.ulp(found))
+
+
+def at_least(x: float) -> str:
+    """A size that is needed, such as m: not below x, short where x is."""
+    return _size(x, ROUND_CEILING)
+
+
+def at_most(x: float) -> str:
+    """A size that is allowed, such as a depth: not above x, short where x is."""
+    return _size(x, ROUND_FLOOR)
+
+
+def short(x: float) -> str:
+    """A number that bounds nothing, as people write it: 512, 10^6, 3.1e6, 0.05."""
+    return _size(x, ROUND_HALF_EVEN)
+
+
+def confidence(delta: float) -> str:
+    """The probability 1 - delta: delta rounded up to four digits, taken from 1; never shown as 1."""
+    above = Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(delta))
+    found = 1 - above
+    return f"1 - {above.normalize():g}" if len(str(found)) > 14 else f"{found.normalize():f}"
+
+
+def _plain(x: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(x):
+        return str(x)
+    if x == 0:
+        return "0"
+    if x < 0:
+        return "-" + _shown(-Decimal(x), digits, ROUND_FLOOR if rounding == ROUND_CEILING else ROUND_CEILING)
+    return _shown(Decimal(x), digits, rounding)
+
+
+def _shown(x: Decimal, digits: int, rounding: str) -> str:
+    """So many digits of a positive number."""
+    found = Context(prec=digits, rounding=rounding, Emin=-(10**4), Emax=10**4).plus(x)
+    exponent = found.adjusted()
+    if not -4 <= exponent < 6:
+        return f"{found.scaleb(-exponent):.{digits - 1}f}e{exponent:+03d}"
+    return f"{found:.{max(0, digits - 1 - exponent)}f}"
+
+
+def _size(x: float, rounding: str) -> str:
+    """Up to six digits of a number, which stands for itself: its shortest decimal, not its binary value."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return str(x)
+    found = Context(prec=6, rounding=rounding).create_decimal(repr(x) if isinstance(x, float) else x).normalize()
+    exponent = found.adjusted() if found else 0
+    head = found.scaleb(-exponent).normalize()
+    if exponent >= 5 and abs(head) == 1:
+        return f"{'-' * (head < 0)}10^{exponent}"
+    if -5 < exponent < 6:
+        return f"{found:f}"
+    return f"{head:f}e{exponent}" if exponent > 0 else f"{head:f}e-{-exponent:02d}"

@@ -1,0 +1,76 @@
+"""`--why`: the account of the best gap and risk bound, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from boundcalc.cli.values import short, upper
+
+if TYPE_CHECKING:
+    from boundcalc.cli.report import Report
+    from boundcalc.engine.why import Change, Why
+    from boundcalc.setting import Setting
+
+_MOST = 6
+"""Pieces that are named."""
+_LN10 = math.log(10)
+_FIELDS = {"m": "n_train", "gamma": "margin", "delta": "delta"}
+_SIZES = {"T": "seq_len", "depth": "depth", "d": "d"}
+
+
+def why_lines(report: Report) -> list[str]:
+    """What is said below the table; a line of its own for every item."""
+    if report.best is None:
+        return []
+    if not report.why:
+        return [f"why: {report.best.name!r} is a closed formula; boundcalc derive --bound {report.best.name} shows it."]
+    return [line for found in report.why for line in _lines(report.best.name, found, report.question.setting)]
+
+
+def _lines(name: str, found: Why, setting: Setting) -> list[str]:
+    what = found.quantity
+    about = f"{found.strategy}, log N = {upper(found.log_count / _LN10)} against m = {short(found.n_train)}"
+    head = f"Why the {what} of {name!r}: {about}"
+    if found.first_link:
+        head = f"Why the {what} of {name!r} is trivial; its first link, which is not worth its price: {about}"
+    pieces = ", ".join(f"{c.piece} {c.share:.0%}" for c in found.counts[:_MOST] if c.share > 0)
+    rest = sum(c.share for c in found.counts[_MOST:])
+    lines = [
+        f"{head}.",
+        f"  log N by piece: {pieces}" + (f", {len(found.counts) - _MOST} others {rest:.0%}" if rest else ""),
+    ]
+    of = "log N / m" if found.saturates else what
+    lines.append(f"  d log({of}) / d log: {_slopes(found.elasticities)}")
+    aim = "halve it" if found.halves else "bring it below 1"
+    if found.changes:
+        lines.append(
+            f"  One change that would {aim}: " + "; or ".join(_change(c, what, setting) for c in found.changes)
+        )
+    else:
+        lines.append(f"  No single change looked at would {aim} while some network still has the margin.")
+    return lines
+
+
+def _slopes(found: Mapping[str, float]) -> str:
+    own = {name.removeprefix("norm "): slope for name, slope in found.items() if name.startswith("norm ")}
+    plain = [f"{name} {_slope(slope)}" for name, slope in found.items() if not name.startswith("norm ")]
+    large = sorted((name for name in own if abs(own[name]) >= 0.005), key=lambda name: -abs(own[name]))
+    kinds = [f"{name} {_slope(own[name])}" for name in large]
+    if len(large) < len(own):
+        kinds.append(f"{len(own) - len(large)} other kinds 0.00")
+    return ", ".join(plain) + "; norm of " + ", ".join(kinds)
+
+
+def _slope(slope: float) -> str:
+    return f"{slope:.2f}" if abs(slope) >= 0.005 else "0.00"
+
+
+def _change(change: Change, what: str, setting: Setting) -> str:
+    bound = upper(change.log_bound / _LN10)
+    if change.value is None:
+        return f"{change.what} times {change.factor:.3g} ({what} <= {bound})"
+    part = setting.sample if change.what in _FIELDS else setting.architecture
+    before = getattr(part, (_FIELDS | _SIZES)[change.what])
+    return f"{change.what} {short(change.value)} for {short(before)} ({what} <= {bound})"

@@ -1,0 +1,492 @@
+"""Why a bound is what it is, and which single change would help most: `boundcalc eval --why`.
+
+A proof is held: the error each piece was given stays, the covers are counted anew for a changed setting. By the envelope
+theorem that gives the slopes, and for larger changes a value that the search can only improve on. What is advised is
+searched and checked again before it is printed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.numbers import FLOAT, LOG, log_sum
+from boundcalc.engine.allocate import Item, build_items, cost_at
+from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
+from boundcalc.engine.search import Link, Search
+from boundcalc.formulas.theorems import BOUNDS, Policy
+from boundcalc.proof.certificate import Certificate, Quantity
+from boundcalc.setting import Norms, Setting
+from boundcalc.statements import gap
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import LEMMAS, CoverLemma
+
+_STEP = 1.02
+_TRIED, _SHOWN = 6, 3
+_SECANTS = 6
+_FURTHER = (1.0, 1.03, 1.15)
+"""Powers of the factor that the search is asked at, until the target is reached."""
+_MOST = 60.0
+"""Changes by more than e^60 are no advice."""
+_UP = ("m", "gamma", "delta")
+"""What helps when it grows; everything else helps when it shrinks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One piece at the level that costs most: the log of its log count (natural), and its share."""
+
+    piece: str
+    log_count: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of the setting, by a factor, and the checked bound it gives (log)."""
+
+    what: str
+    factor: float
+    value: float | None
+    log_bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why one bound is what it is.
+
+    Attributes:
+        quantity: "gap" or "risk".
+        strategy: the theorem; of a trivial gap, that of the first link that would say something.
+        first_link: whether the numbers are those of that first link, because the least proof is trivial.
+        log_count: log of the log count at the level that costs most.
+        counts: its pieces, the largest first.
+        n_train: m.
+        needed: the m that reaches the target, everything else unchanged; None where none up to 10^18 does.
+        target: what the changes reach: below 1, or half of the bound (of a risk: of what lies above the training error).
+        saturates: whether the bound is a risk that has reached 1 and tells no slope.
+        elasticities: d log(bound)/d log(.); where it saturates, of log N/m.
+        changes: the single changes of least factor that reach the target, each searched and checked.
+    """
+
+    quantity: Quantity
+    strategy: str
+    first_link: bool
+    log_count: float
+    counts: tuple[Count, ...]
+    n_train: int
+    needed: float | None
+    target: float
+    saturates: bool
+    elasticities: Mapping[str, float]
+    changes: tuple[Change, ...]
+
+    @property
+    def halves(self) -> bool:
+        """Whether the target is half of a bound that is below 1 already."""
+        return self.target < math.exp(-2 * VACUOUS_MARGIN)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object."""
+        ten = math.log(10)
+        return {
+            "quantity": self.quantity,
+            "strategy": self.strategy,
+            "first_link": self.first_link,
+            "log10_count": self.log_count / ten,
+            "n_train": self.n_train,
+            "n_train_needed": self.needed,
+            "target": self.target,
+            "pieces": [
+                {
+                    "piece": c.piece,
+                    "log10_count": c.log_count / ten if c.log_count > -math.inf else None,
+                    "share": c.share,
+                }
+                for c in self.counts
+            ],
+            "saturates": self.saturates,
+            "elasticities": dict(self.elasticities),
+            "changes": [
+                {"what": c.what, "factor": c.factor, "value": c.value, self.quantity: math.exp(min(0.0, c.log_bound))}
+                for c in self.changes
+            ],
+        }
+
+
+def why(value: BoundValue, desk: Desk) -> list[Why]:
+    """The gap's and the risk's account; a quantity that is refused has none."""
+    found: list[Why] = []
+    if value.by_gap is not None:
+        found += _account(value, "gap", desk)
+    if value.by_risk is not None and value.risk_refusal is None:
+        found += _account(value, "risk", desk)
+    return found
+
+
+def _account(value: BoundValue, quantity: Quantity, desk: Desk) -> list[Why]:
+    held = _hold(value, quantity, desk)
+    if held is None:
+        return []
+    return [_Account(value, quantity, desk, held).made()]
+
+
+# -- a held proof
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    log_scale: float
+    shares: Mapping[str, float]
+    """log of the error of the loss that each piece is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A proof whose error shares are kept while the setting changes."""
+
+    policy: str
+    strategy: str
+    levels: tuple[_Level, ...]
+    alpha: int
+    mu: float | None
+    log_union: float
+    first_link: bool
+
+    def counts(self, setting: Setting) -> list[dict[str, float]] | None:
+        """Log counts of every level by piece; None where the pieces are others."""
+        items = self._items(setting)
+        if any({item.key for item in items} != set(level.shares) for level in self.levels):
+            return None
+        return [{item.key: cost_at(item, level.shares[item.key])[0] for item in items} for level in self.levels]
+
+    def _items(self, setting: Setting) -> list[Item]:
+        samples = setting.sample.n_train * ((1 + self.alpha) if self.strategy.startswith("ghost") else 1)
+        policy, uniform = BOUNDS[self.policy], self.strategy.startswith("uniform")
+
+        def allowed(lemma: CoverLemma) -> bool:
+            return policy.allows(lemma) and (lemma.uniform or not uniform)
+
+        return build_items(lower(setting, LOG), samples, allowed)
+
+    def log_value(self, setting: Setting) -> float | None:
+        """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
+        counts = self.counts(setting)
+        if counts is None:
+            return None
+        return self._combined(setting, [log_sum(list(each.values())) for each in counts])
+
+    def _combined(self, setting: Setting, log_counts: Sequence[float]) -> float:
+        m, inverse = setting.sample.n_train, self.log_union - math.log(setting.sample.delta)
+        if self.strategy.endswith(("margin", "ghost", "realizable")):
+            return math.log((math.exp(min(log_counts[0], 600.0)) + inverse) / m)
+        scales = [level.log_scale for level in self.levels]
+        if self.strategy == "uniform-single":
+            count = math.exp(min(log_counts[0], 600.0))
+            return math.log(gap.gap_uniform_single(FLOAT, math.exp(scales[0]), count, inverse, m))
+        ghosts = self.alpha if self.strategy == "ghost-chain" else None
+        factor = gap.chain_factor(FLOAT, ghosts, uniform=self.strategy == "uniform-chain")
+        coarser = [math.log(0.5), *scales[:-1]]
+        links = [c + 0.5 * (math.log(2 / m) + n) + math.log(factor) for c, n in zip(coarser, log_counts, strict=True)]
+        deviation = gap.deviation(FLOAT, inverse, m)
+        return log_sum([math.log(2) + scales[-1], math.log(deviation), *links])
+
+
+def _hold(value: BoundValue, quantity: Quantity, desk: Desk) -> _Held | None:
+    proof = value.by_gap if quantity == "gap" else value.by_risk
+    assert proof is not None  # noqa: S101 - `why` has asked
+    certificate = proof.certificate
+    if proof.trivial:
+        link = desk.search(value.name).best_link()
+        return None if link is None else _held_link(value.name, link, desk)
+    if certificate.strategy in ("closed", "published"):
+        return None
+    return _held_certificate(certificate, desk)
+
+
+def _held_link(policy: str, link: Link, desk: Desk) -> _Held:
+    shares = {item.key: share for item, share in zip(link.items, link.point.shares, strict=True)}
+    strategy = "uniform-chain" if link.alpha is None else "ghost-chain"
+    level = _Level(link.point.log_scale, shares)
+    return _Held(policy, strategy, (level,), link.alpha or 1, None, desk.log_union, True)
+
+
+def _held_certificate(certificate: Certificate, desk: Desk) -> _Held:
+    gains = {piece.key: piece.gain.log for piece in desk.search(certificate.policy).lowered.pieces}
+    caps = {piece.key: piece.cap for piece in desk.search(certificate.policy).lowered.pieces}
+    levels: list[_Level] = []
+    for level in certificate.levels:
+        shares: dict[str, float] = {}
+        for key, cover in level.covers.items():
+            cap = caps[key]
+            dropped = all(choice.lemma == "zero" for choice in cover.choices)
+            shares[key] = cover.log_eps + gains[key]
+            if dropped and cap is not None:
+                shares[key] = min(shares[key], cap.log)
+        levels.append(_Level(level.log_scale, shares))
+    return _Held(
+        certificate.policy,
+        certificate.strategy,
+        tuple(levels),
+        certificate.alpha,
+        certificate.mu,
+        desk.log_union,
+        False,
+    )
+
+
+# -- what can be changed
+
+
+Changer = Callable[[float], Setting]
+
+
+def changers(setting: Setting, pieces: Sequence[str]) -> dict[str, Changer]:
+    """How to multiply each number of a setting by a factor: sizes, and every kind of norm that is read."""
+    sample, architecture = setting.sample, setting.architecture
+    found: dict[str, Changer] = {
+        "m": lambda f: setting.but(n_train=max(1, round(sample.n_train * f))),
+        "gamma": lambda f: setting.but(margin=sample.margin * f),
+        "delta": lambda f: setting.but(delta=sample.delta * f),
+        "T": lambda f: setting.but(seq_len=max(1, round(architecture.seq_len * f))),
+    }
+    if architecture.layers is None:
+        found["depth"] = lambda f: setting.but(depth=max(1, round(architecture.depth * f)))
+        found["d"] = lambda f: setting.but(
+            d=architecture.heads * max(1, round(architecture.d * f / architecture.heads))
+        )
+    norms = setting.norms
+    kinds = dict.fromkeys(key.partition("[")[0].partition("#")[0] for key in pieces)
+    if "W_QK" in kinds and norms.has("W_Q") and not norms.has("W_QK"):
+        kinds = dict.fromkeys([*kinds, "W_Q", "W_K"])
+        del kinds["W_QK"]
+    for kind in kinds:
+        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=scaled_kind(norms, kind, f))
+    found["every norm"] = lambda f: replace(setting, norms=norms.scaled(f))
+    return found
+
+
+def scaled_kind(norms: Norms, kind: str, factor: float) -> Norms:
+    """All budgets of one kind times a factor, those that the knob C gives too."""
+    own = {key: budget for key, budget in norms.budgets.items() if key.partition("[")[0] == kind}
+    if kind not in own and norms.C is not None:
+        own[kind] = norms.find(kind)
+    scaled = Norms(None, own).scaled(factor).budgets
+    return replace(norms, budgets={**norms.budgets, **scaled})
+
+
+class _Account:
+    """One quantity's account."""
+
+    def __init__(self, value: BoundValue, quantity: Quantity, desk: Desk, held: _Held) -> None:
+        self.value, self.desk, self.held = value, desk, held
+        self.quantity: Quantity = quantity
+        self.paid = desk.paid
+        self.here = held.counts(self.paid) or []
+        self.changers = changers(self.paid, list(self.here[0]) if self.here else [])
+        self.measure = held.log_value(self.paid) or 0.0
+        vacuous = value.vacuous if quantity == "gap" else value.risk_vacuous
+        log_bound = 0.0 if vacuous else (value.log10 * math.log(10) if quantity == "gap" else value.log_risk)
+        floor = self.paid.sample.train_error if quantity == "risk" else 0.0  # no risk bound gets below it
+        halved = math.log(floor + max(math.exp(log_bound) - floor, 1e-300) / 2)
+        self.log_target = -VACUOUS_MARGIN - 1e-6 if vacuous else halved
+        self.saturates = vacuous and quantity == "risk"
+        self.steepness = 1.0 if quantity == "gap" or vacuous else self._steepness(math.exp(log_bound))
+        self.log_goal = self._goal(vacuous)
+
+    def _steepness(self, risk: float) -> float:
+        """The slope of log(risk) in log c, where kl(q|p) = c and the risk is p (of ghosts: what is left of it)."""
+        if self.held.strategy == "ghost-realizable":
+            return 1.0
+        q, alpha = self.paid.sample.train_error, self.held.alpha
+        ghosts = self.held.strategy == "ghost"
+        p = (alpha * risk + q) / (1 + alpha) if ghosts else risk
+        if not q < p < 1:
+            return 1.0
+        return math.exp(self.measure) * p * (1 - p) / (p - q) / risk * ((1 + alpha) / alpha if ghosts else 1.0)
+
+    def _goal(self, vacuous: bool) -> float:
+        """The held proof's measure that reaches the target."""
+        if self.quantity == "gap":
+            return self.log_target
+        q, target = self.paid.sample.train_error, math.exp(self.log_target)
+        if self.held.strategy == "ghost-realizable":
+            return math.log(math.log1p(1 / self.held.alpha) * self.held.alpha * target)
+        if target <= q:
+            return -math.inf
+        return math.log((1 - q) * math.log((1 - q) / (1 - target)) + (q * math.log(q / target) if q else 0.0))
+
+    def made(self) -> Why:
+        """Everything about it."""
+        totals = [log_sum(list(each.values())) for each in self.here]
+        costly = max(range(len(totals)), key=lambda i: self._weight(i, totals[i]))
+        level, total = self.here[costly], totals[costly]
+        counts = sorted((Count(key, log, math.exp(log - total)) for key, log in level.items()), key=lambda c: -c.share)
+        slopes = self._elasticities()
+        needed = self._needed(slopes)
+        return Why(
+            self.quantity,
+            self.held.strategy,
+            self.held.first_link,
+            total,
+            tuple(counts),
+            self.paid.sample.n_train,
+            needed.value if needed is not None else None,
+            math.exp(self.log_target),
+            self.saturates,
+            slopes,
+            self._changes(slopes, needed),
+        )
+
+    def _weight(self, i: int, total: float) -> float:
+        scale = math.log(0.5) if i == 0 else self.held.levels[i - 1].log_scale
+        return scale + total / 2
+
+    # -- slopes
+
+    def _elasticities(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name in self.changers:
+            slope = self._slope(name)
+            if slope is not None:
+                found[name] = 0.0 if abs(slope) < 1e-9 else slope * self.steepness
+        return found
+
+    def _slope(self, name: str) -> float | None:
+        factor = _STEP
+        if name in ("T", "d", "depth"):
+            factor = 2.0 if name != "depth" else (self.paid.architecture.depth + 1) / self.paid.architecture.depth
+        if name == "delta":
+            factor = 1 / _STEP
+        there = self._measured(name, factor)
+        return None if there is None else (there - self.measure) / math.log(factor)
+
+    def _measured(self, name: str, factor: float) -> float | None:
+        """The held proof's measure after a change; of another depth, the search's own."""
+        try:
+            changed = self.changers[name](factor)
+            found = self.held.log_value(changed)
+            return found if found is not None else self._searched(changed)
+        except (BoundcalcError, OverflowError, ValueError):
+            return None
+
+    def _searched(self, changed: Setting) -> float | None:
+        """The measure by a search of the same strategy, where there are other pieces."""
+        desk = Desk(changed)
+        search = Search(changed, self._policy(), log_union=self.held.log_union, measured=self.desk.measured)
+        if self.held.first_link:
+            link = search.best_link()
+            held = None if link is None else _held_link(self.held.policy, link, desk)
+        else:
+            found = search.gaps() if self.quantity == "gap" else search.risks()
+            same = [
+                each for each in found if each.certificate.strategy == self.held.strategy and each.certificate.levels
+            ]
+            best = min(same, key=lambda each: each.log_value, default=None)
+            held = None if best is None else _held_certificate(best.certificate, desk)
+        return None if held is None else replace(held, log_union=self.held.log_union).log_value(changed)
+
+    # -- changes
+
+    def _needed(self, slopes: Mapping[str, float]) -> Change | None:
+        """The m that does, everything else unchanged."""
+        found = self._reach("m", slopes.get("m", 0.0))
+        if found is None or found * self.paid.sample.n_train > 1e18:
+            return None
+        return self._confirmed("m", found)
+
+    def _changes(self, slopes: Mapping[str, float], needed: Change | None) -> tuple[Change, ...]:
+        ways: list[tuple[float, str]] = []
+        likely = sorted(slopes, key=lambda name: -abs(slopes[name]))
+        for name in [name for name in likely if name != "m" and self._helps(name, slopes[name])][:_TRIED]:
+            factor = self._reach(name, slopes[name])
+            if factor is not None:
+                ways.append((abs(math.log(factor)), name))
+        found: list[Change] = [] if needed is None else [needed]
+        for length, name in sorted(ways):
+            better = sorted(abs(math.log(change.factor)) for change in found)[:_SHOWN]
+            if len(better) == _SHOWN and better[-1] <= length:
+                break
+            confirmed = self._confirmed(name, math.exp(length if name in _UP else -length))
+            if confirmed is not None:
+                found.append(confirmed)
+        return tuple(sorted(found, key=lambda change: abs(math.log(change.factor)))[:_SHOWN])
+
+    @staticmethod
+    def _helps(name: str, slope: float) -> bool:
+        return slope < 0 if name in _UP else slope > 0
+
+    def _reach(self, name: str, slope: float) -> float | None:
+        """The factor by which the held proof reaches its goal: secant steps in logs."""
+        wanted = self.log_goal - self.measure
+        if not self._helps(name, slope) or not -_MOST < wanted < 0:
+            return None
+        steps = [(0.0, 0.0)]
+        length = wanted * self.steepness / slope
+        for _ in range(_SECANTS):
+            if abs(length) > _MOST or (name == "depth" and length < -math.log(self.paid.architecture.depth)):
+                return None
+            there = self._measured(name, math.exp(length))
+            if there is None:
+                return None
+            got = there - self.measure
+            if wanted * 1.02 - 1e-3 <= got <= wanted:
+                return math.exp(length)
+            steps.append((length, got))
+            (x0, y0), (x1, y1) = sorted(steps, key=lambda step: abs(step[1] - wanted))[:2]
+            if y1 == y0:
+                return None
+            length = x0 + (1.01 * wanted - y0) * (x1 - x0) / (y1 - y0)
+        good = [x for x, y in steps if y <= wanted]
+        return math.exp(min(good, key=abs)) if good else None
+
+    def _confirmed(self, name: str, factor: float) -> Change | None:
+        """The checked bound after a change, if it reaches the target and some network still has the margin."""
+        asked = changers(self.value.setting, list(self.here[0]))[name]  # before budgets were rounded up
+        for further in _FURTHER:
+            try:
+                changed = asked(factor**further)
+                proved = self._proved(changed, name)
+            except (BoundcalcError, ArithmeticError, ValueError):
+                return None
+            if proved is None:
+                return None
+            if not proved.trivial and proved.log_value <= self.log_target:
+                now, before = _value_of(changed, name), _value_of(self.value.setting, name)
+                exact = factor**further if now is None or before is None else now / before
+                return Change(name, exact, now, proved.log_value)
+        return None
+
+    def _proved(self, changed: Setting, name: str) -> Proved | None:
+        """The checked bound of a changed setting by the kind of proof that is held; None where it would speak of nobody."""
+        desk = Desk(changed)
+        if desk.risk_refusal is not None:
+            return None
+        if name == "m" and self.desk.measured is None:
+            search = self.desk.search(self.held.policy).with_samples(changed.sample.n_train)
+        else:
+            search = Search(desk.paid, self._policy(), log_union=desk.log_union, measured=desk.measured)
+        return desk.prove(list(search.gaps() if self.quantity == "gap" else search.risks()))
+
+    def _policy(self) -> Policy:
+        """The policy of the proof; of uniform proofs without the covers that count points, which cannot be part of them."""
+        policy = BOUNDS[self.held.policy]
+        if not self.held.strategy.startswith("uniform"):
+            return policy
+        return replace(policy, lemmas=frozenset(name for name in policy.lemmas if LEMMAS[name].uniform))
+
+
+def _value_of(setting: Setting, name: str) -> float | None:
+    """What a number of the setting has become; None for norms, which are several."""
+    sample, architecture = setting.sample, setting.architecture
+    return {
+        "m": sample.n_train,
+        "gamma": sample.margin,
+        "delta": sample.delta,
+        "T": architecture.seq_len,
+        "depth": architecture.depth,
+        "d": architecture.d,
+    }.get(name)

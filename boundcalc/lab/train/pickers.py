@@ -1,0 +1,399 @@
+"""Learners for certificates: this package's models, and anyone's torch module, trained on a prefix and on picks.
+
+Bits of the weights depend on the recipe, the seed and the examples alone: one seeded generator per fit, batches whose
+size depends on how many examples there are, scores in chunks of one shape.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.lab.train.device import threads, versions
+from boundcalc.lab.train.optim import StackedOptimiser
+from boundcalc.lab.train.parameters import Init
+from boundcalc.lab.train.source import substream
+from boundcalc.lab.train.stack import Stack, losses, margins
+from boundcalc.lab.train.tasks import Shape
+from boundcalc.lab.train.trial import Optimisation
+from boundcalc.predictors.data import Array, Data
+from boundcalc.setting import Architecture, validate
+
+CHUNK = 256
+"""Examples scored at once. Fewer are padded: a batch of one takes other kernels, and other last bits."""
+
+
+@dataclass(frozen=True)
+class PickRule:
+    """How long a learner trains.
+
+    Attributes:
+        batch: examples per step, where there are more than `whole`.
+        whole: up to so many examples, every step sees all.
+        prefix_steps: most steps on a prefix.
+        prefix_loss: training on a prefix ends when all its examples are right with a mean loss below this.
+        round_steps: most steps after a round of picks.
+        round_loss: training after a round ends when the loss is below this.
+        round_lr: learning rate after a round; 0 for that of the prefix.
+    """
+
+    batch: int = 16
+    whole: int = 64
+    prefix_steps: int = 3000
+    prefix_loss: float = 5e-3
+    round_steps: int = 300
+    round_loss: float = 0.1
+    round_lr: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "whole", "prefix_steps", "round_steps"):
+            object.__setattr__(self, name, validate.size(name, getattr(self, name)))
+        for name in ("prefix_loss", "round_loss", "round_lr"):
+            validate.positive(name, getattr(self, name), zero=True)
+
+
+@dataclass
+class _State:
+    model: Any
+    optimiser: Any
+    seed: int
+    fits: int = 0
+
+
+@dataclass
+class _TorchLearner(ABC):
+    """The loop that both learners share."""
+
+    rule: PickRule = field(default_factory=PickRule)
+    device: str = "cpu"
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        """Versions, threads, and the kernels of the processor."""
+        capability = torch.backends.cpu.get_cpu_capability()
+        return {**versions(), "threads": threads(), "device": self.device, "cpu": capability}
+
+    def fit(self, state: _State, examples: Data, prefix: int) -> _State:
+        """Train on: many steps on a prefix alone, fewer after a round."""
+        x, y = self._tensors(examples)
+        first = not state.fits and prefix == len(examples)
+        steps = self.rule.prefix_steps if first else self.rule.round_steps
+        enough = self.rule.prefix_loss if first else self.rule.round_loss
+        generator = torch.Generator().manual_seed(substream(state.seed, "fit", state.fits))
+        state.fits += 1
+        if not first and self.rule.round_lr:
+            self._set_rate(state, self.rule.round_lr)
+        if len(y) <= self.rule.whole:
+            for _ in range(steps):
+                if self._step(state, x, y) < enough:
+                    break
+            return state
+        recent = 0.0
+        for step in range(1, steps + 1):
+            chosen = torch.randint(len(y), (self.rule.batch,), generator=generator).to(x.device)
+            recent += self._step(state, x[chosen], y[chosen])
+            if step % 10 == 0:
+                if recent / 10 < 4 * enough and self._done(state, x, y, enough):
+                    break
+                recent = 0.0
+        return state
+
+    def scores(self, state: _State, examples: Data) -> Array:
+        """How far the right answer is ahead."""
+        x, y = self._tensors(examples)
+        found: list[Tensor] = []
+        for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
+            short = CHUNK - len(part)
+            full = torch.cat([part, part[:1].expand(short, *part.shape[1:])]) if short else part
+            filled = torch.cat([answers, answers[:1].expand(short)]) if short else answers
+            found.append(self._margins(state, full, filled)[: len(part)])
+        return torch.cat(found).double().cpu().numpy()
+
+    def _done(self, state: _State, x: Tensor, y: Tensor, enough: float) -> bool:
+        loss, ahead = 0.0, True
+        for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
+            loss += self._loss(state, part, answers) * len(part)
+            ahead = ahead and bool((self._margins(state, part, answers) > 0).all())
+        return ahead and loss / len(y) < enough
+
+    def _tensors(self, examples: Data) -> tuple[Tensor, Tensor]:
+        x = torch.from_numpy(np.ascontiguousarray(examples.x)).to(self.device)
+        return x, torch.from_numpy(np.ascontiguousarray(examples.y)).to(self.device)
+
+    @abstractmethod
+    def _step(self, state: _State, x: Tensor, y: Tensor) -> float: ...
+
+    @abstractmethod
+    def _set_rate(self, state: _State, lr: float) -> None: ...
+
+    @abstractmethod
+    def _loss(self, state: _State, x: Tensor, y: Tensor) -> float: ...
+
+    @abstractmethod
+    def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def _tree(self, state: _State) -> dict[str, Any]:
+        """Model and optimiser as tensors and numbers."""
+
+    @abstractmethod
+    def _plant(self, state: _State, tree: dict[str, Any]) -> None:
+        """Put them back."""
+
+    @abstractmethod
+    def start(self, seed: int) -> _State:
+        """A fresh model."""
+
+    def dump(self, state: _State) -> bytes:
+        """The state as torch writes tensors."""
+        out = io.BytesIO()
+        torch.save({"seed": state.seed, "fits": state.fits, "tree": self._tree(state)}, out)
+        return out.getvalue()
+
+    def restore(self, data: bytes) -> _State:
+        """A state that `dump` wrote; objects other than tensors and plain containers are refused."""
+        found = torch.load(io.BytesIO(data), weights_only=True)
+        state = self.start(found["seed"])
+        state.fits = found["fits"]
+        self._plant(state, found["tree"])
+        return state
+
+
+@dataclass
+class ModelLearner(_TorchLearner):
+    """A model of this package, as `boundcalc train` makes it."""
+
+    architecture: Architecture | None = None
+    shape: Shape | None = None
+    init: Init = field(default_factory=Init)
+    optimisation: Optimisation = field(default_factory=Optimisation)
+
+    def __post_init__(self) -> None:
+        if self.architecture is None or self.shape is None:
+            raise InvalidSetting("a ModelLearner needs an architecture and the shape of its task")
+        if self.shape.answer == "real":
+            raise InvalidSetting("certificates of predictors need answers that are right or wrong, not real numbers")
+        rule = self.optimisation
+        if rule.balls or rule.precision == "bfloat16":
+            raise InvalidSetting("a ModelLearner trains in float32 or float64 without norm balls: leave --ball out")
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """All that determines the weights, beside seed and examples."""
+        architecture, shape = self._of()
+        rule = self.optimisation
+        names = ("optimiser", "lr", "weight_decay", "momentum", "warmup", "clip", "precision")
+        return {
+            "kind": "model",
+            "architecture": architecture.to_json(),
+            "shape": asdict(shape),
+            "init": asdict(self.init),
+            "optimisation": {name: getattr(rule, name) for name in names},
+            "rule": asdict(self.rule),
+        }
+
+    @classmethod
+    def from_recipe(cls, recipe: Mapping[str, Any], device: str = "cpu") -> ModelLearner:
+        """The learner of a certificate."""
+        try:
+            found = cls(
+                rule=PickRule(**recipe["rule"]),
+                device=device,
+                architecture=Architecture.from_json(recipe["architecture"]),
+                shape=Shape(**recipe["shape"]),
+                init=Init(**recipe["init"]),
+                optimisation=Optimisation(**recipe["optimisation"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise CertificateError(f"the recipe of the certificate makes no model: {error}") from None
+        return found
+
+    def _of(self) -> tuple[Architecture, Shape]:
+        return cast("Architecture", self.architecture), cast("Shape", self.shape)
+
+    def start(self, seed: int) -> _State:
+        """The model of `boundcalc train` with this seed, before its first step."""
+        architecture, shape = self._of()
+        generator = torch.Generator(self.device).manual_seed(substream(seed, "init"))
+        dtype = torch.float64 if self.optimisation.precision == "float64" else torch.float32
+        stack = Stack.fresh(architecture, shape, self.init, [generator], dtype)
+        stack.require_grad()
+        return _State(stack, StackedOptimiser(stack.trained, [self.optimisation]), seed)
+
+    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
+        loss = self._mean(state, x, y)
+        trained = state.model.trained
+        slopes = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+        grads = {
+            name: torch.zeros_like(value) if slope is None else slope.contiguous()
+            for (name, value), slope in zip(trained.items(), slopes, strict=True)
+        }
+        state.optimiser.step(grads)
+        return float(loss.detach())
+
+    def _set_rate(self, state: _State, lr: float) -> None:
+        state.optimiser.set_rule(replace(self.optimisation, lr=lr, warmup=0))
+
+    def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
+        stack = state.model
+        return losses(self._of()[1], stack(stack.inputs(x.unsqueeze(0))), y.unsqueeze(0)).mean()
+
+    @torch.no_grad()
+    def _loss(self, state: _State, x: Tensor, y: Tensor) -> float:
+        return float(self._mean(state, x, y))
+
+    @torch.no_grad()
+    def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
+        stack = state.model
+        return margins(self._of()[1], stack(stack.inputs(x.unsqueeze(0))), y.unsqueeze(0))[0]
+
+    def weights(self, state: _State) -> Mapping[str, Array]:
+        """The tensors by the names of norms files."""
+        return {name: value.cpu().numpy() for name, value in state.model.one(0).items()}
+
+    def _tree(self, state: _State) -> dict[str, Any]:
+        rule = state.optimiser
+        weights = {name: value.detach() for name, value in state.model.weights.items()}
+        return {"weights": weights, "first": rule.first, "second": rule.second, "steps": rule.step_count}
+
+    @torch.no_grad()
+    def _plant(self, state: _State, tree: dict[str, Any]) -> None:
+        for name, value in tree["weights"].items():
+            state.model.weights[name].copy_(value)
+        state.optimiser.first, state.optimiser.second = tree["first"], tree["second"]
+        state.optimiser.step_count = tree["steps"]
+
+
+Make = Callable[[], nn.Module]
+Loss = Callable[[Tensor, Tensor], Tensor]
+MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.Adam(weights, lr=1e-3)
+
+
+@dataclass
+class ModuleLearner(_TorchLearner):
+    """Anyone's torch module: `make()` gives a fresh one, outputs are logits of classes, or one score of two.
+
+    Attributes:
+        make: makes the module; called with torch's generator seeded.
+        name: what the certificate calls it: a path and a function, say; what it makes must not change.
+        loss: of outputs and answers, a mean; cross-entropy unless given.
+        optimiser: makes the optimiser of the parameters; Adam unless given.
+    """
+
+    make: Make | None = None
+    name: str = "module"
+    loss: Loss | None = None
+    optimiser: MakeOptimiser = _adam
+
+    def __post_init__(self) -> None:
+        if self.make is None:
+            raise InvalidSetting("a ModuleLearner needs make, a function without arguments that returns a torch module")
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """Names, and the digest of a fresh module's shapes: code itself is the user's to keep."""
+        module = self.start(0).model
+        shapes = {name: list(value.shape) for name, value in module.state_dict().items()}
+        rule = self.optimiser(module.parameters())
+        numbers = {k: v for k, v in rule.defaults.items() if isinstance(v, int | float | str | bool)}
+        return {
+            "kind": "module",
+            "name": self.name,
+            "shapes": shapes,
+            "optimiser": {"name": type(rule).__name__, **numbers},
+            "rule": asdict(self.rule),
+        }
+
+    def start(self, seed: int) -> _State:
+        """A fresh module; torch's own generator is left as it was."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(substream(seed, "init"))
+            module = cast("Make", self.make)().to(self.device)
+        return _State(module, self.optimiser(module.parameters()), seed)
+
+    def fit(self, state: _State, examples: Data, prefix: int) -> _State:
+        """Train on, with torch's own generator seeded: dropout is then a function of the picks."""
+        state.model.train()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(substream(state.seed, "noise", state.fits))
+            super().fit(state, examples, prefix)
+        state.model.eval()
+        return state
+
+    def scores(self, state: _State, examples: Data) -> Array:
+        """In evaluation mode."""
+        state.model.eval()
+        return super().scores(state, examples)
+
+    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
+        loss = self._mean(state, x, y)
+        state.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        state.optimiser.step()
+        return float(loss.detach())
+
+    def _set_rate(self, state: _State, lr: float) -> None:
+        for group in state.optimiser.param_groups:
+            group["lr"] = lr
+
+    def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
+        outputs = state.model(x)
+        if self.loss is not None:
+            return self.loss(outputs, y)
+        if _binary(outputs):
+            score = outputs.reshape(len(y))
+            return nn.functional.binary_cross_entropy_with_logits(score, y.to(score.dtype))
+        return nn.functional.cross_entropy(outputs, y.long())
+
+    @torch.no_grad()
+    def _loss(self, state: _State, x: Tensor, y: Tensor) -> float:
+        return float(self._mean(state, x, y))
+
+    @torch.no_grad()
+    def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
+        outputs = state.model(x)
+        shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes")
+        if _binary(outputs):
+            outputs = outputs.reshape(len(y), 1)
+        return margins(shape, outputs.unsqueeze(0), y.unsqueeze(0))[0]
+
+    def weights(self, state: _State) -> Mapping[str, Array]:
+        """The module's tensors, copied."""
+        return {name: value.detach().cpu().numpy().copy() for name, value in state.model.state_dict().items()}
+
+    def _tree(self, state: _State) -> dict[str, Any]:
+        return {"model": state.model.state_dict(), "optimiser": state.optimiser.state_dict()}
+
+    def _plant(self, state: _State, tree: dict[str, Any]) -> None:
+        state.model.load_state_dict(tree["model"])
+        state.optimiser.load_state_dict(tree["optimiser"])
+
+
+def _binary(outputs: Tensor) -> bool:
+    return outputs.dim() == 1 or outputs.shape[-1] == 1
+
+
+def learner_of(trial: Any, **changes: Any) -> ModelLearner:
+    """The learner that trains a trial's model by its optimisation."""
+    optimisation = trial.optimisation
+    rule = PickRule(batch=optimisation.batch or 16, prefix_steps=optimisation.steps, prefix_loss=optimisation.stop_loss)
+    return ModelLearner(
+        rule=replace(rule, **changes),
+        device=trial.device,
+        architecture=trial.architecture,
+        shape=trial.task.shape,
+        init=trial.init,
+        optimisation=optimisation,
+    )

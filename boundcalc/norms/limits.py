@@ -1,0 +1,59 @@
+"""Which norms are read off trained weights, and so paid for by P1: the one place that says.
+
+It looks at kinds and sizes, never at values: P1 is a union bound over the values of limits fixed in advance. Few are
+read, as each costs several nats: what A5 derives as well from those left is not. Read are |W|_op, which radii and
+Lipschitz factors need, |W|_F and |W|_21, which covers use beside it; of (2,1) norms of transposes, (1,1) norms and ranks
+the architecture's sizes say nearly as much (docs/theory.md, P1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from boundcalc.norms.matrix import Floats, Measured, held, measure
+from boundcalc.norms.rank import upper_rank
+from boundcalc.setting import Budget
+
+Size = tuple[int, int, int]
+"""Rows, columns, and the most that the rank can be, of a matrix; (n, 1, 1) of a vector."""
+
+_BY_KIND: Mapping[str, tuple[str, ...]] = {
+    "embedding": ("row", "fro"),  # rare words may be longer than others
+    "positions": ("row",),
+    "segments": ("row",),
+}
+
+
+def limits(kind: str, sizes: Iterable[Size]) -> tuple[str, ...]:
+    """The limits read off every matrix of a kind, given the sizes of all of them."""
+    if kind in _BY_KIND:
+        return _BY_KIND[kind]
+    if kind.endswith(".gain"):
+        return ("sup",)
+    if kind.startswith("b_") or kind.endswith(".offset"):
+        return ("op",)
+    _, columns, ranks = zip(*sizes, strict=True)
+    spread = ("fro", "schatten") if max(ranks) > 1 else ()  # of rank one: |W|_F = |W|_op
+    return ("op", *spread, *(("two_one",) if max(columns) > 1 else ()))
+
+
+def budget(measured: Measured, names: Iterable[str], power: float | None = None) -> Budget:
+    """The budget of these limits that some norms just fit, with the Schatten sum of a power where it was asked for."""
+    found = measured.budget(power)
+    return Budget(**{name: getattr(found, name) for name in names})
+
+
+def every(measured: Measured) -> Budget:
+    """The budget of all that the calculus knows of a matrix: for weights fixed before the data, which pay nothing."""
+    return budget(measured, ("op", "fro", "two_one", "two_one_t", "one_one", "rank"))
+
+
+def explicit(matrix: Floats) -> Budget:
+    """`every` of an array at hand, its rank exact; rows and columns of zeros cost no time."""
+    core = matrix[np.any(matrix != 0, axis=1)]
+    core = core[:, np.any(core != 0, axis=0)]
+    found = measure(held(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
+    return every(replace(found, shape=matrix.shape, rank=upper_rank(core)))

@@ -1,0 +1,6 @@
+"""Certificates of one trained predictor: what its statement says, the facts it rests on, and how they are checked.
+
+Statements, certificates and `verify` need ball arithmetic alone. Learners bring what they train with.
+"""
+
+import boundcalc.predictors.methods as methods  # registers what certificates may rest on

@@ -1,0 +1,345 @@
+"""A certificate of one predictor: what it claims and the facts it rests on, as JSON; and the reader, which trusts none.
+
+Every field is accounted for: what a certificate has and its method does not know is refused, and so are duplicate
+names, NaN and infinities.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.predictors.statements import STATEMENTS
+from boundcalc.predictors.statements.base import real
+
+FORMAT = "boundcalc-predictor-certificate/1"
+
+TOLERANCE = 1e-6
+"""By how much, relative to it, a claim may exceed the value of its facts: another version may search a little better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to certify a predictor.
+
+    Attributes:
+        name: as on the command line.
+        statements: what its certificates may rest on.
+        certified: which predictor the number is about.
+        evidence: how each field beside the facts is read: it raises `CertificateError`, or returns what it read.
+        alternative: how one of the alternatives that share delta is read.
+        consistent: what does not fit between facts, evidence and the alternative that was taken, or None.
+        establish: establishes the facts again from the examples: says what was done, or raises. The last argument makes
+            a learner from a recipe, where the method needs one.
+    """
+
+    name: str
+    statements: tuple[str, ...]
+    certified: str
+    evidence: Mapping[str, Callable[[str, object], Any]]
+    alternative: Callable[[Mapping[str, Any]], object]
+    consistent: Callable[[PredictorCertificate], str | None]
+    establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
+
+
+METHODS: dict[str, Method] = {}
+"""Every method by name; `register` adds to it."""
+
+
+def register(method: Method) -> Method:
+    """Make a method known to the reader and to `verify`."""
+    if method.name in METHODS:
+        raise ValueError(f"a method {method.name!r} is registered already")
+    unknown = [name for name in method.statements if name not in STATEMENTS]
+    if unknown:
+        raise ValueError(f"method {method.name!r} rests on {unknown[0]!r}, which is no statement")
+    METHODS[method.name] = method
+    return method
+
+
+@dataclass(frozen=True, slots=True)
+class PredictorCertificate:
+    """With probability at least 1 - delta over the examples, the risk of one predictor is at most `risk`.
+
+    Attributes:
+        method: how it was made.
+        statement: what it follows from.
+        facts: what the statement needs.
+        delta: the failure probability of all alternatives together.
+        alternatives: everything that was fixed beforehand and shares delta, each with its part of it ("delta").
+        chosen: which of them this certificate speaks of.
+        risk: the claim.
+        evidence: what the facts were read off: digests of data and weights, the recipe, the picks.
+    """
+
+    method: str
+    statement: str
+    facts: Mapping[str, Any]
+    delta: float
+    alternatives: tuple[Mapping[str, Any], ...]
+    chosen: int
+    risk: float
+    evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def share(self) -> float:
+        """The part of delta that the alternative taken has."""
+        return float(self.alternatives[self.chosen]["delta"])
+
+    @property
+    def certified(self) -> str:
+        """Which predictor the number is about."""
+        return METHODS[self.method].certified
+
+    @property
+    def speaks_of(self) -> str:
+        """Whose risk the number bounds."""
+        return STATEMENTS[self.statement].speaks_of
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object, with a digest of all of it: against damage, not against forgery."""
+        body: dict[str, Any] = {
+            "format": FORMAT,
+            "method": self.method,
+            "statement": self.statement,
+            "certified": self.certified,
+            "facts": plain(self.facts),
+            "delta": self.delta,
+            "alternatives": plain(self.alternatives),
+            "chosen": self.chosen,
+            "risk": self.risk,
+            "evidence": plain(self.evidence),
+        }
+        return {**body, "sha256": digest_of(body)}
+
+    def summary(self) -> dict[str, Any]:
+        """One entry of `certificates` in the JSON of a command."""
+        facts = {name: self.facts[name] for name in ("errors", "n", "picks", "bits", "nats") if name in self.facts}
+        return {
+            "method": self.method,
+            "statement": self.statement,
+            "risk": self.risk,
+            "delta": self.delta,
+            "errors": 0,
+            **facts,
+            "certified": self.certified,
+        }
+
+    def save(self, path: Path | str) -> None:
+        """Write the JSON file."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_json(cls, data: object) -> PredictorCertificate:
+        """A certificate from its JSON object; raises `CertificateError` on anything that does not fit."""
+        raw = object_of("a certificate", data, _FIELDS)
+        if raw["format"] != FORMAT:
+            raise CertificateError(f"not a certificate of this version: format {raw['format']!r}, need {FORMAT!r}")
+        body = {name: value for name, value in raw.items() if name != "sha256"}
+        if raw["sha256"] != digest_of(body):
+            raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
+        method = METHODS.get(raw["method"]) if isinstance(raw["method"], str) else None
+        if method is None:
+            raise CertificateError(f"unknown method {raw['method']!r}; known: {', '.join(METHODS)}")
+        if raw["statement"] not in method.statements:
+            raise CertificateError(
+                f"method {method.name!r} rests on {' or '.join(method.statements)}, not on {raw['statement']!r}"
+            )
+        if raw["certified"] != method.certified:
+            raise CertificateError(f"{method.name} certifies the predictor {method.certified!r}")
+        delta = _probability("delta", raw["delta"])
+        alternatives, chosen = _alternatives(method, raw["alternatives"], raw["chosen"], delta)
+        evidence = object_of("evidence", raw["evidence"], tuple(method.evidence))
+        for name, read in method.evidence.items():
+            read(name, evidence[name])
+        facts = STATEMENTS[raw["statement"]].read(raw["facts"])
+        risk = _probability("risk", raw["risk"], one=True)
+        found = cls(method.name, raw["statement"], facts, delta, alternatives, chosen, risk, evidence)
+        wrong = method.consistent(found)
+        if wrong is not None:
+            raise CertificateError(wrong)
+        return found
+
+    @classmethod
+    def load(cls, path: Path | str) -> PredictorCertificate:
+        """Read a JSON file."""
+        return cls.from_json(read_json(path))
+
+
+_FIELDS = (
+    "format",
+    "method",
+    "statement",
+    "certified",
+    "facts",
+    "delta",
+    "alternatives",
+    "chosen",
+    "risk",
+    "evidence",
+    "sha256",
+)
+
+
+def issue(
+    method: str,
+    statement: str,
+    facts: Mapping[str, Any],
+    *,
+    delta: float,
+    alternatives: tuple[Mapping[str, Any], ...],
+    chosen: int,
+    evidence: Mapping[str, Any],
+) -> PredictorCertificate:
+    """A certificate whose claim is what its statement gives, and which the reader has read."""
+    share = float(alternatives[chosen]["delta"])
+    risk = STATEMENTS[statement].risk(facts, share)
+    made = PredictorCertificate(method, statement, facts, delta, alternatives, chosen, risk, evidence)
+    return PredictorCertificate.from_json(made.to_json())
+
+
+@dataclass(frozen=True, slots=True)
+class Rederived:
+    """What `rederive` found: the value of the facts, in ball arithmetic."""
+
+    certificate: PredictorCertificate
+    risk: float
+
+
+def rederive(certificate: PredictorCertificate) -> Rederived:
+    """The bound again from the facts alone; refuses a claim that is not it."""
+    value = STATEMENTS[certificate.statement].risk(certificate.facts, certificate.share)
+    if certificate.risk < value:
+        raise CertificateError(
+            f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives {value!r}"
+        )
+    if certificate.risk > value * (1 + TOLERANCE):
+        raise CertificateError(
+            f"the claim is not that of these facts: risk <= {certificate.risk!r} is claimed, "
+            f"{certificate.statement} gives {value!r}"
+        )
+    return Rederived(certificate, value)
+
+
+def is_predictor_certificate(data: object) -> bool:
+    """Whether a JSON object says it is of this kind."""
+    return isinstance(data, Mapping) and str(data.get("format", "")).startswith("boundcalc-predictor-certificate/")
+
+
+def read_json(path: Path | str) -> object:
+    """A JSON file without duplicate names, NaN or infinities."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CertificateError(f"cannot read {path}: {error}") from None
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(f"{path} is not JSON (truncated?): {error}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise CertificateError(f"the name {twice!r} stands twice in one object")
+    return found
+
+
+def _no_constant(word: str) -> Any:
+    raise CertificateError(f"{word} is not a number a certificate may hold")
+
+
+def digest_of(value: object) -> str:
+    """Sha256 of the canonical JSON of a value."""
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (ValueError, TypeError) as error:
+        raise CertificateError(f"a certificate holds plain finite JSON only: {error}") from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Mappings and sequences as JSON's own."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def object_of(what: str, data: object, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    """A JSON object with exactly these names."""
+    if not isinstance(data, Mapping):
+        raise CertificateError(f"{what} must be a JSON object, got {type(data).__name__}")
+    raw = cast("Mapping[str, Any]", data)
+    for name in raw:
+        if name not in names and name not in optional:
+            raise CertificateError(f"{what} has a field {name!r} that nothing reads; known: {', '.join(names)}")
+    for name in names:
+        if name not in raw:
+            raise CertificateError(f"{what} has no field {name!r}")
+    return raw
+
+
+def sha256_text(name: str, value: object) -> str:
+    """A sha256 in hexadecimal digits."""
+    if not isinstance(value, str) or len(value) != 64 or set(value) - set("0123456789abcdef"):
+        raise CertificateError(f"{name} must be a sha256 of 64 hexadecimal digits, got {value!r}")
+    return value
+
+
+def json_object(name: str, value: object) -> Mapping[str, Any]:
+    """Any JSON object."""
+    if not isinstance(value, Mapping):
+        raise CertificateError(f"{name} must be a JSON object, got {type(value).__name__}")
+    return cast("Mapping[str, Any]", value)
+
+
+def _probability(name: str, value: object, *, one: bool = False) -> float:
+    found = real(name, value)
+    if not 0 < found < 1 and not (one and found in (0, 1)):
+        raise CertificateError(f"{name} must lie between 0 and 1, got {found!r}")
+    return found
+
+
+def _alternatives(
+    method: Method, data: object, chosen: object, delta: float
+) -> tuple[tuple[Mapping[str, Any], ...], int]:
+    if not isinstance(data, list) or not data:
+        raise CertificateError("alternatives must be a list of everything that shares delta, the one taken among them")
+    found: list[Mapping[str, Any]] = []
+    for entry in cast("list[object]", data):
+        raw = json_object("an alternative", entry)
+        if "delta" not in raw:
+            raise CertificateError("an alternative has no field 'delta': its part of the failure probability")
+        _probability("delta of an alternative", raw["delta"])
+        method.alternative({name: value for name, value in raw.items() if name != "delta"})
+        found.append(raw)
+    spent = sum(Fraction(float(entry["delta"])) for entry in found)
+    if spent > Fraction(delta):
+        raise CertificateError(
+            f"the alternatives spend {float(spent)!r} of failure probability, but delta is {delta!r}"
+        )
+    seen = {digest_of({name: value for name, value in entry.items() if name != "delta"}) for entry in found}
+    if len(seen) != len(found):
+        raise CertificateError("one alternative is listed twice")
+    if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < len(found):
+        raise CertificateError(f"chosen must be a place in the list of {len(found)} alternatives, got {chosen!r}")
+    return tuple(found), chosen
+
+
+def equal_shares(delta: float, count: int) -> float:
+    """The largest float that, `count` times, is at most delta."""
+    share = delta / count
+    while Fraction(share) * count > Fraction(delta):
+        share = math.nextafter(share, 0.0)
+    return share

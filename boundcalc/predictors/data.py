@@ -1,0 +1,74 @@
+"""Examples as arrays, their digest, and the one order in which everything meets them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import InvalidSetting
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Data:
+    """Examples: x[i] and its answer y[i]."""
+
+    x: Array
+    y: Array
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or not len(self.y):
+            raise InvalidSetting(f"data need as many x as y, and at least one; got {len(self.x)} and {len(self.y)}")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, places: Sequence[int] | Array) -> Data:
+        """Some examples, in this order."""
+        index = np.asarray(places, dtype=np.int64)
+        return Data(self.x[index], self.y[index])
+
+    @property
+    def sha256(self) -> str:
+        """Names the examples and their order by every bit of them."""
+        return digest_of_arrays({"x": self.x, "y": self.y})
+
+    @classmethod
+    def load(cls, path: str) -> Data:
+        """Arrays x and y of an .npz file; pickled objects are refused."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                missing = {"x", "y"} - set(file.files)
+                if missing:
+                    raise InvalidSetting(f"{path} has no array {sorted(missing)[0]!r}: it has {file.files}")
+                return cls(file["x"], file["y"])
+        except (OSError, ValueError, EOFError) as error:
+            if isinstance(error, InvalidSetting):
+                raise
+            raise InvalidSetting(f"{path} is not an .npz file of plain arrays x and y: {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write them as an .npz file, under the very name that was given."""
+        with open(path, "wb") as file:
+            np.savez(file, x=self.x, y=self.y)
+
+
+def digest_of_arrays(arrays: Mapping[str, Array]) -> str:
+    """Sha256 of names, types, shapes and bits."""
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        value = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {value.dtype.str} {value.shape} ".encode())
+        found.update(value.tobytes())
+    return found.hexdigest()
+
+
+def order_of(seed: int, count: int) -> Array:
+    """A permutation that knows no example: prefixes are cut from it, and places in it break ties."""
+    return np.random.Generator(np.random.PCG64(seed)).permutation(count)

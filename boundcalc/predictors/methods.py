@@ -1,0 +1,97 @@
+"""Holdout and Pick-to-Learn as methods: what their certificates hold, and how their facts are established again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.predictors.certificate import (
+    Method,
+    PredictorCertificate,
+    json_object,
+    object_of,
+    register,
+    sha256_text,
+)
+from boundcalc.predictors.plans import Member
+from boundcalc.predictors.statements.base import count, positive_count
+
+
+def data_evidence(name: str, value: object) -> Mapping[str, Any]:
+    """Which examples: how many, and their digest."""
+    raw = object_of(name, value, ("sha256", "examples"))
+    sha256_text(f"sha256 of {name}", raw["sha256"])
+    positive_count(f"examples of {name}", raw["examples"])
+    return raw
+
+
+def _picks(name: str, value: object) -> list[int]:
+    if not isinstance(value, list):
+        raise CertificateError(f"{name} must be a list of places in the data, got {value!r}")
+    found = [count("a pick", place) for place in cast("list[object]", value)]
+    if len(set(found)) != len(found):
+        raise CertificateError("an example is picked twice")
+    return found
+
+
+_EVIDENCE: Mapping[str, Callable[[str, object], Any]] = {
+    "data": data_evidence,
+    "order": count,
+    "picks": _picks,
+    "recipe": json_object,
+    "weights": sha256_text,
+    "environment": json_object,
+}
+
+
+def _consistent(certificate: PredictorCertificate) -> str | None:
+    entry = dict(certificate.alternatives[certificate.chosen])
+    member = Member.from_json({name: value for name, value in entry.items() if name != "delta"})
+    examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
+    facts = certificate.facts
+    if facts["n"] != examples - member.prefix:
+        return f"{facts['n']} candidates, but {examples} examples without a prefix of {member.prefix} are others"
+    if any(place >= examples for place in picks):
+        return f"a pick lies beyond the {examples} examples"
+    if facts.get("picks", 0) != len(picks):
+        return f"{facts.get('picks', 0)} picks in the facts, {len(picks)} in the evidence"
+    rests_on = member.statement(facts.get("file"))
+    if certificate.statement != rests_on:
+        return f"the alternative taken is one of {rests_on}, not of {certificate.statement}"
+    if not member.until_right and len(picks) != member.stop:
+        return f"{len(picks)} picks, but the alternative taken stops at {member.stop}"
+    if "references" in facts and member.batches and tuple(facts["references"]) != member.references:
+        return "the references are not those of the alternative taken"
+    return None
+
+
+def _holdout(certificate: PredictorCertificate) -> str | None:
+    if any(entry["batches"] or entry["until_right"] for entry in certificate.alternatives):
+        return "holdout picks no examples: a list with picks is method p2l"
+    return _consistent(certificate)
+
+
+def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    from boundcalc.predictors.picking import rerun
+
+    rerun(learner_of(certificate.evidence["recipe"]), data, certificate)
+    picks = len(certificate.evidence["picks"])
+    what = f"the same {picks} picks" if picks else "the same split"
+    return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
+
+
+HOLDOUT = register(
+    Method("holdout", ("H", "G10f"), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
+)
+P2L = register(
+    Method(
+        "p2l",
+        ("H", "G9", "G10r", "G10f"),
+        "trained on the prefix and the picks",
+        _EVIDENCE,
+        Member.from_json,
+        _consistent,
+        _establish,
+    )
+)

@@ -1,0 +1,412 @@
+"""Pick-to-Learn: learn from few picked examples, answer for all others; holdout is the case without picks.
+
+A run is a function of the candidates' set alone (their places in the data's order break ties), so a replay on a part of
+them that holds the picks must pick the same and end in the same bits; a certificate is issued only then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.predictors.certificate import PredictorCertificate, digest_of, issue, plain
+from boundcalc.predictors.data import Array, Data, digest_of_arrays, order_of
+from boundcalc.predictors.learner import Learner
+from boundcalc.predictors.plans import Member
+from boundcalc.predictors.statements import STATEMENTS
+
+Progress = Callable[[Mapping[str, Any]], None]
+
+_OTHERS = 64
+"""Examples beside the picks that a replay meets."""
+
+
+class NotReproduced(BoundcalcError):
+    """A learner that gave something else when it was run again: nothing can be certified."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A run at one of its stops."""
+
+    picks: tuple[int, ...]
+    wrong: int
+    others: int
+    weights: str
+
+
+@dataclass
+class Run:
+    """One trajectory over candidates of a data set; picks are places in the data's order.
+
+    Attributes:
+        learner: what learns.
+        data: the examples in their order: the prefix first.
+        prefix: how many of them it starts from.
+        seed: of the learner.
+        candidates: places that may be picked.
+        picks: so far, in their order.
+        state: of the learner.
+        stops: those that were reached, by their picks.
+    """
+
+    learner: Learner
+    data: Data
+    prefix: int
+    seed: int
+    candidates: Array
+    picks: list[int] = field(default_factory=list[int])
+    state: Any = None
+    stops: dict[int, Stop] = field(default_factory=dict[int, Stop])
+    left: Array = field(init=False)
+    keys: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.state is None:
+            self.state = self.learner.start(self.seed)
+            if self.prefix:
+                self._fit()
+        self.left = np.setdiff1d(self.candidates, np.asarray(self.picks, dtype=np.int64))
+        self._score()
+
+    def _fit(self) -> None:
+        places = [*range(self.prefix), *self.picks]
+        self.state = self.learner.fit(self.state, self.data.take(places), self.prefix)
+
+    def _score(self) -> None:
+        if not len(self.left):
+            self.keys = np.zeros(0)
+            return
+        scores = np.asarray(self.learner.scores(self.state, self.data.take(self.left)), dtype=np.float64)
+        if scores.shape != (len(self.left),):
+            raise InvalidSetting(f"scores must be one number per example: need {(len(self.left),)}, got {scores.shape}")
+        self.keys = np.where(np.isnan(scores), -np.inf, scores)
+
+    @property
+    def wrong(self) -> int:
+        """How many of the others are not right."""
+        return int((self.keys <= 0).sum())
+
+    def round(self, size: int) -> None:
+        """Pick the next ones with the worst keys (their places break ties), and learn."""
+        order = np.lexsort((self.left, self.keys))[:size]
+        self.picks += [int(place) for place in self.left[order]]
+        self.left, self.keys = np.delete(self.left, order), np.delete(self.keys, order)
+        self._fit()
+        self._score()
+
+    def stop(self) -> Stop:
+        """Where it stands."""
+        if len(self.picks) not in self.stops:
+            weights = digest_of_arrays(self.learner.weights(self.state))
+            self.stops[len(self.picks)] = Stop(tuple(self.picks), self.wrong, len(self.left), weights)
+        return self.stops[len(self.picks)]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Certified:
+    """A certificate and the predictor it is about.
+
+    Attributes:
+        certificate: the claim.
+        state: of the learner that made the predictor.
+        risks: the bound of every member that was computed, by its place in the list.
+    """
+
+    certificate: PredictorCertificate
+    state: Any
+    risks: Mapping[int, float]
+
+
+def pick_to_learn(
+    learner: Learner,
+    data: Data,
+    members: Sequence[Member],
+    delta: float,
+    *,
+    method: str = "p2l",
+    order: int = 0,
+    file: int | None = None,
+    most: int | None = None,
+    progress: Progress | None = None,
+    resume: Path | None = None,
+) -> Certified:
+    """The best certificate of a list of members that share delta.
+
+    Args:
+        learner: what learns.
+        data: all examples: prefixes and candidates.
+        members: everything that shares delta, fixed before the data were seen.
+        delta: failure probability of the whole list.
+        method: name in the certificate: p2l, or holdout where no member picks.
+        order: seed of the permutation that prefixes are cut from.
+        file: the data are a random part of a finite file of so many examples, and the claim is about its rest.
+        most: picks after which a run until all are right is given up (it then certifies 1).
+        progress: called after every round.
+        resume: where to keep the state of an unfinished run, to go on from there.
+    """
+    places = order_of(order, len(data))
+    ordered = data.take(places)
+    for member in members:
+        if member.prefix + member.stop >= len(data):
+            raise InvalidSetting(
+                f"a prefix of {member.prefix} and {member.stop} picks leave none of {len(data)} examples to test on"
+            )
+    saved = _Saved(resume, learner, ordered, members, delta)
+    risks: dict[int, float] = {}
+    best: tuple[float, int, Stop] | None = None
+    for run, indices in _runs(members).items():
+        for index, stop in _stops_of(learner, ordered, run, indices, members, saved, progress, best, file, most):
+            facts = _facts(members[index], stop, len(data), file)
+            statement = members[index].statement(file)
+            risks[index] = STATEMENTS[statement].risk(facts, members[index].delta)
+            if best is None or risks[index] < best[0]:
+                best = risks[index], index, stop
+    if best is None:
+        raise NotReproduced(
+            "no run came to a stop that certifies: give up later (`most`), or plan a fixed number of picks"
+        )
+    _, index, stop = best
+    member = members[index]
+    state = _replay(learner, ordered, member, stop)
+    saved.remove()
+    certificate = issue(
+        method,
+        member.statement(file),
+        _facts(member, stop, len(data), file),
+        delta=delta,
+        alternatives=tuple(other.to_json() for other in members),
+        chosen=index,
+        evidence={
+            "data": {"sha256": data.sha256, "examples": len(data)},
+            "order": order,
+            "picks": [int(places[place]) for place in stop.picks],
+            "recipe": plain(learner.recipe),
+            "weights": stop.weights,
+            "environment": plain(learner.environment),
+        },
+    )
+    return Certified(certificate, state, risks)
+
+
+def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> Any:
+    """Establish a certificate's facts again: the same run on the same data; the learner's state at the end.
+
+    Raises `NotReproduced` with what differs.
+    """
+    evidence = certificate.evidence
+    if evidence["data"] != {"sha256": data.sha256, "examples": len(data)}:
+        raise NotReproduced(
+            f"these are not the examples of the certificate: {len(data)} with sha256 {data.sha256[:12]}.., "
+            f"it speaks of {evidence['data']['examples']} with {str(evidence['data']['sha256'])[:12]}.."
+        )
+    if plain(learner.recipe) != evidence["recipe"]:
+        raise NotReproduced("the learner's recipe is not that of the certificate")
+    entry = dict(certificate.alternatives[certificate.chosen])
+    member = Member.from_json({name: value for name, value in entry.items() if name != "delta"})
+    places = order_of(evidence["order"], len(data))
+    run = Run(learner, data.take(places), member.prefix, member.seed, np.arange(member.prefix, len(data)))
+    _finish(run, member, len(evidence["picks"]))
+    found = run.stop()
+    differs: list[str] = []
+    if [int(places[place]) for place in found.picks] != list(evidence["picks"]):
+        differs.append("other examples are picked")
+    if found.wrong != certificate.facts.get("errors", 0):
+        differs.append(f"{found.wrong} errors, not {certificate.facts.get('errors', 0)}")
+    if found.weights != evidence["weights"]:
+        differs.append("the weights are not equal to the bit")
+    if differs:
+        here, there = plain(learner.environment), evidence["environment"]
+        names = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
+        why = f" (here {', '.join(names)} differ: run it here and issue a certificate of its own)" if names else ""
+        raise NotReproduced(f"trained again, {' and '.join(differs)}{why}")
+    return run.state
+
+
+def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int, int], list[int]]:
+    """Members by trajectory: stops of one run have batches that begin alike."""
+    found: dict[tuple[int, int, int, int], list[int]] = {}
+    for index in sorted(range(len(members)), key=lambda i: len(members[i].batches)):
+        member = members[index]
+        for number in range(len(members) + 1):
+            key = (*member.run, number)
+            last = members[found[key][-1]].batches if key in found else ()
+            if member.batches[: len(last)] == last:
+                found.setdefault(key, []).append(index)
+                break
+    return found
+
+
+def _stops_of(
+    learner: Learner,
+    data: Data,
+    run: tuple[int, int, int, int],
+    indices: Sequence[int],
+    members: Sequence[Member],
+    saved: _Saved,
+    progress: Progress | None,
+    best: tuple[float, int, Stop] | None,
+    file: int | None,
+    most: int | None,
+) -> Iterable[tuple[int, Stop]]:
+    """The stops of one trajectory as they are reached.
+
+    Later stops are left out where not even no errors left would make them the best: what is not computed is not claimed.
+    """
+    prefix, every, seed, _ = run
+    least = 1.0 if best is None else best[0]
+    n = len(data) - prefix
+    floors = {index: _floor(members[index], n, len(data), file) for index in indices}
+    if all(floor >= least for floor in floors.values()):
+        return
+    name = json.dumps(list(run))
+    wanted = {members[index].stop for index in indices}
+    trajectory = saved.load(name, learner, data, prefix, seed)
+    if trajectory is None:
+        trajectory = Run(learner, data, prefix, seed, np.arange(prefix, len(data)))
+
+    def tell() -> None:
+        if len(trajectory.picks) in wanted:
+            trajectory.stop()
+        saved.keep(name, trajectory)
+        if progress is not None:
+            picked, wrong = len(trajectory.picks), trajectory.wrong
+            progress({"prefix": prefix, "seed": seed, "picks": picked, "wrong": wrong, "others": len(trajectory.left)})
+
+    tell()
+    if every:
+        index = indices[0]
+        limit = n if most is None else most
+        while trajectory.wrong and len(trajectory.picks) < limit and len(trajectory.left) > every:
+            if _floor(members[index], n, len(data), file, len(trajectory.picks) + every) >= least:
+                return
+            trajectory.round(every)
+            tell()
+        if not trajectory.wrong:
+            yield index, trajectory.stop()
+        return
+    for index in indices:
+        if all(floors[later] >= least for later in indices[indices.index(index) :]):
+            return
+        for size in members[index].batches[_rounds(members[index], len(trajectory.picks)) :]:
+            trajectory.round(size)
+            tell()
+        # A run that was taken up again may be past this stop already.
+        at = members[index].stop
+        reached = trajectory.stop() if len(trajectory.picks) == at else trajectory.stops[at]
+        facts = _facts(members[index], reached, len(data), file)
+        least = min(least, STATEMENTS[members[index].statement(file)].risk(facts, members[index].delta))
+        yield index, reached
+
+
+def _rounds(member: Member, picked: int) -> int:
+    """How many of its rounds are done; all, where the run is past it."""
+    sums = [0, *accumulate(member.batches)]
+    return sums.index(picked) if picked <= member.stop else len(member.batches)
+
+
+def _floor(member: Member, n: int, m: int, file: int | None, picks: int | None = None) -> float:
+    """The member's bound if no error were left."""
+    stop = Stop(tuple(range(member.stop if picks is None else picks)), 0, n - member.stop, "")
+    return STATEMENTS[member.statement(file)].risk(_facts(member, stop, m, file), member.delta)
+
+
+def _facts(member: Member, stop: Stop, m: int, file: int | None) -> dict[str, Any]:
+    n, picks = m - member.prefix, len(stop.picks)
+    if member.until_right:
+        return {"n": n, "picks": picks}
+    if file is not None:
+        made_for = member.references or ((0, 1.0),)
+        return {"errors": stop.wrong, "n": n, "picks": picks, "file": file - member.prefix, "references": made_for}
+    if not picks:
+        return {"errors": stop.wrong, "n": n}
+    return {"errors": stop.wrong, "n": n, "picks": picks, "references": member.references}
+
+
+def _finish(run: Run, member: Member, picks: int) -> None:
+    """Run to the member's stop."""
+    if member.until_right:
+        while run.wrong and len(run.picks) < picks and len(run.left):
+            run.round(member.until_right)
+        if run.wrong:
+            raise NotReproduced(f"run again, {run.wrong} examples are still wrong after {len(run.picks)} picks")
+        return
+    for size in member.batches:
+        run.round(size)
+
+
+def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
+    """Run again on the picks and some others, shuffled: the same picks and the same bits, or no certificate."""
+    rest = np.setdiff1d(np.arange(member.prefix, len(data)), np.asarray(stop.picks, dtype=np.int64))
+    shuffle = np.random.Generator(np.random.PCG64(len(data)))
+    others = shuffle.permutation(rest)[:_OTHERS]
+    mixed = shuffle.permutation(np.concatenate([np.asarray(stop.picks, dtype=np.int64), others]))
+    again = Run(learner, data, member.prefix, member.seed, mixed)
+    _finish(again, member, len(stop.picks))
+    found = again.stop()
+    if found.picks != stop.picks or found.weights != stop.weights:
+        what = "picked other examples" if found.picks != stop.picks else "ended in other weights"
+        raise NotReproduced(
+            f"no certificate: run again on the {len(stop.picks)} picks and {len(others)} others, the learner {what}. "
+            "It must depend on the examples it is given alone: fix its seeds, score in evaluation mode, in chunks of one "
+            "shape, and look at no other candidate"
+        )
+    return again.state
+
+
+class _Saved:
+    """Unfinished runs, in a file that belongs to one learner, data set and plan."""
+
+    def __init__(
+        self, path: Path | None, learner: Learner, data: Data, members: Sequence[Member], delta: float
+    ) -> None:
+        self.path = path
+        self.runs: dict[str, Any] = {}
+        if path is None:
+            return
+        whose = [plain(learner.recipe), data.sha256, [member.to_json() for member in members], delta]
+        self.name = digest_of(whose)
+        if not path.exists():
+            return
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            owner, self.runs = found["of"], dict(found["runs"])
+        except (ValueError, KeyError, TypeError):
+            raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
+        if owner != self.name:
+            raise InvalidSetting(f"{path} is of another run: name another file, or remove it")
+
+    def load(self, run: str, learner: Learner, data: Data, prefix: int, seed: int) -> Run | None:
+        """A run as it was left, with the stops it had reached."""
+        if run not in self.runs:
+            return None
+        found = self.runs[run]
+        state = learner.restore(b64decode(found["state"]))
+        candidates = np.arange(prefix, len(data))
+        stops = {int(k): Stop(tuple(s[0]), *s[1:]) for k, s in found["stops"].items()}
+        return Run(learner, data, prefix, seed, candidates, list(found["picks"]), state, stops)
+
+    def keep(self, run: str, trajectory: Run) -> None:
+        """Write it, whole or not at all."""
+        if self.path is None:
+            return
+        state = b64encode(trajectory.learner.dump(trajectory.state)).decode()
+        stops = {str(k): [list(s.picks), s.wrong, s.others, s.weights] for k, s in trajectory.stops.items()}
+        self.runs[run] = {"picks": trajectory.picks, "state": state, "stops": stops}
+        beside = self.path.with_name(self.path.name + ".part")
+        beside.write_text(json.dumps({"of": self.name, "runs": self.runs}), encoding="utf-8")
+        os.replace(beside, self.path)
+
+    def remove(self) -> None:
+        """All runs are over."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

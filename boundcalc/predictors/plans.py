@@ -1,0 +1,160 @@
+"""What is fixed before the examples are seen: members of a list that shares delta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.predictors.certificate import equal_shares, object_of
+from boundcalc.predictors.statements.base import MOST, count, shares
+
+References = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One stop of one run, with its part of delta.
+
+    Attributes:
+        prefix: examples the run starts from, and does not answer for.
+        batches: how many are picked in each round up to this stop; none for holdout.
+        until_right: instead of batches: so many per round until all others are right (0: not so).
+        seed: of the learner.
+        references: for a fixed number of picks, the numbers of errors its bound is made for, with shares of `delta`.
+        delta: its part of the failure probability; 0 until `shared`.
+    """
+
+    prefix: int = 0
+    batches: tuple[int, ...] = ()
+    until_right: int = 0
+    seed: int = 0
+    references: References = ()
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("prefix", "until_right", "seed"):
+            _whole(name, getattr(self, name))
+        object.__setattr__(self, "batches", tuple(_whole("a batch", size, least=1) for size in self.batches))
+        if self.until_right and (self.batches or self.references):
+            raise InvalidSetting("a run until all are right has no batches and no references: leave them out")
+        if bool(self.references) != bool(self.batches):
+            raise InvalidSetting("references belong to runs with picks: give both, batches and references, or none")
+
+    @property
+    def stop(self) -> int:
+        """Picks at this stop (0 for a run until all are right: not known beforehand)."""
+        return sum(self.batches)
+
+    @property
+    def run(self) -> tuple[int, int, int]:
+        """Members with one run may be stops of one trajectory."""
+        return self.prefix, self.until_right, self.seed
+
+    def statement(self, file: int | None) -> str:
+        """What its number follows from."""
+        if self.until_right:
+            return "G9"
+        if file is not None:
+            return "G10f"
+        return "G10r" if self.batches else "H"
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of an alternative."""
+        return {
+            "prefix": self.prefix,
+            "batches": list(self.batches),
+            "until_right": self.until_right,
+            "seed": self.seed,
+            "references": [list(pair) for pair in self.references],
+            "delta": self.delta,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], delta: float = 0.0) -> Member:
+        """A member from an alternative without its delta."""
+        raw = object_of("an alternative", data, ("prefix", "batches", "until_right", "seed", "references"))
+        batches = raw["batches"]
+        if not isinstance(batches, list):
+            raise CertificateError(f"batches must be a list of whole numbers, got {batches!r}")
+        references = raw["references"]
+        try:
+            return cls(
+                prefix=count("prefix", raw["prefix"]),
+                batches=tuple(count("a batch", size) for size in batches),
+                until_right=count("until_right", raw["until_right"]),
+                seed=count("seed", raw["seed"]),
+                references=shares("references", references) if references != [] else (),
+                delta=delta,
+            )
+        except InvalidSetting as error:
+            raise CertificateError(str(error)) from None
+
+
+def _whole(name: str, value: object, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
+        raise InvalidSetting(f"{name} must be a whole number from {least}, got {value!r}")
+    return value
+
+
+def shared(members: Iterable[Member], delta: float) -> tuple[Member, ...]:
+    """The members, each with an equal part of delta."""
+    found = tuple(members)
+    if not found:
+        raise InvalidSetting("a plan needs at least one member")
+    return tuple(replace(member, delta=equal_shares(delta, len(found))) for member in found)
+
+
+def splits(prefixes: Iterable[int], *, seed: int = 0) -> tuple[Member, ...]:
+    """Holdout: a model per prefix, tested on the rest."""
+    return tuple(Member(prefix=prefix, seed=seed) for prefix in prefixes)
+
+
+def stops(
+    n: int, batches: Sequence[int], at: Sequence[int], *, prefix: int = 0, seed: int = 0, clean: float = 0.5
+) -> tuple[Member, ...]:
+    """Stops of one trajectory with n candidates: after how many picks its number may be taken.
+
+    `clean` is the share of each stop's delta that is spent on no errors being left.
+    """
+    sums = list(accumulate(batches))
+    members: list[Member] = []
+    for stop in at:
+        if stop == 0:
+            members.append(Member(prefix=prefix, seed=seed))
+            continue
+        if stop not in sums:
+            raise InvalidSetting(f"no round ends at {stop} picks: rounds end at {sums}")
+        if stop >= n:
+            continue
+        made_for = references(n - stop, clean)
+        members.append(Member(prefix, tuple(batches[: sums.index(stop) + 1]), 0, seed, made_for))
+    return tuple(members)
+
+
+def until_right(seeds: Iterable[int], *, prefix: int = 0, batch: int = 1) -> tuple[Member, ...]:
+    """Runs until all others are right, one per seed."""
+    return tuple(Member(prefix=prefix, until_right=batch, seed=seed) for seed in seeds)
+
+
+def references(others: int, clean: float = 0.5) -> References:
+    """For no error and for one error in eight: between and around them the bound is within a few per cent of best."""
+    many = others // 8
+    return ((0, clean), (many, 1 - clean)) if many and clean < 1 else ((0, 1.0),)
+
+
+def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]:
+    """Holdout: a quarter, a half or three quarters train."""
+    return shared(splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed), delta)
+
+
+def default_picks(m: int, delta: float, *, prefix: int = 0, seed: int = 0) -> tuple[Member, ...]:
+    """Pick-to-Learn: from scratch, one pick at a time; behind a prefix, by eights, with holdout among the stops."""
+    n = m - prefix
+    if prefix:
+        found = stops(n, [8] * 4, (0, 8, 16, 32), prefix=prefix, seed=seed)
+    else:
+        found = stops(n, [1] * 22, (8, 10, 12, 14, 17, 22), seed=seed, clean=0.875)
+    return shared(found, delta)

@@ -1,0 +1,56 @@
+"""G6': one draw of weights from a posterior, tested on the examples the posterior was made from."""
+
+from __future__ import annotations
+
+from flint import arb
+
+from boundcalc.base.intervals import certainly_le
+from boundcalc.base.statement import Statement
+from boundcalc.predictors.statements.base import ERRORS, Fact, Facts, N, PredictorStatement, errors_within, real
+from boundcalc.predictors.tails import binomial_mass, rounded_up
+
+
+def log_weight(errors: int) -> arb:
+    """Log of q(e) = 6 / (pi (e + 1))^2, a law on the counts fixed before any data."""
+    return (6 / (arb.pi() * (errors + 1)) ** 2).log()
+
+
+def _single_draw(facts: Facts, delta: float) -> float:
+    errors, n = facts["errors"], facts["n"]
+    if errors >= n:
+        return 1.0
+    level = arb(delta).log() + log_weight(errors) - arb(facts["nats"])
+    low, high = errors / n, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if bool(binomial_mass(errors, n, middle).log() >= level):
+            low = middle
+        else:
+            high = middle
+
+    def holds(p: float) -> bool:
+        beyond = certainly_le(arb(errors), arb(p) * n)  # from there on the mass falls
+        return beyond and certainly_le(binomial_mass(errors, n, p).log(), level)
+
+    return rounded_up(high, holds)
+
+
+G6_PRIME = PredictorStatement(
+    Statement(
+        "G6'",
+        "PAC-Bayes for one draw",
+        r"R(W)\le\sup\Big\{p\ge\tfrac en:\ \mathrm{Bin}(e;n,p)\ \ge\ q(e)\,\delta\,e^{-\ell}\Big\},"
+        r"\quad\ell\ge\log\tfrac{dQ_S}{dP}(W),\quad q(e)=\frac6{\pi^2(e+1)^2}",
+        "The prior P does not depend on the n examples; Q_S may be any law made from them; W is drawn from Q_S ONCE, and "
+        "the log ratio is taken at this W (it may be negative). The best of r draws pays log r more in nats; drawing "
+        "again until satisfied is not covered.",
+        "E over S and W ~ Q_S of (dP/dQ_S)(W) q(e)/Bin(e; n, R(W)) is at most E over W ~ P and S of q(e)/Bin(e; n, R(W)), "
+        "and for fixed W this is the sum of q(e) over the support of e, at most 1. Markov. The mass falls in p beyond e/n.",
+        compute=None,
+    ),
+    {"errors": ERRORS, "n": N, "nats": Fact(real, "log of dQ_S/dP at the weights drawn, and log of the draws made")},
+    _single_draw,
+    errors_within,
+)

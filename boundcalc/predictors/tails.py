@@ -1,0 +1,144 @@
+"""Lower tails of counts, each an enclosure: sums of the mass function, never the logarithm of a cumulative float.
+
+A sum starts at the largest term it may, runs down by exact ratios, and stops where a geometric series bounds what is
+left. Arb's exponents have no end, so a tail of 10^-3000 is a number like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from flint import arb
+
+from boundcalc.base.intervals import certainly_le
+
+_ENOUGH = arb(2) ** -40
+"""What may be left of a sum, relative to it."""
+_LOOK = 8
+"""Terms between looks at what is left."""
+
+
+def binomial_tail(errors: int, n: int, p: arb | float) -> arb:
+    """P(Bin(n, p) <= errors), enclosed; p may be an enclosure within [0, 1]."""
+    p = arb(p)
+    if errors < 0:
+        return arb(0)
+    if errors >= n or bool(p <= 0):
+        return arb(1)
+    if bool(p >= 1):
+        return arb(0)
+    q = 1 - p
+    if bool(p * n > errors):
+        return _mass(errors, n, p, q) * _fall(errors, n, q / p)
+    up = errors + 1
+    return 1 - _mass(up, n, p, q) * _fall(n - up, n, p / q)
+
+
+def binomial_mass(errors: int, n: int, p: arb | float) -> arb:
+    """P(Bin(n, p) = errors), enclosed, for p in (0, 1)."""
+    p = arb(p)
+    return _mass(errors, n, p, 1 - p)
+
+
+def _mass(k: int, n: int, p: arb, q: arb) -> arb:
+    return arb.bin_uiui(n, k) * p**k * q ** (n - k)
+
+
+def _fall(start: int, n: int, odds: arb) -> arb:
+    """Sum over i = start, start - 1, .., 0 of C(n, i) odds^(start - i) / C(n, start)."""
+    term = total = arb(1)
+    for i in range(start, 0, -1):
+        term = term * i / (n - i + 1) * odds
+        total = total + term
+        if i % _LOOK == 0:
+            ratio = odds * i / (n - i + 2)  # at least every later ratio: i / (n - i + 1) falls with i
+            if bool(ratio < arb(0.9)):
+                rest = term * ratio / (1 - ratio)
+                if bool(rest < total * _ENOUGH):
+                    return total + rest * arb(0.5, 0.5)
+    return total
+
+
+def hypergeometric_tail(errors: int, population: int, bad: int, drawn: int) -> arb:
+    """P(at most `errors` of the `bad` are among `drawn` of `population` without replacement), enclosed."""
+    least, most = max(0, drawn + bad - population), min(drawn, bad)
+    if errors < least:
+        return arb(0)
+    if errors >= most:
+        return arb(1)
+    start = arb.bin_uiui(bad, errors) * arb.bin_uiui(population - bad, drawn - errors) / arb.bin_uiui(population, drawn)
+    term = total = arb(1)
+    for i in range(errors, least, -1):
+        term = term * (i * (population - bad - drawn + i)) / ((bad - i + 1) * (drawn - i + 1))
+        total = total + term
+    return start * total
+
+
+def limit(errors: int, n: int, log_delta: arb | float) -> float:
+    """Clopper and Pearson's upper limit, rounded up: the largest p with P(Bin(n, p) <= errors) >= exp(log_delta)."""
+    if errors >= n:
+        return 1.0
+    level = arb(log_delta)
+    delta = level.exp()
+    if not bool(delta < 1):
+        raise ValueError(f"a confidence limit needs a failure probability below 1, got {delta}")
+
+    def holds(p: float) -> bool:
+        return certainly_le(binomial_tail(errors, n, p), delta)
+
+    return rounded_up(float_limit(errors, n, float(level)), holds)
+
+
+def rounded_up(guess: float, holds: Callable[[float], bool], step: float = 1e-13, most: float = 1e-2) -> float:
+    """The guess, or the first value a little above it for which `holds` is certain; 1 where there is none."""
+    while step <= most:
+        value = guess + step * min(guess, 1 - guess)
+        if value >= 1:
+            return 1.0
+        if value > guess and holds(value):
+            return value
+        step *= 4
+    return 1.0
+
+
+def float_limit(errors: int, n: int, log_delta: float) -> float:
+    """The same limit in floats: a guess for the search, never a certificate."""
+    low, high = errors / n, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if float_log_tail(errors, n, middle) >= log_delta:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def float_log_tail(errors: int, n: int, p: float) -> float:
+    """Log of P(Bin(n, p) <= errors) for errors < n, in floats."""
+    if errors < 0 or p >= 1:
+        return -math.inf
+    if errors >= n or p <= 0:
+        return 0.0
+    if errors >= n * p:
+        up = errors + 1
+        above = math.exp(_float_log_mass(up, n, p)) * _float_fall(n - up, n, p / (1 - p))
+        return math.log1p(-min(above, 1 - 1e-16))
+    return _float_log_mass(errors, n, p) + math.log(_float_fall(errors, n, (1 - p) / p))
+
+
+def _float_log_mass(k: int, n: int, p: float) -> float:
+    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return ways + (k * math.log(p) if k else 0.0) + (n - k) * math.log1p(-p)
+
+
+def _float_fall(start: int, n: int, odds: float) -> float:
+    term = total = 1.0
+    for i in range(start, 0, -1):
+        term *= i / (n - i + 1) * odds
+        total += term
+        if term < 1e-17 * total and odds * i < n - i + 2:
+            break
+    return total

@@ -1,0 +1,43 @@
+"""The check of a predictor's certificate: its number from its facts, and its facts from the examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.predictors.certificate import METHODS, PredictorCertificate, rederive
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a check did.
+
+    Attributes:
+        certificate: what was checked.
+        risk: the value of its facts, in ball arithmetic.
+        established: how the facts were established again, or None: then they were taken as they stand.
+    """
+
+    certificate: PredictorCertificate
+    risk: float
+    established: str | None = None
+
+
+def verify_predictor(
+    certificate: PredictorCertificate,
+    data: Any = None,
+    learner_of: Callable[[Mapping[str, Any]], Any] | None = None,
+) -> Verified:
+    """Re-derive the number from the facts; with the examples, establish the facts again too."""
+    risk = rederive(certificate).risk
+    if data is None:
+        return Verified(certificate, risk)
+
+    def none(recipe: Mapping[str, Any]) -> Any:
+        raise CertificateError(
+            f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}"
+        )
+
+    return Verified(certificate, risk, METHODS[certificate.method].establish(certificate, data, learner_of or none))

@@ -1,0 +1,71 @@
+"""Every budget given is read by some layer, or refused: one that is ignored leaves the knob C in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.setting import validate
+from boundcalc.setting.architecture import Architecture
+from boundcalc.setting.layer import Weight, weights_of
+from boundcalc.setting.norms import Norms, place_of
+
+
+def account(norms: Norms, architecture: Architecture) -> None:
+    """Refuses budgets that no lookup of an architecture reads, block by block and head by head."""
+    weights = list(weights_of(architecture.stages, architecture.seq_len))
+    _check_places(norms, weights)
+    read = {key: weight for weight, key in lookups(norms, weights) if key is not None}
+    for key, budget in norms.budgets.items():
+        if key not in read:
+            raise InvalidSetting(f"norms of {key}: {_why_unread(key, norms, weights)}")
+        read[key].check(key, budget)
+
+
+def reads_knob(norms: Norms, architecture: Architecture) -> bool:
+    """Whether any lookup finds no budget, and so reads the knob C."""
+    weights = weights_of(architecture.stages, architecture.seq_len)
+    return any(key is None for _, key in lookups(norms, weights))
+
+
+def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, str | None]]:
+    """Every weight that is looked up, with the key that is found: head by head where heads have budgets of their own."""
+    for weight in weights:
+        heads = range(weight.heads) if norms.headed and weight.heads else (None,)
+        for head in heads:
+            for each in weight.read(norms, head):
+                yield each, norms.place(each.kind, each.block, head)
+
+
+def _check_places(norms: Norms, weights: Sequence[Weight]) -> None:
+    """Kinds, blocks and heads that exist."""
+    places: dict[str, dict[int | None, int]] = {}
+    for weight in weights:
+        for each in weight.all:
+            places.setdefault(each.kind, {})[each.block] = each.heads
+    for key in norms.budgets:
+        kind, block, head = place_of(key)
+        blocks = places[validate.choice(f"norms of {key}: the kind", kind, places)]
+        if block is not None and block not in blocks:
+            numbers = [b for b in blocks if b is not None]
+            have = f"its blocks are {min(numbers)} to {max(numbers)}" if numbers else "it belongs to no block"
+            raise InvalidSetting(f"norms of {key}: {kind} has no block {block}; {have}")
+        if head is not None and head >= blocks[block]:
+            raise InvalidSetting(f"norms of {key}: no head {head}; {kind} has {blocks[block]}, numbered from 0")
+
+
+def _why_unread(key: str, norms: Norms, weights: Sequence[Weight]) -> str:
+    """What is read in the place of a budget that is not."""
+    kind, block, head = place_of(key)
+    inner = [other for other in norms.budgets if other != key and _within(place_of(other), (kind, block, head))]
+    if inner:
+        return f"it would be ignored, as every place it stands for has a budget of its own ({', '.join(inner[:3])})"
+    holders = [w for w in weights if any(each.kind == kind and block in (None, each.block) for each in w.all)]
+    names = dict.fromkeys(each.kind for w in holders for each in w.read(norms, head))
+    return f"it would be ignored: what is read there is {', '.join(names)}"
+
+
+def _within(inner: tuple[str, int | None, int | None], outer: tuple[str, int | None, int | None]) -> bool:
+    return inner[0] == outer[0] and all(
+        mine in (None, theirs) for mine, theirs in zip(outer[1:], inner[1:], strict=True)
+    )

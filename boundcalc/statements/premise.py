@@ -1,0 +1,156 @@
+"""G0e: what a risk bound supposes of the training sample, and whether any network of the class can meet it.
+
+A risk bound at a training error below 1 speaks of networks with a margin above gamma on some training sequence. Margins
+that equal gamma count as errors (G0), so where no output reaches beyond gamma it speaks of no network at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from flint import arb
+
+from boundcalc.base.errors import Refusal
+from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.setting import Activation, Attention, Layer, LayerNorm, Linear, Norms, Residual, Setting
+from boundcalc.statements.layers import Context, facts
+from boundcalc.statements.weights import Weights
+
+
+def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
+    """G0e: the largest margin of an output no longer than `radius`: R, for K > 1 classes R sqrt(K/(K-1))."""
+    if classes == 1:
+        return radius
+    return radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
+
+
+def margin_of_class(setting: Setting) -> arb:
+    """G0e for a setting: no network of its class has a larger margin on any input."""
+    architecture = setting.architecture
+    walk = _Reach(Weights(INTERVAL, _without_rank_zero(setting.norms)), architecture.seq_len, architecture.classes)
+    return walk.margin(architecture.stages, INTERVAL.number(architecture.input_radius))
+
+
+def supposes_a_margin(setting: Setting) -> bool:
+    """Whether a risk bound would suppose that some training margin exceeds gamma."""
+    return setting.sample.lipschitz is None and setting.sample.train_error < 1
+
+
+def no_member(setting: Setting) -> Refusal | None:
+    """Why no network of the class meets the premise of a risk bound; None where it is not certain that none does."""
+    if not supposes_a_margin(setting):
+        return None
+    most, gamma = margin_of_class(setting), setting.sample.margin
+    if not certainly_le(most, INTERVAL.number(gamma)):
+        return None
+    reach = below(lower_float(most))
+    return Refusal(
+        f"a risk bound at training error {setting.sample.train_error:g}",
+        f"gamma {gamma:g}, while no network with these norms has a margin above {reach}",
+        "a margin above gamma",
+        f"Take a gamma below {reach}, or larger norms.",
+    )
+
+
+def below(x: float) -> str:
+    """Six digits, more where these would lie above x: what is below the text is below x."""
+    text = f"{x:.6g}"
+    digits = 6
+    while float(text) > x and digits < 17:
+        digits += 1
+        text = f"{x:.{digits}g}"
+    return text
+
+
+def _without_rank_zero(norms: Norms) -> Norms:
+    """A matrix of rank 0 is zero, whatever else is allowed."""
+    if all(budget.rank != 0 for budget in norms.budgets.values()):
+        return norms
+    budgets = {key: replace(each, op=0.0) if each.rank == 0 else each for key, each in norms.budgets.items()}
+    return replace(norms, budgets=budgets)
+
+
+class _Reach:
+    """How long rows can be behind each layer: the radii of L, sharper where a layer shortens every row."""
+
+    def __init__(self, weights: Weights, seq_len: int, classes: int) -> None:
+        self.weights, self.seq_len, self.classes = weights, seq_len, classes
+
+    def margin(self, layers: Sequence[Layer], radius: arb) -> arb:
+        """The largest margin of a whole network's output."""
+        last = layers[-1]
+        if self.classes == 1 or not isinstance(last, Linear):
+            return largest_margin(INTERVAL, self._through(layers, radius), self.classes)
+        before = self._through(layers[:-1], radius)
+        norms = self.weights.matrix(last.kind, last.block, None, last.d_in, last.d_out).whole
+        offset = self.weights.vector(last.bias, last.block)[0] if last.bias else arb(0)
+        columns = INTERVAL.minimum(largest_margin(INTERVAL, norms.op, self.classes), norms.two_one)
+        return before * columns + largest_margin(INTERVAL, offset, self.classes)
+
+    def _through(self, layers: Sequence[Layer], radius: arb) -> arb:
+        for layer in layers:
+            if isinstance(layer, Residual):
+                radius = radius + self._through(layer.branch, radius)
+            else:
+                radius = self._behind(layer, radius)
+        return radius
+
+    def _behind(self, layer: Layer, radius: arb) -> arb:
+        if isinstance(layer, Activation):
+            return _activated(layer.name, radius)
+        if isinstance(layer, LayerNorm) and layer.centred and layer.d == 1:
+            return self.weights.vector(f"{layer.kind}.offset", layer.block)[0] if layer.offset else arb(0)
+        at = Context(self.weights, radius, 1, self.seq_len)
+        reach = facts(layer, at).radius
+        return reach * self._mass(layer, radius) if isinstance(layer, Attention) else reach
+
+    def _mass(self, layer: Attention, radius: arb) -> arb:
+        """The largest part of 1 that weights sum to, where they never sum to 1: at the largest score everywhere."""
+        name = layer.normaliser.name
+        if name not in ("sigmoid", "softmax1"):
+            return arb(1)
+        each = (
+            range(layer.heads)
+            if any(map(self.weights.norms.per_head, ("W_QK", "W_Q", "W_K", "b_Q", "b_K")))
+            else [None]
+        )
+        score = INTERVAL.maximum(*(self._score(layer, radius, head) for head in each))
+        temperature = layer.normaliser.temperature
+        if temperature is None:
+            split = layer.qk == "split" and layer.d_head is not None
+            temperature = arb(layer.d_head).sqrt() if split else arb(1)  # type: ignore[arg-type]
+        count = 1 if name == "sigmoid" else self.seq_len
+        return count / (count + (-score / temperature).exp())
+
+    def _score(self, layer: Attention, b: arb, head: int | None) -> arb:
+        """The largest score of a head."""
+        weights, block = self.weights, layer.block
+        if layer.qk == "split" and layer.d_head is not None:
+            sizes = []
+            for kind in ("Q", "K"):
+                offset = weights.vector(f"b_{kind}", block, head)[0] if layer.qk_bias else arb(0)
+                sizes.append(b * weights.matrix(f"W_{kind}", block, head, layer.d, layer.d_head).whole.op + offset)
+            return sizes[0] * sizes[1]
+        rows = (b**2 + 1).sqrt() if layer.qk_bias else b
+        joint = weights.scores(block, head, layer.d, layer.d_head, bias=layer.qk_bias, key_bias=layer.qk_bias)
+        return rows**2 * joint.whole.op
+
+
+def _activated(name: str, b: arb) -> arb:
+    """The longest image of a row no longer than b.
+
+    s(x) = x g(|x|) with a rising g for x >= 0 and smaller for x < 0: at most b g(b), along an axis. tanh: at most b.
+    """
+    if name in ("relu", "identity", "tanh"):
+        return b
+    if name == "gelu":
+        return b * (1 + (b / arb(2).sqrt()).erf()) / 2
+    if name == "gelu_tanh":
+        return b * (1 + ((2 / arb.pi()).sqrt() * (b + arb("0.044715") * b**3)).tanh()) / 2
+    if name == "silu":
+        return b / (1 + (-b).exp())
+    if name == "mish":
+        return b * (1 + b.exp()).log().tanh()
+    return b

@@ -1,0 +1,121 @@
+"""Small models of every family of the library, with what holds their forward pass against ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.checkpoints.forward import Network, Rotate
+from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
+
+TOKENS = (15, 27, 19, 13, 20, 11, 24, 16)
+NARROW = SMALL | {"embedding_size": 8}
+OPT: dict[str, Any] = {
+    **{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 24, "vocab_size": 31},
+    **{"max_position_embeddings": 12, "word_embed_proj_dim": 16, "pad_token_id": 1},
+}
+HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+GRANITE: dict[str, Any] = {
+    **{"embedding_multiplier": 3.0, "residual_multiplier": 0.3, "logits_scaling": 2.5, "attention_multiplier": 0.7}
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A class of the library and a small config of it; `last`: the row that is read is the last one."""
+
+    cls: str
+    config: str
+    values: dict[str, Any]
+    last: bool = False
+
+    def make(self, **changes: Any) -> Any:
+        """A model in float64, without fused attention."""
+        return self.of(getattr(hf, self.config)(**(self.values | changes)))
+
+    def of(self, config: Any) -> Any:
+        """The model of a config."""
+        config._attn_implementation = "eager"
+        return seeded(lambda: getattr(hf, self.cls)(config)).double()
+
+
+ZOO: dict[str, Kind] = {
+    "bert": Kind("BertForSequenceClassification", "BertConfig", SMALL | {"num_labels": 3}),
+    "bert mlm": Kind("BertForMaskedLM", "BertConfig", SMALL),
+    "bert decoder": Kind("BertLMHeadModel", "BertConfig", SMALL | {"is_decoder": True}, last=True),
+    "bert untied": Kind("BertForMaskedLM", "BertConfig", SMALL | {"tie_word_embeddings": False}),
+    "roberta": Kind("RobertaForSequenceClassification", "RobertaConfig", SMALL | {"num_labels": 3}),
+    "roberta mlm": Kind("RobertaForMaskedLM", "RobertaConfig", SMALL | {"hidden_act": "relu"}),
+    "distilbert": Kind("DistilBertForSequenceClassification", "DistilBertConfig", DISTIL),
+    "distilbert mlm": Kind("DistilBertForMaskedLM", "DistilBertConfig", DISTIL),
+    "electra": Kind("ElectraForSequenceClassification", "ElectraConfig", NARROW | {"num_labels": 3}),
+    "electra mlm": Kind("ElectraForMaskedLM", "ElectraConfig", NARROW | {"hidden_act": "relu"}),
+    "albert": Kind(
+        "AlbertForSequenceClassification", "AlbertConfig", NARROW | {"num_hidden_layers": 5, "num_hidden_groups": 2}
+    ),
+    "albert mlm": Kind("AlbertForMaskedLM", "AlbertConfig", NARROW),
+    "gpt2": Kind("GPT2LMHeadModel", "GPT2Config", GPT2, last=True),
+    "gpt2 by layer": Kind("GPT2LMHeadModel", "GPT2Config", GPT2 | {"scale_attn_by_inverse_layer_idx": True}, last=True),
+    "opt": Kind("OPTForCausalLM", "OPTConfig", OPT, last=True),
+    "opt narrow": Kind(
+        "OPTForCausalLM", "OPTConfig", OPT | {"word_embed_proj_dim": 8, "do_layer_norm_before": False}, last=True
+    ),
+    "gpt_neox": Kind(
+        "GPTNeoXForCausalLM",
+        "GPTNeoXConfig",
+        SMALL | {"use_parallel_residual": False, "rope_parameters": HALF},
+        last=True,
+    ),
+    "llama": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED, last=True),
+    "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED, last=True),
+    "qwen2": Kind("Qwen2ForCausalLM", "Qwen2Config", GROUPED, last=True),
+    "granite": Kind("GraniteForCausalLM", "GraniteConfig", GROUPED | GRANITE, last=True),
+    "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
+    "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),
+}
+
+
+def logits(kind: Kind, model: Any) -> NDArray[np.float64]:
+    """What the library computes for one input, at the row that is read."""
+    if kind.values.get("image_size"):
+        return model(pixel_values=picture(kind)).logits[0].detach().numpy()
+    out = model(torch.tensor([TOKENS])).logits.detach().numpy()[0]
+    return out if out.ndim == 1 else out[-1 if kind.last else 0]
+
+
+def picture(kind: Kind) -> Any:
+    """Pixels in [-1, 1]."""
+    torch.manual_seed(3)
+    side = kind.values["image_size"]
+    return torch.rand(1, 3, side, side, dtype=torch.float64) * 2 - 1
+
+
+def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
+    """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
+    network = Network(source, row=-1 if kind.last else 0, rotate=_rotation(model))
+    if not kind.values.get("image_size"):
+        return network(TOKENS)
+    patch = kind.values["patch_size"]
+    patches = picture(kind)[0].unfold(1, patch, patch).unfold(2, patch, patch).permute(1, 2, 0, 3, 4)
+    rows = patches.reshape(-1, 3 * patch * patch).numpy()
+    before = 2 if "Deit" in kind.cls or "DeiT" in kind.cls else 1
+    return network(np.vstack([np.zeros((before, rows.shape[1])), rows]))
+
+
+def _rotation(model: Any) -> Rotate | None:
+    """Turns rows by the model's own angles, without any factor."""
+    found = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]
+    if not found:
+        return None
+    speeds = found[0].inv_freq.detach().double().numpy()
+
+    def rotate(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        angles = np.arange(x.shape[1])[:, None] * speeds
+        a, b = np.split(x[..., : 2 * len(speeds)], 2, axis=-1)
+        cos, sin = np.cos(angles), np.sin(angles)
+        return np.concatenate([a * cos - b * sin, b * cos + a * sin, x[..., 2 * len(speeds) :]], axis=-1)
+
+    return rotate

@@ -1,0 +1,118 @@
+"""No output prints a trivial value as a number, in any format; what stands in its place says how far a statement is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from boundcalc import Setting, compare, evaluate
+from boundcalc.cli.train import _show_bounds
+from boundcalc.cli.values import upper
+from boundcalc.engine.evaluate import BoundValue
+from boundcalc.engine.sweep import sweep
+
+from .conftest import Run, one_line
+
+LINE = ("--depth", "2", "--m", "10000")
+SETTING = Setting.of(depth=2, n_train=10**4)
+TRIVIAL = ("best", "edelman", "trauger", "parameters")
+FORMATS = ("table", "json", "csv", "markdown", "latex")
+
+
+def numbers() -> set[str]:
+    """The trivial values as they used to be printed."""
+    found: set[str] = set()
+    for value in compare(SETTING, TRIVIAL):
+        assert value.trivial
+        assert value.certificate.levels == () or value.log10 >= 0
+        found |= {upper(value.log10), f"{value.log10:.2f}", repr(value.log10), f"{10**value.log10:.4g}"}
+    return found
+
+
+def printed(text: str) -> set[str]:
+    """The trivial values that a text shows."""
+    return {number for number in numbers() if re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", text)}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_format_of_eval_prints_one(run: Run, form: str) -> None:
+    words = [word for name in TRIVIAL for word in ("--bound", name)]
+    outcome = run("eval", *LINE, *words, "--no-solve", "--format", form)
+    assert outcome.exit_code == 0
+    assert printed(outcome.stdout) == set()
+    assert "chain" not in outcome.stdout
+    assert outcome.stdout.count("trivial") >= (1 if form == "csv" else len(TRIVIAL))
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_no_sweep_prints_one(run: Run, form: str) -> None:
+    outcome = run("eval", "--depth", "2", "--sweep", "m=100,10000", "--format", form)
+    assert outcome.exit_code == 0
+    assert printed(outcome.stdout) == set()
+    assert "chain" not in outcome.stdout
+    columns = sweep(SETTING, {"n_train": [100, 10**4]}).columns
+    assert columns["gap"] == columns["log10_gap"] == columns["strategy"] == [None, None]
+    assert columns["trivial"] == [True, True]
+
+
+def test_proofs_and_solutions_show_none(run: Run) -> None:
+    for line in (("eval", *LINE, "--bound", "best", "--explain", "--no-solve"), ("eval", *LINE, "--why", "--no-solve")):
+        outcome = run(*line)
+        assert outcome.exit_code == 0
+        assert printed(outcome.stdout) == set()
+    outcome = run("solve", "--for", "delta", "--target", "0.5", *LINE)
+    assert outcome.exit_code == 1
+    assert "gives one that is trivial" in one_line(outcome)
+
+
+def test_certificates_of_nothing_are_not_written(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "gap.json"
+    outcome = run("eval", *LINE, "--bound", "best", "--certificate", str(path))
+    assert outcome.exit_code == 1
+    assert "trivial" in one_line(outcome)
+    assert not path.exists()
+    evaluate(SETTING).certificate.save(path)
+    for form in ("table", "json"):
+        outcome = run("verify", str(path), "--format", form)
+        assert outcome.exit_code == 0
+        assert "trivial" in outcome.stdout
+        assert printed(outcome.stdout) == set()
+
+
+def test_other_writers_say_trivial(capsys: pytest.CaptureFixture[str], run: Run) -> None:
+    values = compare(SETTING, TRIVIAL)
+    _show_bounds(values, 0.5, 0.05)
+    text = capsys.readouterr().out
+    assert text.count("trivial") == len(TRIVIAL)
+    assert printed(text) == set()
+    shown: list[Callable[[BoundValue], str]] = [BoundValue._repr_html_, BoundValue._repr_latex_]
+    for show in shown:
+        assert printed(show(values[0])) == set()
+    text = run("tightness", "--steps", *LINE).stdout
+    assert printed(text) == set()
+
+
+def test_what_is_said_instead(run: Run) -> None:
+    text = " ".join(run("eval", *LINE, "--bound", "best", "--no-solve").stdout.split())
+    (count, m) = re.findall(r"'best' needs a cover of log N = ([\d.e+]+), m of ([\d.e+]+) would do", text)[0]
+    assert float(count) > 10**4
+    assert not evaluate(SETTING.but(n_train=math.ceil(float(m)))).trivial
+    (row,) = json.loads(run("eval", *LINE, "--bound", "best", "--format", "json").stdout)["results"]
+    assert upper(row["needed"]["log10_count"]) == count
+    rows = list(csv.DictReader(io.StringIO(run("eval", *LINE, "--bound", "best", "--format", "csv").stdout)))
+    assert (rows[0]["gap"], rows[0]["trivial"], rows[0]["vacuous"]) == ("", "True", "True")
+
+
+def test_the_search_for_numbers_finds_one() -> None:
+    """A negative control: what was printed before."""
+    value = evaluate(SETTING)
+    assert printed(f"best  bound  1 ({upper(value.log10)})")
+    assert printed(json.dumps({"log10_gap": value.log10}))
+    assert not printed("10139")

@@ -1,0 +1,111 @@
+"""The account of a bound: slopes are those of the bound, what is advised does what it says, at little cost."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+
+from boundcalc import Setting, evaluate
+from boundcalc.engine.evaluate import BoundValue, Desk, compare
+from boundcalc.engine.why import Why, changers, why
+from boundcalc.setting import Budget, Norms
+
+SETTINGS = {
+    "default": Setting.of(),
+    "vacuous": Setting.of(depth=3, C=2.0, n_train=10**4),
+    "training errors": Setting.of(depth=1, train_error=0.05),
+    "own norms": Setting.of(
+        depth=1, norms=Norms(C=1.0, budgets={"W_V[0]": Budget(op=2.0, two_one=4.0), "W_1": Budget(op=1.5, two_one=3.0)})
+    ),
+    "gpt2": Setting.of("gpt2", depth=1, d=16, heads=2, seq_len=16, C=1.5, n_train=10**9, vocabulary=50),
+}
+NOISE = 0.05
+"""Logs by which searches of one setting may differ."""
+_STEP = 1.4
+"""Large enough for slopes not to drown in the noise of searches."""
+
+
+def account(setting: Setting) -> tuple[BoundValue, dict[str, Why]]:
+    desk = Desk(setting)
+    value = desk.value("best")
+    return value, {found.quantity: found for found in why(value, desk)}
+
+
+def log_of(value: BoundValue, quantity: str) -> float:
+    return value.log10 * math.log(10) if quantity == "gap" else value.log_risk
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_slopes_are_those_of_the_bound(name: str) -> None:
+    setting = SETTINGS[name]
+    value, found = account(setting)
+    compared = 0
+    for quantity, each in found.items():
+        if each.first_link or each.saturates:
+            continue
+        pieces = [count.piece for count in each.counts]
+        for what, slope in each.elasticities.items():
+            if what in ("T", "d", "depth"):
+                continue  # by whole steps
+            there = evaluate(changers(setting, pieces)[what](_STEP))
+            if there.risk_refusal is not None:
+                continue
+            measured = (log_of(there, quantity) - log_of(value, quantity)) / math.log(_STEP)
+            assert measured == pytest.approx(slope, abs=0.15 + 0.2 * abs(slope)), (quantity, what)
+            compared += 1
+    assert compared or value.vacuous
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_is_advised_reaches_the_target_and_speaks_of_some_network(name: str) -> None:
+    setting = SETTINGS[name]
+    value, found = account(setting)
+    assert "risk" in found
+    for quantity, each in found.items():
+        pieces = [count.piece for count in each.counts]
+        vacuous = value.vacuous if quantity == "gap" else value.risk_vacuous
+        assert each.halves is not vacuous
+        assert each.changes
+        assert [abs(math.log(c.factor)) for c in each.changes] == sorted(abs(math.log(c.factor)) for c in each.changes)
+        for change in each.changes:
+            there = evaluate(changers(setting, pieces)[change.what](change.factor))
+            assert there.risk_refusal is None
+            assert not there.trivial or quantity == "risk"
+            assert log_of(there, quantity) <= math.log(each.target) + NOISE
+            assert change.log_bound <= math.log(each.target)
+
+
+def test_a_change_that_leaves_no_network_with_the_margin_is_no_advice() -> None:
+    """Every norm times 0.3 halves this bound, as no network has the margin there."""
+    setting = SETTINGS["default"]
+    _, found = account(setting)
+    assert "every norm" not in [change.what for each in found.values() for change in each.changes]
+    there = evaluate(changers(setting, [count.piece for count in found["gap"].counts])["every norm"](0.3))
+    assert there.gap < found["gap"].target
+    assert there.risk_refusal is not None
+
+
+def test_the_first_link_of_a_trivial_gap_is_what_is_needed() -> None:
+    for setting in (SETTINGS["vacuous"], Setting.of(n_train=10**4), Setting.of("bert", depth=1, C=1.0)):
+        value = Desk(setting).value("best")
+        assert value.trivial
+        assert value.needed is not None
+        assert value.needed.n_train is not None
+        there = evaluate(setting.but(n_train=math.ceil(value.needed.n_train)))
+        assert not there.trivial
+        assert there.gap < 1
+        assert evaluate(setting.but(n_train=round(value.needed.n_train / 4))).trivial
+
+
+def test_the_account_costs_less_than_twice_the_bounds() -> None:
+    setting = SETTINGS["default"]
+    desk = Desk(setting)
+    compare(setting, desk=desk)  # what imports cost is not counted
+    start = time.process_time()
+    desk = Desk(setting)
+    (value, *_) = compare(setting, desk=desk)
+    between = time.process_time()
+    why(value, desk)
+    assert time.process_time() - between < 2 * (between - start) + 0.1

@@ -1,0 +1,123 @@
+"""One model, one bound: whoever asks, norms are measured by one routine and P1 is paid by one rule."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import main
+from boundcalc.lab.train.bounds import margin_error
+from boundcalc.setting import Norms
+
+torch = pytest.importorskip("torch")
+
+MODELS: dict[str, list[str]] = {
+    "many heads": ["--heads", "4"],
+    "full scores": ["--preset", "edelman2022"],
+    "pre-norm, two layers": ["--preset", "pre", "--depth", "2", "--heads", "2"],
+    "steep": ["--heads", "2", "--lr", "0.02", "--gamma", "0.25"],
+}
+TASK = ["conjunction", "--T", "6", "--m", "48", "--d", "8", "--steps", "60", "--n-test", "64"]
+
+
+def run(*words: object) -> dict[str, Any]:
+    result = CliRunner().invoke(main, [*map(str, words), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def roads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What `train` says of a model, and the files it leaves for the other roads."""
+    home: Path = tmp_path_factory.mktemp("roads")
+    weights, store = home / "model.safetensors", home / "runs.db"
+    trained = run("train", *TASK, *MODELS[request.param], "--save", weights, "--store", store, "--quiet")
+    return {"trained": trained, "weights": weights, "store": store, "gamma": _gamma(MODELS[request.param])}
+
+
+def _gamma(words: list[str]) -> float:
+    return float(words[words.index("--gamma") + 1]) if "--gamma" in words else 1.0
+
+
+def test_train_and_certify_print_the_same_bounds(roads: dict[str, Any]) -> None:
+    """Whatever is printed of every bound that applies, to the last digit."""
+    bounds = {value["name"]: value for value in roads["trained"]["bounds"] if "refusal" not in value}
+    error = margin_error(roads["trained"]["result"], roads["gamma"])
+    assert "best" in bounds
+    assert certified(roads, 48, error, *bounds) == bounds
+
+
+def certified(roads: dict[str, Any], m: int, error: float, *bounds: str) -> dict[str, Any]:
+    """The results of `certify` on the saved file (how they grow aside, which `train` does not ask)."""
+    found = run(
+        *("certify", roads["weights"], "--m", m, "--gamma", roads["gamma"], "--fixed-gamma"),
+        *("--train-error", error, "--no-solve", *(word for name in bounds for word in ("--bound", name))),
+    )
+    return {value["name"]: {k: v for k, v in value.items() if k != "growth"} for value in found["results"]}
+
+
+def test_certify_measures_what_train_stored(roads: dict[str, Any], tmp_path: Path) -> None:
+    """The norms themselves: every limit of every place, to the last digit."""
+    out = tmp_path / "norms.json"
+    run("norms", roads["weights"], "--out", out)
+    assert json.loads(out.read_text()) == roads["trained"]["result"]["norms"]
+    stored = Norms.from_json(roads["trained"]["result"]["norms"])
+    assert stored.measured
+    assert stored.budgets
+
+
+def test_bounds_that_are_not_trivial_agree_too(roads: dict[str, Any]) -> None:
+    """Had the sample been larger: what `train` would say, what `certify` says, and the point of a figure."""
+    from boundcalc.engine.evaluate import compare
+    from boundcalc.lab.plot.measured import a_posteriori
+    from boundcalc.lab.train.bounds import setting_of
+    from boundcalc.lab.train.store import Store
+    from boundcalc.setting import Sample, Setting
+
+    m = 10**11
+    with Store(roads["store"], create=False) as store:
+        (stored,) = store.records()
+    record = replace(stored, config={**stored.config, "m": m})
+    setting = setting_of(record.trial, roads["trained"]["result"], margin=roads["gamma"])
+    (value,) = compare(setting, ["best"])
+    assert value.kind == "a_posteriori"
+    assert not value.trivial
+    assert value.to_json() == certified(roads, m, setting.sample.train_error, "best")["best"]
+    asked = Setting(record.trial.architecture, Norms(C=1.0), Sample(n_train=7, margin=roads["gamma"]))
+    (series,) = a_posteriori([record], "m", ["gap"], asked)
+    assert (series.x, series.y, series.log10) == ((float(m),), (value.gap,), (value.log10,))
+
+
+def test_norms_that_were_not_certified_bound_nothing(roads: dict[str, Any]) -> None:
+    """Stores of earlier versions hold such; their records also have norms of heads apart."""
+    from boundcalc.lab.train.bounds import setting_of
+    from boundcalc.lab.train.store import Store
+
+    with Store(roads["store"], create=False) as store:
+        (record,) = store.records()
+    assert setting_of(record.trial, record.result).norms.measured
+    with pytest.raises(InvalidSetting, match="not certified: train it again"):
+        setting_of(record.trial, {**record.result, "head_norms": {}})
+
+
+def test_represent_compares_with_the_same_norms(roads: dict[str, Any]) -> None:
+    """`represent --store` shows the spectral norms that `certify` pays for."""
+    from boundcalc.checkpoints import audit
+    from boundcalc.lab.represent.trained import trained
+    from boundcalc.lab.train.store import Store
+
+    with Store(roads["store"], create=False) as store:
+        (record,) = store.records()
+    data = {"config": record.config, "result": record.result}
+    data["result"]["train"]["error"] = data["result"]["test"]["error"] = 0.0  # whether it fits is not the question
+    (shown,) = trained([data], 1.0)
+    found = audit(roads["weights"]).measured
+    for kind in ("W_V", "W_1", "readout"):
+        sizes = [m.op for key, m in found.items() if key.partition("[")[0] == kind and m.op is not None]
+        assert shown.median[kind] == max(sizes)

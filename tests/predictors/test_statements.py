@@ -1,0 +1,301 @@
+"""Statements tried against exact laws: enumerations at small sizes, and the most unhelpful learners."""
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb
+from numpy.typing import NDArray
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.predictors.statements import STATEMENTS
+from boundcalc.predictors.statements.picks import all_right_limit, two_step_limit
+
+Floats = NDArray[np.float64]
+
+
+def beta_grid(n: int, picks: int, cells: int = 4000) -> tuple[Floats, Floats]:
+    """Points and weights of Beta(k, n-k+1) by quantiles."""
+    stats = pytest.importorskip("scipy.stats")
+    middle = (np.arange(cells) + 0.5) / cells
+    return stats.beta.ppf(middle, picks, n - picks + 1), np.full(cells, 1 / cells)
+
+
+def failure(bounds: list[float], n: int, picks: int) -> float:
+    """The largest failure probability any learner can bring about, given that phi and e have the laws of G10.
+
+    Given phi the adversary chooses the risk r >= phi; the claim fails if bounds[e] < r, e ~ Bin(n-k, (r-phi)/(1-phi)).
+    """
+    stats = pytest.importorskip("scipy.stats")
+    phi, weight = beta_grid(n, picks)
+    worst = np.zeros_like(phi)
+    for errors, bound in enumerate(bounds):
+        if bound >= 1:
+            break
+        # just above bounds[e] the claim fails for e errors and fewer
+        q = np.clip((bound - phi) / (1 - phi), 0, 1)
+        worst = np.maximum(worst, stats.binom.cdf(errors, n - picks, q))
+    return float((worst * weight).sum())
+
+
+def bounds_of(name: str, n: int, picks: int, delta: float, **facts: object) -> list[float]:
+    others = n - picks
+    return [STATEMENTS[name].risk({"errors": e, "n": n, "picks": picks, **facts}, delta) for e in range(others + 1)]
+
+
+@pytest.mark.parametrize(("n", "picks"), [(30, 1), (30, 6), (60, 15)])
+@pytest.mark.parametrize("delta", [0.5, 0.05])
+@pytest.mark.parametrize("name", ["G10", "G10r one", "G10r two"])
+def test_no_learner_makes_a_fixed_number_of_picks_fail(name: str, n: int, picks: int, delta: float) -> None:
+    made_for = [[0, 1.0]] if name.endswith("one") else [[0, 0.5], [(n - picks) // 8 or 1, 0.5]]
+    extra = {"references": made_for} if name.startswith("G10r") else {}
+    found = bounds_of(name.split()[0], n, picks, delta, **extra)
+    assert found == sorted(found)
+    assert failure(found, n, picks) <= delta * 1.002
+    # Control: bounds made at twice the failure probability are caught, so the adversary is strong enough to matter.
+    if name == "G10r one":
+        assert failure(bounds_of("G10r", n, picks, min(0.99, 2 * delta), **extra), n, picks) > delta
+
+
+def test_a_pick_costs_exactly_one_error_at_the_reference() -> None:
+    holdout, picked = STATEMENTS["H"], STATEMENTS["G10r"]
+    for n, picks, errors in ((300, 8, 0), (1000, 15, 3), (1200, 30, 30)):
+        facts = {"errors": errors, "n": n, "picks": picks, "references": [[errors, 1.0]]}
+        assert picked.risk(facts, 0.05) == holdout.risk({"errors": errors + picks, "n": n}, 0.05)
+
+
+@pytest.mark.parametrize("errors", [0, 3, 10, 30, 60])
+def test_two_references_are_below_the_two_steps_and_near_the_floor(errors: int) -> None:
+    n, picks = 600, 16
+    found = STATEMENTS["G10r"].risk(
+        {"errors": errors, "n": n, "picks": picks, "references": [[0, 0.5], [73, 0.5]]}, 0.05
+    )
+    floor = STATEMENTS["H"].risk({"errors": errors + picks, "n": n}, 0.05)
+    assert floor < found < min(1.09 * floor, two_step_limit(errors, n, picks, 0.05))
+
+
+def picked_by_extremes(examples: tuple[int, ...], picks: int) -> frozenset[int]:
+    """A run on numbers: the smallest are picked."""
+    return frozenset(sorted(examples)[:picks])
+
+
+def picked_by_whim(examples: tuple[int, ...], picks: int) -> frozenset[int]:
+    """Rounds of one with a key that depends on the picks in no simple way."""
+    chosen: list[int] = []
+    left = list(examples)
+    while len(chosen) < picks:
+        salt = sum((i + 1) * z for i, z in enumerate(chosen))
+        worst = max(left, key=lambda z: ((z * 7919 + salt * 104729) % 101, z))
+        chosen.append(worst)
+        left.remove(worst)
+    return frozenset(chosen)
+
+
+@pytest.mark.parametrize("picked", [picked_by_extremes, picked_by_whim])
+@pytest.mark.parametrize(("file", "n", "picks"), [(8, 5, 1), (8, 5, 2), (9, 6, 3), (10, 4, 2)])
+def test_the_law_of_grabbed_examples_by_full_enumeration(
+    picked: Callable[[tuple[int, ...], int], frozenset[int]], file: int, n: int, picks: int
+) -> None:
+    """G10f: over all n-subsets of a file, how many of the others the picks grab is negative hypergeometric."""
+    grabbed_by: dict[frozenset[int], int] = {}
+    for subset in itertools.combinations(range(file), picks):
+        u = frozenset(subset)
+        others = [z for z in range(file) if z not in u]
+        grabbed_by[u] = sum(picked((*sorted(u), z), picks) != u for z in others)
+    for g in range(file - picks + 1):
+        assert sum(count == g for count in grabbed_by.values()) == math.comb(picks - 1 + g, picks - 1)
+    counts = [0] * (file - picks + 1)
+    for sample in itertools.combinations(range(file), n):
+        counts[grabbed_by[picked(sample, picks)]] += 1
+    for g, count in enumerate(counts):
+        ways = math.comb(picks - 1 + g, picks - 1) * (math.comb(file - picks - g, n - picks) if file - g >= n else 0)
+        assert count == ways
+
+
+@pytest.mark.parametrize(("file", "n", "picks"), [(12, 6, 2), (14, 9, 1), (14, 7, 3), (12, 6, 0)])
+@pytest.mark.parametrize("delta", [0.5, 0.1])
+def test_no_learner_makes_the_finite_file_fail(file: int, n: int, picks: int, delta: float) -> None:
+    """Exact failure probability of G10f: for each g the adversary chooses how many of the not grabbed are wrong."""
+    made_for = [[0, 0.5], [2, 0.5]]
+    rest = file - n
+
+    def bound(errors: int) -> float:
+        facts = {"errors": errors, "n": n, "picks": picks, "file": file, "references": made_for}
+        return STATEMENTS["G10f"].risk(facts, delta)
+
+    bounds = [bound(e) for e in range(n - picks + 1)]
+    total = Fraction(0)
+    for g in range(file - n + 1):
+        if picks:
+            ways = math.comb(picks - 1 + g, picks - 1) * math.comb(file - picks - g, n - picks)
+            law = Fraction(ways, math.comb(file, n))
+        else:
+            law = Fraction(int(g == 0))
+        population, drawn = file - picks - g, n - picks
+        worst = Fraction(0)
+        for wrong in range(population + 1):
+            fails = Fraction(0)
+            for e in range(max(0, drawn + wrong - population), min(drawn, wrong) + 1):
+                others_wrong = g + wrong - e  # grabbed ones count as wrong
+                if Fraction(others_wrong, rest) > Fraction(bounds[e]):
+                    ways = math.comb(wrong, e) * math.comb(population - wrong, drawn - e)
+                    fails += Fraction(ways, math.comb(population, drawn))
+            worst = max(worst, fails)
+        total += law * worst
+    assert total <= Fraction(delta)
+    assert delta < 0.5 or min(bounds) < 1
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05])
+def test_holdout_fails_just_as_often_as_it_may(delta: float) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    n = 40
+    bounds = np.array([STATEMENTS["H"].risk({"errors": e, "n": n}, delta) for e in range(n + 1)])
+    at = [float(stats.binom.pmf(np.arange(n + 1), n, p)[bounds < p].sum()) for p in np.nextafter(bounds[:-1], 1)]
+    assert max(at) <= delta * (1 + 1e-9)
+    assert max(at) > 0.98 * delta
+
+
+def test_codes_fail_together_at_most_as_often_as_one() -> None:
+    """G7 over a prefix-free code: the sum over all code words; a code that is not prefix-free breaks it."""
+    stats = pytest.importorskip("scipy.stats")
+    n, delta = 30, 0.3
+
+    e = np.arange(n + 1)
+    bounds = {
+        length: np.array([STATEMENTS["G7"].risk({"errors": int(k), "n": n, "bits": length}, delta) for k in e])
+        for length in range(1, 7)
+    }
+
+    def fails(bits: list[int], p: float) -> float:
+        """Independent predictors of risk p, one per code word: the chance that some bound fails."""
+        law = stats.binom.pmf(e, n, p)
+        return 1 - math.prod(1 - float(law[bounds[length] < p].sum()) for length in bits)
+
+    rates = np.linspace(0.02, 0.6, 59)
+    prefix_free = [1, 2, 3, 4, 5, 6]
+    assert max(fails(prefix_free, p) for p in rates) <= delta
+    # Control: every word of every length is a code that no decoder can cut, and it is caught.
+    everything = [length for length in range(1, 7) for _ in range(2**length)]
+    assert max(fails(everything, p) for p in rates) > delta
+
+
+def g9_failure(limits: list[float], n: int, delta: float) -> float:
+    """The most that `limits` can fail for, k by k: max over phi > eps(k) of C(n,k)(1-phi)^(n-k) / the mean over j.
+
+    By (P), P(fail) = sum_k int_{phi > eps(k)} C(n,k)(1-phi)^(n-k) dF_k and 1 >= (1/n) sum_{j<n} sum_{k<=j} C(j,k)
+    int (1-phi)^(j-k) dF_k: so the largest ratio bounds P(fail).
+    """
+    del delta
+    worst = 0.0
+    for k, eps in enumerate(limits[:n]):
+        if eps >= 1:
+            continue
+        top = arb.bin_uiui(n, k) * (1 - arb(eps)) ** (n - k)
+        mean = sum((arb.bin_uiui(j, k) * (1 - arb(eps)) ** (j - k) for j in range(k, n)), arb(0)) / n
+        worst = max(worst, float((top / mean).upper()))
+    return worst
+
+
+def test_picks_until_all_are_right_fail_rarely_enough_and_the_published_sum_does_not() -> None:
+    """A bound with `+` where a product belongs, as one published program has it, is refused by the same inequality."""
+    special = pytest.importorskip("scipy.special")
+    n, delta = 60, 0.05
+    ours = [all_right_limit(k, n, delta) for k in range(n + 1)]
+    assert ours == sorted(ours)
+    assert g9_failure(ours, n, delta) <= delta * (1 + 1e-9)
+    assert g9_failure(ours, n, delta) > 0.999 * delta
+
+    def with_a_plus(k: int) -> float:
+        low, high = k / n, 1.0
+        while high - low > 1e-10:
+            t = (low + high) / 2
+            left = (delta / 2 - delta / 6) + special.betainc(k + 1, n - k, t)
+            left += delta / 6 * special.betainc(k + 1, 4 * n + 1 - k, t)
+            weight = special.betainc(k, n - k + 1, t) if k else 1.0
+            right = (1 + delta / 6 / n) * t * n * (weight - special.betainc(k + 1, n - k, t))
+            low, high = (low, t) if left > right else (t, high)
+        return high
+
+    assert g9_failure([with_a_plus(k) for k in range(n)], n, delta) > 2 * delta
+
+
+def test_a_large_run_until_all_are_right() -> None:
+    assert all_right_limit(12, 1000, 0.05) == pytest.approx(0.024544, abs=1e-6)
+    assert all_right_limit(1000, 1000, 0.05) == 1.0
+
+
+def test_one_draw_fails_at_most_delta_in_the_worst_posterior() -> None:
+    """G6': two networks of risks p and 0.9, prior 1/2 each; the posterior may look at the sample."""
+    stats = pytest.importorskip("scipy.stats")
+    n, delta = 25, 0.2
+    e = np.arange(n + 1)
+    worst = 0.0
+    # draw it for certain (log ratio = log 2) whenever its bound then fails, else draw the other
+    bounds = np.array([STATEMENTS["G6'"].risk({"errors": int(k), "n": n, "nats": math.log(2)}, delta) for k in e])
+    for p in np.linspace(0.02, 0.95, 94):
+        law = stats.binom.pmf(e, n, p)
+        worst = max(worst, float(law[bounds < p].sum()))
+    assert 0 < worst <= delta
+    # Control: the ratio of a draw cannot be left out when many are looked at.
+    free = np.array([STATEMENTS["G6'"].risk({"errors": int(k), "n": n, "nats": -6.0}, delta) for k in e])
+    assert max(float(stats.binom.pmf(e, n, p)[free < p].sum()) for p in np.linspace(0.02, 0.95, 94)) > delta
+
+
+FACTS: dict[str, dict[str, object]] = {
+    "H": {"errors": 3, "n": 100},
+    "G7": {"errors": 3, "n": 100, "bits": 20.5},
+    "G9": {"n": 100, "picks": 8},
+    "G10": {"errors": 3, "n": 100, "picks": 8},
+    "G10r": {"errors": 3, "n": 100, "picks": 8, "references": [[0, 0.5], [11, 0.5]]},
+    "G10f": {"errors": 3, "n": 100, "picks": 8, "file": 300, "references": [[0, 0.5], [11, 0.5]]},
+    "G6'": {"errors": 3, "n": 100, "nats": 12.5},
+}
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_every_statement_reads_its_facts_and_nothing_else(name: str) -> None:
+    statement, facts = STATEMENTS[name], FACTS[name]
+    value = statement.risk(facts, 0.05)
+    assert 0 < value < 1
+    assert statement.risk(facts, 0.01) > value
+    for missing in facts:
+        with pytest.raises(CertificateError, match=missing):
+            statement.risk({key: fact for key, fact in facts.items() if key != missing}, 0.05)
+    with pytest.raises(CertificateError, match="no fact 'more'"):
+        statement.risk({**facts, "more": 1}, 0.05)
+    for wrong in (-1, 1.5, True, "3", None, math.nan, 10**12):
+        for fact in ("errors", "n", "picks", "file"):
+            if fact in facts:
+                with pytest.raises(CertificateError, match=fact):
+                    statement.risk({**facts, fact: wrong}, 0.05)
+    for delta in (0.0, 1.0, -0.1, math.nan):
+        with pytest.raises(CertificateError, match="delta"):
+            statement.risk(facts, delta)
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_more_errors_picks_bits_or_nats_never_help(name: str) -> None:
+    statement, facts = STATEMENTS[name], FACTS[name]
+    value = statement.risk(facts, 0.05)
+    for fact in ("errors", "picks", "bits", "nats"):
+        if fact in facts:
+            assert statement.risk({**facts, fact: facts[fact] + 1}, 0.05) > value  # type: ignore[operator]
+
+
+def test_every_statement_says_what_it_is() -> None:
+    for name, statement in STATEMENTS.items():
+        assert statement.name == name
+        for part in (statement.text.title, statement.text.formula, statement.text.conditions, statement.text.proof):
+            assert len(part) > 10
+
+
+@pytest.mark.parametrize(
+    "shares", [[], [[0, 0.6], [3, 0.6]], [[0, -0.1]], [[0, 0.5], [0, 0.5]], [[0]], [[0, math.nan]], 3]
+)
+def test_references_share_what_there_is(shares: object) -> None:
+    with pytest.raises(CertificateError):
+        STATEMENTS["G10r"].risk({"errors": 0, "n": 50, "picks": 3, "references": shares}, 0.05)

@@ -1,0 +1,239 @@
+"""Everything given is read or refused: keys, kinds, limits, heads, fields."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.numbers import FLOAT
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.setting.norms import place_of
+from boundcalc.statements.compose import lower
+from tests.laws.settings import settings
+
+HUGE = Budget(op=1000.0, two_one=1000.0)
+
+
+def norms(*keys: str, budget: Budget = HUGE) -> Norms:
+    return Norms(C=1.0, budgets=dict.fromkeys(keys, budget))
+
+
+# -- spelling
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "W_V[0, 0]",
+        "W_V[00]",
+        "W_V[0,\t0]",
+        "W_V[\u0660]",
+        "W_V[\uff10]",
+        " W_V",
+        "W_V ",
+        "W_V[0 ]",
+        "W_V[0,00]",
+        "W_V\n",
+    ],
+)
+def test_one_spelling_of_a_place(key: str) -> None:
+    with pytest.raises(InvalidSetting, match="a norm's key is like"):
+        norms(key)
+    with pytest.raises(InvalidSetting, match="a norm's key is like"):
+        Norms.from_json({"C": 1, "budgets": {key: {"op": 1000}}})
+
+
+def test_random_spellings_are_canonical_or_refused() -> None:
+    rng = random.Random(1)
+    plain = Setting.of(depth=2, heads=2)
+    canonical = {"W_V", "W_V[0]", "W_V[1]", "W_V[0,0]", "W_V[0,1]", "W_V[1,0]", "W_V[1,1]"}
+    taken: set[str] = set()
+    for _ in range(3000):
+        key = list(rng.choice(sorted(canonical)))
+        for _ in range(rng.randrange(3)):
+            at = rng.randrange(len(key) + 1)
+            key[at : at + rng.randrange(2)] = rng.choice(
+                (" ", "0", "\t", "\u0661", "", "+", "-", ",", "[", "]", "\u00a0", "v")
+            )
+        text = "".join(key)
+        try:
+            plain.but(norms=norms(text))
+        except InvalidSetting:
+            continue
+        taken.add(text)
+    assert taken <= canonical
+    assert len(taken) == len(canonical)
+    assert all(place_of(key)[0] == "W_V" for key in taken)
+
+
+def test_budgets_are_kept_as_they_were_checked() -> None:
+    given = {"W_V": Budget(op=1.0)}
+    kept = Norms(C=1.0, budgets=given)
+    given["W_V[0, 0]"] = HUGE
+    assert list(kept.budgets) == ["W_V"]
+
+
+# -- which budgets are read
+
+
+@pytest.mark.parametrize(
+    ("preset", "keys", "why"),
+    [
+        ("edelman2022", ("W_Q", "W_K"), "must be one of W_QK, W_V"),
+        ("llama", ("W_QK",), "must be one of embedding, norm_attention.gain, W_Q, W_K, W_V"),
+        ("gpt2", ("W_Q[0]", "W_K[0]", "W_QK[0]"), "not for both (block 0)"),
+        ("gpt2", ("W_Q", "W_K", "W_QK[1]"), "not for both (block 1)"),
+        ("gpt2", ("W_QK", "W_Q[1,1]"), "not for both (block 1, head 1)"),
+        ("gpt2", ("W_QK[1]", "b_Q"), "not for both (block 1)"),
+        ("gpt2", ("b_K",), "the kind must be one of"),  # softmax forgets it
+        ("gpt2", ("W_V", "W_V[0]", "W_V[1]"), "every place it stands for has a budget of its own"),
+        ("gpt2", ("W_V[0]", "W_V[0,0]", "W_V[0,1]"), "every place it stands for has a budget of its own"),
+    ],
+)
+def test_budgets_that_nothing_reads_are_refused(preset: str, keys: tuple[str, ...], why: str) -> None:
+    plain = Setting.of(preset, depth=2, d=8, heads=2)
+    with pytest.raises(InvalidSetting) as caught:
+        plain.but(norms=norms(*keys))
+    assert why in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_more_block_switches_no_other() -> None:
+    """A budget of W_QK for block 1 leaves block 0 what W_Q and W_K give it."""
+    plain = Setting.of("gpt2", depth=2, d=64, heads=4, seq_len=128, n_train=10**9)
+    factors = norms("W_Q[0]", "W_K[0]")
+    more = replace(factors, budgets={**factors.budgets, "W_QK[1]": Budget(op=1.0, two_one=1.0)})
+    before, after = (
+        {piece.key: piece.gain for piece in lower(plain.but(norms=given), FLOAT).pieces} for given in (factors, more)
+    )
+    assert before["W_QK[0]"] == after["W_QK[0]"]
+    assert before["embedding"] > 10**3 * lower(plain, FLOAT).pieces[0].gain
+    assert after["embedding"] > 10**3 * lower(plain, FLOAT).pieces[0].gain
+
+
+def test_a_factor_alone_is_read() -> None:
+    plain = Setting.of("gpt2", depth=1, d=8, heads=2)
+    low = lower(plain.but(norms=norms("W_K")), FLOAT)
+    assert low.amplification > 100 * lower(plain, FLOAT).amplification
+
+
+@pytest.mark.parametrize(
+    ("key", "budget", "why"),
+    [
+        ("W_V", Budget(op=1.0, sup=1.0), "nothing reads 'sup' of W_V"),
+        ("W_1", Budget(op=1.0, row=1.0), "nothing reads 'row' of W_1"),
+        ("b_1", Budget(op=1.0, rank=1), "nothing reads 'rank' of b_1"),
+        ("norm_ffn.gain", Budget(op=1.0, sup=1.0), "nothing reads 'op' of norm_ffn.gain"),
+        ("positions", Budget(row=1.0, schatten=(1.0, 1.0)), "nothing reads 'Sp' of positions"),
+        ("W_Q", Budget(op=1.0, distance=Budget(op=1.0)), "nothing reads 'distance' of W_Q"),
+        ("W_V", Budget(op=1.0, distance=Budget(op=1.0, row=1.0)), "distance: nothing reads 'row'"),
+        ("W_V", Budget(op=1.0, distance=Budget(op=1.0, distance=Budget(op=1.0))), "distance: nothing reads 'distance'"),
+    ],
+)
+def test_limits_that_nothing_can_use_are_refused(key: str, budget: Budget, why: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Setting.of("gpt2", depth=1, d=8, heads=2, norms=norms(key, budget=budget))
+    assert why in str(caught.value)
+
+
+# -- sensitivity: what is accepted counts
+
+
+def weight(setting: Setting) -> float:
+    """What the pieces of a setting weigh: sum over pieces of gain times reach, in logs."""
+    from boundcalc.base.numbers import LOG
+
+    low = lower(setting, LOG)
+    total = low.amplification
+    for piece in low.pieces:
+        for member in piece.members:
+            target = member.targets[0]
+            total = total + member.multiplicity * piece.gain * target.radius * (target.norms.op + target.norms.two_one)
+    return float((total + low.radius).log)
+
+
+def unmoved(number: int) -> list[str]:
+    """Budgets of random settings that weigh nothing when they grow a million times."""
+    found: list[str] = []
+    for setting in settings("sensitivity", number):
+        for key, budget in setting.norms.budgets.items():
+            if max(budget.op or 0.0, budget.sup or 0.0) == 0 or budget.rank == 0:
+                continue
+            grown = budget.map(lambda x: 1e6 * x, lambda p, total: (1e6) ** p * total)
+            given = replace(setting.norms, budgets={**setting.norms.budgets, key: grown})
+            if not weight(setting.but(norms=given)) > weight(setting) + 1e-9:
+                found.append(f"{key}: {json.dumps(setting.to_json())}")
+    return found
+
+
+def test_a_budget_a_million_times_as_large_counts() -> None:
+    assert unmoved(300)[:1] == []
+
+
+def test_the_law_sees_a_budget_that_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were budgets of single heads or blocks not found, the law would say so."""
+    monkeypatch.setattr("boundcalc.statements.weights.Weights.check_all_read", lambda self: None)
+    monkeypatch.setattr(Norms, "find", lambda self, kind, block=None, head=None: self.budgets.get(kind, self._knob))
+    assert unmoved(40)
+
+
+# -- classes without members
+
+
+@pytest.mark.parametrize(("floor", "empty"), [(0.0, False), (1 / 16, False), (0.0626, True), (1.0, True), (1e6, True)])
+def test_a_variance_that_no_row_has_is_refused(floor: float, empty: bool) -> None:
+    small = Setting.of("gpt2", depth=1, d=64, heads=4, seq_len=128, n_train=10**9, variance_floor=floor)
+    if not empty:
+        assert evaluate(small).certificate.log_value < 0
+        return
+    with pytest.raises(BoundcalcError, match="no network has a variance of"):
+        evaluate(small)
+
+
+def test_a_centred_row_of_one_number_has_no_variance() -> None:
+    one = Setting.of("gpt2", depth=1, d=1, heads=1, C=9.0, variance_floor=1e-6)
+    with pytest.raises(InvalidSetting, match="no network has a variance"):
+        lower(one, FLOAT)
+    lower(one.but(normalisation="rmsnorm", bias=False), FLOAT)
+
+
+# -- fields
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"architecture": {"T": 4}}, "did you mean 'seq_len'"),
+        ({"sample": {"m": 4}}, "did you mean 'n_train'"),
+        ({"sample": {"gamma": 1}}, "did you mean 'margin'"),
+        ({"architecture": {"blocks": 4}}, "did you mean 'depth'"),
+        ({"norms": {"budgets": {"W_V": {"two_one": 4}}}}, "did you mean '21'"),
+        ({"norms": {"budgets": {"W_V": {"op": 4, "distance": {"frobenius": 1}}}}}, "did you mean 'F'"),
+        (
+            {"architecture": {"layers": [{"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1}], "d": 8}},
+            "d = 8 would",
+        ),
+    ],
+)
+def test_fields_of_another_name_are_refused(data: dict[str, object], why: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        Setting.from_json(data)
+    assert why in str(caught.value)
+
+
+def test_random_fields_are_known_or_refused() -> None:
+    """Wherever a field nobody knows is put into the JSON of a setting, it is refused."""
+    rng = random.Random(2)
+    for setting in settings("fields", 100):
+        data = json.loads(json.dumps(setting.to_json()))
+        objects = [data]
+        for one in objects:  # the list grows
+            objects += [value for value in one.values() if isinstance(value, dict)]
+        rng.choice(objects)[rng.choice(("seqlen", "Op", "", "note", "_", "W_V[0, 0]"))] = {"op": 1.0}
+        with pytest.raises(InvalidSetting):
+            Setting.from_json(data)
