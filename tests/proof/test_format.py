@@ -118,8 +118,8 @@ def test_keys_twice_and_numbers_that_are_none_are_refused(tmp_path: Path) -> Non
     for old, new, why in (
         ('"delta": 0.05', '"delta": 0.05, "delta": 0.9', "twice"),
         ('"n_train": 1000000', '"n_train": 10, "n_train": 1000000', "twice"),
-        ('"margin": 1.0', '"margin": NaN', "NaN"),
-        ('"margin": 1.0', '"margin": 1e999', "beyond"),
+        ('"margin": 0.5', '"margin": NaN', "NaN"),
+        ('"margin": 0.5', '"margin": 1e999', "beyond"),
     ):
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")

@@ -69,6 +69,9 @@ def _value(certificate: Certificate) -> Real:
         return 2 * integral + 3 * MP.sqrt((log_inverse + MP.log(2)) / (2 * num(m)))
     demand(sample.lipschitz is None, "margins are for the ramp loss")
     demand(scale <= num(1) / 2, "margin bounds need a cover at half the margin")
+    classes, longest = setting.architecture.classes, Walk(setting, None, m).radius
+    margin = longest if classes == 1 else longest * MP.sqrt(num(classes) / (classes - 1))
+    demand(q == 1 or margin > num(sample.margin), "no network of the class has a margin above gamma (G0e)")
     mu = None if certificate.mu is None else num(certificate.mu)
     return _risk(strategy, q, count, log_inverse, m, alpha, mu)
 
