@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.kinds import JOURNAL
 from boundcalc.checkpoints.account import Account, balance
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
@@ -249,10 +250,6 @@ def _identity(
     }
 
 
-_LONGEST_HEAD = 2**26
-"""Bytes of a journal's first line; a model of 10^5 blocks needs fewer."""
-
-
 class _Journal:
     """A file of finished measurements, one JSON object per line, and the identity of what was measured first."""
 
@@ -264,24 +261,8 @@ class _Journal:
         self.found: Found = {}
         self._lines: list[str] = []
         if path is not None and path.exists():
-            self._refuse_another_file(path)
+            output.check(path, JOURNAL)
             self._read(path)
-
-    @staticmethod
-    def _refuse_another_file(path: Path) -> None:
-        """A journal is overwritten and, in the end, removed; whatever else the file may be would be lost."""
-        try:
-            with path.open("rb") as file:
-                head = file.readline(_LONGEST_HEAD)
-            if not head or {"identity", "seed"} <= set(json.loads(head)):
-                return
-        except OSError as error:
-            raise CheckpointError(f"cannot read {path}: {error.strerror}") from None
-        except (ValueError, TypeError):
-            pass
-        raise InvalidSetting(
-            f"{path} is no journal of an interrupted run, and would be overwritten: name a new file after --resume"
-        )
 
     def _read(self, path: Path) -> None:
         """Every whole line; the last may have been cut off by the interruption."""
@@ -306,15 +287,14 @@ class _Journal:
             self.seed, self.names, self.found, self._lines = seed, set(), {}, []
         if self.path is not None:
             head = json.dumps({"identity": self.identity, "seed": seed})
-            write_text(self.path, "\n".join([head, *self._lines]) + "\n")
+            output.write_text(self.path, "\n".join([head, *self._lines]) + "\n", JOURNAL)
 
     def add(self, name: str, found: Found) -> None:
         """Keep one task's norms."""
         if self.path is None:
             return
         entry = {"task": name, "found": {key: _plain(m) for key, m in found.items()}}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+        output.append_line(self.path, json.dumps(entry))
 
     def drop(self) -> None:
         """All is done: the journal is not needed any more."""
@@ -332,17 +312,6 @@ def _measured(data: Mapping[str, Any]) -> Measured:
     if values.get("spectrum") is not None:
         values["spectrum"] = tuple(values["spectrum"])
     return Measured(**values)
-
-
-def write_text(path: Path, text: str) -> None:
-    """All of a file or nothing of it."""
-    part = path.with_name(path.name + ".tmp")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise CheckpointError(f"cannot write {path}: {error.strerror}") from None
 
 
 def parse_settings(words: tuple[str, ...]) -> dict[str, Any]:

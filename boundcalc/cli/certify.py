@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.checkpoint import model_options, readout_budget, take_audit
+from boundcalc.cli.files import FILE, FileCommand, Input, output_file
 from boundcalc.cli.lazy import FAILURE
-from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 @click.command(
+    cls=FileCommand,
     name="certify",
     short_help="A-posteriori bounds for a trained checkpoint.",
     epilog="""\b
@@ -37,7 +39,7 @@ one budget for all blocks of a kind); gamma is rounded down to a power of 2, or 
 for by P1, so the bounds hold although the weights were seen first. --fixed-gamma says that gamma was
 fixed before the data.""",
 )
-@click.argument("model", type=click.Path())
+@click.argument("model", type=Input())
 @model_options
 @click.option("--m", "n_train", type=WHOLE, help="Training sequences (with --margins: as many as there are margins).")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
@@ -46,8 +48,10 @@ fixed before the data.""",
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
 @click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
 @click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
-@click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound.")
-@click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
+@click.option("--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound.")
+@click.option(
+    "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
+)
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
 @click.option(
     "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
@@ -64,8 +68,8 @@ def command(
     train_error: float | None,
     margins: str | None,
     bounds: tuple[str, ...],
-    certificate: str | None,
-    certificate_risk: str | None,
+    certificate: Path | None,
+    certificate_risk: Path | None,
     solve: bool,
     why: bool,
     form: str,

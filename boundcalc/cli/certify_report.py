@@ -24,8 +24,8 @@ _LAYERS = 12
 
 def table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> None:
     """For people."""
+    from boundcalc.base.rounding import at_least, down, up
     from boundcalc.cli.formats import show
-    from boundcalc.cli.values import short
 
     click.echo(f"{found.where}: family {found.family}")
     for text in account_lines(found):
@@ -35,7 +35,7 @@ def table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> Non
     paid, cost = _paid(setting)
     click.echo(
         f"P1: {len(paid.norms.budgets)} kinds of weights rounded up to the grid, gamma {paid.sample.margin:g}; "
-        f"log(1/delta) grows from {-math.log(paid.sample.delta):.1f} to {cost - math.log(paid.sample.delta):.1f}."
+        f"log(1/delta) grows from {up(-math.log(paid.sample.delta), 3)} to {up(cost - math.log(paid.sample.delta), 3)}."
     )
     shares = _pieces(report)
     if shares:
@@ -54,10 +54,10 @@ def table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> Non
     needs = _needs(setting)
     for quantity in ("gap", "risk"):
         m, factor = needs[f"m_{quantity}"], needs[f"norm_factor_{quantity}"]
-        samples = "no m up to 10^18 is enough" if m is None else f"m of {short(m)}"
+        samples = "no m up to 10^18 is enough" if m is None else f"m of {at_least(m)}"
         norms = "no factor at which a network still has the margin is enough"
         if factor is not None:
-            norms = f"every norm times {factor:.3g}"
+            norms = f"every norm times {down(factor, 3)}"
         click.echo(f"  {quantity}: {samples}; or {norms}" if factor != 1.0 else f"  {quantity}: it is below 1")
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from boundcalc.cli.setting import FILE
+from boundcalc.base import kinds
+from boundcalc.base.rounding import up
+from boundcalc.cli.files import FILE, Input, output_file
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--family", help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one)."),
     click.option("--mapping", type=FILE, help="A JSON or YAML file that describes a model of no known family."),
-    click.option("--reference", type=click.Path(), help="Checkpoint fixed before the data (the initialisation)."),
+    click.option("--reference", type=Input(), help="Checkpoint fixed before the data (the initialisation)."),
     click.option("--T", "seq_len", type=WHOLE, help="Rows per sequence; unset, as many as there are positions."),
     click.option("--heads", type=WHOLE, help="Attention heads, where no config says so."),
     click.option("--input-radius", type=NUMBER, help="Largest l2 norm of an input row (vector inputs)."),
@@ -36,7 +38,12 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--exact", is_flag=True, help="No random probes for wide matrices (slower, no failure probability)."),
     click.option("--schatten", type=NUMBER, help="Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
     click.option("--seed", type=WHOLE, help="Of the random probes; unset, drawn afresh (and shown)."),
-    click.option("--resume", "journal", type=FILE, help="Keep finished measurements here, and go on from them."),
+    click.option(
+        "--resume",
+        "journal",
+        type=output_file(kinds.JOURNAL),
+        help="Keep finished measurements here, and go on from them.",
+    ),
     click.option("--quiet", is_flag=True, help="No progress bar."),
 )
 
@@ -69,7 +76,7 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
             want=Want(taken["spectra"], taken["exact"]),
             reference=taken["reference"],
             seed=taken["seed"],
-            journal=None if taken["journal"] is None else Path(taken["journal"]),
+            journal=taken["journal"],
             progress=progress,
             inspect=inspect,
         )
@@ -140,7 +147,7 @@ def account_lines(found: Audit) -> list[str]:
         )
     if found.failure:
         lines.append(
-            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {found.failure:.1e} a norm "
+            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {up(found.failure, 2)} a norm "
             "is too small; delta pays for it. --exact does without."
         )
     return lines

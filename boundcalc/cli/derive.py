@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from boundcalc.base import kinds, output
+from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.formulas import formula_options, take_formula
 
 FORMATS = ("text", "markdown", "latex", "html", "json")
 
 
 @click.command(
+    cls=FileCommand,
     name="derive",
     short_help="A bound as a formula, with the steps that lead to it.",
     epilog="""\b
@@ -33,14 +37,21 @@ Every size may be a number or a letter; letters stay symbols.""",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--fragment", is_flag=True, help="LaTeX for \\input, or HTML without a page around it.")
-@click.option("--out", type=click.Path(file_okay=False), help="Folder for the files (LaTeX: with macros and .bib).")
+@click.option("--out", type=output_folder(), help="Folder for the files (LaTeX: with macros and .bib).")
 @click.option(
     "--check", "checking", is_flag=True, help="Test every step: intervals at random points, and simplification."
 )
 @click.option("--theorems", is_flag=True, help="All theorems as a Markdown table, instead (brief: a row per paper).")
 @click.option("--expand", is_flag=True, help="Only the formula, with every named part written out.")
 def command(
-    steps: str, form: str, fragment: bool, out: str | None, checking: bool, theorems: bool, expand: bool, **options: Any
+    steps: str,
+    form: str,
+    fragment: bool,
+    out: Path | None,
+    checking: bool,
+    theorems: bool,
+    expand: bool,
+    **options: Any,
 ) -> None:
     """The formula of a bound, its steps with the statements they use, and what the paper has otherwise."""
     modes = [name for name, asked in (("--theorems", theorems), ("--check", checking), ("--expand", expand)) if asked]
@@ -67,18 +78,24 @@ def command(
     if form == "latex" and out is not None:
         from boundcalc.formulas.derivation.latex import files
 
-        _write(Path(out), files(derivation, full=steps == "full", fragment=fragment))
+        _write(out, files(derivation, full=steps == "full", fragment=fragment))
         return
     text = derivation.render(form, steps=steps, fragment=fragment)
     if out is not None:
         suffix = {"text": "txt", "markdown": "md", "html": "html", "json": "json"}[form]
-        _write(Path(out), {f"{derivation.name}.{suffix}": text})
+        _write(out, {f"{derivation.name}.{suffix}": text})
         return
     click.echo(text, nl=False)
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    """All of the files, unless one is there that was not written by this command, or was edited since."""
+    output.make_folder(folder)
+    for name in files:
+        output.check(folder / name, kinds.DERIVATION if name.endswith(".json") else kinds.TEXT)
     for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        if name.endswith(".json"):
+            output.write_json(folder / name, kinds.with_digest(json.loads(text)), kinds.DERIVATION)
+        else:
+            output.write_text(folder / name, output.signed(name, text), kinds.TEXT)
         click.echo(folder / name)

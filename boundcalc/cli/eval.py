@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
-from boundcalc.cli.setting import FILE, setting_options, take_setting
+from boundcalc.cli.setting import setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
@@ -23,6 +26,7 @@ def complete_bound(context: click.Context, parameter: click.Parameter, incomplet
 
 
 @click.command(
+    cls=FileCommand,
     name="eval",
     short_help="Bounds of the generalization gap and of the risk for a setting.",
     epilog="""\b
@@ -45,8 +49,12 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @click.option("--L", "pairs_seen", type=WHOLE, help="Key-value pairs a query sees (X3, X4).")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4, X6).")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format.")
-@click.option("--certificate", type=FILE, help="Write the certificate of the best gap bound printed.")
-@click.option("--certificate-risk", type=FILE, help="Write the certificate of its risk bound.")
+@click.option(
+    "--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound printed."
+)
+@click.option(
+    "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
+)
 @click.option("--explain", is_flag=True, help="Show the proofs, with their numbers: of the best, or of every --bound.")
 @click.option(
     "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
@@ -60,8 +68,8 @@ def command(
     pairs_seen: int | None,
     others: tuple[str, ...],
     form: str,
-    certificate: str | None,
-    certificate_risk: str | None,
+    certificate: Path | None,
+    certificate_risk: Path | None,
     explain: bool,
     why: bool,
     solve: bool | None,
@@ -125,11 +133,9 @@ def command(
         context.exit(FAILURE)
 
 
-def _write_certificates(best: Any, certificate: str | None, certificate_risk: str | None) -> None:
+def _write_certificates(best: Any, certificate: Path | None, certificate_risk: Path | None) -> None:
     if certificate is None and certificate_risk is None:
         return
-    if certificate == certificate_risk:
-        raise InvalidSetting("--certificate and --certificate-risk name the same file: give them different names")
     if best is None:
         raise click.ClickException("no bound was found, so there is no certificate to write")
     if certificate is not None:

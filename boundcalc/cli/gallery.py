@@ -8,10 +8,13 @@ from pathlib import Path
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.output import make_folder
+from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.learning import store_option
 
 
 @click.command(
+    cls=FileCommand,
     name="gallery",
     short_help="Every figure, from real runs, into a folder.",
     epilog="""\b
@@ -21,7 +24,7 @@ Examples:
   boundcalc gallery --predicted              without training: bounds alone
   boundcalc gallery --only overlay --only parity""",
 )
-@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), default=Path("figures"))
+@click.option("-o", "--output", type=output_folder(), default=Path("figures"))
 @store_option
 @click.option("--quick", is_flag=True, help="Tiny models and coarse axes, in a minute or two (store: in the folder).")
 @click.option("--predicted", is_flag=True, help="Only the figures that show no trials; needs no torch.")
@@ -47,7 +50,7 @@ def command(
     plates = gallery.chosen(only, predicted=predicted)
     if not output.parent.is_dir():
         raise InvalidSetting(f"there is no directory {output.parent} to make {output.name} in")
-    output.mkdir(exist_ok=True)
+    make_folder(output)
     if quick and context.get_parameter_source("store_path") is ParameterSource.DEFAULT:
         store_path = output / "quick-runs.db"
     typed = " ".join(["boundcalc", *sys.argv[1:]])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.rounding import up
 from boundcalc.cli.setting import Question
 from boundcalc.cli.values import exactly, number, short
 from boundcalc.formulas.theorems import BOUNDS, Theorem, theorem_called
@@ -173,7 +174,7 @@ def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> 
         if high > _MOST:
             raise NoSolution(
                 f"no {variable} up to {short(_MOST)} gives {theorem.name} of at most {target:g}: even there it is "
-                f"{at(_MOST).value:.4g}"
+                f"{up(at(_MOST).value)}"
             )
     while high - low > max(1, _NEAR * high):
         middle = (low + high) // 2

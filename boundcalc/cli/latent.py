@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from boundcalc.base.rounding import up
+from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -80,16 +82,12 @@ def cell(x: Any) -> str:
 
 
 def ceiling(x: float | None) -> str | None:
-    """An upper bound, rounded up to four digits."""
-    import decimal
-
-    if x is None:
-        return None
-    exact = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING).create_decimal_from_float(x)
-    return f"{float(exact):.4g}"
+    """An upper bound, where there is one."""
+    return None if x is None else up(x)
 
 
 @click.group(
+    cls=FileGroup,
     name="latent",
     short_help="Attention as inference: posteriors, bounds, experiments.",
     epilog="""\b
@@ -152,7 +150,7 @@ def sufficient(length: int, a: float, b: float, form: str) -> None:
 
 
 @command.command(short_help="Whether sequences in a file can be part of longer exchangeable ones.")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("path", type=Input(exists=True, dir_okay=False, path_type=Path))
 @click.option("--confidence", type=NUMBER, default=0.99, show_default=True)
 def extendible(path: Path, confidence: float) -> None:
     """The correlation of two tokens of the sequences (rows) in a .npy or .csv file: negative means that no latent
@@ -357,7 +355,9 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     The loss is the squared error cut at 1, or how often a masked token is guessed wrong. Slopes of the gap against log L, with
     95% intervals, stand below: the claim is that none is significantly positive; a gap that falls does not contradict it.
     """
-    from boundcalc.cli.learning import progress_for
+    import torch  # noqa: F401 - what is missing is said before a store is made
+
+    from boundcalc.cli.learning import progress_for, say_kept
     from boundcalc.lab.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
     from boundcalc.lab.train.run import run_sweep
     from boundcalc.lab.train.store import Store
@@ -371,6 +371,9 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
             progress = progress_for(quiet)
             try:
                 ran = run_sweep(sweep, runs, progress=progress)
+            except KeyboardInterrupt:
+                say_kept(runs, sweep.trials)
+                raise
             finally:
                 if hasattr(progress, "stop"):
                     progress.stop()
@@ -400,6 +403,10 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     if "masked" in plan.kinds:
         notes.append(
             "X5 has no L in it; for masked tokens it bounds the gap of the ramp loss of margin 1, not of the error"
+        )
+        notes.append(
+            "masked: z is known from a few tokens on (the Bayes risk is that of L = 4), so a gap that falls is less "
+            "memorisation, not better inference"
         )
     if "supervised" in plan.kinds:
         notes.append(

@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -55,6 +56,7 @@ class LazyGroup(click.Group):
         """Run, and turn what goes wrong into one line on stderr and an exit code."""
         words = list(sys.argv[1:] if args is None else args)
         debug = "--debug" in words
+        warnings.formatwarning = lambda message, *_, **__: f"boundcalc: {_one_line(str(message))}\n"
         words = [word for word in words if word != "--debug"]
         if not options.pop("standalone_mode", True):
             return super().main(words, *positional, standalone_mode=False, **options)
@@ -107,7 +109,8 @@ def _fail(error: BaseException) -> NoReturn:
         _say(f"this needs {library}, which is not installed: pip install 'boundcalc[{EXTRAS[library]}]'")
         sys.exit(FAILURE)
     if isinstance(error, OSError):
-        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        name = error.filename or "standard output"  # files are named by those who write them
+        _say(f"{name}: {error.strerror or error}")
         sys.exit(FAILURE)
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error))):
         _say("out of memory: ask for less at once")

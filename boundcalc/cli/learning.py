@@ -5,27 +5,39 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from boundcalc.base import kinds
+from boundcalc.cli import files
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 STORE = "boundcalc-runs.db"
 
 
-def store_option(function: F) -> F:
-    """--store."""
+def _store_option(kind: click.ParamType) -> Callable[[F], F]:
     return click.option(
         "--store",
         "store_path",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=kind,
         default=lambda: Path(os.environ.get("BOUNDCALC_STORE", STORE)),
         show_default=f"$BOUNDCALC_STORE or {STORE}",
         help="SQLite file of results.",
-    )(function)
+    )
+
+
+def read_store_option(function: F) -> F:
+    """--store, of a command that looks at results."""
+    return _store_option(files.STORE)(function)
+
+
+def store_option(function: F) -> F:
+    """--store, of a command that adds or removes results."""
+    return _store_option(files.output_file(kinds.STORE, ".weights"))(function)
 
 
 def device_option(function: F) -> F:
@@ -57,6 +69,12 @@ def assignments(words: tuple[str, ...], option: str) -> dict[str, Any]:
         except json.JSONDecodeError:
             found[name] = text
     return found
+
+
+def say_kept(store: Any, trials: Iterable[Any]) -> None:
+    """After an interruption: what is there, and how to go on."""
+    kept = len(store.hashes() & {trial.hash for trial in trials})
+    click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
 
 
 def clock(seconds: float) -> str:
@@ -114,8 +132,9 @@ class Bar:
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
         """Move it."""
-        del trials, total
-        self.bar.update(self.task, completed=done, left="" if left is None else f"about {clock(left)} left")
+        del trials
+        eta = "" if left is None or done == total else f"about {clock(left)} left"
+        self.bar.update(self.task, completed=done, left=eta)
 
     def note(self, text: str) -> None:
         """A line above it."""

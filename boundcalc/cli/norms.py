@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base import kinds, output, rounding
 from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
-from boundcalc.cli.setting import FILE
+from boundcalc.cli.files import FileCommand, Input, output_file, with_numbers
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -20,6 +20,7 @@ _SHOWN = (("op", "op"), ("F", "fro"), ("21", "two_one"), ("21T", "two_one_t"), (
 
 
 @click.command(
+    cls=FileCommand,
     name="norms",
     short_help="Certified norms of a checkpoint, layer by layer.",
     epilog="""\b
@@ -34,18 +35,22 @@ Examples:
 MODEL is a .safetensors, .pt, .bin, .ckpt or .npz file, an index of shards, or a directory. Nothing
 in it is executed. Every norm is an upper bound of the exact one.""",
 )
-@click.argument("model", type=click.Path())
+@click.argument("model", type=Input())
 @model_options
-@click.option("--out", "-o", type=FILE, help="Write a norms file, for `boundcalc eval --norms`.")
-@click.option("--setting-out", type=FILE, help="Write architecture and norms, for `boundcalc eval --setting`.")
-@click.option("--plot", type=FILE, help="Draw the norms by layer (.png, .pdf, .svg).")
+@click.option("--out", "-o", type=output_file(kinds.NORMS), help="Write a norms file, for `boundcalc eval --norms`.")
+@click.option(
+    "--setting-out", type=output_file(kinds.SETTING), help="Write architecture and norms, for `eval --setting`."
+)
+@click.option(
+    "--plot", type=output_file(with_numbers(kinds.CURVES)), help="Draw the norms by layer (.png, .pdf, .svg)."
+)
 @click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")
 @click.option("--format", "form", type=click.Choice(("table", "json", "csv")), default="table", show_default=True)
 def command(
     model: str,
-    out: str | None,
-    setting_out: str | None,
-    plot: str | None,
+    out: Path | None,
+    setting_out: Path | None,
+    plot: Path | None,
     every: bool,
     form: str,
     readout_norm: float | None,
@@ -58,38 +63,26 @@ def command(
 
         from boundcalc.lab.plot.render import check_output
 
-        check_output(Path(plot), beside=("model", "curves"))
-    _refuse_one_file_twice(out, setting_out, plot)
+        check_output(plot, kinds.CURVES)
     found = take_audit(model, options)
     if out is not None or setting_out is not None:
         _write(found, out, setting_out, schatten, readout_norm)
     if plot is not None:
         from boundcalc.cli.norms_plot import draw
 
-        draw(found, Path(plot))
+        draw(found, plot)
     {"table": _table, "json": _json, "csv": _csv}[form](found, every)
 
 
-def _refuse_one_file_twice(out: str | None, setting_out: str | None, plot: str | None) -> None:
-    """The later of two outputs would replace the earlier; a plot's numbers are a file beside it."""
+def _write(
+    found: Audit, out: Path | None, setting_out: Path | None, power: float | None, readout: float | None
+) -> None:
     from boundcalc.base.errors import InvalidSetting
-
-    outputs = [Path(name).resolve() for name in (out, setting_out) if name is not None]
-    outputs += [] if plot is None else [Path(plot).with_suffix(".json").resolve()]
-    if len(set(outputs)) < len(outputs):
-        raise InvalidSetting(
-            "two outputs have the same name (the numbers of --plot NAME.png go to NAME.json): give them different names"
-        )
-
-
-def _write(found: Audit, out: str | None, setting_out: str | None, power: float | None, readout: float | None) -> None:
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.checkpoints.audit import write_text
     from boundcalc.setting import Setting
 
     norms = found.norms(power, readout_budget(found, readout))
     if out is not None:
-        write_text(Path(out), json.dumps(norms.to_json(), indent=1) + "\n")
+        output.write_json(out, norms.to_json(), kinds.NORMS)
     if setting_out is not None:
         doubts = [line.text for line in found.account.doubts]
         doubts += [f"{name}: no place in the family {found.family!r}" for name in found.account.unknown]
@@ -99,7 +92,7 @@ def _write(found: Audit, out: str | None, setting_out: str | None, power: float 
             )
         data = Setting(found.architecture, norms).to_json()
         del data["sample"]
-        write_text(Path(setting_out), json.dumps(data, indent=1) + "\n")
+        output.write_json(setting_out, data, kinds.SETTING)
 
 
 def grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
@@ -154,11 +147,7 @@ def _distance(found: Audit, name: str) -> float | None:
 
 def _number(value: float | None) -> str:
     """Rounded up, so that what is read off the table is an upper bound too."""
-    from boundcalc.cli.values import upper
-
-    if value is None:
-        return ""
-    return "0" if value == 0 else upper(math.log10(value), 5)
+    return "" if value is None else rounding.up(value, 5)
 
 
 def _json(found: Audit, every: bool) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from boundcalc.base import kinds, output
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -29,8 +30,8 @@ def draw(found: Audit, path: Path) -> None:
     """Write the figure, and beside it the numbers it shows."""
     from matplotlib.ticker import MaxNLocator
 
-    from boundcalc.checkpoints.audit import write_text
     from boundcalc.lab.plot import canvas
+    from boundcalc.lab.plot.render import save_image
     from boundcalc.lab.plot.style import house_style
 
     lines = curves(found)
@@ -43,5 +44,5 @@ def draw(found: Audit, path: Path) -> None:
         axes.set_title(Path(found.where).name)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        figure.savefig(path, dpi=200)
-    write_text(path.with_suffix(".json"), json.dumps({"model": found.where, "curves": lines}, indent=1) + "\n")
+        save_image(figure, path, f"norms of {found.where}", dpi=200)
+    output.write_json(path.with_suffix(".json"), {"model": found.where, "curves": lines}, kinds.CURVES)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.setting import FILE, OPTIONS, setting_options, take_setting
+from boundcalc.base.output import Kind
+from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
+from boundcalc.cli.setting import OPTIONS, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.plot.registry import FIGURES
@@ -27,7 +30,18 @@ _COUNTED = ("s", "L")
 """Axes that are no options of a setting."""
 
 
+def _beside(image: Path, source: str | None) -> bool:
+    """Whether the numbers of an image are the file it is drawn from, which then stays as it is."""
+    return source is not None and image.with_suffix(".json").resolve() == Path(source).resolve()
+
+
+def _drawn(image: Path, values: Mapping[str, Any]) -> Mapping[Path, Kind]:
+    numbers = {} if _beside(image, values["source"]) else {image.with_suffix(".json"): kinds.FIGURE}
+    return {image: kinds.IMAGE, **numbers}
+
+
 @click.command(
+    cls=FileCommand,
     name="plot",
     short_help="A figure of predictions against measurements, with the data it shows.",
     epilog="""\b
@@ -45,8 +59,10 @@ Examples:
 Beside FIGURE.png stands FIGURE.json: the specification, the numbers drawn, the command, the versions
 and the hashes of the trials. --from draws exactly that again; --data takes its numbers, but your options.""",
 )
-@click.argument("what", metavar="FIGURE|SPEC", required=False)
-@click.option("-o", "--output", type=FILE, help="The image: .png, .pdf, .svg or .pgf.  [default: FIGURE.png]")
+@click.argument("what", metavar="FIGURE|SPEC", type=NAME_OR_FILE, required=False)
+@click.option(
+    "-o", "--output", type=output_file(_drawn), help="The image: .png, .pdf, .svg or .pgf.  [default: FIGURE.png]"
+)
 @click.option("--from", "source", type=FILE, help="Draw a figure's JSON again, without computing anything.")
 @click.option("--data", "data_file", type=FILE, help="Take the numbers of this figure's JSON instead of computing.")
 @click.option("--values", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
@@ -67,7 +83,7 @@ and the hashes of the trials. --from draws exactly that again; --data takes its 
 @setting_options
 def command(
     what: str | None,
-    output: str | None,
+    output: Path | None,
     source: str | None,
     data_file: str | None,
     axis: str | None,
@@ -87,13 +103,13 @@ def command(
         if what is not None or data_file is not None or changes or axis or runs:
             raise InvalidSetting("--from draws a figure as it was: give it only -o (--data takes other options)")
         spec, data, made_by = provenance.read(Path(source))
-        target = Path(output) if output is not None else Path(source).with_suffix(".png")
-        _show(render.save(spec, data, target, made_by or _typed()))
+        target = output if output is not None else Path(source).with_suffix(".png")
+        _show(render.save(spec, data, target, made_by or _typed(), record=not _beside(target, source)))
         return
     if what is None:
         raise InvalidSetting(f"name a figure ({', '.join(FIGURES)}) or a specification file")
     spec = _spec(what, settings, axis, runs, norms_from, changes)
-    target = Path(output) if output is not None else Path(f"{spec.figure}.png")
+    target = output if output is not None else Path(f"{spec.figure}.png")
     render.check_output(target)
     if data_file is not None:
         held, data, _ = provenance.read(Path(data_file))

@@ -15,6 +15,16 @@ METHODS = ("holdout", "p2l")
 """What `--certify` takes, beside all."""
 
 
+def _wanted(methods: Sequence[str]) -> list[str]:
+    return [name for name in METHODS if name in methods or "all" in methods]
+
+
+def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:
+    """Where the certificate of each method goes: to the file named, or beside it where there are several."""
+    wanted = _wanted(methods)
+    return {name: file if len(wanted) == 1 else file.with_stem(f"{file.stem}-{name}") for name in wanted}
+
+
 def certify_trial(
     trial: Any,
     methods: Sequence[str],
@@ -27,7 +37,8 @@ def certify_trial(
     """One entry per method: its certificate in short, what was measured, and the file it was written to."""
     from boundcalc.base.errors import BoundcalcError, InvalidSetting
 
-    wanted = [name for name in METHODS if name in methods or "all" in methods]
+    files = {} if file is None else certificate_files(file, methods)
+    wanted = _wanted(methods)
     if trial.online:
         raise InvalidSetting("--certify needs a training sample: give --m above 0")
     if not 0 <= prefix < 1:
@@ -36,7 +47,7 @@ def certify_trial(
     found: list[dict[str, Any]] = []
     for name in wanted:
         started = time.process_time()
-        target = None if file is None else (file if len(wanted) == 1 else file.with_stem(f"{file.stem}-{name}"))
+        target = files.get(name)
         try:
             made, learner = _MAKE[name](trial, data, delta, prefix, _progress(name, quiet))
         except BoundcalcError as error:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import NoSolution
+from boundcalc.base.rounding import at_least
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.evaluate import BoundValue, Desk, compare
@@ -309,4 +310,4 @@ def _need_line(needed: Needed, train_error: float, assumed: str) -> str:
     )
     if needed.m is None:
         return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not}."
-    return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {short(needed.m)}, by {needed.bound!r}."
+    return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {at_least(needed.m)}, by {needed.bound!r}."

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.setting import FILE
-from boundcalc.cli.values import WHOLE, short
+from boundcalc.base.rounding import at_least, down, up
+from boundcalc.cli.files import STORE, FileCommand, output_file
+from boundcalc.cli.values import WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.lab.represent.exhaust import Worst
@@ -20,6 +22,7 @@ CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 
 
 @click.command(
+    cls=FileCommand,
     name="represent",
     short_help="A sparse Boolean function as explicit, certified weights.",
     epilog="""\b
@@ -44,10 +47,10 @@ bits by number, ranges a..b and formulas.""",
 @click.option("--attack", type=WHOLE, default=0, metavar="N", help="Also try N random and adversarial inputs.")
 @click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=STORE,
     help="Also the norms of trained models: a store of `boundcalc sweep`, whose trials of this function and T are read.",
 )
-@click.option("--out", type=FILE, help="Write the weights, *.safetensors or *.npz.")
+@click.option("--out", type=output_file(kinds.WEIGHTS), help="Write the weights, *.safetensors or *.npz.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     expression: str | None,
@@ -176,6 +179,12 @@ def _spread(norms: Norms, key: str) -> str:
     return middle if norms.trials is None else f"{middle} [{norms.low[key]:.3g}, {norms.high[key]:.3g}]"
 
 
+def _guaranteed(x: float) -> str:
+    """Nine digits, rounded down, without trailing zeros."""
+    text = down(x, 9)
+    return text if "e" in text else text.rstrip("0").removesuffix(".")
+
+
 def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
     from boundcalc.cli.text import Line, write_table
 
@@ -192,21 +201,21 @@ def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
         f"Sizes         d {encoding.width}, hidden units {network.blocks[0].w_1.shape[0]}, one head, one block; "
         f"rows place {encoding.place:.4f}, bit {encoding.bit:.4f}, constant {encoding.constant:.4f}"
     )
-    click.echo(f"Attention     beta {built.beta:.4f}; at most {certified.leak:.4g} of it elsewhere (eta)\n")
+    click.echo(f"Attention     beta {built.beta:.4f}; at most {up(certified.leak)} of it elsewhere (eta)\n")
     lines = [
-        Line((key, f"{b.op:.4g}", f"{b.fro:.4g}", f"{b.two_one:.4g}", f"{b.one_one:.4g}", str(b.rank)))
+        Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)))
         for key, b in network.norms.budgets.items()
     ]
     write_table(("matrix", "op", "F", "21", "11", "rank"), lines, right=frozenset(range(1, 6)))
     click.echo(
-        f"\nCertified: sign(f) F >= {certified.margin:.9g} on all 2^{network.seq_len} inputs "
+        f"\nCertified: sign(f) F >= {_guaranteed(certified.margin)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})"
     )
     for name, worst in tried:
-        click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {worst.score:.9g}")
+        click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {_guaranteed(worst.score)}")
     click.echo(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
-        f"{short(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})"
+        f"{at_least(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})"
     )
     for name, m in sorted(found.others.items(), key=lambda entry: entry[1]):
-        click.echo(f"  construction {name!r} would need {short(m)}")
+        click.echo(f"  construction {name!r} would need {at_least(m)}")

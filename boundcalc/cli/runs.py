@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from boundcalc.cli.learning import store_option
+from boundcalc.base import kinds, output
+from boundcalc.cli.files import STORE, FileGroup, output_file
+from boundcalc.cli.learning import read_store_option, store_option
 from boundcalc.cli.values import WHOLE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group(
+    cls=FileGroup,
     name="runs",
     short_help="List, show, export, import, verify and remove stored trials.",
     epilog="""\b
@@ -37,13 +41,18 @@ def _filters(function: F) -> F:
         click.option("--status", type=click.Choice(("done", "diverged")), help="Only trials that ended so."),
     ):
         function = option(function)
-    return store_option(function)
+    return read_store_option(function)
 
 
-def _open(path: Path) -> Any:
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """A store to read; what was left out is said."""
     from boundcalc.lab.train.store import Store
 
-    return Store(path, create=False)
+    with Store(path, create=False, read_only=True) as store:
+        yield store
+        for said in store.damaged:
+            click.echo(f"left out: {said}", err=True)
 
 
 @command.command("list", short_help="A line per trial.")
@@ -75,7 +84,7 @@ def list_runs(store_path: Path, limit: int, **filters: Any) -> None:
 
 
 @command.command("show", short_help="All of one trial, as JSON.")
-@store_option
+@read_store_option
 @click.argument("hash_prefix", metavar="HASH")
 def show(store_path: Path, hash_prefix: str) -> None:
     """The complete record of the trial whose hash begins so."""
@@ -85,10 +94,15 @@ def show(store_path: Path, hash_prefix: str) -> None:
         click.echo(json.dumps(store.find(hash_prefix).to_json(), indent=1))
 
 
+def _exported(path: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
+    known = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
+    return {path: known[values["form"]]}
+
+
 @command.command("export", short_help="Trials as csv, json or parquet.")
 @_filters
 @click.option("--format", "form", type=click.Choice(("csv", "json", "parquet")), default="csv", show_default=True)
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File (unset: standard output).")
+@click.option("--output", "-o", type=output_file(_exported), help="File (unset: standard output).")
 def export_runs(store_path: Path, form: str, output: Path | None, **filters: Any) -> None:
     """A row per trial (csv, parquet), or complete records that can be imported elsewhere (json)."""
     from boundcalc.lab.train.export import export
@@ -101,7 +115,7 @@ def export_runs(store_path: Path, form: str, output: Path | None, **filters: Any
 
 @command.command("import", short_help="Take over trials of another store or JSON export.")
 @store_option
-@click.argument("source", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("source", type=STORE)
 def import_runs(store_path: Path, source: Path) -> None:
     """Records are checked first; those that are here already are left as they are."""
     from boundcalc.lab.train.export import read_records
@@ -118,13 +132,15 @@ def import_runs(store_path: Path, source: Path) -> None:
 @click.argument("hashes", nargs=-1, required=True, metavar="HASH...")
 def remove(store_path: Path, hashes: tuple[str, ...]) -> None:
     """Remove trials, and their weights, by the first digits of their hashes."""
-    with _open(store_path) as store:
-        names = [store.find(prefix).hash for prefix in hashes]
+    from boundcalc.lab.train.store import Store
+
+    with Store(store_path, create=False) as store:
+        names = [store.named(prefix) for prefix in hashes]
         click.echo(f"{store.remove(names)} trials removed")
 
 
 @command.command("verify", short_help="Check every record; train some again.")
-@store_option
+@read_store_option
 @click.option("--rerun", type=click.IntRange(0), default=0, help="Also train so many trials again, and compare.")
 def verify(store_path: Path, rerun: int) -> None:
     """Check the file, every record's digest and hash, and the kept weights; exit code 1 if anything is wrong."""

@@ -10,13 +10,13 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import read_json
+from boundcalc.cli.files import FILE
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 from boundcalc.setting.layers import ACTIVATIONS, NORMALISERS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-FILE = click.Path(dir_okay=False)
 
 
 class Option(NamedTuple):

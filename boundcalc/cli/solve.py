@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import at_least, at_most, up
 from boundcalc.cli.eval import complete_bound
 from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_inputs
 from boundcalc.cli.setting import full_json, setting_options, take_setting
-from boundcalc.cli.values import NUMBER, short, upper
+from boundcalc.cli.values import NUMBER, upper
 
 VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
 
@@ -74,9 +75,10 @@ def command(
     at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
     if quantity == "risk" and question.assumed("train_error"):
         at += " (assumed)"
+    size = at_least if found.direction == "smallest" else at_most
     strategy = value.strategy if quantity == "gap" else value.risk_strategy
     click.echo(
-        f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {short(found.value)}\n"
+        f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {size(found.value)}\n"
         f"there {bound!r} gives {upper(log10)} by {strategy}"
     )
     if found.at_end:
@@ -91,6 +93,6 @@ def _show_size(theorem: str, variable: str, target: float, found: Size, form: st
         click.echo(json.dumps(out | {"result": found.bound.to_json()}, indent=1))
         return
     click.echo(
-        f"smallest {variable} with {found.bound.quantity} <= {target:g}: {short(found.value)}\n"
-        f"there {theorem!r} gives {upper(math.log10(found.bound.value))} in its {found.bound.form} form"
+        f"smallest {variable} with {found.bound.quantity} <= {target:g}: {at_least(found.value)}\n"
+        f"there {theorem!r} gives {up(found.bound.value)} in its {found.bound.form} form"
     )

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import at_least, confidence, up
 from boundcalc.cli.eval import complete_bound
-from boundcalc.cli.values import NUMBER, WHOLE, short
+from boundcalc.cli.files import FileCommand, output_folder
+from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.lab.represent.samples import SampleComplexity
@@ -18,6 +21,7 @@ FAMILIES = ("any", "symmetric", "threshold", "signed-symmetric", "signed-thresho
 
 
 @click.command(
+    cls=FileCommand,
     name="sparse",
     short_help="What learning an s-sparse Boolean function of T bits takes.",
     epilog="""\b
@@ -41,7 +45,7 @@ Examples:
 )
 @click.option(
     "--certificates",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=output_folder(),
     help="Folder for the certificate of every m: `boundcalc verify` re-derives its risk bound.",
 )
 @click.option("--growth", is_flag=True, help="How the norms needed grow with s (at --T, default 512) and with T.")
@@ -105,7 +109,7 @@ def command(
 def _certificates(found: SampleComplexity, folder: Path) -> list[Path]:
     """A file per bound, whose risk at its m is at most the one asked for."""
     written: list[Path] = []
-    folder.mkdir(parents=True, exist_ok=True)
+    output.make_folder(folder)
     for row in found.rows:
         proof = None if row.solution is None else row.solution.bound.by_risk or row.solution.bound.by_gap
         if proof is not None:
@@ -127,10 +131,10 @@ def _show(found: SampleComplexity) -> None:
         f"Class      {CLASSES[budgets.name].title}, s {budgets.s}, T {positions.count}\n"
         f"Networks   one block, one head, {where} positions, d {budgets.width}, hidden units {budgets.units}, "
         f"beta {budgets.choice.beta:.4f}, margin 1\n"
-        f"Asked      risk <= {found.risk:g} with probability {1 - sample.delta:g}, training error 0\n"
+        f"Asked      risk <= {found.risk:g} with probability {confidence(sample.delta)}, training error 0\n"
     )
     norms = [
-        Line((key, f"{b.op:.4g}", f"{b.fro:.4g}", f"{b.two_one:.4g}", str(b.rank)))
+        Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one)), str(b.rank)))
         for key, b in budgets.norms.budgets.items()
     ]
     write_table(("norms needed", "op", "F", "21", "rank"), norms, right=frozenset(range(1, 5)))
@@ -143,7 +147,7 @@ def _show(found: SampleComplexity) -> None:
         bound = row.solution.bound
         dominant = (bound.by_risk or bound.by_gap).dominant if bound.by_gap else None  # type: ignore[union-attr]
         share = f"{dominant[0]} {100 * dominant[1]:.0f}%" if dominant else ""
-        lines.append(Line((row.policy, short(row.solution.value), bound.risk_strategy, share)))
+        lines.append(Line((row.policy, at_least(row.solution.value), bound.risk_strategy, share)))
     write_table(("bound", "smallest m", "strategy", "dominated by"), lines, right=frozenset({1}))
     click.echo(
         f"\nFinite class: {found.finite_class} samples suffice for a learner that knows the class (upper bound, realizable)."

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
-from boundcalc.cli.learning import assignments, clock, device_option, progress_for, store_option
+from boundcalc.cli.files import NAME_OR_FILE, FileCommand
+from boundcalc.cli.learning import assignments, clock, device_option, progress_for, say_kept, store_option
 
 
 @click.command(
+    cls=FileCommand,
     name="sweep",
     short_help="Train every trial of a sweep that the store does not have.",
     epilog="""\b
@@ -24,7 +26,7 @@ A sweep file (.json, .yaml, .toml) has the keys task, model, init, train, m, n_t
   {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32], "m": [64, 128]}}
 Interrupt it whenever you like: run it again and it goes on.""",
 )
-@click.argument("what", metavar="PRESET|FILE")
+@click.argument("what", metavar="PRESET|FILE", type=NAME_OR_FILE)
 @store_option
 @device_option
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes (-1: one per core).")
@@ -70,11 +72,15 @@ def command(
     if where.backend == "loky" or device == "auto":
         device = resolve(device)  # a cluster's workers may have what this machine has not
     sweep = _sweep(what, device, seeds, assignments(changes, "--set"))
+    if only_list:
+        present: set[str] = set()
+        if store_path.exists():
+            with Store(store_path, read_only=True) as store:
+                present = store.hashes()
+        todo = missing(sweep.trials, present)
+        click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
+        return
     with Store(store_path) as store:
-        if only_list:
-            todo = missing(sweep.trials, store.hashes())
-            click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
-            return
         progress = progress_for(quiet)
         try:
             ran = run_sweep(
@@ -86,6 +92,9 @@ def command(
                 options={"compile": compiled},
                 progress=progress,
             )
+        except KeyboardInterrupt:
+            say_kept(store, sweep.trials)
+            raise
         finally:
             if hasattr(progress, "stop"):
                 progress.stop()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from boundcalc.cli.learning import store_option
+from boundcalc.cli.learning import read_store_option
 from boundcalc.cli.values import WHOLE
 
 
@@ -21,7 +21,7 @@ Examples:
   boundcalc threshold --task majority --level 0.5
   boundcalc threshold --sweep conjunction --predict 2048 --format json""",
 )
-@store_option
+@read_store_option
 @click.option("--task", help="Only trials of this task.")
 @click.option("--sweep", "sweeps", multiple=True, help="Only trials of this sweep (or of several).")
 @click.option("--success", type=click.FloatRange(0, 1), default=0.99, show_default=True, help="Accuracy that counts.")
@@ -47,17 +47,25 @@ def command(
     """
     import json
 
-    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.base.errors import InvalidSetting, NoSolution
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.threshold import analyse, cells
     from boundcalc.setting import validate
 
     for T in predict:
         validate.size("T", T)
-    with Store(store_path, create=False) as store:
+    with Store(store_path, create=False, read_only=True) as store:
         chosen = [store.select(task=task, sweep=sweep) for sweep in sweeps or (None,)]
         records = list({record.hash: record for group in chosen for record in group}.values())
-        names = store.sweeps()
+        names, tasks = store.sweeps(), store.tasks()
+    for said in store.damaged:
+        click.echo(f"left out: {said}", err=True)
+    if not records:
+        asked = " of " + " and ".join([f"task {task!r}"] * (task is not None) + [f"sweep {name!r}" for name in sweeps])
+        raise NoSolution(
+            f"{store_path} has no trials{asked if task or sweeps else ''}; it has "
+            f"{_listed('tasks', tasks)} and {_listed('sweeps', names)}"
+        )
     kinds = sorted({_kind(record.config) for record in records})
     if len(kinds) > 1:
         raise InvalidSetting(
@@ -85,6 +93,10 @@ def command(
     click.echo("")
     for line in found.words():
         click.echo(line)
+
+
+def _listed(what: str, counts: dict[str, int]) -> str:
+    return f"the {what} " + ", ".join(f"{name} ({n})" for name, n in counts.items()) if counts else f"no {what}"
 
 
 def _kind(config: dict[str, Any]) -> str:

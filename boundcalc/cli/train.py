@@ -9,15 +9,27 @@ from typing import Any
 
 import click
 
+from boundcalc.base import kinds, output, rounding
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import assignments, device_option
 from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.lab.train import defaults
 
 _OPTIMISERS = ("adam", "adamw", "sgd")
 _PRECISIONS = ("float32", "float64", "bfloat16")
 _PRESETS = ("block", "post", "pre", "edelman2022")
 
 
+def _certificates(file: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
+    """One file, or one for each of several methods."""
+    from boundcalc.cli.predictors import certificate_files
+
+    return dict.fromkeys(certificate_files(file, values["methods"]).values(), kinds.PREDICTOR)
+
+
 @click.command(
+    cls=FileCommand,
     name="train",
     short_help="Train one model; its gap, its norms and every bound that applies.",
     epilog="""\b
@@ -35,33 +47,31 @@ Examples:
 @click.option("--function", help="Truth table or formula (task boolean).")
 @click.option("--law", help="balanced or natural.")
 @click.option("--noise", type=NUMBER, help="Probability that a label is flipped.")
-@click.option("--path", help="An .npz file with x and y (task arrays).")
+@click.option("--path", type=FILE, help="An .npz file with x and y (task arrays).")
 @click.option("--m", "m", type=WHOLE, default=64, show_default=True, help="Training examples (0: fresh at every step).")
 @click.option("--seed", type=WHOLE, default=0, show_default=True)
-@click.option("--n-test", type=WHOLE, default=2048, show_default=True, help="Test examples.")
-@click.option(
-    "--preset", type=click.Choice(("block", "post", "pre", "edelman2022")), default="block", show_default=True
-)
+@click.option("--n-test", type=WHOLE, default=defaults.N_TEST, show_default=True, help="Test examples.")
+@click.option("--preset", type=click.Choice(_PRESETS), default="block", show_default=True)
 @click.option("--depth", type=WHOLE, help="Blocks.")
 @click.option("--d", "d", type=WHOLE, help="Width.")
 @click.option("--heads", type=WHOLE, help="Heads.")
-@click.option("--optimiser", type=click.Choice(_OPTIMISERS), default="adam", show_default=True)
-@click.option("--lr", type=NUMBER, default=4e-3, show_default=True)
-@click.option("--weight-decay", type=NUMBER, default=0.0)
-@click.option("--batch", type=WHOLE, default=16, show_default=True, help="Examples per step (0: all).")
-@click.option("--steps", type=WHOLE, default=3000, show_default=True, help="Most steps.")
-@click.option("--curve-every", type=WHOLE, default=0, help="Steps between points of the curves (0: geometric).")
+@click.option("--optimiser", type=click.Choice(_OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
+@click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True)
+@click.option("--weight-decay", type=NUMBER, default=defaults.WEIGHT_DECAY)
+@click.option("--batch", type=WHOLE, default=defaults.BATCH, show_default=True, help="Examples per step (0: all).")
+@click.option("--steps", type=WHOLE, default=defaults.STEPS, show_default=True, help="Most steps.")
 @click.option(
-    "--precision", type=click.Choice(("float32", "float64", "bfloat16")), default="float32", show_default=True
+    "--curve-every", type=WHOLE, default=defaults.CURVE_EVERY, help="Steps between points of the curves (0: geometric)."
 )
+@click.option("--precision", type=click.Choice(_PRECISIONS), default=defaults.PRECISION, show_default=True)
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the bounds.")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of the bounds.")
 @device_option
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the model (safetensors).")
-@click.option("--store", "store_path", type=click.Path(dir_okay=False, path_type=Path), help="Keep the result.")
+@click.option("--save", type=output_file(kinds.WEIGHTS), help="Write the model (safetensors).")
+@click.option("--store", "store_path", type=output_file(kinds.STORE, ".weights"), help="Keep the result.")
 @click.option(
     "--certify",
     "methods",
@@ -69,8 +79,8 @@ Examples:
     type=click.Choice(("holdout", "p2l", "all")),
     help="Certify a predictor's risk by this method, within --delta (repeatable).",
 )
-@click.option("--certificate", type=click.Path(dir_okay=False, path_type=Path), help="Write the certificate (JSON).")
-@click.option("--examples", type=click.Path(dir_okay=False, path_type=Path), help="Write the training examples (.npz).")
+@click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
+@click.option("--examples", type=output_file(kinds.EXAMPLES), help="Write the training examples (.npz).")
 @click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
 @click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
@@ -96,24 +106,31 @@ def command(
     Bounds are a posteriori: they hold for the norms that were measured, having paid for choosing them after training.
     """
     import json
+    from dataclasses import replace
 
-    import torch
-
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.lab.train.device import resolve
-    from boundcalc.lab.train.trainer import train
     from boundcalc.setting import validate
 
     validate.positive("gamma", gamma)
     validate.fraction("delta", delta, ends=False)
-    trial = _trial(options, resolve(device))
-    torch.set_num_threads(threads)
+    if save is not None:
+        kinds.safetensors_name(save)
     if not methods and (certificate is not None or prefix):
         raise InvalidSetting("--certificate and --prefix belong to --certify: say by which method, such as p2l")
-    written = ((save, "--save"), (store_path, "--store"), (certificate, "--certificate"), (examples, "--examples"))
-    for path, what in written:
-        if path is not None and not path.parent.is_dir():
-            raise InvalidSetting(f"{what} {path}: there is no directory {path.parent}")
+    trial = _trial(options, "cpu")  # what is wrong with it is said before torch is imported, which takes seconds
+    output.check_again()  # now that the files the task reads are known
+
+    import torch
+
+    from boundcalc.lab.train.device import resolve
+    from boundcalc.lab.train.trainer import train
+
+    trial = replace(trial, device=resolve(device))
+    torch.set_num_threads(threads)
+    if _without_positions(trial):
+        click.echo(
+            "rows carry no positions, so no function of their order can be learned; --set model.positions=learned adds them",
+            err=True,
+        )
     live = _Live(quiet)
     outcome = train([trial], live=live)[0]
     live.end(outcome.result)
@@ -151,6 +168,10 @@ def command(
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
 
 
+def _without_positions(trial: Any) -> bool:
+    return trial.task.kind == "arrays" and trial.architecture.positions == "none" and trial.architecture.seq_len > 1
+
+
 def _trial(options: dict[str, Any], device: str) -> Any:
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.lab.train.sweep import sweep_from_json
@@ -176,6 +197,11 @@ def _trial(options: dict[str, Any], device: str) -> Any:
         if part not in parts or not field:
             raise InvalidSetting(f"--set takes task., model., init. or train. and a field, got {name!r}")
         parts[part][field] = value
+    if parts["task"]["task"] == "boolean" and "function" not in parts["task"]:
+        raise InvalidSetting(
+            'task boolean needs a function: --function "x0 & ~x1 | x2", or a truth table such as 00010111 '
+            "(conjunction, disjunction, parity and majority are tasks of their own)"
+        )
     data = {**parts, "m": options["m"], "n_test": options["n_test"], "seeds": [options["seed"]]}
     return sweep_from_json(data, device=device).trials[0]
 
@@ -267,7 +293,7 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
-            numbers = "  ".join(f"{name} {value:.4g}" for name, value in budget.items())
+            numbers = "  ".join(f"{name} {rounding.up(value)}" for name, value in budget.items() if name != "rank")
             click.echo(f"  {key:<{widest}}{numbers}")
     if values:
         _show_bounds(values, gamma, delta)
@@ -290,5 +316,5 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
             click.echo(f"  {value.name:<{width}}trivial  {value.kind}  the least proof covers nothing")
             continue
         mark = "~" if value.kind == "proxy" else ""
-        says = "vacuous" if value.vacuous else f"gap <= {value.gap:.4g}"
-        click.echo(f"  {value.name:<{width}}{mark}10^{value.log10:.2f}  {value.kind}  {says}")
+        says = "vacuous" if value.vacuous else f"gap <= {rounding.up(value.gap)}"
+        click.echo(f"  {value.name:<{width}}{mark}10^{rounding.exponent_up(value.log10, 2)}  {value.kind}  {says}")

@@ -91,6 +91,6 @@ def _counted(names: Sequence[str]) -> list[str]:
 
 
 def _number(x: LogFloat) -> str:
-    if abs(x.log) < 1e-9:
+    if -1e-9 < x.log <= 0 and x.sign:
         return "1"
     return upper(x.log / _LN10) if x.sign else "0"

@@ -1,4 +1,4 @@
-"""Reading numbers from the command line, and writing them so that they stay upper bounds."""
+"""Reading numbers from the command line; how they are written is `base.rounding`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import click
+
+from boundcalc.base.rounding import short as short
+from boundcalc.base.rounding import upper as upper
 
 
 def number(text: str) -> float | None:
@@ -64,33 +67,3 @@ class Whole(click.ParamType):
 
 
 NUMBER, WHOLE = Number(), Whole()
-
-_MOST_EXPONENT = 300
-
-
-def upper(log10: float, digits: int = 4) -> str:
-    """The number 10^log10, rounded up to so many digits; beyond the range of floats, as 10^x."""
-    if log10 == -math.inf:
-        return "0"
-    if abs(log10) > _MOST_EXPONENT:
-        return f"10^{math.ceil(log10 * 10) / 10:.1f}"
-    exponent = math.floor(log10)
-    steps = 10 ** (digits - 1)
-    whole = math.ceil(10 ** (log10 - exponent) * steps * (1 + 1e-14))
-    if whole >= 10 * steps:
-        whole, exponent = whole // 10, exponent + 1
-    if not -4 <= exponent < 6:
-        return f"{whole / steps:.{digits - 1}f}e{exponent:+03d}"
-    return f"{whole / steps * 10.0**exponent:.{max(0, digits - 1 - exponent)}f}"
-
-
-def short(x: float) -> str:
-    """A number as people write it: 512, 10^6, 3.1e6, 0.05."""
-    if not math.isfinite(x):
-        return str(x)
-    if x and abs(x) >= 1e5:
-        power = round(math.log10(abs(x)))
-        if x == 10.0**power:
-            return f"10^{power}"
-        return f"{x:.6g}".replace("e+0", "e").replace("e+", "e")
-    return f"{x:.6g}"

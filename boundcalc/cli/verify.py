@@ -28,26 +28,41 @@ Examples:
   boundcalc verify gap.json
   boundcalc verify gap.json --second
   boundcalc verify gap.json --format json
+  boundcalc verify p2l.json --data examples.npz
   boundcalc verify --trust
 \b
 Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
 )
 @click.argument("file", type=FILE, required=False)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@click.option("--data", type=FILE, help="Examples (.npz): establish the facts of a predictor's certificate again.")
 @click.option("--second", is_flag=True, help="Check again with the second checker: 50 digits, other code.")
 @click.option("--trust", is_flag=True, help="Say what is believed: the modules a checker imports, and what else.")
-def command(file: str | None, form: str, *, second: bool, trust: bool) -> None:
+def command(file: str | None, form: str, data: str | None, *, second: bool, trust: bool) -> None:
     """Re-derive the value of a certificate, and hold its claims against it.
 
-    Only the checker runs: every step is done again in interval arithmetic, from the setting up.
+    Only the checker runs: every step is done again in interval arithmetic, from the setting up, or from the facts that
+    the certificate of one predictor rests on.
     """
     if trust:
-        if file is not None or second:
+        if file is not None or second or data is not None:
             raise click.UsageError("--trust stands alone: it is about the checkers, not about a certificate")
         _trust(form)
         return
     if file is None:
         raise click.UsageError("give the certificate to verify: boundcalc verify gap.json")
+    from boundcalc.predictors.certificate import is_predictor_certificate, read_json
+
+    raw = read_json(file)
+    if is_predictor_certificate(raw):
+        from boundcalc.cli.predictors import verify_file
+
+        if second:
+            raise click.UsageError("--second is for certificates of a class; this one is of one predictor")
+        verify_file(file, raw, data, form)
+        return
+    if data is not None:
+        raise click.UsageError("--data belongs to the certificate of a predictor; this one is of a class")
     from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.checker import verify
 
@@ -81,18 +96,24 @@ def _second(certificate: Certificate) -> float:
 
 def _lines(certificate: Certificate, log_value: float, exact: float | None) -> list[str]:
     """What was verified, in words: the claim, what it is about, and what it rests on."""
+    from boundcalc.proof.trivial import covers_nothing
+
     sample = certificate.setting.sample
     at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
     log10 = log10_up(log_value)
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
     sure = f"with probability at least {confidence(sample.delta)}"
     levels = len(certificate.levels)
+    said = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
+    how = f"strategy {certificate.strategy}, {levels} level{'s' * (levels != 1)}; "
+    if covers_nothing(certificate):
+        said = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
+        how = ""
     lines = [
-        f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}",
+        said,
         *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
         f"{'paid':8}  {_paid(certificate)}",
-        f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; strategy {certificate.strategy}, "
-        f"{levels} level{'s' * (levels != 1)}; found by {certificate.policy!r}",
+        f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
     ]
     if exact is not None:
         lines.append(f"{'second':8}  confirmed by the second checker in 50 digits: {upper(exact / math.log(10), 12)}")
@@ -146,18 +167,22 @@ def _paid(certificate: Certificate) -> str:
 
 
 def _document(certificate: Certificate, log_value: float, exact: float | None) -> dict[str, Any]:
+    from boundcalc.proof.trivial import covers_nothing
+
     data = certificate.to_json()
     sample = certificate.setting.sample
+    trivial = covers_nothing(certificate)
     return {
         "verified": True,
         "quantity": certificate.quantity,
         "kind": certificate.kind,
-        "value": value_up(log_value),
-        "log10_value": log10_up(log_value),
+        "trivial": trivial,
+        "value": None if trivial else value_up(log_value),
+        "log10_value": None if trivial else log10_up(log_value),
         "delta": sample.delta,
         "confidence": confidence(sample.delta),
         "train_error": sample.train_error if certificate.quantity == "risk" else None,
-        "strategy": certificate.strategy,
+        "strategy": None if trivial else certificate.strategy,
         "policy": certificate.policy,
         "budgets": "fixed in advance" if certificate.measured is None else "measured",
         "looked_at": data["looked_at"],

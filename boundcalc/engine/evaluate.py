@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
+from boundcalc.base.rounding import upper_latex
 from boundcalc.engine.search import Found, Needed, Search, Shared
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
@@ -243,9 +244,7 @@ class BoundValue:
         if self.trivial:
             return r"$\mathrm{gap}$: trivial"
         mark = r"\le" if self.kind != "proxy" else r"\approx"
-        exponent = math.floor(self.log10)
-        mantissa = math.ceil(10 ** (self.log10 - exponent) * 1000) / 1000
-        return rf"$\mathrm{{gap}} {mark} {mantissa:.3f}\cdot 10^{{{exponent}}}$"
+        return rf"$\mathrm{{gap}} {mark} {upper_latex(self.log10)}$"
 
 
 def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
@@ -323,10 +322,15 @@ class Desk:
         needed = search.first_link() if by_gap.trivial else None
         refusal = self.risk_refusal
         plain = BoundValue(name, self.kind, setting, by_gap, None, risk_refusal=refusal, needed=needed)
-        if not risks:
+        if refusal is not None:
             return plain
-        value = replace(plain, by_risk=self.prove(risks))
-        return plain if not plain.trivial and plain.log_risk < value.log_risk else value
+        ways = [replace(plain, by_risk=self.prove(risks))] if risks else []
+        telling = [found for found in gaps if not covers_nothing(found.certificate)]
+        if not by_gap.trivial:
+            ways.append(plain)
+        elif telling:  # a gap proof that compares something, above the trivial one
+            ways.append(replace(plain, by_risk=self.prove(telling)))
+        return min(ways, key=lambda value: value.log_risk, default=plain)
 
     def _gather(self, name: str, quantity: Quantity) -> list[Found] | Refusal:
         """A policy's own certificates; `best` also takes the narrower ones', which its own search may miss."""

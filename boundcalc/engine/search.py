@@ -33,6 +33,7 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
+from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import (
     GHOSTS,
     STRATEGIES,
@@ -408,9 +409,16 @@ class Search:
 
     # -- risk
 
+    @cached_property
+    def speaks_of_none(self) -> bool:
+        """Whether no network of the class meets the premise of a risk bound (G0e), however many samples there are."""
+        if self._beside is not None:
+            return self._beside.speaks_of_none
+        return self._once(("no member",), lambda: no_member(self.setting) is not None)
+
     def risks(self) -> Iterator[Found]:
         """Candidate certificates for the risk at the assumed margin training error."""
-        if self._closed is not None:
+        if self._closed is not None or self.speaks_of_none:
             return
         for strategy in self._strategies(MarginStrategy):
             items, point = self._uniform_half if strategy.uniform else self._ghost_half

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
+from boundcalc.base.rounding import up
 from boundcalc.engine.evaluate import BoundValue, Desk, evaluate, refuse_symbols
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
@@ -96,7 +97,7 @@ def solve(
         value = trial.checked(search.easy)
         reached = "one that is trivial"
         if not _trivial(value, quantity):
-            reached = f"{value.gap if quantity == 'gap' else value.risk:.4g}"
+            reached = up(value.gap if quantity == "gap" else value.risk)
         raise NoSolution(
             f"no {variable} gives a {quantity} of at most {target:g}: "
             f"even {variable} = {search.easy:g} gives {reached} (bound {bound!r})"

@@ -17,6 +17,7 @@ from boundcalc.base.numbers import FLOAT, LOG, log_sum
 from boundcalc.engine.allocate import Item, build_items, cost_at
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
 from boundcalc.engine.search import Link, Search
+from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.certificate import Certificate, Quantity
 from boundcalc.setting import Norms, Setting
@@ -259,21 +260,19 @@ def changers(setting: Setting, pieces: Sequence[str]) -> dict[str, Changer]:
             d=architecture.heads * max(1, round(architecture.d * f / architecture.heads))
         )
     norms = setting.norms
-    kinds = dict.fromkeys(key.partition("[")[0].partition("#")[0] for key in pieces)
-    if "W_QK" in kinds and norms.has("W_Q") and not norms.has("W_QK"):
-        kinds = dict.fromkeys([*kinds, "W_Q", "W_K"])
-        del kinds["W_QK"]
-    for kind in kinds:
-        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=scaled_kind(norms, kind, f))
+    for kind in dict.fromkeys(weight.kind for weight, _ in setting.lookups()):
+        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=scaled_kind(setting, kind, f))
     found["every norm"] = lambda f: replace(setting, norms=norms.scaled(f))
     return found
 
 
-def scaled_kind(norms: Norms, kind: str, factor: float) -> Norms:
+def scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:
     """All budgets of one kind times a factor, those that the knob C gives too."""
+    norms = setting.norms
     own = {key: budget for key, budget in norms.budgets.items() if key.partition("[")[0] == kind}
-    if kind not in own and norms.C is not None:
-        own[kind] = norms.find(kind)
+    for weight, key in setting.lookups():
+        if weight.kind == kind and key is None:
+            own[kind] = weight.usable(norms.find(kind))
     scaled = Norms(None, own).scaled(factor).budgets
     return replace(norms, budgets={**norms.budgets, **scaled})
 
@@ -326,7 +325,7 @@ class _Account:
         level, total = self.here[costly], totals[costly]
         counts = sorted((Count(key, log, math.exp(log - total)) for key, log in level.items()), key=lambda c: -c.share)
         slopes = self._elasticities()
-        needed = self._needed(slopes)
+        needed = self._needed()
         return Why(
             self.quantity,
             self.held.strategy,
@@ -391,12 +390,17 @@ class _Account:
 
     # -- changes
 
-    def _needed(self, slopes: Mapping[str, float]) -> Change | None:
+    def _needed(self) -> Change | None:
         """The m that does, everything else unchanged."""
-        found = self._reach("m", slopes.get("m", 0.0))
-        if found is None or found * self.paid.sample.n_train > 1e18:
+        setting = self.value.setting
+        try:
+            found = solve(
+                setting, "m", math.exp(self.log_target), bound=self.value.name, quantity=self.quantity, desk=self.desk
+            )
+        except BoundcalcError:
             return None
-        return self._confirmed("m", found)
+        log_bound = found.bound.log10 * math.log(10) if self.quantity == "gap" else found.bound.log_risk
+        return Change("m", found.value / setting.sample.n_train, found.value, log_bound)
 
     def _changes(self, slopes: Mapping[str, float], needed: Change | None) -> tuple[Change, ...]:
         ways: list[tuple[float, str]] = []
@@ -449,7 +453,7 @@ class _Account:
         for further in _FURTHER:
             try:
                 changed = asked(factor**further)
-                proved = self._proved(changed, name)
+                proved = self._proved(changed)
             except (BoundcalcError, ArithmeticError, ValueError):
                 return None
             if proved is None:
@@ -460,15 +464,12 @@ class _Account:
                 return Change(name, exact, now, proved.log_value)
         return None
 
-    def _proved(self, changed: Setting, name: str) -> Proved | None:
+    def _proved(self, changed: Setting) -> Proved | None:
         """The checked bound of a changed setting by the kind of proof that is held; None where it would speak of nobody."""
         desk = Desk(changed)
         if desk.risk_refusal is not None:
             return None
-        if name == "m" and self.desk.measured is None:
-            search = self.desk.search(self.held.policy).with_samples(changed.sample.n_train)
-        else:
-            search = Search(desk.paid, self._policy(), log_union=desk.log_union, measured=desk.measured)
+        search = Search(desk.paid, self._policy(), log_union=desk.log_union, measured=desk.measured)
         return desk.prove(list(search.gaps() if self.quantity == "gap" else search.risks()))
 
     def _policy(self) -> Policy:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from boundcalc.base.errors import CertificateError
+from boundcalc.base.kinds import PREDICTOR
+from boundcalc.base.output import write_json
 from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.statements.base import real
 
@@ -132,9 +134,9 @@ class PredictorCertificate:
             "certified": self.certified,
         }
 
-    def save(self, path: Path | str) -> None:
-        """Write the JSON file."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    def save(self, path: Path | str, *, force: bool = False) -> None:
+        """Write the JSON file; `force` replaces a file there that is no such certificate, or was edited."""
+        write_json(path, self.to_json(), PREDICTOR, force=force)
 
     @classmethod
     def from_json(cls, data: object) -> PredictorCertificate:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.kinds import EXAMPLES
+from boundcalc.base.output import writing
 
 Array = np.ndarray[Any, Any]
 
@@ -53,10 +55,10 @@ class Data:
                 raise
             raise InvalidSetting(f"{path} is not an .npz file of plain arrays x and y: {error}") from None
 
-    def save(self, path: str | Path) -> None:
-        """Write them as an .npz file, under the very name that was given."""
-        with open(path, "wb") as file:
-            np.savez(file, x=self.x, y=self.y)
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write them as an .npz file; `force` replaces a file there that this did not write."""
+        with writing(path, EXAMPLES, force=force) as part, part.open("wb") as file:
+            np.savez(file, x=self.x, y=self.y, made_by=np.array("boundcalc"))
 
 
 def digest_of_arrays(arrays: Mapping[str, Array]) -> str:

@@ -7,7 +7,6 @@ them that holds the picks must pick the same and end in the same bits; a certifi
 from __future__ import annotations
 
 import json
-import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.kinds import RUNS
+from boundcalc.base.output import write_text
 from boundcalc.predictors.certificate import PredictorCertificate, digest_of, issue, plain
 from boundcalc.predictors.data import Array, Data, digest_of_arrays, order_of
 from boundcalc.predictors.learner import Learner
@@ -402,9 +403,7 @@ class _Saved:
         state = b64encode(trajectory.learner.dump(trajectory.state)).decode()
         stops = {str(k): [list(s.picks), s.wrong, s.others, s.weights] for k, s in trajectory.stops.items()}
         self.runs[run] = {"picks": trajectory.picks, "state": state, "stops": stops}
-        beside = self.path.with_name(self.path.name + ".part")
-        beside.write_text(json.dumps({"of": self.name, "runs": self.runs}), encoding="utf-8")
-        os.replace(beside, self.path)
+        write_text(self.path, json.dumps({"of": self.name, "runs": self.runs}), RUNS)
 
     def remove(self) -> None:
         """All runs are over."""

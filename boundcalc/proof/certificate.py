@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.kinds import CERTIFICATE
+from boundcalc.base.output import readable, write_json
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import Norms, Setting
 from boundcalc.setting.complete import complete_json, complete_norms, difference, read_complete
@@ -119,17 +121,13 @@ class Certificate:
             "found_by": self.policy,
         }
 
-    def save(self, path: Path | str) -> None:
-        """Write the JSON file."""
-        import json
-
+    def save(self, path: Path | str, *, force: bool = False) -> None:
+        """Write the JSON file; `force` replaces a file there that is no certificate."""
         if not math.isfinite(self.log_value) or self.nats is None:
             raise CertificateError(
                 "a certificate is written with its claims: take `checker.check(certificate).claimed`"
             )
-        text = json.dumps(self.to_json(), indent=1, allow_nan=False)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        write_json(path, self.to_json(), CERTIFICATE, force=force)
 
     @classmethod
     def from_json(cls, data: object) -> Certificate:
@@ -150,7 +148,7 @@ class Certificate:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
-            raise CertificateError(f"cannot read {path}: {error}") from None
+            raise CertificateError(readable(path, error)) from None
         data = parse_json(text, str(path), CertificateError)
         try:
             return cls.from_json(data)

@@ -22,12 +22,6 @@ def account(norms: Norms, architecture: Architecture) -> None:
         read[key].check(key, budget)
 
 
-def reads_knob(norms: Norms, architecture: Architecture) -> bool:
-    """Whether any lookup finds no budget, and so reads the knob C."""
-    weights = weights_of(architecture.stages, architecture.seq_len)
-    return any(key is None for _, key in lookups(norms, weights))
-
-
 def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, str | None]]:
     """Every weight that is looked up, with the key that is found: head by head where heads have budgets of their own."""
     for weight in weights:

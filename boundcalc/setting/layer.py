@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
@@ -86,6 +86,12 @@ class Weight:
     def limits(self) -> frozenset[str]:
         """The fields of a `Budget` that a bound can use for it."""
         return _READ[self.role]
+
+    def usable(self, budget: Budget) -> Budget:
+        """What a bound can use of a budget."""
+        unread = {name: None for name in JSON_NAMES.values() if name not in self.limits}
+        part = None if budget.distance is None else replace(budget.distance, **({"distance": None} | unread))
+        return replace(budget, **({"distance": part} | unread))
 
     def check(self, key: str, budget: Budget) -> None:
         """Refuses limits that no bound can use for such a weight: they would be ignored."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import validate
-from boundcalc.setting.accounting import account, reads_knob
+from boundcalc.setting.accounting import account, lookups
 from boundcalc.setting.architecture import Architecture
+from boundcalc.setting.layer import Weight, weights_of
 from boundcalc.setting.norms import Norms
 from boundcalc.setting.presets import PRESETS
 from boundcalc.setting.sample import Sample
@@ -66,7 +67,11 @@ class Setting:
     @property
     def reads_knob(self) -> bool:
         """Whether any weight has no budget of its own, so that the knob C stands for it."""
-        return reads_knob(self.norms, self.architecture)
+        return any(key is None for _, key in self.lookups())
+
+    def lookups(self) -> Iterator[tuple[Weight, str | None]]:
+        """Every weight whose budget is looked up, with the key of that budget; None where the knob C stands for it."""
+        return lookups(self.norms, weights_of(self.architecture.stages, self.architecture.seq_len))
 
     @property
     def symbols(self) -> list[str]:

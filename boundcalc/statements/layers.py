@@ -342,10 +342,7 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
     key_radius = b if conserved else augmented  # a key bias drops out only where weights sum to 1
     rows, columns = layer.scores.shape
-    if layer.scores in layer.scores.read(at.weights.norms, head):
-        score = at.weights.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
-    else:
-        score = at.weights.product(layer.scores, head, layer.d_head or layer.d)
+    score = at.weights.scores(layer.scores, head, layer.d_head)
     reach = augmented * key_radius
     c, mass = normaliser_constants(layer.normaliser, tau, reach * score.whole.op, at)
     value, value_target = _value(layer, at, head, mass)

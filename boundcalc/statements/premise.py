@@ -111,11 +111,7 @@ class _Reach:
         name = layer.normaliser.name
         if name not in ("sigmoid", "softmax1"):
             return arb(1)
-        each = (
-            range(layer.heads)
-            if any(map(self.weights.norms.per_head, ("W_QK", "W_Q", "W_K", "b_Q", "b_K")))
-            else [None]
-        )
+        each = range(layer.heads) if self.weights.norms.headed else [None]
         score = INTERVAL.maximum(*(self._score(layer, radius, head) for head in each))
         temperature = layer.normaliser.temperature
         if temperature is None:
@@ -134,8 +130,7 @@ class _Reach:
                 sizes.append(b * weights.matrix(f"W_{kind}", block, head, layer.d, layer.d_head).whole.op + offset)
             return sizes[0] * sizes[1]
         rows = (b**2 + 1).sqrt() if layer.qk_bias else b
-        joint = weights.scores(block, head, layer.d, layer.d_head, bias=layer.qk_bias, key_bias=layer.qk_bias)
-        return rows**2 * joint.whole.op
+        return rows**2 * weights.scores(layer.scores, head, layer.d_head).whole.op
 
 
 def _activated(name: str, b: arb) -> arb:

@@ -63,7 +63,13 @@ class Weights:
             raise InvalidSetting(f"the norm budget of {where} sets no norm: give at least one of op, F, 21, 11")
         return norms
 
-    def product(self, joint: Weight, head: int | None, rank: int) -> Matrix:
+    def scores(self, joint: Weight, head: int | None, rank: int | None) -> Matrix:
+        """The score matrix of a head, from its own budget or from those of its factors."""
+        if joint in joint.read(self.norms, head):
+            return self.matrix(joint.kind, joint.block, head, joint.shape[0], joint.shape[1], rank)
+        return self._product(joint, head)
+
+    def _product(self, joint: Weight, head: int | None) -> Matrix:
         """W_QK from the budgets of W_Q and W_K.
 
         With a query bias the matrix is [W_Q; b_Q] W_K^T; where a key bias matters too, [W_Q; b_Q] [W_K; b_K]^T.
@@ -84,7 +90,7 @@ class Weights:
             two_one=self.ns.minimum(q_op * (k.two_one_t + b_k), self.ns.sqrt(self.ns.number(columns)) * fro),
             two_one_t=self.ns.minimum(k_op * (q.two_one_t + b_q), self.ns.sqrt(self.ns.number(rows)) * fro),
             one_one=self.ns.sqrt(self.ns.number(rows * columns)) * fro,
-            rank=min(rank, rows, columns),
+            rank=min(kinds["W_Q"].shape[1], rows, columns),
         )
         return Matrix(product, product)
 

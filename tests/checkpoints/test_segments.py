@@ -24,7 +24,7 @@ BUDGETS = {
 def setting(segments: int) -> Setting:
     layers = (Embedding(10, 4, "learned", segments=segments), Attention(4), Pool(), Linear("readout", 4, 1))
     budgets = BUDGETS if segments else {k: b for k, b in BUDGETS.items() if k != "segments"}
-    return Setting(Architecture(layers=layers, seq_len=8), Norms(budgets=budgets), Sample(n_train=10**8))
+    return Setting(Architecture(layers=layers, seq_len=8), Norms(budgets=budgets), Sample(n_train=10**8, margin=1.0))
 
 
 def test_segments_widen_the_radius_and_are_covered() -> None:

@@ -94,8 +94,8 @@ def test_files_that_cannot_be_read(run: Run, tmp_path: Path, option: str) -> Non
 
 def test_files_that_cannot_be_written(run: Run, tmp_path: Path) -> None:
     outcome = run("eval", "--depth", "1", "--no-solve", "--certificate", str(tmp_path / "no" / "gap.json"))
-    assert outcome.exit_code == 1
-    assert "No such file or directory" in one_line(outcome)
+    assert outcome.exit_code == 2
+    assert "there is no directory" in one_line(outcome)
 
 
 def test_a_directory_is_no_file(run: Run, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ SETTINGS = [
 
 def _certificates(setting: Setting) -> list[Certificate]:
     values = [value for value in compare(setting) if value.refusal is None]
-    return [certificate for value in values for certificate in (value.certificate, value.risk_certificate)]
+    return [proof.certificate for value in values for proof in (value.by_gap, value.by_risk) if proof is not None]
 
 
 @pytest.fixture(scope="module")

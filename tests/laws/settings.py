@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import LOG
-from boundcalc.setting import Architecture, Budget, Normaliser, Norms, Sample, Setting, Weight
+from boundcalc.setting import Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.statements.compose import lower
 
 KNOBS = (0.05, 0.3, 0.7, 1.0, 1.5, 4.0)
@@ -148,13 +148,6 @@ def particular(rng: random.Random, plain: Setting) -> Norms:
     if any(key.startswith("W_QK") for key in given):  # a product has a budget of its own, or its factors have
         given = {key: budget for key, budget in given.items() if key.partition("[")[0] not in ("W_Q", "W_K")}
     return replace(plain.norms, budgets=given)
-
-
-def fitting(weight: Weight, given: Budget) -> Budget:
-    """What a bound can use of a budget, for one kind of weights."""
-    unread = {f.name: None for f in fields(Budget) if f.name not in weight.limits}
-    part = None if given.distance is None else replace(given.distance, **unread)
-    return replace(given, **{"distance": part, **unread})
 
 
 def with_rows(given: Budget) -> Budget:

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.checkpoints import FAMILIES, Audit, CheckpointError, audit
+from boundcalc.checkpoints import FAMILIES, Audit, CheckpointError, Want, audit
 from boundcalc.checkpoints.families import NOT_YET, Family, llama
 from boundcalc.checkpoints.families.fields import COMMON, ConfigField
 from boundcalc.checkpoints.families.settings import Settings
 from tests.checkpoints import handmade
 
 SEED = 0
+QUICK = Want(spectra=False)
 
 
 def other(value: object, rng: np.random.Generator) -> list[Any]:
@@ -44,13 +45,19 @@ def reading(found: Audit) -> Any:
     return found.architecture.to_json(), found.norms().to_json(), found.account.shared, found.missing
 
 
+_BEFORE: dict[tuple[str, bool], Audit] = {}
+
+
 def ignored(
     t: Mapping[str, Any], config: Mapping[str, Any], name: str, value: object, family: Family | None, path: Path
 ) -> bool:
     """Whether a changed field is neither read, nor neutral, nor refused."""
-    before = audit(handmade.save(path / "before", t, config), family=family, seed=1)
+    key = str(path), family is None
+    if key not in _BEFORE:
+        _BEFORE[key] = audit(handmade.save(path / "before", t, config), family=family, want=QUICK, seed=1)
+    before = _BEFORE[key]
     try:
-        after = audit(handmade.save(path / "after", t, {**config, name: value}), family=family, seed=1)
+        after = audit(handmade.save(path / "after", t, {**config, name: value}), family=family, want=QUICK, seed=1)
     except BoundcalcError:
         return False
     line = next(line for line in after.account.fields if line.name == name)
@@ -109,20 +116,22 @@ def test_the_law_catches_a_table_that_lists_what_it_does_not_read(tmp_path: Path
 @pytest.mark.parametrize("name", handmade.MODELS)
 def test_a_changed_tensor_is_read_or_said_to_be_unread(name: str, tmp_path: Path) -> None:
     t, config = handmade.MODELS[name](np.random.default_rng(SEED))
-    before = audit(handmade.save(tmp_path / "before", t, config), seed=1)
+    before = audit(handmade.save(tmp_path / "before", t, config), want=QUICK, seed=1)
     for tensor, values in t.items():
         if values.dtype.kind != "f":
             continue
-        after = audit(handmade.save(tmp_path / "after", {**t, tensor: 1000 * values}, config), seed=1)
+        after = audit(handmade.save(tmp_path / "after", {**t, tensor: 1000 * values}, config), want=QUICK, seed=1)
         line = next(line for line in after.account.lines if line.tensor == tensor)
         assert reading(before) != reading(after) or (line.used == 0 and line.reason), tensor
         try:
             less = {key: value for key, value in t.items() if key != tensor}
-            after = audit(handmade.save(tmp_path / "less", less, config), seed=1)
+            after = audit(handmade.save(tmp_path / "less", less, config), want=QUICK, seed=1)
         except CheckpointError:
             continue
         assert reading(before) != reading(after) or after.account.doubts or line.used == 0, tensor
-    more = audit(handmade.save(tmp_path / "more", {**t, "bert.extra.weight": np.ones((2, 2))}, config), seed=1)
+    more = audit(
+        handmade.save(tmp_path / "more", {**t, "bert.extra.weight": np.ones((2, 2))}, config), want=QUICK, seed=1
+    )
     assert more.account.unknown == ["bert.extra.weight"]
 
 
@@ -188,7 +197,7 @@ def misread(name: str, field: str, value: object, path: Path) -> bool:
     own = {key for key, _ in model.named_parameters()}  # tied weights once, as the library saves them
     handmade.save(path, {key: tensor.numpy() for key, tensor in state.items() if key in own}, config, "float64")
     try:
-        found = audit(path, seed=1)
+        found = audit(path, want=QUICK, seed=1)
         got = None if found.account.doubts else zoo.ours(kind, path, loaded)
     except BoundcalcError:
         return False

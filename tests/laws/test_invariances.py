@@ -12,7 +12,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting
 from boundcalc.setting.layer import weights_of
-from tests.laws.settings import fitting, settings
+from tests.laws.settings import settings
 
 SAME = 1e-9
 NOISE = 1e-3
@@ -21,7 +21,10 @@ NOISE = 1e-3
 def logs(setting: Setting) -> dict[str, tuple[float, float]]:
     """Logs of gap and risk, per policy."""
     found = [value for value in compare(setting) if value.refusal is None]
-    return {value.name: (value.log10 * math.log(10), value.log_risk) for value in found}
+    return {
+        value.name: (value.log10 * math.log(10), value.log_risk if value.risk_refusal is None else -math.inf)
+        for value in found
+    }
 
 
 def differ(first: Setting, second: Setting, tolerance: float = SAME) -> list[str]:
@@ -93,7 +96,7 @@ def test_the_knob_is_its_budgets_spelt_out() -> None:
         knob = setting.norms.C
         budget = Budget(op=knob, two_one=knob, sup=knob, row=knob)
         weights = weights_of(setting.architecture.stages, setting.architecture.seq_len)
-        spelt = Norms(budgets={weight.kind: fitting(weight, budget) for weight in weights})
+        spelt = Norms(budgets={weight.kind: weight.usable(budget) for weight in weights})
         assert differ(setting, setting.but(norms=spelt)) == []
 
 
@@ -107,7 +110,7 @@ def test_settings_survive_json() -> None:
 
 
 def certificates(value: BoundValue) -> list[Certificate]:
-    return [] if value.by_gap is None else [value.certificate, value.risk_certificate]
+    return [proof.certificate for proof in (value.by_gap, value.by_risk) if proof is not None]
 
 
 def test_certificates_survive_json() -> None:

@@ -41,7 +41,7 @@ def found(name: str) -> tuple[Certificate, ...]:
     setting = SETTINGS[name]
     if setting.norms.measured:
         values = [v for v in compare(setting) if v.by_gap is not None]
-        return tuple(c for v in values for c in (v.certificate, v.risk_certificate))
+        return tuple(proof.certificate for v in values for proof in (v.by_gap, v.by_risk) if proof is not None)
     searches = [Search(setting, policy) for policy in POLICIES.values()]
     risks = no_member(setting) is None  # else they speak of no network (G0e)
     return tuple(f.certificate for s in searches for f in (*s.gaps(), *(s.risks() if risks else ())))

@@ -227,7 +227,7 @@ class Network:
             p["W_V", block, shared] = dice.matrix(d, layer.out, find("W_V", block, shared))
             if layer.v_bias:
                 self._vector(dice, p, ("b_V", block, shared), layer.out)
-        if split or (self.norms.has("W_Q") and not self.norms.has("W_QK") and layer.d_head):
+        if split or layer.scores not in layer.scores.read(self.norms, head):
             assert layer.d_head is not None
             keys = shared if split else head
             for kind, index in (("Q", head), ("K", keys)):

@@ -41,7 +41,9 @@ def family_of(architecture: Architecture) -> Family:
         for kind in kinds | ({"b_K"} if "b_Q" in kinds else set()):  # trained, though softmax may forget it
             for name in {kind, kind.replace(".", ":")}:
                 tensors[name if weight.block is None else f"{name}[{{b}}]"] = kind
-    ignored = {"positions": "fixed positions are not trained"} if _fixed(architecture.stages) else {}
+    ignored = {"encoding.signs": "how bits become rows is fixed before any data"}
+    if _fixed(architecture.stages):
+        ignored["positions"] = "fixed positions are not trained"
     return Family("boundcalc", ("boundcalc",), tensors, _architecture, ignored, fields=_FIELDS)
 
 

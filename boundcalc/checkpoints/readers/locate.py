@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.output import reading
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor, fingerprint
 from boundcalc.checkpoints.readers.npz import open_npz
@@ -32,12 +33,15 @@ _ZIP, _PICKLE = b"PK\x03\x04", b"\x80"
 
 
 def open_checkpoint(source: object) -> Checkpoint:
-    """The checkpoint at a path, or of a live torch module."""
+    """The checkpoint at a path, or of a live torch module; one that is open stays so."""
+    if isinstance(source, Checkpoint):
+        return source
     if not isinstance(source, str | Path):
         from boundcalc.checkpoints.readers.module import open_module
 
         return open_module(source)
     path = Path(source)
+    reading(path)
     if path.is_dir():
         return _directory(path)
     if not path.is_file():
@@ -49,6 +53,7 @@ def open_checkpoint(source: object) -> Checkpoint:
 
 
 def _file(path: Path) -> Checkpoint:
+    reading(path)
     reader = _READERS.get(path.suffix)
     if reader is None:
         known = ", ".join(_READERS)
@@ -77,6 +82,7 @@ def _directory(path: Path) -> Checkpoint:
 
 def read_config(path: Path) -> dict[str, Any]:
     """A config.json."""
+    reading(path)
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

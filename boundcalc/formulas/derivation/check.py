@@ -23,18 +23,31 @@ SLACK = arb("1e-25")
 
 @dataclass(frozen=True)
 class Report:
-    """What a check did."""
+    """What a check did.
+
+    Attributes:
+        steps: how many there are.
+        inequalities: how many were tested at random points.
+        equalities: how many were tested symbolically.
+        points: how many points in all.
+        unchecked: the steps that say something and have no test of their own.
+    """
 
     steps: int
     inequalities: int
     equalities: int
     points: int
+    unchecked: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return (
+        text = (
             f"{self.steps} steps: {self.inequalities} inequalities held at {self.points} random points in all "
             f"(intervals), {self.equalities} equalities held symbolically"
         )
+        if not self.unchecked:
+            return text
+        several = f"{len(self.unchecked)} steps have" if len(self.unchecked) > 1 else "1 step has"
+        return f"{text}; {several} no check of their own: {', '.join(self.unchecked)}"
 
 
 def check(derivation: Derivation, *, points: int = 20, seed: int = 0) -> Report:
@@ -53,7 +66,14 @@ def check(derivation: Derivation, *, points: int = 20, seed: int = 0) -> Report:
         for identity in step.identities:
             equalities += 1
             _equal(number, step, *identity())
-    return Report(len(steps), inequalities, equalities, tested)
+    tested_here = [step for _, step in steps if step.trials or step.identities]
+    said = [step.relation.after for step in tested_here if step.relation is not None]
+    unchecked = tuple(
+        f"{number or 'the last'} ({step.title})"
+        for number, step in steps
+        if step.relation is not None and step not in tested_here and not any(step.relation.after is x for x in said)
+    )
+    return Report(len(steps), inequalities, equalities, tested, unchecked)
 
 
 def _is_the_last_step(derivation: Derivation, random: Random) -> None:

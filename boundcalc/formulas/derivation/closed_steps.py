@@ -40,6 +40,7 @@ def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
         steps.append(gap_step())
     if quantity == "sample_complexity":
         steps.append(target_step())
+    trials, identities = _final(form, quantity, formula)
     return Step(
         "the bound",
         (),
@@ -47,7 +48,8 @@ def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
         Relation(Words(formula.latex_name, formula.name), formula.relation, formula.expr),
         formula.where,
         tuple(steps),
-        identities=(lambda: _final(form, quantity, formula),),
+        trials=trials,
+        identities=identities,
     )
 
 
@@ -169,7 +171,7 @@ def sum_step(
         "one block multiplies the gains of all before it by r, so their terms in A1 by r^(2/3); the sum is geometric",
         None if main is None else Relation(CAPACITY, "eq", main.expr),
         where,
-        trials=() if main is None else (_sum_written_out(form, copies, _capacity(main, formula)),),
+        trials=() if main is None else _sum_written_out(form, copies, _capacity(main, formula)),
         identities=tuple(identities),
     )
 
@@ -179,34 +181,38 @@ def _capacity(main: Definition, formula: Formula) -> Formula:
     return Formula("C_F", main.expr, tuple(part for part in formula.where if part.symbol.name not in ("k", "C_F")))
 
 
-_BLOCKS = 3
+_BLOCKS, _MOST_BLOCKS = 3, 32
 
 
-def _sum_written_out(form: ClosedForm, copies: int, capacity: Formula) -> Trial:
-    """A1's sum over the pieces of a network of so many blocks, one by one, is at most C_F."""
+def _sum_written_out(form: ClosedForm, copies: int, capacity: Formula, power: Expr = sympy.S.Zero) -> tuple[Trial, ...]:
+    """A1's sum over the pieces of a network of so many blocks, one by one, is at most C_F (times eps^power).
+
+    A network whose depth is a number is written out whole, unless it is too deep: then there is no such check.
+    """
     depth = form.setting.architecture.depth
-    blocks = min(depth, _BLOCKS) if isinstance(depth, int) else _BLOCKS
+    blocks = depth if isinstance(depth, int) else _BLOCKS
+    if not form.exact and blocks > _MOST_BLOCKS:
+        return ()
     made: list[tuple[Formula, Function, Function]] = []
 
     def trial(random: Random) -> tuple[arb, arb]:
         if not made:  # lowering takes longer than printing does
-            network = on_spheres(form.setting).but(depth=blocks)
-            pieces = lowered(network, cap=True, plain=True, order=form.order)[0].pieces
-            each = costed(pieces, copies * form._m, form.allowed, form.order)
-            direct = Formula("direct", sympy.Add(*(piece.weight for piece in each)) ** 3)
+            each = form.pieces(copies) if form.exact else _written_out(form, copies, blocks)
+            direct = Formula("direct", sympy.Add(*(piece.weight for piece in each)) ** 3 * symbols.eps**power)
             made.append((direct, on_intervals(direct), on_intervals(capacity)))
         direct, summed, closed = made[0]
         both = Formula("both", direct.expr + capacity.expanded)
         point = ordered_point(random_point(both, random, {"depth": blocks}), form.order)
         return summed(point), closed(point)
 
-    return trial if blocks == depth or not isinstance(depth, int) else _nothing
+    return (trial,)
 
 
-def _nothing(random: Random) -> tuple[arb, arb]:
-    """A depth too large to write the sum out."""
-    del random
-    return arb(0), arb(1)
+def _written_out(form: ClosedForm, copies: int, blocks: int) -> list[Costed]:
+    """The pieces of a network of so many blocks."""
+    network = on_spheres(form.setting).but(depth=blocks)
+    pieces = lowered(network, cap=True, plain=True, order=form.order)[0].pieces
+    return costed(pieces, copies * form._m, form.allowed, form.order)
 
 
 def ordered_point(point: dict[str, arb], order: Order) -> dict[str, arb]:
@@ -337,13 +343,51 @@ def _target_trial(random: Random) -> tuple[arb, arb]:
     return u * (offset - u.log()), t
 
 
-def _final(form: ClosedForm, quantity: str, formula: Formula) -> tuple[Expr, Expr]:
-    """The formula against the calculus' own functions at the same C_F."""
+def _final(form: ClosedForm, quantity: str, formula: Formula) -> tuple[tuple[Trial, ...], tuple[Identity, ...]]:
+    """The formula against the calculus' own functions, at the same C_F or at the sum that C_F stands for."""
     k = next((part.expr for part in formula.where if part.symbol.name == "k"), None)
     m, inverse = form._m, sympy.log(1 / form._delta)
-    if quantity == "gap" and k is not None:
-        return formula.expr.subs(sympy.Symbol("k", positive=True), k), gap.gap_closed(SYMPY, CAPACITY, inverse, m)
-    if quantity == "rademacher" and k is not None:
-        chain = gap.chain_closed(SYMPY, CAPACITY, sympy.S(2), m) / 2
-        return formula.expr.subs(sympy.Symbol("k", positive=True), k), chain
-    return formula.expr, formula.expr
+    if quantity in ("gap", "rademacher") and k is not None:
+        line = gap.gap_closed(SYMPY, CAPACITY, inverse, m)
+        if quantity == "rademacher":
+            line = gap.chain_closed(SYMPY, CAPACITY, sympy.S(2), m) / 2
+        return (), (lambda: (formula.expr.subs(sympy.Symbol("k", positive=True), k), line),)
+    if quantity == "sample_complexity":
+        return (_enough(form, formula), _no_more_than_enough(form, formula)), ()
+    copies = COPIES.get(quantity, 1)
+    of_loss = quantity != "covering_number" or any(symbol.name == "L_s" for symbol in formula.inputs)
+    inner = form if of_loss else replace(form, setting=form.setting.but(lipschitz=1.0))
+    return _sum_written_out(inner, copies, formula, sympy.S(-2 if quantity == "covering_number" else 0)), ()
+
+
+def _at_capacity(form: ClosedForm, formula: Formula, random: Random) -> tuple[arb, arb, arb, arb]:
+    """(sample size of the formula, C_F, target, log(1/delta)) at a random point."""
+    plain = Formula("m", formula.expr)
+    point = random_point(plain, random, {"target": 10 ** random.uniform(-4, -0.5), "C_F": 10 ** random.uniform(-3, 6)})
+    delta: arb = point["delta"] if "delta" in point else INTERVAL.number(form.setting.sample.delta)
+    return on_intervals(plain)(point), point["C_F"], point["target"], (1 / delta).log()
+
+
+def _enough(form: ClosedForm, formula: Formula) -> Trial:
+    """The gap's own line at the sample size of the formula is at most the target."""
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        m, capacity, target, inverse = _at_capacity(form, formula, random)
+        return gap.gap_closed(INTERVAL, capacity, inverse, m), target
+
+    return trial
+
+
+def _no_more_than_enough(form: ClosedForm, formula: Formula) -> Trial:
+    """The formula is the larger of the sizes at which the scale and the deviation are what they are said to be."""
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        m, capacity, target, inverse = _at_capacity(form, formula, random)
+        half = target / 2
+        u = half / (2 * (INTERVAL.number(gap.CLOSED_OFFSET) - half.log()))
+        root = gap.chain_factor(INTERVAL, gap.CLOSED_GHOSTS, uniform=False) * arb(1).exp() * (2 * capacity).sqrt()
+        least = INTERVAL.maximum((root / u) ** 2, inverse / 2 / half**2)
+        # equal in mathematics: both directions at once
+        return abs(m - least), least * arb("1e-12")
+
+    return trial

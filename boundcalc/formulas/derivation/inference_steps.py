@@ -76,7 +76,7 @@ def cme_steps(formula: Formula) -> Step:
                 trials=(_enough_pairs,),
             )
         )
-    trials: tuple[Trial, ...] = () if formula.name == "input_size" else (_checked_is_no_larger(formula),)
+    trials = (_pairs_are_enough(formula) if formula.name == "input_size" else _checked_is_no_larger(formula),)
     return last_step(formula, steps, trials=trials)
 
 
@@ -162,6 +162,21 @@ def _checked_is_no_larger(formula: Formula) -> Trial:
         left = INTERVAL.minimum(*(latent.cme_error(INTERVAL, point["L"], x, r, kappa, most, g, ell) for x in regs))
         right = value(point)
         return left, right if "rho" in point else right * arb("1.05")  # the grid misses the optimum by a little
+
+    return trial
+
+
+def _pairs_are_enough(formula: Formula) -> Trial:
+    """What the calculus computes at the number of pairs of the formula, and its regularisation, is at most the target."""
+    size = on_intervals(formula)
+    (reg,) = (on_intervals(Formula("reg", part.expr, formula.where)) for part in _named(formula, "rho_t"))
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        rho = reg(point)
+        r, kappa, most, g = (point[name] for name in ("smoothness", "kappa", "M", "g"))
+        found = latent.cme_error(INTERVAL, size(point), rho, r, kappa, most, g, (2 / point["delta"]).log())
+        return found, point["target"]
 
     return trial
 
@@ -252,7 +267,8 @@ def _plain_steps(formula: Formula) -> Step:
                 identities=(lambda: (sympy.powdenest(sympy.simplify(right), force=True), s.target),),
             )
         )
-    return last_step(formula, steps)
+    ratio = 2 * s.M * sympy.sqrt(form.RATIO) * sympy.sqrt(2 * form.ELL / s.L) / (1 / sympy.sqrt(form.RATIO))
+    return last_step(formula, steps, ratio if formula.name == "plain_error" else None)
 
 
 def _weights(random: Random, ratio: float, size: int = 5) -> tuple[list[arb], list[arb]]:
@@ -307,7 +323,7 @@ def _real_root(random: Random) -> tuple[arb, arb]:
 def _is_root() -> tuple[Expr, Expr]:
     q_0, q_1, q_2 = form.CONST, form.HALF, form.RISE
     top, bottom = q_0, q_1 + sympy.sqrt(q_1**2 - q_0 * q_2)
-    return sympy.expand(q_2 * top**2 - 2 * q_1 * top * bottom + q_0 * bottom**2), sympy.S.Zero
+    return q_2 * top**2 + q_0 * bottom**2, 2 * q_1 * top * bottom
 
 
 def _below_hoeffding(random: Random) -> tuple[arb, arb]:
@@ -358,7 +374,16 @@ def transfer_steps(formula: Formula) -> Step:
                 identities=(lambda: (sympy.expand(right.subs({s.missed: 0, s.head: s.kappa_w})), formula.expr),),
             )
         )
-    return last_step(formula, steps)
+    value = on_intervals(formula)
+
+    def same(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        names = ("kappa_w", "e_pre") if "kappa_w" in point else ("head", "e_pre", "missed", "spread")
+        given = [point[name] for name in names]
+        found = latent.transfer_error(INTERVAL, *given)
+        return abs(value(point) - found), found * arb("1e-12")
+
+    return last_step(formula, steps, trials=(same,))
 
 
 def _minkowski(random: Random) -> tuple[arb, arb]:

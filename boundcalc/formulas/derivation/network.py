@@ -13,8 +13,9 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
+from boundcalc.formulas.symbolic.code import interval_function
 from boundcalc.formulas.symbolic.depth import PROBE, on_spheres
-from boundcalc.formulas.symbolic.formula import Definition
+from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.pieces import Costed, lowered
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
 from boundcalc.setting import (
@@ -47,24 +48,37 @@ def loss_step(setting: Setting) -> Step:
     if setting.sample.lipschitz is None:
         uses = ("G0",)
         note = "the ramp loss falls from 1 to 0 while the margin grows from 0 to gamma"
-        trials = (_ramp,)
+        trials = (_ramp(setting, constant),)
     return Step(
         "the loss",
         uses,
         note,
         Relation(Words(r"L_\ell", "L_l"), "eq", constant),
         trials=trials,
-        identities=(lambda: (constant, loss_lipschitz(SYMPY, setting)),),
     )
 
 
-def _ramp(random: Random) -> tuple[arb, arb]:
-    gamma, u, v = arb(random.uniform(0.1, 3)), arb(random.uniform(-5, 5)), arb(random.uniform(-5, 5))
+def _ramp(setting: Setting, constant: Expr) -> Trial:
+    """The loss of two read-outs, often between the kinks, against the constant times their distance."""
+    margin, classes = setting.sample.margin, setting.architecture.classes
+    formula = Formula("L_l", constant)
+    value = interval_function(formula)
 
-    def ramp(z: arb) -> arb:
-        return INTERVAL.minimum(arb(1), INTERVAL.maximum(arb(0), 1 - z / gamma))
+    def ramp(scores: Sequence[arb], gamma: arb) -> arb:
+        least = scores[0] if len(scores) == 1 else scores[0] - INTERVAL.maximum(*scores[1:])
+        return INTERVAL.minimum(arb(1), INTERVAL.maximum(arb(0), 1 - least / gamma))
 
-    return abs(ramp(u) - ramp(v)), abs(u - v) / gamma
+    def trial(random: Random) -> tuple[arb, arb]:
+        gamma = random.uniform(0.1, 3) if formula.inputs else float(margin)
+        u = [arb(random.uniform(0.3, 0.7) * gamma)] + [arb(-random.uniform(0, 9) * gamma) for _ in range(classes - 1)]
+        if classes > 1:
+            u[1] = arb(0)
+        step = arb(random.choice((random.uniform(-0.1, 0.1), random.uniform(-5, 5))) * gamma)
+        v = [u[0] + step, *u[1:]] if classes == 1 else [u[0] + step, u[1] - step, *u[2:]]
+        apart = _norm([x - y for x, y in zip(u, v, strict=True)])
+        return abs(ramp(u, arb(gamma)) - ramp(v, arb(gamma))), value(*[arb(gamma)] * len(formula.inputs)) * apart
+
+    return trial
 
 
 # -- layers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import sympy
@@ -10,11 +11,14 @@ from flint import arb
 
 from boundcalc.base import symbols
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.formulas.derivation.check import on_intervals, random_point
 from boundcalc.formulas.derivation.closed_steps import at_ratio_one, split_step, written_out
 from boundcalc.formulas.derivation.network import EPS, block_step, error_step, loss_step, plain
 from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
 from boundcalc.formulas.symbolic.closed import R
+from boundcalc.formulas.symbolic.depth import on_spheres
 from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.symbolic.pieces import costed, lowered
 from boundcalc.formulas.symbolic.system import SYMPY, Expr
 from boundcalc.formulas.symbolic.uniform import SpectrumForm, UniformForm, Volume
 from boundcalc.statements import gap
@@ -30,8 +34,7 @@ _COUNT = Words(r"\log N", "log N")
 def last_step(
     formula: Formula, steps: Sequence[Step], check: Expr | None = None, trials: tuple[Trial, ...] = ()
 ) -> Step:
-    """The formula itself, resting on the steps; `check` is what it must be equal to."""
-    right = formula.expr if check is None else check
+    """The formula itself, resting on the steps; `check`, computed another way, is what it must be equal to."""
     return Step(
         "the bound",
         (),
@@ -40,7 +43,7 @@ def last_step(
         formula.where,
         tuple(steps),
         trials=trials,
-        identities=(lambda: (formula.expr, right),),
+        identities=() if check is None else (lambda: (formula.expr, check),),
     )
 
 
@@ -72,7 +75,7 @@ def uniform_steps(form: UniformForm, quantity: str, formula: Formula) -> Step:
                 Words(r"\log(1+a)+i\log^+r", "log(1+a) + i max(0, log r)"),
             ),
             tuple(parts[name] for name in ("N_b", "N_w", "P") if name in parts),
-            trials=(_log_of_product,),
+            trials=(_log_of_product, _count_written_out(form, quantity)),
             identities=(_sum_of_integers,),
         ),
     ]
@@ -83,8 +86,35 @@ def uniform_steps(form: UniformForm, quantity: str, formula: Formula) -> Step:
         check = gap.gap_uniform_single(SYMPY, 1 / form._m, total, sympy.log(1 / form._delta), form._m)
     if quantity == "excess":
         steps.append(_excess(form))
-        check = None
-    return last_step(formula, steps, check)
+        check = None if check is None else check + gap.deviation(SYMPY, sympy.log(1 / form._delta), form._m)
+    trials = (_count_written_out(form, quantity, formula),) if quantity == "covering_number" else ()
+    return last_step(formula, steps, check, trials)
+
+
+_BLOCKS = 3
+
+
+def _count_written_out(form: UniformForm, quantity: str, formula: Formula | None = None) -> Trial:
+    """The counts of the pieces of a network of three blocks, one by one, add up to at most the formula's."""
+    inner, scale = form, 1 / form._m
+    if quantity == "covering_number":
+        inner, scale = replace(form, setting=form.setting.but(lipschitz=1.0)), symbols.eps
+    made: list[Formula] = []
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        if not made:
+            network = on_spheres(inner.setting).but(depth=_BLOCKS)
+            pieces = lowered(network, cap=True, plain=True)[0].pieces
+            volumes = inner.volumes(costed(pieces, form._m, lambda lemma: lemma.name in ("T4", "T8", "T9", "T10")))
+            each = (v.dimension * sympy.log(1 + len(pieces) * v.stretch / scale) for v in volumes)
+            made.append(Formula("direct", sympy.Add(*each)))
+            total, parts = inner._count(scale, inner._pattern)
+            made.append(formula or Formula("count", total, tuple(parts)))
+        both = Formula("both", made[0].expr + made[1].expanded)
+        point = random_point(both, random, {"depth": _BLOCKS})
+        return on_intervals(made[0])(point), on_intervals(made[1])(point)
+
+    return trial
 
 
 def volume_step(volume: Volume) -> Step:
@@ -242,29 +272,33 @@ def general_steps(formula: Formula) -> Step:
             ("E", "A1"),
             "costs A/e^2 and two pieces",
             Relation(Words(formula.latex_name, formula.name), "le", formula.expr),
-            trials=(_general,),
+            trials=(_general(formula),),
         ),
     ]
     return last_step(formula, steps)
 
 
-def _general(random: Random) -> tuple[arb, arb]:
-    """The formula is at most E at any split; compared at the one a search finds."""
-    value = {name: random.uniform(0.2, 5) for name in ("A_s", "A_in", "c", "mu", "L", "B")}
-    attention = GeneralAttention(
-        score=lambda ns, eps: ns.number(value["A_s"]) / eps**2,
-        feature=lambda ns, eps: ns.number(value["A_in"]) / eps**2,
-        lipschitz_out=value["L"],
-        bound_in=value["B"],
-        c=value["c"],
-        mu=value["mu"],
-        uniform=False,
-    )
-    eps = 0.1
-    scores = (arb(value["A_s"]) * (arb(value["c"]) * value["L"] * value["B"]) ** 2).root(3)
-    features = (arb(value["A_in"]) * (arb(value["mu"]) * value["L"]) ** 2).root(3)
-    best = (scores + features) ** 3 / arb(eps) ** 2
-    return best, log_count(INTERVAL, attention, arb(eps), choose_share(attention, eps))
+def _general(formula: Formula) -> Trial:
+    """The formula is at most E at any split, and reached: at the one a search finds both agree to a millionth."""
+    function = on_intervals(formula)
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        value = {name: float(x) for name, x in point.items()}
+        attention = GeneralAttention(
+            score=lambda ns, eps: ns.number(value["A_s"]) / eps**2,
+            feature=lambda ns, eps: ns.number(value["A_in"]) / eps**2,
+            lipschitz_out=value["L_out"],
+            bound_in=value["B_in"],
+            c=value["c_n"],
+            mu=value["mu"],
+            uniform=False,
+        )
+        eps = value["epsilon"]
+        found = log_count(INTERVAL, attention, arb(eps), choose_share(attention, eps))
+        return abs(function(point) - found), found * arb("1e-6")
+
+    return trial
 
 
 # -- G8
@@ -280,7 +314,7 @@ def finite_steps(formula: Formula) -> Step:
             "binom(T, s) supports, binom(T, s) <= (eT/s)^s, and 2^(2^s) functions on each",
             Relation(part.symbol, "le", part.expr),
             (part,),
-            trials=(_binomial,),
+            trials=(_binomial(Formula("log|F|", part.expr)),),
         ),
     ]
     if formula.name != "covering_number":
@@ -293,11 +327,39 @@ def finite_steps(formula: Formula) -> Step:
                 Relation(Words(r"\mathrm{gap}", "gap"), "le", right),
             )
         )
-    return last_step(formula, steps)
+    if formula.name == "covering_number":
+        s, T = symbols.s, symbols.T
+        supports, functions = s * (1 + sympy.log(T) - sympy.log(s)), 2**s * sympy.log(2)
+        expanded = sympy.expand_log(formula.expanded, force=True)
+        return replace(
+            last_step(formula, steps, trials=(_binomial(formula),)),
+            identities=(lambda: (expanded, supports + functions),),
+        )
+    count = part.symbol + sympy.log(1 / symbols.delta)
+    if formula.name == "gap":
+        return last_step(formula, steps, gap.deviation(SYMPY, count, symbols.m))
+    return last_step(formula, steps, trials=(_deviation_is_the_target(formula, count),))
 
 
-def _binomial(random: Random) -> tuple[arb, arb]:
-    s = random.randint(1, 6)
-    T = random.randint(s, 10**5)
-    right = s * (arb(1).exp() * T / s).log() + 2**s * arb(2).log()
-    return sparse_class_size(INTERVAL, s, arb(T)), right
+def _deviation_is_the_target(formula: Formula, count: Expr) -> Trial:
+    """At the sample size of the formula the deviation is the target itself."""
+    size, logs = on_intervals(formula), on_intervals(Formula("logs", count, formula.where))
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        found = gap.deviation(INTERVAL, logs(point), size(point))
+        return abs(found - point["target"]), point["target"] * arb("1e-12")
+
+    return trial
+
+
+def _binomial(formula: Formula) -> Trial:
+    function = on_intervals(formula)
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        s = random.randint(1, 6)
+        point |= {"s": arb(s), "T": arb(random.randint(s, 10**5))}
+        return sparse_class_size(INTERVAL, s, point["T"]), function(point)
+
+    return trial

@@ -7,6 +7,7 @@ import textwrap
 from typing import Any
 
 from boundcalc.base.errors import NoSolution
+from boundcalc.base.rounding import exponent_up
 from boundcalc.engine.tightness import ladder
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData
@@ -51,7 +52,9 @@ def draw(spec: Spec, data: FigureData) -> Any:
             bar.patches[0].set(hatch="///" if last else None, edgecolor="white" if last else None)
             bar.patches[0].set_gid(f"rung:{row}")
         axes.plot([here, here], [row - 0.31, row + (0.31 if last else 1.31)], color="#222222", lw=0.9, zorder=3)
-        shown = at_most(10 ** rung["log10"]) if rung["log10"] < canvas.LARGEST else f"10^{rung['log10']:.0f}"
+        shown = (
+            at_most(10 ** rung["log10"]) if rung["log10"] < canvas.LARGEST else f"10^{exponent_up(rung['log10'], 0)}"
+        )
         text = shown if row == 0 else f"{shown}  ({factor(logs[row - 1] - rung['log10']).replace('×', '÷')})"
         axes.annotate(
             _power(text),

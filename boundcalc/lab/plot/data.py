@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import down, up
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
 from boundcalc.setting import validate
 
@@ -164,8 +165,8 @@ class Contradiction:
 
     def __str__(self) -> str:
         return (
-            f"{self.bound} at {self.x:g}: the {self.quantity} is measured to be at least {self.measured:.4g} (95%), "
-            f"above the {self.predicted:.4g} predicted"
+            f"{self.bound} at {self.x:g}: the {self.quantity} is measured to be at least {down(self.measured)} (95%), "
+            f"above the {up(self.predicted)} predicted"
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boundcalc.base import kinds, output
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, NoSolution
 from boundcalc.lab.plot import render
 from boundcalc.lab.plot.data import FigureData
@@ -252,7 +253,7 @@ def make(name: str, folder: Path, *, quick: bool) -> FigureData:
     from boundcalc.lab.plot.provenance import read
 
     (plate,) = chosen([name], predicted=False)
-    folder.mkdir(parents=True, exist_ok=True)
+    output.make_folder(folder)
     store = folder / "runs.db"
 
     def quiet(_: str) -> None:
@@ -278,5 +279,5 @@ def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], comman
         figure = plate.spec["figure"]
         lines += [f"## {plate.title}", "", f"![{FIGURES[figure].about}]({drawn.image.name})", "", drawn.caption, ""]
     path = folder / "README.md"
-    path.write_text("\n".join(lines), encoding="utf-8")
+    output.write_text(path, output.signed(path.name, "\n".join(lines)), kinds.TEXT)
     return path

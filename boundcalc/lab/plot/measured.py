@@ -10,6 +10,7 @@ from typing import Any
 
 from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.output import reading
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.predicted import height, log_height, says_something, why_not
@@ -90,6 +91,7 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
 
 
 def _is_database(path: Path) -> bool:
+    reading(path)
     with path.open("rb") as file:
         return file.read(16).startswith(b"SQLite format 3")
 
@@ -98,7 +100,7 @@ def _sweeps(path: Path) -> list[str]:
     """Names of the sweeps of a store; an export knows none."""
     if not _is_database(path):
         return []
-    with Store(path, create=False) as store:
+    with Store(path, create=False, read_only=True) as store:
         return sorted(store.sweeps())
 
 
@@ -106,7 +108,7 @@ def _records(path: Path, spec: Spec) -> list[Record]:
     if "sweep" in spec.runs:
         if not _is_database(path):
             raise InvalidSetting(f"{path} is an export, which knows no sweeps: choose by task=, T=, m=, lr=, batch=")
-        with Store(path, create=False) as store:
+        with Store(path, create=False, read_only=True) as store:
             chosen = list(store.select(sweep=str(spec.runs["sweep"])))
         if not chosen and (names := _sweeps(path)):
             raise NoSolution(

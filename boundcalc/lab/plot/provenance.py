@@ -63,6 +63,13 @@ def read(path: Path) -> tuple[Spec, FigureData, str]:
     return Spec.from_json(raw["spec"]), FigureData.from_json(raw["data"]), str(raw.get("command", ""))
 
 
+def titled(title: str, suffix: str) -> dict[str, Any]:
+    """Metadata that say who drew an image, and of what."""
+    creator = {".png": "Software", ".pdf": "Creator", ".svg": "Creator"}.get(suffix)
+    dates = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(suffix, {})
+    return {"Title": title, creator: "boundcalc", **dates} if creator else {}
+
+
 def inside(found: Mapping[str, Any], suffix: str) -> dict[str, Any]:
     """Metadata for the image itself; without a date, so that the same data give the same file."""
     title = f"{found['spec']['figure']} by boundcalc {found['versions'].get('boundcalc', '')}"
@@ -74,10 +81,5 @@ def inside(found: Mapping[str, Any], suffix: str) -> dict[str, Any]:
             "trials": len(found["data"]["trials"]),
         }
     )
-    if suffix == ".png":
-        return {"Title": title, "Description": text, "Software": "boundcalc"}
-    if suffix == ".pdf":
-        return {"Title": title, "Subject": text, "Creator": "boundcalc", "CreationDate": None}
-    if suffix == ".svg":
-        return {"Title": title, "Description": text, "Creator": "boundcalc", "Date": None}
-    return {}
+    known = titled(title, suffix)
+    return known | {"Subject" if suffix == ".pdf" else "Description": text} if known else {}

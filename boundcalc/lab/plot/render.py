@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base import kinds, output
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.plot import provenance
 from boundcalc.lab.plot.data import FigureData
@@ -56,11 +57,10 @@ def caption(spec: Spec, data: FigureData) -> str:
     return family(spec.figure).caption(spec, data)
 
 
-def check_output(path: Path, beside: tuple[str, ...] = ("format", "spec", "data")) -> None:
+def check_output(path: Path, beside: output.Kind | None = kinds.FIGURE) -> None:
     """Refuse a file that could not be written, before anything is computed.
 
-    The numbers go to a JSON of the same name: another file there (a specification, a config.json, an export of trials) is
-    kept. One written by an earlier plot, which has the keys `beside`, is replaced.
+    The numbers go to a JSON of the same name, of the kind `beside`; None where they stay as they are.
     """
     if path.suffix.lower() not in FORMATS:
         raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
@@ -68,58 +68,49 @@ def check_output(path: Path, beside: tuple[str, ...] = ("format", "spec", "data"
         raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
     if path.suffix.lower() == ".pgf" and shutil.which("pdflatex") is None:
         raise BoundcalcError("pgf files need pdflatex to measure text: install TeX Live, or write .pdf")
-    side = path.with_suffix(".json")
-    if side.exists() and not _has_keys(side, beside):
-        raise InvalidSetting(
-            f"the numbers of {path.name} go to {side}, which holds something else: choose another name"
-        )
+    output.check(path, kinds.IMAGE)
+    if beside is not None:
+        output.check(path.with_suffix(".json"), beside)
 
 
-def _has_keys(path: Path, keys: tuple[str, ...]) -> bool:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return False
-    return isinstance(found, dict) and set(keys) <= found.keys()
-
-
-def save(spec: Spec, data: FigureData, path: Path, command: str) -> Drawn:
-    """Write the image and its JSON; both or neither."""
-    check_output(path)
+def save(spec: Spec, data: FigureData, path: Path, command: str, *, record: bool = True) -> Drawn:
+    """Write the image and its JSON; both or neither. Without `record` the JSON that is there stays as it is."""
+    check_output(path, kinds.FIGURE if record else None)
     text = caption(spec, data)
     found = provenance.record(spec, data, command, text)
-    suffix = path.suffix.lower()
-    partial = path.with_name(f".{path.stem}.{os.getpid()}{suffix}")
     side = path.with_suffix(".json")
-    try:
-        with house_style(usetex=spec.usetex):
-            figure = family(spec.figure).draw(spec, data)
-            inside = provenance.inside(found, suffix)
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # a layout that does not fit is no figure
-                figure.savefig(partial, **({"metadata": inside} if inside else {}))
-            if suffix == ".pgf":
-                _complete_pgf(partial)
-        side_text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-        partial_side = partial.with_suffix(".json")
-        partial_side.write_text(_compact(side_text), encoding="utf-8")
-        os.replace(partial, path)
-        os.replace(partial_side, side)
-    except (RuntimeError, OSError) as error:
-        if not spec.usetex:
-            raise
-        raise BoundcalcError(f"--usetex: {_of_latex(str(error))}; leave --usetex out to do without LaTeX") from None
-    finally:
-        partial.unlink(missing_ok=True)
-        partial.with_suffix(".json").unlink(missing_ok=True)
+    side_text = _compact(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    with house_style(usetex=spec.usetex), output.writing(path, kinds.IMAGE) as image:
+        try:
+            _draw(family(spec.figure).draw(spec, data), image, provenance.inside(found, path.suffix.lower()))
+        except (RuntimeError, OSError) as error:
+            if not spec.usetex:
+                raise
+            raise BoundcalcError(f"--usetex: {_of_latex(str(error))}; leave --usetex out to do without LaTeX") from None
+        if record:
+            output.write_text(side, side_text, kinds.FIGURE)
     return Drawn(path, side, text)
 
 
-def _complete_pgf(path: Path) -> None:
+def save_image(figure: Any, path: Path, title: str, **options: Any) -> None:
+    """Write a figure that has no specification."""
+    with output.writing(path, kinds.IMAGE) as image:
+        _draw(figure, image, provenance.titled(title, path.suffix.lower()), **options)
+
+
+def _draw(figure: Any, path: Path, inside: Mapping[str, Any], **options: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a layout that does not fit is no figure
+        figure.savefig(path, **({"metadata": inside} if inside else {}), **options)
+    if path.suffix.lower() == ".pgf":
+        path.write_text(_complete_pgf(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _complete_pgf(text: str) -> str:
     """Define the macro that Matplotlib expects of a preamble, so that the file needs the package pgf alone."""
-    text = path.read_text(encoding="utf-8")
     start = "\\begingroup%\n"
-    path.write_text(text.replace(start, start + "\\providecommand{\\mathdefault}[1]{#1}%\n", 1), encoding="utf-8")
+    text = text.replace(start, start + "\\providecommand{\\mathdefault}[1]{#1}%\n", 1)
+    return text.replace("\n", "\n%% drawn by boundcalc\n", 1)
 
 
 def _of_latex(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from boundcalc.base import rounding
+
 
 def short(x: float) -> str:
     """A number as people write it: 512, 10^6, 3.2 x 10^6, 0.05."""
@@ -18,9 +20,7 @@ def at_most(x: float) -> str:
     """An upper bound as people write it: rounded up."""
     if x <= 0 or not math.isfinite(x):
         return short(x)
-    digits = 4 if 1e-3 <= x < 1e4 else 2
-    step = 10.0 ** (math.floor(math.log10(x)) - digits + 1)
-    return short(math.ceil(x / step * (1 - 1e-13)) * step)
+    return short(float(rounding.up(x, 4 if 1e-3 <= x < 1e4 else 2)))
 
 
 def decades(ratio: float) -> str:

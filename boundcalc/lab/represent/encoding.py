@@ -100,6 +100,14 @@ class Encoding:
 
     def to_json(self) -> dict[str, Any]:
         """What is needed, beside the signs of compact positions, to make the rows again."""
-        kind = "orthonormal" if self.positions.exact else "dual BCH"
-        amplitudes = {"place": self.place, "bit": self.bit, "constant": self.constant}
-        return {"positions": kind, "dimension": self.positions.width, "shared": self.shared, **amplitudes}
+        return {
+            "positions": "orthonormal" if self.positions.exact else "dual BCH",
+            "T": self.seq_len,
+            "dimension": self.positions.width,
+            "scale": self.positions.scale,
+            "coherence": self.positions.coherence,
+            "shared": self.shared,
+            "place": self.place,
+            "bit": self.bit,
+            "constant": self.constant,
+        }

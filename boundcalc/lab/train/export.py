@@ -5,14 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.output import write_text, writing
 from boundcalc.lab.train.store import Record, Store, StoreError, summary_columns
 
-FORMATS = ("csv", "json", "parquet")
+
+class DamagedRecord(UserWarning):
+    """A record that is not as it was written, and was left out."""
+
+
+KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
+FORMATS = tuple(KINDS)
 
 
 def flat(record: Record) -> dict[str, Any]:
@@ -51,7 +60,7 @@ def export(records: Iterable[Record], form: str, path: Path | None = None) -> st
         text = _csv(rows)
     if path is None:
         return text
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text, KINDS[form])
     return ""
 
 
@@ -72,7 +81,9 @@ def _parquet(rows: list[dict[str, Any]], path: Path | None) -> str:
         import pyarrow.parquet as pq  # type: ignore[import-not-found]
     except ImportError:
         raise StoreError("parquet needs pyarrow: pip install pyarrow, or export csv") from None
-    pq.write_table(pa.Table.from_pylist(rows), path)
+    table = pa.Table.from_pylist(rows)
+    with writing(path, KINDS["parquet"]) as part:
+        pq.write_table(table.replace_schema_metadata({"made by": "boundcalc"}), part)
     return ""
 
 
@@ -83,8 +94,11 @@ def read_records(path: Path) -> list[Mapping[str, Any]]:
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
     if head.startswith(b"SQLite format 3"):
-        with Store(path, create=False) as store:
-            return [record.to_json() for record in store.records()]
+        with Store(path, create=False, read_only=True) as store:
+            found: list[Mapping[str, Any]] = [record.to_json() for record in store.records()]
+            for said in store.damaged:
+                warnings.warn(f"{path}: left out a record: {said}", DamagedRecord, stacklevel=2)
+            return found
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from boundcalc.checkpoints import Want, audit
-from boundcalc.checkpoints.families.native import family_of
+from boundcalc.checkpoints import Want, audit, open_checkpoint
 from boundcalc.lab.train.layers import Weights, weights_of_read
 from boundcalc.lab.train.model import rows_before
 from boundcalc.lab.train.parameters import attentions, read_row, weight_name
@@ -24,7 +24,8 @@ def measured_norms(architecture: Architecture, weights: Weights, seed: int = 0) 
 
     Only spectral norms of matrices with both sides above 1024 depend on the seed.
     """
-    return audit(weights, family=family_of(architecture), want=Want(spectra=False), seed=seed).norms()
+    saved = replace(open_checkpoint(weights), config={"architecture": architecture.to_json()})
+    return audit(saved, want=Want(spectra=False), seed=seed).norms()
 
 
 def attention_mass(

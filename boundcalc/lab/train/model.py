@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.kinds import WEIGHTS, safetensors_name
+from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.layers import Weights, attention, rowwise, through
 from boundcalc.lab.train.parameters import Init, Parameter, attentions, parameters, read_row
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool, Residual
@@ -134,14 +136,16 @@ def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tens
     return value * parameter.scale
 
 
-def save(path: Path | str, architecture: Architecture, weights: Mapping[str, Tensor]) -> None:
+def save(path: Path | str, architecture: Architecture, weights: Mapping[str, Tensor], *, force: bool = False) -> None:
     """Write a model as safetensors; the architecture travels in the file's metadata."""
     import json
 
-    from safetensors.torch import save_file
+    from safetensors.torch import save as as_bytes
 
+    safetensors_name(path)
     tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
-    save_file(tensors, str(path), {"format": "boundcalc-model/1", "architecture": json.dumps(architecture.to_json())})
+    metadata = {"format": "boundcalc-model/1", "architecture": json.dumps(architecture.to_json())}
+    write_bytes(path, as_bytes(tensors, metadata), WEIGHTS, force=force)
 
 
 def load(path: Path | str) -> Transformer:
@@ -155,7 +159,8 @@ def load(path: Path | str) -> Transformer:
         if metadata.get("format") != "boundcalc-model/1":
             raise InvalidSetting(f"{path} is not a model of boundcalc: it has no architecture in its metadata")
         model = Transformer(Architecture.from_json(json.loads(metadata["architecture"])))
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        names = [name for name in file.keys() if not name.startswith("encoding.")]  # noqa: SIM118 - not a mapping
+        tensors = {name: file.get_tensor(name) for name in names}
     if tensors.keys() != model.weights.keys():
         odd = sorted(tensors.keys() ^ model.weights.keys())
         raise InvalidSetting(f"{path} does not fit its own architecture: {odd[0]} is missing or too much")

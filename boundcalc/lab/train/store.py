@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.kinds import STORE_ID, WEIGHTS
+from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.trial import Trial, canonical
 
-_APPLICATION = 0x62636C64
 _WAIT = 60.0
 """Seconds to wait for another writer."""
 _FULL = "the disk is full; what was finished is kept: make room and run the same command again"
@@ -119,30 +120,69 @@ def summary_columns(config: Mapping[str, Any], result: Mapping[str, Any]) -> dic
 class Store:
     """An open store. Several processes may have one file open and write to it."""
 
-    def __init__(self, path: Path | str, *, create: bool = True) -> None:
+    def __init__(self, path: Path | str, *, create: bool = True, read_only: bool = False) -> None:
         self.path = Path(path)
+        self.damaged: list[str] = []
+        """Records that were left out when reading, and why."""
+        create = create and not read_only
         if not create and not self.path.exists():
             raise StoreError(f"there is no store {self.path}: `boundcalc sweep smoke --store {self.path}` makes one")
         if not self.path.parent.is_dir():
             raise StoreError(f"cannot make {self.path}: there is no directory {self.path.parent}")
         with self._explained():
-            self.connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+            if read_only and self._open_to_read():
+                return
+            self._connect(str(self.path))
             self._prepare()
 
-    def _prepare(self) -> None:
+    def _connect(self, where: str) -> None:
+        self.connection = sqlite3.connect(where, timeout=_WAIT, isolation_level=None, uri=where.startswith("file:"))
+        self.connection.text_factory = lambda data: data.decode("utf-8", "replace")
+
+    def _open_to_read(self) -> bool:
+        """Open without writing anything; False where the file must be brought up to date first.
+
+        SQLite cannot open a file with a write-ahead log where it may not write: there the file alone is read.
+        """
+        name = self.path.absolute().as_uri()
+        try:
+            self._connect(f"{name}?mode=ro")
+            return self._version() == SCHEMA
+        except sqlite3.OperationalError as error:
+            if "unable to open" not in str(error) and "readonly" not in str(error):
+                raise
+        log = self.path.with_name(self.path.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            raise StoreError(
+                f"store {self.path} cannot be written to, and {log.name} holds trials that are not in it yet: copy both "
+                "files where they can be written"
+            )
+        self._connect(f"{name}?mode=ro&immutable=1")
+        if self._version() != SCHEMA:
+            raise StoreError(
+                f"store {self.path} cannot be written to, and has an older schema: copy it where it can be written"
+            )
+        return True
+
+    def _version(self) -> int:
+        """The schema of the file; files of another program, or of a later version, are refused."""
         run = self.connection.execute
         version = int(run("PRAGMA user_version").fetchone()[0])
         application = int(run("PRAGMA application_id").fetchone()[0])
         tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if application != _APPLICATION and (tables or application):
+        if application != STORE_ID and (tables or application):
             raise StoreError(f"{self.path} is a SQLite file of another program: choose another --store")
         if version > SCHEMA:
             raise StoreError(
                 f"{self.path} has schema {version}, this version of boundcalc knows up to {SCHEMA}: "
                 "upgrade boundcalc (pip install -U boundcalc)"
             )
-        run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = FULL")
+        return version
+
+    def _prepare(self) -> None:
+        version = self._version()
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("PRAGMA synchronous = FULL")
         if version < SCHEMA:
             self._migrate()
 
@@ -154,7 +194,7 @@ class Store:
                     self.connection.execute(statement)
                 if number in _AFTER:
                     _AFTER[number](self.connection)
-            self.connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            self.connection.execute(f"PRAGMA application_id = {STORE_ID}")
             self.connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
     @contextmanager
@@ -258,13 +298,7 @@ class Store:
             "trial": trial.hash,
         }
         data = save(dict(weights), metadata)
-        partial = self.weights_folder / f".{name}.{os.getpid()}"
-        try:
-            partial.write_bytes(data)
-            os.replace(partial, self.weights_folder / name)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
+        write_bytes(self.weights_folder / name, data, WEIGHTS)
         return f"{name} {hashlib.sha256(data).hexdigest()}"
 
     def remove(self, hashes: Iterable[str]) -> int:
@@ -303,25 +337,39 @@ class Store:
         with self._explained():
             return int(self.connection.execute("SELECT count(*) FROM trials").fetchone()[0])
 
-    def find(self, prefix: str) -> Record:
-        """The one trial whose hash begins so."""
+    def named(self, prefix: str) -> str:
+        """The one hash that begins so."""
         if not prefix or set(prefix) - set("0123456789abcdef"):
             raise InvalidSetting(f"a trial is named by the first digits of its hash, got {prefix!r}")
-        records = list(self.records("hash LIKE ?", (prefix + "%",)))
-        if len(records) != 1:
-            what = "no trial begins" if not records else f"{len(records)} trials begin"
+        found = [key for key in self.hashes() if key.startswith(prefix)]
+        if len(found) != 1:
+            what = "no trial begins" if not found else f"{len(found)} trials begin"
             raise InvalidSetting(f"{what} with {prefix!r}: see `boundcalc runs list --store {self.path}`")
+        return found[0]
+
+    def find(self, prefix: str) -> Record:
+        """The one trial whose hash begins so."""
+        records = list(self.records("hash = ?", (self.named(prefix),)))
+        if not records:
+            raise StoreError(f"store {self.path}: {self.damaged[-1]}")
         return records[0]
 
     def records(self, where: str = "1", values: tuple[Any, ...] = ()) -> Iterator[Record]:
-        """Stored trials, in a fixed order."""
+        """Stored trials, in a fixed order; those that are not as they were written are left out, and noted in `damaged`."""
         query = (
             f"SELECT hash, config, result, digest, created, weights FROM trials WHERE {where} "
             "ORDER BY task, T, m, depth, seed, hash"
         )
         with self._explained():
             for key, config, result, digest, created, weights in self.connection.execute(query, values):
-                yield Record(key, json.loads(config), json.loads(result), digest, created, weights)
+                if digest_of(key, config, result) == digest:
+                    yield Record(key, json.loads(config), json.loads(result), digest, created, weights)
+                    continue
+                said = (
+                    f"{key[:12]} was changed after it was written: `boundcalc runs rm {key[:12]}`, then train it again"
+                )
+                if said not in self.damaged:
+                    self.damaged.append(said)
 
     def select(
         self,
@@ -343,6 +391,11 @@ class Store:
             parts.append("hash IN (SELECT hash FROM sweeps WHERE name = ?)")
             values.append(sweep)
         return self.records(" AND ".join(parts), tuple(values))
+
+    def tasks(self) -> dict[str, int]:
+        """Names of tasks, and how many trials are here of each."""
+        with self._explained():
+            return dict(self.connection.execute("SELECT task, count(*) FROM trials GROUP BY task ORDER BY task"))
 
     def sweeps(self) -> dict[str, int]:
         """Names of sweeps, and how many of their trials are here."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import parse_json
+from boundcalc.lab.train import defaults
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, init_from_json, model_for
 from boundcalc.setting import validate
@@ -155,7 +156,7 @@ def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int, device: st
         architecture=model_for(task, **parts["model"]),
         m=m,
         seed=seed,
-        n_test=raw.get("n_test", 2048),
+        n_test=raw.get("n_test", defaults.N_TEST),
         init=init_from_json(parts["init"]),
         optimisation=validate.from_fields("train", Optimisation, parts["train"]),
         device=device,

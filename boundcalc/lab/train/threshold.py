@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
-from boundcalc.lab.train.store import Record
+from boundcalc.lab.train.store import Record, summary_columns
 
 Array = Any
 _RIDGE = 1e-3
@@ -121,8 +121,7 @@ def cells(records: Iterable[Record], success: float) -> list[Cell]:
     """Trials counted by T and m; a diverged trial is a failure."""
     counts: dict[tuple[int, int], list[int]] = {}
     for record in records:
-        task = record.config["task"]
-        length = task.get("T", task.get("L"))
+        length = summary_columns(record.config, record.result)["T"]
         if length is None or record.config["m"] == 0:
             continue
         learned = record.result["status"] == "done" and 1 - record.result["test"]["error"] >= success
@@ -138,7 +137,7 @@ def analyse(
     for cell in found:
         by_length.setdefault(cell.T, []).append(cell)
     if not by_length:
-        raise NoSolution("no trials to find a threshold in: run `boundcalc sweep conjunction` first")
+        raise NoSolution("no trials of a fixed number of examples to find a threshold in: boundcalc sweep conjunction")
     absent = sorted(set(held_out) - set(by_length))
     if absent:
         raise InvalidSetting(f"there are no trials of T = {absent[0]} to hold out: there are {sorted(by_length)}")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train import defaults
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import ArraysTask, Shape, Task, task_from_json
 from boundcalc.setting import Architecture, Normaliser, validate
@@ -43,19 +44,19 @@ class Optimisation:
         balls: norm balls that weights are projected on after each step, kind -> (norm, radius), norm op, F or 21.
     """
 
-    optimiser: str = "adam"
-    lr: float = 1e-3
-    weight_decay: float = 0.0
+    optimiser: str = defaults.OPTIMISER
+    lr: float = defaults.LR
+    weight_decay: float = defaults.WEIGHT_DECAY
     momentum: float = 0.0
-    batch: int = 16
-    steps: int = 4000
+    batch: int = defaults.BATCH
+    steps: int = defaults.STEPS
     warmup: int = 0
     clip: float = 0.0
     stop_loss: float = 5e-3
     stop_test_error: float | None = None
     check_every: int = 10
-    curve_every: int = 0
-    precision: str = "float32"
+    curve_every: int = defaults.CURVE_EVERY
+    precision: str = defaults.PRECISION
     balls: Mapping[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
 
     def __post_init__(self) -> None:

@@ -114,6 +114,9 @@ def test_numbers_drawn_are_those_of_evaluate(name: str, quantity: str, uncapped:
         shown = looks.drawn(figure, series)
         for x in values:
             value = evaluate(SETTING.but(**{field: x if field == "C" else round(x)}), series.key)
+            if value.trivial if quantity == "gap" else value.risk_refusal is not None or value.risk_trivial:
+                assert x not in shown
+                continue
             capped = value.gap if quantity == "gap" else value.risk
             log10 = value.log10 if quantity == "gap" else value.log_risk / math.log(10)
             expected = 10**log10 if uncapped and log10 > 0 else capped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds
 from boundcalc.lab.represent.exhaust import all_inputs
-from boundcalc.lab.represent.export import save, torch_module
+from boundcalc.lab.represent.export import load, save, torch_module
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.features import compose
 from boundcalc.lab.represent.network import Network
@@ -177,3 +178,46 @@ def test_a_model_that_starts_at_the_construction_stays_right(conjunction: Constr
         assert (signs * model(rows).squeeze(-1)).min().item() > 0.5
         moved = max(((a - b).norm() / a.norm()).item() for a, b in zip(before, parameters, strict=True))
     assert 0 < moved < 1.0  # trained norms stay comparable with the constructed ones
+
+
+@pytest.mark.parametrize(("compact", "ending"), [(True, "npz"), (False, "npz"), (True, "safetensors")])
+def test_a_file_of_weights_is_evaluated_with_numpy_alone(tmp_path: Path, compact: bool, ending: str) -> None:
+    """Rows, attention and read-out by the file's own content; nothing of boundcalc after it is written."""
+    function = parse("MAJ(1, 5, 9)").minimised()
+    network = construct(function, dual_bch(64, 5, 2) if compact else orthonormal(64), "mean").network
+    path = save(tmp_path / f"w.{ending}", network, {})
+    if ending == "npz":
+        with np.load(path) as file:
+            arrays = dict(file)
+        encoding = json.loads(str(arrays["encoding"]))
+    else:
+        safe_open = pytest.importorskip("safetensors").safe_open
+        with safe_open(str(path), framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            encoding = json.loads(file.metadata()["encoding"])
+    n, count = encoding["dimension"], encoding["T"]
+    table = arrays["encoding.signs"] * encoding["scale"] if compact else np.eye(count)
+    bits = np.random.default_rng(0).integers(0, 2, (64, count))
+    sign = (2.0 * bits - 1)[..., None]
+    parts = [
+        encoding["place"] * np.broadcast_to(table, (64, count, n)),
+        encoding["bit"] * (sign if encoding["shared"] else sign * table),
+        np.full((64, count, 1), encoding["constant"]),
+        np.zeros((64, count, 1)),
+    ]
+    rows = np.concatenate(parts, -1)
+    first = np.zeros((64, 1, rows.shape[-1]))
+    first[..., -1] = 1.0
+    rows = np.concatenate([first, rows], 1)
+    scores = (rows[:, :1] @ arrays["W_Q[0]"][0]) @ (rows @ arrays["W_K[0]"][0]).transpose(0, 2, 1)
+    masses = np.exp(scores - scores.max(-1, keepdims=True))
+    out = masses / masses.sum(-1, keepdims=True) @ (rows @ arrays["W_V[0]"][0])
+
+    def ball(x: np.ndarray) -> np.ndarray:
+        return x / np.maximum(1.0, np.linalg.norm(x, axis=-1, keepdims=True))
+
+    found = (ball(np.maximum(ball(out), 0) @ arrays["W_1[0]"]) @ arrays["readout"])[:, 0, 0]
+    assert np.allclose(found, network.scores(bits), atol=1e-12)
+    assert (np.sign(found) == 2 * function.values(bits) - 1).all()
+    again = load(path)
+    assert (again.scores(bits) == network.scores(bits)).all()

@@ -13,8 +13,12 @@ from zipfile import is_zipfile
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.output import reading
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, register
+
+MOST_TOKENS = 2**20
+"""Rows of a trained token table."""
 
 
 @register
@@ -22,7 +26,8 @@ from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, regist
 class ArraysTask(Task):
     """Arrays "x" and "y" of an .npz file; every trial splits them anew into training and test examples.
 
-    "x" holds integer tokens (N, T) or real rows (N, T, d), "y" integer classes (N,). The first row is read out.
+    "x" holds integer tokens (N, T) or real rows (N, T, d), "y" integer classes or truth values (N,). The first row is read
+    out. Real rows get no positions, unless model.positions asks for them.
 
     Attributes:
         path: the file.
@@ -36,6 +41,7 @@ class ArraysTask(Task):
     def __post_init__(self) -> None:
         if not self.path:
             raise InvalidSetting('task "arrays" needs the path of an .npz file (path=data.npz)')
+        reading(self.path, "task arrays")
         try:
             digest = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
         except OSError as error:
@@ -52,6 +58,11 @@ class ArraysTask(Task):
             raise InvalidSetting(f"{self.path}: y must hold classes 0, 1, ..., got {y.dtype} from {y.min()}")
         if x.ndim == 2 and (not np.issubdtype(x.dtype, np.integer) or x.min() < 0):
             raise InvalidSetting(f"{self.path}: x of shape (N, T) must hold tokens 0, 1, ...; got {x.dtype}")
+        if x.ndim == 2 and x.max() >= MOST_TOKENS:
+            raise InvalidSetting(
+                f"{self.path}: tokens up to {int(x.max())} need a table of as many rows, at most {MOST_TOKENS} are trained: "
+                f"number the {len(np.unique(x))} that occur, x = np.unique(x, return_inverse=True)[1].reshape(x.shape)"
+            )
         if x.ndim == 3 and not np.isfinite(x).all():
             raise InvalidSetting(f"{self.path}: x holds values that are not finite")
 
@@ -63,7 +74,8 @@ class ArraysTask(Task):
                 missing = {"x", "y"} - set(file.files)
                 if missing:
                     raise InvalidSetting(f"{self.path} has no array {sorted(missing)[0]!r}: it has {file.files}")
-                return file["x"], file["y"]
+                y = file["y"]
+                return file["x"], y.astype(np.int64) if y.dtype == np.bool_ else y
         except (ValueError, OSError, EOFError) as error:
             if isinstance(error, InvalidSetting):
                 raise

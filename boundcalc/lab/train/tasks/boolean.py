@@ -59,6 +59,12 @@ class BooleanTask(Task):
         if self.s is not None and self.s > self.T:
             raise InvalidSetting(f"s = {self.s} coordinates cannot hide among T = {self.T}: choose s <= T")
         arity = self.table.arity
+        largest = max(self.table.variables, default=0)
+        if largest >= self.T:
+            raise InvalidSetting(
+                f"{self.function!r} reads bit x{largest}, but T = {self.T}: use bits up to x{self.T - 1} (which bits of a "
+                "trial matter is drawn, unless coordinates say so)"
+            )
         if self.s is None:
             object.__setattr__(self, "s", arity)
         elif self.s != arity:

@@ -1,0 +1,295 @@
+"""What commands about training write, and that they destroy nothing; stores that are damaged or cannot be written."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from boundcalc.base import kinds, output
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.output import OutputError
+from boundcalc.cli import main
+from boundcalc.lab.train import defaults
+from boundcalc.lab.train.store import Store, StoreError
+from boundcalc.lab.train.sweep import sweep_from_json
+from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
+from boundcalc.lab.train.trial import Optimisation
+from tests.lab.train.test_store import result, trial
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words], prog_name="boundcalc")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def filled(path: Path, count: int = 3) -> Path:
+    with Store(path) as store:
+        for seed in range(count):
+            store.add(trial(seed), result(), sweep="demo")
+    return path
+
+
+# -- files
+
+
+def test_a_listed_sweep_makes_no_store(here: Path) -> None:
+    outcome = run("sweep", "smoke", "--list")
+    assert outcome.exit_code == 0
+    assert "not in boundcalc-runs.db" in outcome.stdout
+    assert list(here.iterdir()) == []
+
+
+def test_latent_learn_without_torch_makes_no_store(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    outcome = run("latent", "learn")
+    assert outcome.exit_code == 1
+    assert "torch" in outcome.stderr
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["m.pt", "m.npz", "m"])
+def test_a_model_is_not_saved_under_the_name_of_another_format(here: Path, name: str) -> None:
+    outcome = run("train", "conjunction", "--T", 8, "--m", 8, "--save", name)
+    assert outcome.exit_code == 2
+    assert "name it *.safetensors" in outcome.stderr
+    assert list(here.iterdir()) == []
+
+
+def test_a_store_is_not_exported_onto_itself(here: Path) -> None:
+    store = filled(here / "keep.db")
+    before = store.read_bytes()
+    for form in ("csv", "json"):
+        outcome = run("runs", "export", "--store", store, "--format", form, "-o", store)
+        assert outcome.exit_code == 2
+        assert "is an input of this command (--store)" in outcome.stderr
+        assert store.read_bytes() == before
+
+
+def test_a_models_data_are_not_its_output(here: Path) -> None:
+    np.savez(here / "d.npz", x=np.zeros((8, 4), np.int64), y=np.arange(8) % 2)
+    (here / "d.safetensors").symlink_to(here / "d.npz")
+    before = (here / "d.npz").read_bytes()
+    for words in (("--path", "d.npz"), ("--set", "task.path=d.npz")):
+        outcome = run("train", "arrays", *words, "--m", 4, "--save", "d.safetensors", "--force")
+        assert outcome.exit_code == 2
+        assert "is an input of this command" in outcome.stderr
+        assert (here / "d.npz").read_bytes() == before
+
+
+def test_an_article_that_was_edited_is_kept(here: Path) -> None:
+    derive = ("derive", "--bound", "edelman2022", "--steps", "brief", "--format", "latex", "--out", "article")
+    assert run(*derive).exit_code == 0
+    assert run(*derive).exit_code == 0
+    article = here / "article" / "edelman2022.tex"
+    article.write_text(article.read_text() + "% mine\n")
+    before = {path.name: path.read_bytes() for path in (here / "article").iterdir()}
+    outcome = run(*derive)
+    assert outcome.exit_code == 2
+    assert "edelman2022.tex, which holds something else than a text as this command writes it" in outcome.stderr
+    assert {path.name: path.read_bytes() for path in (here / "article").iterdir()} == before
+    assert run(*derive, "--force").exit_code == 0
+    assert "% mine" not in article.read_text()
+
+
+def test_a_full_disk_leaves_the_old_file_and_is_told_with_its_name(tmp_path: Path) -> None:
+    """The largest size a file may have stands for a full disk."""
+    code = (
+        "import sys; from boundcalc.base import kinds, output\n"
+        "output.write_json(sys.argv[1], {'C': 1, 'budgets': {}, 'measured': 'x' * 10**6}, kinds.NORMS)"
+    )
+    path = tmp_path / "n.json"
+    output.write_json(path, {"C": 1, "budgets": {}}, kinds.NORMS)
+    before = path.read_bytes()
+
+    def small() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10**5, 10**5))
+
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, preexec_fn=small)
+    assert f"cannot write {path}: File too large; what was there before is as it was" in done.stderr
+    assert path.read_bytes() == before
+    assert [left.name for left in tmp_path.iterdir()] == ["n.json"]
+
+
+def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"cannot write .*a\.json: disk on fire"):  # noqa: SIM117
+        with output.writing(tmp_path / "a.json", kinds.NORMS):
+            raise OSError(28, "disk on fire")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_protected_file_is_kept_also_from_root(tmp_path: Path) -> None:
+    path = tmp_path / "n.json"
+    output.write_json(path, {"budgets": {}}, kinds.NORMS)
+    path.chmod(0o444)
+    with pytest.raises(InvalidSetting, match="write-protected"):
+        output.write_json(path, {"budgets": {}}, kinds.NORMS)
+
+
+def test_a_link_stays_a_link_and_modes_are_kept(tmp_path: Path) -> None:
+    path, link = tmp_path / "n.json", tmp_path / "link.json"
+    output.write_json(path, {"budgets": {}}, kinds.NORMS)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    output.write_json(link, {"C": 2, "budgets": {}}, kinds.NORMS)
+    assert link.is_symlink()
+    assert json.loads(path.read_text())["C"] == 2
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_device_is_written_to() -> None:
+    output.write_json("/dev/null", {}, kinds.NORMS)
+
+
+# -- stores
+
+
+def test_a_damaged_record_is_left_out_and_named(here: Path) -> None:
+    store = filled(here / "s.db")
+    key = trial(1).hash
+    with Store(store) as opened:
+        opened.connection.execute(
+            "UPDATE trials SET result = CAST(replace(result, '\"done\"', X'FFFE') AS TEXT) WHERE hash = ?", (key,)
+        )
+    outcome = run("runs", "list", "--store", store)
+    assert outcome.exit_code == 0
+    assert len(outcome.stdout.splitlines()) == 4
+    assert f"left out: {key[:12]} was changed after it was written" in outcome.stderr
+    assert run("runs", "show", key, "--store", store).exit_code == 1
+    assert run("runs", "rm", key[:12], "--store", store).stdout == "1 trials removed\n"
+
+
+def test_a_number_that_was_edited_is_not_used(here: Path) -> None:
+    store = filled(here / "s.db", 4)
+    with Store(store) as opened:
+        opened.connection.execute("UPDATE trials SET result = replace(result, '0.25', '0.01') WHERE seed = 2")
+        assert len(list(opened.select())) == 3
+        assert len(opened.damaged) == 1
+    outcome = run("threshold", "--store", store, "--bootstrap", 10)
+    assert "left out: " in outcome.stderr
+
+
+def test_a_store_without_such_trials_says_what_it_has(here: Path) -> None:
+    store = filled(here / "s.db")
+    outcome = run("threshold", "--store", store, "--task", "arrays")
+    assert outcome.exit_code == 1
+    assert "has no trials of task 'arrays'; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
+    outcome = run("threshold", "--store", store, "--sweep", "nothere")
+    assert "of sweep 'nothere'; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
+
+
+def test_a_store_on_a_read_only_file_system_is_read(tmp_path: Path) -> None:
+    """In a mount namespace of its own, with the folder mounted read-only."""
+    store = filled(tmp_path / "s.db")
+    mount = "mount -t tmpfs t mnt && cp s.db mnt/ && mount -o remount,ro mnt && exec "
+    command = f"{sys.executable} -m boundcalc runs list --store mnt/s.db"
+    (tmp_path / "mnt").mkdir()
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("no mount namespaces here")
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", mount + command], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "demo (3)" in done.stdout
+    assert store.exists()
+
+
+def test_a_store_with_an_unmerged_log_is_not_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sqlite3
+
+    store = filled(tmp_path / "s.db")
+    (tmp_path / "s.db-wal").write_bytes(b"trials")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with pytest.raises(StoreError, match="holds trials that are not in it yet"):
+        Store(store, read_only=True)
+
+
+# -- questions
+
+
+def test_the_command_and_sweep_files_train_alike() -> None:
+    from boundcalc.cli.train import command
+
+    options: dict[str, Any] = {p.name or "": p.default for p in command.params}
+    rule = Optimisation()
+    for name in ("optimiser", "lr", "weight_decay", "batch", "steps", "curve_every", "precision"):
+        assert options[name] == getattr(rule, name), name
+    sweep = sweep_from_json({"task": {"task": "conjunction"}, "m": 8})
+    assert sweep.trials[0].n_test == options["n_test"] == defaults.N_TEST
+
+
+def test_bits_beyond_the_sequence_are_refused() -> None:
+    with pytest.raises(InvalidSetting, match="reads bit x99, but T = 16"):
+        BooleanTask(T=16, function="x0 & x99")
+    BooleanTask(T=16, function="x0 & x15")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("boolean",), "task boolean needs a function"),
+        (("conjunctin",), "did you mean"),
+        (("conjunction", "--set", "model.dept=3"), "did you mean"),
+    ],
+)
+def test_slips_are_told_before_torch_is_imported(
+    words: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    outcome = run("train", *words)
+    assert outcome.exit_code == 2
+    assert says in outcome.stderr
+
+
+def test_truth_values_are_labels_and_huge_tokens_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "d.npz"
+    x = np.arange(32).reshape(8, 4)
+    np.savez(path, x=x, y=np.arange(8) % 2 == 0)
+    assert ArraysTask(path=str(path)).shape.classes == 1
+    x[3, 2] = 10**9
+    np.savez(path, x=x, y=np.arange(8) % 2)
+    with pytest.raises(
+        InvalidSetting, match=r"tokens up to 1000000000 need a table of as many rows.*number the 32 that"
+    ):
+        ArraysTask(path=str(path))
+
+
+def test_an_interrupted_sweep_says_what_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from boundcalc.lab.train import run as runner
+
+    def interrupted(sweep: Any, store: Store, **_: Any) -> None:
+        store.add(sweep.trials[0], result())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_sweep", interrupted)
+    outcome = run("sweep", "smoke")
+    assert outcome.exit_code == 130
+    assert "interrupted: 1 trials kept in boundcalc-runs.db; run the same command again to go on" in outcome.stderr
+
+
+def test_longer_masked_inputs_tell_no_more_about_the_topic() -> None:
+    """docs/latent.md says so of the preset's task: its Bayes risk falls up to four tokens, and not after."""
+    from boundcalc.lab.train.tasks import task_from_json
+
+    risks = {L: task_from_json({"task": "masked-token", "L": L}).bayes_risk() for L in (1, 2, 4, 8, 32)}
+    assert risks[1].value > risks[2].value > risks[4].value
+    for length in (8, 32):
+        assert abs(risks[length].value - risks[4].value) < 3 * risks[4].error
