@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from boundcalc import Setting, evaluate
-from boundcalc.engine.breakdown import break_down
 from boundcalc.lab.plot.gallery import make
 
 Values = dict[float, float]
@@ -18,11 +17,11 @@ PROMISES = "above"
 
 
 def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
-    """The checked gap bound, and the sum of its parts recomputed in floats, by depth."""
+    """The checked gap bound, and what its parts add up to, by depth."""
     data = make("breakdown", folder, quick=scale == "tiny")
     setting = Setting.from_json(data.facts["setting"])
     checked = {float(row["depth"]): float(row["gap"]) for row in data.facts["values"]}
-    parts = {at: float(break_down(evaluate(setting.but(depth=round(at))).certificate).value) for at in checked}
+    parts = {at: float(evaluate(setting.but(depth=round(at))).breakdown.value) for at in checked}
     return checked, {at: value * (1 - 1e-9) for at, value in parts.items()}  # floats round both ways
 
 

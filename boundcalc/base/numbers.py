@@ -126,12 +126,13 @@ class LogFloat:
     def of(x: float | LogFloat) -> LogFloat:
         if isinstance(x, LogFloat):
             return x
-        if x == 0:
-            return LogFloat(-math.inf, 0)
+        known = _SMALL.get(x)
+        if known is not None:
+            return known
         return LogFloat(math.log(abs(x)), 1 if x > 0 else -1)
 
     def __add__(self, other: float | LogFloat) -> LogFloat:
-        b = LogFloat.of(other)
+        b = other if type(other) is LogFloat else LogFloat.of(other)
         if not b.sign:
             return self
         if not self.sign:
@@ -154,7 +155,7 @@ class LogFloat:
         return -self + other
 
     def __mul__(self, other: float | LogFloat) -> LogFloat:
-        b = LogFloat.of(other)
+        b = other if type(other) is LogFloat else LogFloat.of(other)
         if not (self.sign and b.sign):
             return LogFloat(-math.inf, 0)
         return LogFloat(self.log + b.log, self.sign * b.sign)
@@ -162,7 +163,7 @@ class LogFloat:
     __rmul__ = __mul__
 
     def __truediv__(self, other: float | LogFloat) -> LogFloat:
-        b = LogFloat.of(other)
+        b = other if type(other) is LogFloat else LogFloat.of(other)
         if not b.sign:
             raise ZeroDivisionError
         return LogFloat(self.log - b.log, self.sign * b.sign)
@@ -182,16 +183,16 @@ class LogFloat:
         return self.sign, self.sign * self.log if self.sign else 0.0
 
     def __lt__(self, other: float | LogFloat) -> bool:
-        return self._key() < LogFloat.of(other)._key()
+        return self._key() < (other if type(other) is LogFloat else LogFloat.of(other))._key()
 
     def __le__(self, other: float | LogFloat) -> bool:
-        return self._key() <= LogFloat.of(other)._key()
+        return self._key() <= (other if type(other) is LogFloat else LogFloat.of(other))._key()
 
     def __gt__(self, other: float | LogFloat) -> bool:
-        return self._key() > LogFloat.of(other)._key()
+        return self._key() > (other if type(other) is LogFloat else LogFloat.of(other))._key()
 
     def __ge__(self, other: float | LogFloat) -> bool:
-        return self._key() >= LogFloat.of(other)._key()
+        return self._key() >= (other if type(other) is LogFloat else LogFloat.of(other))._key()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, int | float | LogFloat) and self._key() == LogFloat.of(other)._key()
@@ -209,6 +210,10 @@ class LogFloat:
         return f"LogFloat({self.log!r}, sign={self.sign})"
 
 
+_SMALL = {x: LogFloat(math.log(abs(x)), 1 if x > 0 else -1) if x else LogFloat(-math.inf, 0) for x in range(-9, 65)}
+"""The constants of formulas, made once."""
+
+
 class LogSystem:
     """`LogFloat`s: floats that neither overflow nor underflow."""
 
@@ -221,14 +226,14 @@ class LogSystem:
 
     @staticmethod
     def log(x: LogFloat | float) -> LogFloat:
-        value = LogFloat.of(x)
+        value = x if type(x) is LogFloat else LogFloat.of(x)
         if value.sign <= 0:
             raise ValueError("log needs a positive number")
         return LogFloat.of(value.log)
 
     @staticmethod
     def log1p(x: LogFloat | float) -> LogFloat:
-        value = LogFloat.of(x)
+        value = x if type(x) is LogFloat else LogFloat.of(x)
         if value.log < -1.0 or value.sign < 0:
             return LogFloat.of(math.log1p(float(value))) if value.log > -700 else value
         return LogFloat.of((1 + value).log)
@@ -239,18 +244,21 @@ class LogSystem:
 
     @staticmethod
     def expm1(x: LogFloat | float) -> LogFloat:
-        value = LogFloat.of(x)
+        value = x if type(x) is LogFloat else LogFloat.of(x)
         if value.log < 1.0:
             return LogFloat.of(math.expm1(float(value))) if value.log > -700 else value
         return LogFloat(float(value)) - 1 if value.sign > 0 else LogSystem.exp(value) - 1
 
     @staticmethod
     def sqrt(x: LogFloat | float) -> LogFloat:
-        return LogFloat.of(x) ** 0.5
+        value = x if type(x) is LogFloat else LogFloat.of(x)
+        if value.sign > 0:
+            return LogFloat(value.log * 0.5)
+        return value**0.5
 
     @staticmethod
     def ceil(x: LogFloat | float) -> LogFloat:
-        value = LogFloat.of(x)
+        value = x if type(x) is LogFloat else LogFloat.of(x)
         if value.log > _EXACT_INTEGER_LOG:
             return value * _CEIL_GUARD
         return LogFloat.of(math.ceil(float(value) * _CEIL_GUARD))

@@ -62,23 +62,8 @@ def _presets() -> Iterator[Entry]:
         yield Entry("presets", name, f"{made.style}, {made.normalisation}, {made.activation}", sizes)
 
 
-STRATEGY_TITLES = {
-    "chain": "chaining by entropy links over several scales, symmetrisation",
-    "ghost-chain": "chaining, with several ghost samples per sample instead of symmetrisation",
-    "uniform-chain": "chaining of covers that serve every sample",
-    "uniform-single": "one cover that serves every sample",
-    "closed": "chaining in closed form of an optimally split cover",
-    "published": "Dudley's integral with the constants of the literature",
-    "uniform-margin": "one cover that serves every sample, at half the margin; any training error",
-    "ghost-realizable": "one cover of the sample and its ghosts, at half the margin; training error 0",
-    "ghost": "one cover of the sample and its ghosts, at half the margin; any training error",
-}
-
-
 def _strategies() -> Iterator[Entry]:
-    from boundcalc.proof.certificate import STRATEGIES
-    from boundcalc.statements.texts import STRATEGY_USES
+    from boundcalc.statements.strategies import STRATEGIES
 
-    for name, quantity in STRATEGIES.items():
-        title = f"{quantity}: {STRATEGY_TITLES.get(name, '')}"
-        yield Entry("strategies", name, title, " ".join(STRATEGY_USES.get(name, ())))
+    for strategy in STRATEGIES.values():
+        yield Entry("strategies", strategy.name, f"{strategy.quantity}: {strategy.title}", " ".join(strategy.uses))

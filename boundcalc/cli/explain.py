@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from boundcalc.cli.catalogue import GROUPS, STRATEGY_TITLES, entries
+from boundcalc.cli.catalogue import GROUPS, entries
 from boundcalc.cli.lazy import near
 
 
@@ -84,9 +84,8 @@ def _theorem(name: str) -> list[tuple[str, str]]:
 
 def _other(name: str) -> list[tuple[str, str]]:
     from boundcalc.formulas.theorems import BOUNDS, THEOREMS
-    from boundcalc.proof.certificate import STRATEGIES
     from boundcalc.setting import PRESETS, preset
-    from boundcalc.statements.texts import STRATEGY_USES
+    from boundcalc.statements.strategies import STRATEGIES
 
     if name in BOUNDS:
         policy = BOUNDS[name]
@@ -105,9 +104,9 @@ def _other(name: str) -> list[tuple[str, str]]:
     if name not in STRATEGIES:
         return []
     return [
-        ("Title", STRATEGY_TITLES.get(name, "")),
-        ("Bounds", STRATEGIES[name]),
-        ("Rests on", " ".join(STRATEGY_USES.get(name, ()))),
+        ("Title", STRATEGIES[name].title),
+        ("Bounds", STRATEGIES[name].quantity),
+        ("Rests on", " ".join(STRATEGIES[name].uses)),
     ]
 
 

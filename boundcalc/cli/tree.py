@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boundcalc.cli.report import Report
 from boundcalc.cli.text import console
 from boundcalc.cli.values import upper
-from boundcalc.engine.breakdown import Breakdown, LevelParts, Part, break_down
+from boundcalc.proof.breakdown import Breakdown, LevelParts, Part
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -46,7 +46,7 @@ def _trees(value: BoundValue) -> list[Tree]:
         from rich.tree import Tree
 
         return [Tree(Text(f"{value.name}: gap trivial: the least proof covers nothing"))]
-    return [_tree(value.name, break_down(proof.certificate)) for proof in proofs]
+    return [_tree(value.name, proof.breakdown) for proof in proofs]
 
 
 def _tree(name: str, parts: Breakdown) -> Tree:

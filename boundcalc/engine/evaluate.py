@@ -6,19 +6,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.base.rounding import upper_latex
 from boundcalc.engine.search import Found, Needed, Search, Shared
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
-from boundcalc.proof.certificate import Certificate, Quantity
-from boundcalc.proof.checker import check
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import Checked, Checker
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.premise import no_member
+from boundcalc.statements.strategies import Quantity
+
+if TYPE_CHECKING:
+    from boundcalc.proof.breakdown import Breakdown
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 _LN10 = math.log(10)
@@ -45,11 +49,25 @@ VALUE_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A certificate that passed, its log value (uncapped) and each piece's part."""
+    """A certificate that passed, with its claims, and what the checker found on the way."""
 
     certificate: Certificate
-    log_value: float
-    pieces: Mapping[str, float]
+    checked: Checked
+
+    @property
+    def log_value(self) -> float:
+        """Log of the value, uncapped."""
+        return self.checked.log_value
+
+    @property
+    def pieces(self) -> Mapping[str, float]:
+        """Each piece's part of the log counts."""
+        return self.checked.shares
+
+    @property
+    def breakdown(self) -> Breakdown:
+        """The proof taken apart, as it was checked."""
+        return self.checked.breakdown
 
     @property
     def log10(self) -> float:
@@ -166,6 +184,16 @@ class BoundValue:
         return self._gap.dominant
 
     @property
+    def breakdown(self) -> Breakdown:
+        """The proof of the gap bound taken apart, as it was checked."""
+        return self._gap.breakdown
+
+    @property
+    def risk_breakdown(self) -> Breakdown:
+        """The proof of the risk bound taken apart, as it was checked."""
+        return self._risk.breakdown
+
+    @property
     def certificate(self) -> Certificate:
         """What the checker re-derives the gap bound from."""
         return self._gap.certificate
@@ -255,6 +283,7 @@ class Desk:
         self.paid, self.measured = pay(setting)
         self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)
         self.kind: Kind = "bound" if self.measured is None else "a_posteriori"
+        self._checker = Checker()
         self._shared: Shared = {}
         self._searches: dict[str, Search] = {}
         self._found: dict[tuple[str, Quantity], list[Found] | Refusal] = {}
@@ -334,7 +363,6 @@ class Desk:
     def _check(self, certificate: Certificate) -> Proved:
         key = id(certificate)  # kept alive beside its proof, so the id stays its own
         if key not in self._proved:
-            checked = check(certificate)
-            proved = Proved(replace(certificate, log_value=checked.log_value), checked.log_value, checked.shares)
-            self._proved[key] = certificate, proved
+            checked = self._checker.check(certificate)
+            self._proved[key] = certificate, Proved(checked.claimed, checked)
         return self._proved[key][1]

@@ -7,15 +7,15 @@ with its choices held: the checker is asked again with T (or m) a little larger.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.engine.evaluate import Proved
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems.policies import POLICIES
-from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.checker import check
+from boundcalc.formulas.theorems import BOUNDS
+from boundcalc.proof.checker import Checked
+from boundcalc.statements.strategies import STRATEGIES
 
 _STEP = 1.02
 """Far above the checker's rounding, small enough that the choices still fit."""
@@ -51,27 +51,28 @@ def growth(proved: Proved, variable: Literal["T", "m"]) -> Growth | None:
     if setting.architecture.layers is not None and variable == "T":
         return None
     try:
-        here = _elasticity(certificate, variable, x, proved.log_value)
+        here = _elasticity(proved.checked, variable, x, proved.log_value)
         if here == 0 or variable == "m" or x < 3:
             return Growth(variable, here)
-        farther = _elasticity(certificate, variable, min(x * x, 10**15), None)
+        farther = _elasticity(proved.checked, variable, min(x * x, 10**15), None)
     except BoundcalcError:
         return None
     log_like = abs(farther) < _LOG_LIKE * abs(here)
     return Growth(variable, here, here * math.log(x) if log_like else None)
 
 
-def _elasticity(certificate: Certificate, variable: str, x: int, log_value: float | None) -> float:
+def _elasticity(checked: Checked, variable: str, x: int, log_value: float | None) -> float:
     """The slope of log value in log x at x, by a small step."""
     further = max(x + 1, round(x * _STEP))
-    start = _value_at(certificate, variable, x) if log_value is None else log_value
-    slope = (_value_at(certificate, variable, further) - start) / math.log(further / x)
+    start = _value_at(checked, variable, x) if log_value is None else log_value
+    slope = (_value_at(checked, variable, further) - start) / math.log(further / x)
     return 0.0 if abs(slope) < 1e-12 else slope
 
 
-def _value_at(certificate: Certificate, variable: str, x: int) -> float:
+def _value_at(checked: Checked, variable: str, x: int) -> float:
+    certificate = checked.certificate
     setting = certificate.setting
     changed = setting.but(seq_len=x) if variable == "T" else setting.but(n_train=x)
-    if certificate.strategy == "published":  # its scale moves with m, so the choices cannot be held
-        return next(Search(changed, POLICIES["published"]).gaps()).log_value
-    return check(replace(certificate, setting=changed)).log_value
+    if STRATEGIES[certificate.strategy].follows_m:  # so does its scale: the choices cannot be held
+        return next(Search(changed, BOUNDS[certificate.policy]).gaps()).log_value
+    return checked.moved(changed).log_value

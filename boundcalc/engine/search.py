@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.golden import golden
@@ -31,10 +31,20 @@ from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
-from boundcalc.statements.covers import TPUB, CoverLemma
+from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
-from boundcalc.statements.posthoc import GHOSTS
 from boundcalc.statements.premise import no_member
+from boundcalc.statements.strategies import (
+    GHOSTS,
+    STRATEGIES,
+    ChainStrategy,
+    Known,
+    MarginStrategy,
+    SingleStrategy,
+    Strategy,
+)
+
+S = TypeVar("S", bound=Strategy)
 
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
@@ -47,16 +57,23 @@ _FARTHER = 4.0
 _BELOW_ONE = 0.998
 _LARGEST_LOG = 690.0
 _MU_STEPS = 40
+_MOST_COUNT = 600.0
+"""Logs of log counts that floats can hold."""
 _LOG_ROUNDING = 16 * 2.0**-53
 """Relative error of a log after the few roundings between a weight and the log of its eps."""
 
 
-@dataclass(frozen=True, slots=True)
 class Found:
-    """A certificate and the value the search thinks it has (log)."""
+    """The value the search thinks a certificate has (log), and the certificate, written out when it is asked for."""
 
-    certificate: Certificate
-    log_value: float
+    def __init__(self, log_value: float, write: Callable[[], Certificate]) -> None:
+        self.log_value = log_value
+        self._write = write
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The same object each time."""
+        return self._write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +142,7 @@ class Search:
         """The pieces, in logs."""
         if self._beside is not None:
             return self._beside.lowered
-        published = PUBLISHED if self.policy.form == "published" else frozenset[str]()
+        published = PUBLISHED if self._closed is not None and self._closed.published else frozenset[str]()
         return self._once(("lowered", published), lambda: lower(self.setting, LOG, published=published))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
@@ -158,7 +175,9 @@ class Search:
 
     @cached_property
     def has_uniform(self) -> bool:
-        """Whether every piece has a uniform cover under this policy."""
+        """Whether every piece has a uniform cover under this policy, whatever the number of samples."""
+        if self._beside is not None:
+            return self._beside.has_uniform
 
         def allowed(lemma: CoverLemma) -> bool:
             return self.policy.allows(lemma) and lemma.uniform
@@ -168,26 +187,40 @@ class Search:
     @cached_property
     def has_empirical(self) -> bool:
         """Whether some allowed lemma counts points (else every cover is uniform)."""
-        return any(name in self.policy.lemmas for name in ("T1", "T2", "Tpub"))
+        return any(self.policy.allows(lemma) and not lemma.uniform for lemma in LEMMAS.values())
+
+    @cached_property
+    def _closed(self) -> Strategy | None:
+        """The closed form the policy is about, if it is about one."""
+        return None if self.policy.form == "search" else STRATEGIES[self.policy.form]
+
+    def _strategies(self, kind: type[S]) -> Iterator[S]:
+        """What the search may use of a kind: empirical ones only where some lemma counts points."""
+        for strategy in STRATEGIES.values():
+            if isinstance(strategy, kind) and strategy.refuses(self.setting) is None:
+                possible = self.has_uniform if strategy.uniform else self.has_empirical
+                if possible:
+                    yield strategy
 
     # -- gap
 
     def gaps(self) -> Iterator[Found]:
         """Candidate certificates for the gap."""
-        if self.policy.form != "search":
-            yield self._closed_form()
+        if self._closed is not None:
+            yield self._closed_form(self._closed)
             return
-        if self.has_empirical:
-            items, points, counts = self._points(uniform=False)
-            yield self._chain("chain", items, points, counts, factor=2.0)
+        for strategy in self._strategies(ChainStrategy):
+            items, points, counts = self._points(uniform=strategy.uniform)
+            if "alpha" not in strategy.parameters:
+                yield self._chain(strategy, items, points, counts)
+                continue
             hopeful = counts[0] < math.log(2 * self.m)  # else even the first link costs more than it gains
             for alpha in GHOSTS[1:] if hopeful else ():
-                counts = [recount(items, point, (1 + alpha) * self.m) for point in points]
-                yield self._chain("ghost-chain", items, points, counts, factor=1 + 1 / alpha, alpha=alpha)
-        if self.has_uniform:
-            items, points, counts = self._points(uniform=True)
-            yield self._chain("uniform-chain", items, points, counts, factor=1.0)
-            yield from self._single(items, points)
+                counts = [recount(items, point, strategy.samples(self.m, alpha)) for point in points]
+                yield self._chain(strategy, items, points, counts, alpha)
+        for strategy in self._strategies(SingleStrategy):
+            items, points, counts = self._points(uniform=strategy.uniform)
+            yield from self._single(strategy, items, points, counts)
 
     def _points(
         self, *, uniform: bool, farther: float | None = None
@@ -220,13 +253,19 @@ class Search:
         items = self.items(self.m, uniform=uniform)
         return self._once(("curve", uniform, lemmas_of(items)), lambda: TradeOff(items, self.log_start))
 
+    def _known(self, log_scale: float, log_count: float, alpha: int = 1, mu: float | None = None) -> Known:
+        """One level as a strategy is told of it, in floats."""
+        q = self.setting.sample.train_error
+        count = math.exp(min(log_count, _MOST_COUNT))
+        start = math.exp(self.log_start)
+        return Known(start, [math.exp(log_scale)], [count], self.log_inverse_delta, self.m, q, alpha, mu)
+
     def _chain(
         self,
-        strategy: str,
+        strategy: ChainStrategy,
         items: Sequence[Item],
         points: Sequence[Point],
         log_counts: Sequence[float],
-        factor: float,
         alpha: int = 1,
     ) -> Found:
         """G1+G2: 2 e_J + factor * (sum of links) + deviation."""
@@ -234,29 +273,37 @@ class Search:
         log_m = math.log(self.m)
         scales = [math.exp(min(point.log_scale + room, self.log_start)) for point in points]
         counts = [math.exp(count - log_m) if count - log_m < 200 else math.inf for count in log_counts]
+        factor = strategy.factor(FLOAT, alpha)
         value, chain = best_chain(math.exp(self.log_start), scales, counts, factor / 2 * math.sqrt(2))
         total = 2 * value + gap.deviation(FLOAT, self.log_inverse_delta, self.m)
-        levels = tuple(
-            Level(min(points[i].log_scale + room, self.log_start), covers_of(items, points[i])) for i in chain
-        )
-        return Found(replace(self._certificate(strategy, levels), alpha=alpha), math.log(total))
 
-    def _single(self, items: Sequence[Item], points: Sequence[Point]) -> Iterator[Found]:
+        def write() -> Certificate:
+            levels = tuple(
+                Level(min(points[i].log_scale + room, self.log_start), covers_of(items, points[i])) for i in chain
+            )
+            return replace(self._certificate(strategy, levels), alpha=alpha)
+
+        return Found(math.log(total), write)
+
+    def _single(
+        self, strategy: Strategy, items: Sequence[Item], points: Sequence[Point], log_counts: Sequence[float]
+    ) -> Iterator[Found]:
         room = slack(items)
         best: tuple[float, Point] | None = None
-        for point in points:
-            if point.log_count > 600:
+        for point, log_count in zip(points, log_counts, strict=True):
+            if log_count > _MOST_COUNT:
                 continue
-            count = math.exp(point.log_count)
-            value = gap.gap_uniform_single(
-                FLOAT, math.exp(point.log_scale + room), count, self.log_inverse_delta, self.m
-            )
+            value = strategy.value(FLOAT, self._known(point.log_scale + room, log_count))
             if best is None or value < best[0]:
                 best = value, point
         if best is not None:
-            value, point = best
-            level = Level(point.log_scale + room, covers_of(items, point))
-            yield Found(self._certificate("uniform-single", (level,)), math.log(value))
+            value, chosen = best
+
+            def write() -> Certificate:
+                level = Level(chosen.log_scale + room, covers_of(items, chosen))
+                return self._certificate(strategy, (level,))
+
+            yield Found(math.log(value), write)
 
     def first_link(self) -> Needed | None:
         """The cover and the number of samples by which one link would bring the gap below 1."""
@@ -268,7 +315,7 @@ class Search:
 
     def best_link(self) -> Link | None:
         """The one link that needs the fewest samples to bring the gap below 1."""
-        if self.policy.form != "search":
+        if self._closed is not None:
             return None
         rough: list[Link] = []
         for uniform in (False, True):
@@ -306,26 +353,25 @@ class Search:
             link = replace(link, log_m=log_m + 1e-3, log_count=log_count)
         return link
 
-    def _closed_form(self) -> Found:
+    def _closed_form(self, strategy: Strategy) -> Found:
         """A4 + G1 or PUB: every piece by the option of least coefficient, the error split by A1."""
-        published = self.policy.form == "published"
-        items = self.items(self.m if published else (1 + gap.CLOSED_GHOSTS) * self.m, uniform=False)
+        items = self.items(strategy.samples(self.m, 1), uniform=strategy.uniform)
         level, log_capacity = self._split(items, 0.0)
-        if published:
+        if strategy.follows_m:
             for _ in range(_FIXED_POINT_STEPS):
                 start = 0.5 * (log_capacity - math.log(self.m)) + math.log(3)  # where Dudley's integral starts
                 if level.log_scale <= start:
                     break
                 level, log_capacity = self._split(items, start - 1e-6)
-        capacity, m = LogFloat(log_capacity), LogFloat.of(self.m)
-        inverse = LogFloat.of(self.log_inverse_delta)
-        form = gap.gap_published if published else gap.gap_closed
-        value = form(LOG, capacity, inverse, m)
-        return Found(self._certificate(self.policy.form, (level,)), value.log)
+        count, scale = LogFloat(log_capacity - 2 * level.log_scale), LogFloat(level.log_scale)
+        inverse, m = LogFloat.of(self.log_inverse_delta), LogFloat.of(self.m)
+        known = Known(LogFloat(self.log_start), [scale], [count], inverse, m, LogFloat.of(0))
+        return Found(strategy.value(LOG, known).log, lambda: self._certificate(strategy, (level,)))
 
     def _split(self, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:
         """A1 at one scale: shares in proportion to the cube roots of coefficient * reach^2."""
-        published = self.policy.form == "published"
+        assert self._closed is not None  # noqa: S101 - only closed forms split
+        published = self._closed.published
         weights: list[float] = []
         chosen: list[tuple[Choice, ...]] = []
         for item in items:
@@ -372,17 +418,15 @@ class Search:
 
     def risks(self) -> Iterator[Found]:
         """Candidate certificates for the risk at the assumed margin training error."""
-        if self.policy.form != "search" or self.setting.sample.lipschitz is not None or self.speaks_of_none:
+        if self._closed is not None or self.speaks_of_none:
             return
-        q = self.setting.sample.train_error
-        if self.has_uniform:
-            items, point = self._uniform_half
-            value, mu = self._least_mu(
-                lambda mu: gap.risk_uniform(FLOAT, q, _count(point), self.log_inverse_delta, self.m, mu)
-            )
-            yield Found(self._margin("uniform-margin", items, point, 1, mu), _log(value))
-        if self.has_empirical:
-            yield from self._ghosts(q)
+        for strategy in self._strategies(MarginStrategy):
+            items, point = self._uniform_half if strategy.uniform else self._ghost_half
+            for alpha in GHOSTS if "alpha" in strategy.parameters else (1,):
+                samples = strategy.samples(self.m, alpha)
+                log_count = point.log_count if strategy.uniform else recount(items, point, samples)
+                log_value, mu = self._margin_value(strategy, log_count, alpha)
+                yield Found(log_value, partial(self._margin, strategy, items, point, alpha, mu))
 
     @cached_property
     def _uniform_half(self) -> tuple[Sequence[Item], Point]:
@@ -400,40 +444,33 @@ class Search:
         items = self.items(2 * self.m, uniform=False)
         return self._once(("half", False, lemmas_of(items)), lambda: (items, allocate_exactly(items, HALF)))
 
-    def _ghosts(self, q: float) -> Iterator[Found]:
-        items, point = self._ghost_half
-        for alpha in GHOSTS:
-            log_count = recount(items, point, (1 + alpha) * self.m)
-            if q == 0:
-                inverse, m = LogFloat.of(self.log_inverse_delta), LogFloat.of(self.m)
-                risk = gap.risk_realizable(LOG, LogFloat(log_count), inverse, m, alpha)
-                yield Found(self._margin("ghost-realizable", items, point, alpha, None), risk.log)
-            else:
-                count = math.exp(min(log_count, 600.0))
+    def _margin_value(self, strategy: Strategy, log_count: float, alpha: int) -> tuple[float, float | None]:
+        """The log of a risk bound, at the best parameter of the kl inverse where it takes one (any is valid)."""
+        if "mu" not in strategy.parameters:
+            inverse, m = LogFloat.of(self.log_inverse_delta), LogFloat.of(self.m)
+            q = LogFloat.of(self.setting.sample.train_error)
+            known = Known(LogFloat(self.log_start), [LogFloat(HALF)], [LogFloat(log_count)], inverse, m, q, alpha)
+            return strategy.value(LOG, known).log, None
+        known = self._known(HALF, log_count, alpha)
+        if not strategy.needs_mu(self.setting):
+            return _log(strategy.value(FLOAT, known)), None
+        value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
+        return _log(value), mu
 
-                def risk_at(mu: float | None, count: float = count, alpha: int = alpha) -> float:
-                    return gap.risk_ghost(FLOAT, q, count, self.log_inverse_delta, self.m, alpha, mu)
-
-                value, mu = self._least_mu(risk_at)
-                yield Found(self._margin("ghost", items, point, alpha, mu), _log(value))
-
-    def _least_mu(self, value: Callable[[float | None], float]) -> tuple[float, float | None]:
-        """The best parameter of the kl inverse by golden section in its log (any is valid)."""
-        if self.setting.sample.train_error == 0:
-            return value(None), None
-        mu = math.exp(golden(lambda x: value(math.exp(x)), -8.0, 8.0, _MU_STEPS))
-        return value(mu), mu
-
-    def _margin(self, strategy: str, items: Sequence[Item], point: Point, alpha: int, mu: float | None) -> Certificate:
+    def _margin(
+        self, strategy: MarginStrategy, items: Sequence[Item], point: Point, alpha: int, mu: float | None
+    ) -> Certificate:
         level = Level(HALF, covers_of(items, point))
         return replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
 
-    def _certificate(self, strategy: str, levels: tuple[Level, ...]) -> Certificate:
-        return Certificate(self.setting, self.policy.name, strategy, levels, measured=self.measured)
+    def _certificate(self, strategy: Strategy, levels: tuple[Level, ...]) -> Certificate:
+        return Certificate(self.setting, self.policy.name, strategy.name, levels, measured=self.measured)
 
 
-def _count(point: Point) -> float:
-    return math.exp(min(point.log_count, 600.0))
+def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
+    """The least value over the parameter of the kl inverse, by golden section in its log; and the parameter."""
+    mu = math.exp(golden(lambda x: value(math.exp(x)), -8.0, 8.0, _MU_STEPS))
+    return value(mu), mu
 
 
 def _log(value: float) -> float:
@@ -442,7 +479,11 @@ def _log(value: float) -> float:
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:
     """Log of the cost at y = 1 (for the published cover: at the y of about this scale)."""
-    y = LogFloat(max(0.0, option.log_reach - log_scale + 2.0)) if published and option.lemma is TPUB else LogFloat(0.0)
+    y = (
+        LogFloat(max(0.0, option.log_reach - log_scale + 2.0))
+        if published and option.lemma.published
+        else LogFloat(0.0)
+    )
     return option.lemma.closed(LOG, y, option.target, LogFloat.of(option.n)).log - 2 * y.log
 
 
@@ -451,6 +492,6 @@ def _log_published(options: Sequence[Option], choice: Choice, log_share: float) 
     option = next(o for o in options if o.lemma.name == choice.lemma and o.index == choice.target)
     y = LogFloat(option.log_reach - log_share)
     n = LogFloat.of(option.n)
-    if option.lemma is TPUB:
+    if option.lemma.published:
         return option.lemma.sharp(LOG, y, option.target, n, {}).log
     return option.lemma.closed(LOG, LogFloat(0.0), option.target, n).log + 2 * y.log

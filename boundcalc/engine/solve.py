@@ -186,7 +186,8 @@ class _Samples:
     def quick(self, x: float) -> float:
         """Log of the value the search expects."""
         here = self.base.with_samples(round(x))
-        least = min(0.0 if covers_nothing(found.certificate) else found.log_value for found in here.gaps())
+        ranked = sorted(here.gaps(), key=lambda found: found.log_value)
+        least = next((found.log_value for found in ranked if not covers_nothing(found.certificate)), 0.0)
         if self.quantity == "gap":
             return least
         plain = math.log(math.exp(min(least, 0.0)) + self.setting.sample.train_error)

@@ -1,38 +1,36 @@
-"""A certificate: everything a bound claims, as JSON, for the checker to re-derive."""
+"""A certificate: everything a bound claims, as JSON, for the checker to re-derive.
+
+The file holds its whole statement: the relation to prove, the setting with nothing left to defaults, what was looked at
+and paid for, and the version of the statements it was made with. A reader refuses what it does not know and what it
+misses: a field a later version adds must not be ignored, and one that is left out must not mean something else tomorrow.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.kinds import CERTIFICATE
 from boundcalc.base.output import readable, write_json
-from boundcalc.setting import Setting
+from boundcalc.base.strict_json import parse_json
+from boundcalc.setting import Norms, Setting
+from boundcalc.setting.complete import complete_json, complete_norms, difference, read_complete
 from boundcalc.setting.validate import shown
+from boundcalc.statements import STATEMENTS_VERSION
+from boundcalc.statements.strategies import STRATEGIES, Quantity
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = "boundcalc-certificate/1"
+FORMAT = "boundcalc-certificate/2"
 
-Quantity = Literal["gap", "risk"]
-STRATEGIES: Mapping[str, Quantity] = {
-    "chain": "gap",
-    "ghost-chain": "gap",
-    "uniform-chain": "gap",
-    "uniform-single": "gap",
-    "closed": "gap",
-    "published": "gap",
-    "uniform-margin": "risk",
-    "ghost-realizable": "risk",
-    "ghost": "risk",
-}
-"""Strategies and what they bound: G1+G2 (symmetrised, by ghosts, for uniform covers), one uniform cover, the two closed
-forms (A4+G1, PUB), G3, G4, G5."""
+_MOST_ALPHA = 10**6
+LEAST_COUNT = -1e4
+"""What is claimed as the log of a log count of 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +56,11 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One scale: its log on the loss, and a cover of every piece."""
+    """One scale: its log on the loss, a cover of every piece, and the log of the log count claimed for them."""
 
     log_scale: float
     covers: Mapping[str, Cover]
+    log_count: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,8 @@ class Certificate:
         log_value: log of the value claimed, not capped at 1.
         alpha: ghost samples per sample (G2, G4, G5).
         mu: parameter of the kl inverse; None for its limit.
-        measured: the budgets read off trained weights, when the setting's are those rounded up by P1.
+        measured: what was read off trained weights or the sample, when the setting's numbers are those rounded by P1.
+        nats: what is said to be paid for that, in log(1/delta).
     """
 
     setting: Setting
@@ -87,97 +87,176 @@ class Certificate:
     alpha: int = 1
     mu: float | None = None
     measured: Mapping[str, Any] | None = None
+    nats: float | None = None
 
     @property
     def quantity(self) -> Quantity:
         """What is bounded."""
-        return STRATEGIES[self.strategy]
+        return STRATEGIES[self.strategy].quantity
+
+    @property
+    def kind(self) -> str:
+        """Whether every number was fixed in advance ("bound") or some were measured and paid for ("a_posteriori")."""
+        return "bound" if self.measured is None else "a_posteriori"
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object."""
-        out: dict[str, Any] = {
-            "format": FORMAT,
-            "setting": self.setting.to_json(),
-            "policy": self.policy,
-            "strategy": self.strategy,
-            "quantity": self.quantity,
-            "log_value": self.log_value,
-            "levels": [_level_to_json(level) for level in self.levels],
-        }
-        if self.strategy.startswith("ghost"):
-            out["alpha"] = self.alpha
+        sample = self.setting.sample
+        claim: dict[str, Any] = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
         if self.quantity == "risk":
-            out["mu"] = self.mu
-        if self.measured is not None:
-            out["measured"] = deepcopy(dict(self.measured))
-        return out
+            claim["train_error"] = sample.train_error
+        how: dict[str, Any] = {"name": self.strategy}
+        if "alpha" in STRATEGIES[self.strategy].parameters:
+            how["alpha"] = self.alpha
+        if self.mu is not None:
+            how["mu"] = self.mu
+        return {
+            "format": FORMAT,
+            "statements": STATEMENTS_VERSION,
+            "claim": claim,
+            "setting": complete_json(self.setting),
+            "looked_at": _looked_to_json(self.measured, self.nats),
+            "strategy": how,
+            "levels": [_level_to_json(level) for level in self.levels],
+            "found_by": self.policy,
+        }
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file; `force` replaces a file there that is no certificate."""
+        if not math.isfinite(self.log_value) or self.nats is None:
+            raise CertificateError(
+                "a certificate is written with its claims: take `checker.check(certificate).claimed`"
+            )
         write_json(path, self.to_json(), CERTIFICATE, force=force)
 
     @classmethod
     def from_json(cls, data: object) -> Certificate:
         """A certificate from its JSON object; raises `CertificateError` on anything malformed."""
         try:
-            return cls._parse(data)
+            return _certificate(data)
         except CertificateError:
             raise
         except InvalidSetting as error:
             raise CertificateError(f"the certificate's setting is not valid: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            what = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise CertificateError(f"malformed certificate: {what}; write a new one with --certificate") from None
-
-    @classmethod
-    def _parse(cls, data: object) -> Certificate:
-        if not isinstance(data, Mapping):
-            raise CertificateError(f"a certificate is a JSON object, got {type(data).__name__}")
-        raw = cast("Mapping[str, Any]", data)
-        if raw.get("format") != FORMAT:
-            got = shown(raw.get("format"))
-            raise CertificateError(f"not a certificate of this version: format {got}, need {FORMAT!r}")
-        strategy = raw["strategy"]
-        if strategy not in STRATEGIES:
-            raise CertificateError(f"unknown strategy {shown(strategy)}; known: {', '.join(STRATEGIES)}")
-        if raw["quantity"] != STRATEGIES[strategy]:
-            raise CertificateError(
-                f"strategy {strategy!r} bounds the {STRATEGIES[strategy]}, not the {shown(raw['quantity'])}"
-            )
-        alpha, mu, measured = raw.get("alpha", 1), raw.get("mu"), raw.get("measured")
-        if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= 10**6:
-            raise CertificateError(f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}")
-        if measured is not None and not isinstance(measured, Mapping):
-            raise CertificateError(f"measured norms are a JSON object, got {shown(measured)}")
-        return cls(
-            setting=Setting.from_json(raw["setting"]),
-            policy=str(raw["policy"]),
-            strategy=strategy,
-            levels=tuple(_level_from_json(level) for level in raw["levels"]),
-            log_value=_finite(raw["log_value"], "log_value"),
-            alpha=alpha,
-            mu=None if mu is None else _finite(mu, "mu"),
-            measured=cast("Mapping[str, Any] | None", measured),
-        )
+            raise CertificateError(f"malformed certificate: {error}; write a new one with --certificate") from None
 
     @classmethod
     def load(cls, path: Path | str) -> Certificate:
-        """Read a JSON file."""
-        import json
-
+        """Read a JSON file; what is wrong with it is said with its name."""
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
             raise CertificateError(readable(path, error)) from None
+        data = parse_json(text, str(path), CertificateError)
         try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise CertificateError(f"{path} is not JSON (truncated?): {error}") from None
-        return cls.from_json(data)
+            return cls.from_json(data)
+        except CertificateError as error:
+            raise CertificateError(f"{path}: {error}") from None
 
+
+def problem_of(certificate: Certificate) -> str | None:
+    """What is wrong with a certificate's form, before any step of it is looked at; None where nothing is."""
+    strategy = STRATEGIES.get(certificate.strategy)
+    if strategy is None:
+        return f"unknown strategy {shown(certificate.strategy)}; known: {', '.join(STRATEGIES)}"
+    alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
+    if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
+        return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
+    if "alpha" not in strategy.parameters and alpha != 1:
+        return f"strategy {strategy.name!r} takes no alpha"
+    if strategy.needs_mu(certificate.setting):
+        if not isinstance(mu, float) or not 0 < mu <= _LARGEST:
+            return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"
+    elif mu is not None:
+        return f"strategy {strategy.name!r} takes no mu here: it belongs to the kl inverse at a training error above 0"
+    if strategy.one_level and levels != 1:
+        return f"strategy {strategy.name!r} has one level, got {levels}"
+    return None
+
+
+# -- reading
 
 _LARGEST = 1e300
+_FIELDS = ("format", "statements", "claim", "setting", "looked_at", "strategy", "levels", "found_by")
+
+
+def _certificate(data: object) -> Certificate:
+    raw = _mapping("a certificate", data)
+    if raw.get("format") != FORMAT:
+        got = shown(raw.get("format"))
+        raise CertificateError(f"not a certificate of this version: format {got}, need {FORMAT!r}; write a new one")
+    version = raw.get("statements")
+    if version != STATEMENTS_VERSION or isinstance(version, bool):
+        raise CertificateError(
+            f"it rests on the statements of version {shown(version)}, this boundcalc has version {STATEMENTS_VERSION}: "
+            "write a new one with --certificate"
+        )
+    raw = _object("the certificate", raw, _FIELDS)
+    how = _object("strategy", raw["strategy"], ("name",), ("alpha", "mu"))
+    strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
+    if strategy is None:
+        raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
+    if ("alpha" in how) != ("alpha" in strategy.parameters):
+        raise CertificateError(f"strategy {strategy.name!r} takes {'an' if 'alpha' not in how else 'no'} alpha")
+    setting = read_complete(raw["setting"])
+    measured, nats = _looked_from_json(raw["looked_at"])
+    policy = raw["found_by"]
+    if not isinstance(policy, str):
+        raise CertificateError(f"found_by is the name of a policy, got {shown(policy)}")
+    levels = raw["levels"]
+    if not isinstance(levels, list):
+        raise CertificateError(f"levels is a list, got {shown(levels)}")
+    certificate = Certificate(
+        setting=setting,
+        policy=policy,
+        strategy=strategy.name,
+        levels=tuple(_level_from_json(f"levels[{i}]", level) for i, level in enumerate(levels)),
+        log_value=_claim(raw["claim"], setting, strategy.quantity, strategy.name),
+        alpha=how.get("alpha", 1),
+        mu=_finite(how["mu"], "mu") if "mu" in how else None,
+        measured=measured,
+        nats=nats,
+    )
+    problem = problem_of(certificate)
+    if problem is not None:
+        raise CertificateError(problem)
+    return certificate
+
+
+def _claim(data: object, setting: Setting, quantity: Quantity, strategy: str) -> float:
+    """The relation to prove must be about the setting it stands beside."""
+    sample = setting.sample
+    said = _mapping("claim", data).get("quantity")
+    if said != quantity:
+        raise CertificateError(f"strategy {strategy!r} bounds the {quantity}, not the {shown(said)}")
+    names = ("quantity", "log_value", "delta", *(("train_error",) if quantity == "risk" else ()))
+    claim = _object("claim", data, names)
+    for name in names[2:]:
+        if _finite(claim[name], name) != getattr(sample, name):
+            raise CertificateError(
+                f"the claim is for {name} = {shown(claim[name])}, the setting says {getattr(sample, name)!r}"
+            )
+    return _finite(claim["log_value"], "log_value")
+
+
+def _mapping(where: str, data: object) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise CertificateError(f"{where} is a JSON object, got {shown(data)}")
+    return cast("Mapping[str, Any]", data)
+
+
+def _object(where: str, data: object, names: Iterable[str], may: Iterable[str] = ()) -> Mapping[str, Any]:
+    """A JSON object with just these fields (and some that it may have)."""
+    raw, needed = _mapping(where, data), tuple(names)
+    for key in raw:
+        if key not in needed and key not in may:
+            raise CertificateError(f"{where} has a field {shown(key)} that this version does not know")
+    for key in needed:
+        if key not in raw:
+            raise CertificateError(f"{where} does not give {key!r}")
+    return raw
 
 
 def _finite(value: object, name: str) -> float:
@@ -186,9 +265,45 @@ def _finite(value: object, name: str) -> float:
     return float(value)
 
 
+# -- parts
+
+
+def _looked_to_json(measured: Mapping[str, Any] | None, nats: float | None) -> dict[str, Any]:
+    """What was looked at before it was chosen, and what that costs in log(1/delta)."""
+    record = {} if measured is None else deepcopy(dict(measured))
+    sample = record.pop("sample", None)
+    return {"norms": complete_norms(Norms.from_json(record)) if record else None, "sample": sample, "nats": nats}
+
+
+def _looked_from_json(data: object) -> tuple[Mapping[str, Any] | None, float]:
+    raw = _object("looked_at", data, ("norms", "sample", "nats"))
+    record: dict[str, Any] = {}
+    if raw["norms"] is not None:
+        try:
+            norms = Norms.from_json(raw["norms"])
+        except InvalidSetting as error:
+            raise CertificateError(f"the record of what was measured is not valid: {error}") from None
+        problem = difference("looked_at.norms", raw["norms"], complete_norms(norms))
+        if problem is None and not norms.measured:
+            problem = "looked_at.norms are measured norms: measured must be true"
+        if problem is not None:
+            raise CertificateError(problem)
+        record |= norms.to_json()
+    if raw["sample"] is not None:
+        sample = _object("looked_at.sample", raw["sample"], (), ("margin", "train_error", "candidates"))
+        record["sample"] = {name: _number(value, name) for name, value in sample.items()}
+    return record or None, _finite(raw["nats"], "nats")
+
+
+def _number(value: object, name: str) -> float:
+    """A finite number, a whole one as it is."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else _finite(value, name)
+
+
 def _level_to_json(level: Level) -> dict[str, Any]:
     return {
         "log_scale": level.log_scale,
+        "log_count": level.log_count,
         "covers": {
             key: {"log_eps": cover.log_eps, "choices": [_choice_to_json(choice) for choice in cover.choices]}
             for key, cover in level.covers.items()
@@ -199,28 +314,37 @@ def _level_to_json(level: Level) -> dict[str, Any]:
 def _choice_to_json(choice: Choice) -> dict[str, Any]:
     if choice.lemma == "zero":
         return {"lemma": "zero"}
-    out: dict[str, Any] = {"lemma": choice.lemma, "target": choice.target}
-    return out | {"params": dict(choice.params)} if choice.params else out
+    return {"lemma": choice.lemma, "target": choice.target, "params": dict(choice.params)}
 
 
-def _level_from_json(data: Mapping[str, Any]) -> Level:
-    covers = {str(key): _cover_from_json(cover) for key, cover in data["covers"].items()}
-    return Level(_finite(data["log_scale"], "log_scale"), covers)
+def _level_from_json(where: str, data: object) -> Level:
+    raw = _object(where, data, ("log_scale", "log_count", "covers"))
+    covers = _mapping(f"{where}.covers", raw["covers"])
+    return Level(
+        _finite(raw["log_scale"], f"{where}.log_scale"),
+        {key: _cover_from_json(f"{where}.covers.{key:.60}", cover) for key, cover in covers.items()},
+        _finite(raw["log_count"], f"{where}.log_count"),
+    )
 
 
-def _cover_from_json(data: Mapping[str, Any]) -> Cover:
-    choices = tuple(_choice_from_json(choice) for choice in data["choices"])
-    return Cover(_finite(data["log_eps"], "log_eps"), choices)
+def _cover_from_json(where: str, data: object) -> Cover:
+    raw = _object(where, data, ("log_eps", "choices"))
+    if not isinstance(raw["choices"], list):
+        raise CertificateError(f"{where}.choices is a list, got {shown(raw['choices'])}")
+    choices = tuple(_choice_from_json(where, choice) for choice in raw["choices"])
+    return Cover(_finite(raw["log_eps"], f"{where}.log_eps"), choices)
 
 
-def _choice_from_json(data: Mapping[str, Any]) -> Choice:
-    lemma = data["lemma"]
-    if lemma == "zero":
-        return ZERO
+def _choice_from_json(where: str, data: object) -> Choice:
+    lemma = _mapping(f"{where}: a choice", data).get("lemma")
     if not isinstance(lemma, str):
-        raise CertificateError(f"a lemma is named, like 'T2'; got {shown(lemma)}")
-    target = data["target"]
+        raise CertificateError(f"{where}: a lemma is named, like 'T2'; got {shown(lemma)}")
+    if lemma == "zero":
+        _object(f"{where}: the choice 'zero'", data, ("lemma",))
+        return ZERO
+    raw = _object(f"{where}: the choice {shown(lemma)}", data, ("lemma", "target", "params"))
+    target = raw["target"]
     if not isinstance(target, int) or isinstance(target, bool) or target < 0:
-        raise CertificateError(f"a target is a whole number, got {shown(target)}")
-    params = {str(name): _finite(value, str(name)) for name, value in data.get("params", {}).items()}
-    return Choice(lemma, target, params)
+        raise CertificateError(f"{where}: a target is a whole number, got {shown(target)}")
+    params = _mapping(f"{where}: params", raw["params"])
+    return Choice(lemma, target, {str(name): _finite(value, str(name)) for name, value in params.items()})

@@ -10,17 +10,25 @@ from collections.abc import Sequence
 from boundcalc.base.numbers import Number, NumberSystem
 
 
-def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
-    """G1: sum over levels of e_(j-1) sqrt(2 log N_j / m); scales[0] is e_0, counts belong to scales[1:].
+def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
+    """G1: e_(j-1) sqrt(2 log N_j / m) for every level; scales[0] is e_0, counts belong to scales[1:].
 
     Counts must not fall from one level to the next; a finer cover is also a coarser one, so the least of the finer
     counts is taken.
     """
-    total = ns.number(0)
-    least = counts[-1] if counts else total
+    links: list[Number] = []
+    least = counts[-1] if counts else ns.number(0)
     for coarser, count in reversed(list(zip(scales, counts, strict=False))):
         least = ns.minimum(least, count)
-        total = total + coarser * ns.sqrt(2 * least / m)
+        links.append(coarser * ns.sqrt(2 * least / m))
+    return links[::-1]
+
+
+def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
+    """G1: the sum of the links."""
+    total = ns.number(0)
+    for link in reversed(chain_links(ns, scales, counts, m)):
+        total = total + link
     return total
 
 

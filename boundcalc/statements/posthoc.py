@@ -14,6 +14,7 @@ from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import SIZES, place_of
 from boundcalc.statements.gap import union_cost
+from boundcalc.statements.strategies import GHOSTS, STRATEGIES, risk_candidates
 
 if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
@@ -23,16 +24,11 @@ GRID_RATIO = 2.0**0.125
 """The grid fixed in advance: 1/16, 1/16 * 2^(1/8), ...; smaller budgets are rounded up to 1/16."""
 
 _TOP = 1e300
+_MOST_CANDIDATES = 10**6
 
 SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
-GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that G4 and G5 are tried with, also after seeing the training error: P1 pays for these."""
-
-CANDIDATES = 2 + 2 * len(GHOSTS)
-"""Ways to bound the risk that one may choose among after seeing the training error: the gap bound, G3, and G4 and G5
-with each number of ghosts. Which gap bound, and which cover, do not depend on the training error."""
 
 
 def grid_value(steps: int) -> float:
@@ -174,6 +170,8 @@ def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
         norms = round_up(setting, norms)
     if sample.measured:
         record["sample"] = {name: getattr(sample, name) for name in sample.measured}
+        if "train_error" in sample.measured:
+            record["sample"]["candidates"] = risk_candidates()
         margin = margin_down(sample.margin) if "margin" in sample.measured else sample.margin
         sample = replace(sample, margin=margin, measured=())
     return (replace(setting, norms=norms, sample=sample), record) if record else (setting, None)
@@ -182,18 +180,19 @@ def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
 def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
     """What a certificate must add to log(1/delta); refuses budgets below what was measured or off their grid."""
     setting, measured = certificate.setting, certificate.measured
-    if setting.norms.measured and (measured is None or not measured.get("measured")):
+    if setting.norms.measured:
         raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
     if setting.sample.measured:
         raise CertificateError("a margin or training error seen after training, without P1: that is no bound")
     if measured is None:
         return ns.number(0)
+    if not isinstance(measured, Mapping):
+        raise CertificateError(f"the record of what was measured is an object, got {measured!r:.80}")
     record = dict(measured)
-    seen = record.pop("sample", None)
+    if "sample" in record:
+        _check_sample(certificate, record.pop("sample"))
     if record:
         _check_norms(setting, record)
-    if seen is not None:
-        _check_sample(certificate, seen)
     return union(ns, setting, measured)
 
 
@@ -209,7 +208,7 @@ def union(ns: NumberSystem, paid: Setting, measured: Mapping[str, Any]) -> Numbe
         steps = margin_steps(paid.sample.margin)
         cost = cost + union_cost(ns, [steps], [True])
     if "train_error" in seen:
-        cost = cost + ns.log(ns.number(CANDIDATES))
+        cost = cost + ns.log(ns.number(seen["candidates"]))
     failure, delta = float(measured.get("failure", 0.0)), paid.sample.delta
     if failure:
         if not failure < delta:
@@ -221,8 +220,10 @@ def union(ns: NumberSystem, paid: Setting, measured: Mapping[str, Any]) -> Numbe
 def _check_sample(certificate: Certificate, seen: object) -> None:
     """The margin is on its grid and not above what was measured; what the training error chose was paid for."""
     sample = certificate.setting.sample
-    if not isinstance(seen, Mapping) or not seen or set(seen) - {"margin", "train_error"}:
+    if not isinstance(seen, Mapping) or not seen or set(seen) - {"margin", "train_error", "candidates"}:
         raise CertificateError('what was measured on the sample is "margin" or "train_error"')
+    if ("train_error" in seen) != ("candidates" in seen):
+        raise CertificateError("a measured training error says how many candidates it chose among, and only it does")
     for name, value in seen.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise CertificateError(f"the measured {name} must be a number, got {value!r:.80}")
@@ -235,7 +236,11 @@ def _check_sample(certificate: Certificate, seen: object) -> None:
         if not sample.train_error >= seen["train_error"]:
             measured = seen["train_error"]
             raise CertificateError(f"the training error {sample.train_error!r} is below the measured {measured!r}")
-        if certificate.strategy in ("ghost", "ghost-realizable") and certificate.alpha not in GHOSTS:
+        count = seen["candidates"]
+        if not isinstance(count, int) or not risk_candidates() <= count <= _MOST_CANDIDATES:
+            need = f"a whole number from {risk_candidates()} to {_MOST_CANDIDATES}"
+            raise CertificateError(f"the candidates a training error chose among are {need}, got {count!r:.80}")
+        if STRATEGIES[certificate.strategy].quantity == "risk" and certificate.alpha not in GHOSTS:
             raise CertificateError(f"alpha = {certificate.alpha} is not among the choices that were paid for")
 
 

@@ -15,16 +15,14 @@ from boundcalc import Budget, Certificate, Norms, Setting, compare, evaluate, ve
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import audit
-from boundcalc.engine import search
 from boundcalc.statements.posthoc import (
-    CANDIDATES,
-    GHOSTS,
     margin_down,
     margin_steps,
     norms_cost,
     posthoc_cost,
     round_up,
 )
+from boundcalc.statements.strategies import risk_candidates
 from tests.checkpoints import handmade
 
 
@@ -52,8 +50,8 @@ def test_a_measured_margin_costs_its_place_on_the_grid() -> None:
 
 def test_a_measured_training_error_costs_the_number_of_choices() -> None:
     paid = evaluate(setting(margin=0.5, measured=("train_error",)))
-    assert posthoc_cost(FLOAT, paid.risk_certificate) == pytest.approx(math.log(CANDIDATES))
-    assert tuple(GHOSTS) == tuple(search.GHOSTS)  # what may be chosen is what is searched
+    assert posthoc_cost(FLOAT, paid.risk_certificate) == pytest.approx(math.log(14))
+    assert risk_candidates() == 14  # the gap bound, G3, and G4 and G5 with six numbers of ghosts
 
 
 def test_certificates_of_paid_choices_travel_and_verify() -> None:

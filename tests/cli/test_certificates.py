@@ -6,6 +6,8 @@ import copy
 import json
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,62 @@ def test_round_trip(run: Run, tmp_path: Path) -> None:
     assert "at margin training error 0" in run("verify", str(risk)).stdout
 
 
+def test_everything_certified_is_printed(run: Run, tmp_path: Path) -> None:
+    """Norms, widths, heads, normaliser, floor, the confidence, and whether numbers were fixed in advance."""
+    path, norms = tmp_path / "gap.json", tmp_path / "n.json"
+    norms.write_text(json.dumps({"C": 1.0, "budgets": {"W_V": {"op": 0.75, "F": 1.25}}}), encoding="utf-8")
+    line = ("--depth", "1", "--d", "48", "--heads", "3", "--m", "1e8", "--delta", "1e-3", "--norms", str(norms))
+    assert run("eval", *line, "--no-solve", "--certificate", str(path)).exit_code == 0
+    text = run("verify", str(path), "--second").stdout
+    for part in ("d 48", "heads 3", "normaliser softmax", "variance_floor 0", "C 1 ", "W_V op 0.75, F 1.25"):
+        assert part in text, part
+    for part in ("at least 0.999", "delta 0.001", "margin", "fixed in advance", "n_train 10^8", "second checker"):
+        assert part in text, part
+    found = json.loads(run("verify", str(path), "--second", "--format", "json").stdout)
+    assert found["setting"]["architecture"]["heads"] == 3
+    assert found["budgets"] == "fixed in advance"
+    assert found["looked_at"] == {"norms": None, "sample": None, "nats": 0.0}
+    assert found["second"]["log_value"] <= math.log(10) * found["log10_value"]
+
+
+def test_what_was_measured_and_paid_is_printed(run: Run, tmp_path: Path) -> None:
+    path, norms = tmp_path / "gap.json", tmp_path / "n.json"
+    kinds = ("W_QK", "W_V", "W_1", "readout")
+    norms.write_text(json.dumps({"budgets": {k: {"op": 0.9, "21": 1.7} for k in kinds}, "measured": True}), "utf-8")
+    line = ("--depth", "1", "--d", "8", "--m", "1e8", "--norms", str(norms), "--gamma", "0.25")
+    outcome = run("eval", *line, "--no-solve", "--certificate", str(path))
+    assert outcome.exit_code == 0, outcome.stderr
+    text = run("verify", str(path), "--second").stdout
+    assert "measured: norms of trained weights; P1 paid " in text
+    assert "second checker" in text
+
+
+def test_a_second_checker_that_disagrees_fails(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "gap.json"
+    assert run("eval", "--depth", "1", "--no-solve", "--certificate", str(path)).exit_code == 0
+    monkeypatch.setattr("boundcalc.proof.second.value._chained", lambda *_: 0.9)
+    outcome = run("verify", str(path), "--second")
+    assert outcome.exit_code == 1
+    assert "does not confirm" in one_line(outcome)
+
+
+def test_the_trusted_base_is_what_is_imported(run: Run) -> None:
+    """The modules counted are those a fresh interpreter loads to check, and none of the search."""
+    found = json.loads(run("verify", "--trust", "--format", "json").stdout)
+    counted = {module["name"] for module in found["modules"]["first"]}
+    code = (
+        "import sys, boundcalc.proof.checker; print(*sorted(n for n in sys.modules if n.split('.')[0] == 'boundcalc'))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded) <= counted
+    assert not any(name.startswith(("boundcalc.engine", "boundcalc.cli", "boundcalc.lab")) for name in counted)
+    assert all(module["lines"] >= 0 for module in found["modules"]["second"])
+    assert "boundcalc.statements.layers" not in {module["name"] for module in found["modules"]["second"]}
+    assert found["believed"]
+    assert run("verify", "--trust", "x.json").exit_code == 2
+    assert run("verify").exit_code == 2
+
+
 def test_a_vacuous_value_is_called_so(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "gap.json"
     assert run("eval", "--bound", "published", "--no-solve", "--certificate", str(path)).exit_code == 0
@@ -50,15 +108,18 @@ def _altered(certificate: dict[str, Any], *keys: Any, value: Any) -> dict[str, A
 def test_altered_certificates_do_not_follow(run: Run, tmp_path: Path, certificate: dict[str, Any]) -> None:
     key, cover = next(iter(certificate["levels"][0]["covers"].items()))
     altered = {
-        "claim": _altered(certificate, "log_value", value=certificate["log_value"] - 1e-6),
+        "claim": _altered(certificate, "claim", "log_value", value=certificate["claim"]["log_value"] - 1e-6),
+        "delta of the claim": _altered(certificate, "claim", "delta", value=0.01),
+        "count": _altered(certificate, "levels", 0, "log_count", value=certificate["levels"][0]["log_count"] - 1e-6),
+        "statements": _altered(certificate, "statements", value=certificate["statements"] - 1),
         "m": _altered(certificate, "setting", "sample", "n_train", value=1000),
         "C": _altered(certificate, "setting", "norms", "C", value=1.01),
         "depth": _altered(certificate, "setting", "architecture", "depth", value=2),
         "eps": _altered(certificate, "levels", 0, "covers", key, "log_eps", value=cover["log_eps"] + 1e-3),
         "scale": _altered(certificate, "levels", 0, "log_scale", value=certificate["levels"][0]["log_scale"] - 1e-3),
         "lemma": _altered(certificate, "levels", 0, "covers", key, "choices", 0, "lemma", value="T99"),
-        "strategy": _altered(certificate, "strategy", value="closed"),
-        "quantity": _altered(certificate, "quantity", value="risk"),
+        "strategy": _altered(certificate, "strategy", "name", value="closed"),
+        "quantity": _altered(certificate, "claim", "quantity", value="risk"),
         "format": _altered(certificate, "format", value="boundcalc-certificate/0"),
         "levels": _altered(certificate, "levels", value=certificate["levels"][::-1]),
     }
@@ -74,7 +135,7 @@ def test_truncated_certificates_are_told(run: Run, tmp_path: Path, certificate: 
     for length in (0, 1, len(text) // 2, len(text) - 1):
         outcome = run("verify", written(tmp_path / "cut.json", text[:length]))
         assert outcome.exit_code == 1
-        assert "truncated?" in one_line(outcome)
+        assert "is not JSON" in one_line(outcome)
 
 
 def test_unreadable_files_are_told(run: Run, tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ import click
 import pytest
 
 from boundcalc.cli import COMMANDS, main
-from boundcalc.cli.catalogue import GROUPS, STRATEGY_TITLES, entries
+from boundcalc.cli.catalogue import GROUPS, entries
 from boundcalc.formulas.theorems import POLICIES, THEOREMS
-from boundcalc.proof.certificate import STRATEGIES
 from boundcalc.setting import PRESETS
-from boundcalc.statements.texts import STATEMENTS, STRATEGY_USES
+from boundcalc.statements.strategies import STRATEGIES
+from boundcalc.statements.texts import STATEMENTS
 
 from .conftest import Run, one_line
 
@@ -42,8 +42,10 @@ def test_lemmas_and_theorems_show_their_source(run: Run) -> None:
 
 
 def test_every_strategy_has_a_title() -> None:
-    assert STRATEGY_TITLES.keys() == STRATEGIES.keys()
-    assert STRATEGY_USES.keys() == STRATEGIES.keys()
+    for name, strategy in STRATEGIES.items():
+        assert strategy.name == name
+        assert strategy.title
+        assert set(strategy.uses) <= STATEMENTS.keys()
 
 
 @pytest.mark.parametrize("name", ["T2", "t2", "G1", "PUB"])

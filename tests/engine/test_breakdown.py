@@ -9,9 +9,16 @@ import pytest
 
 from boundcalc import Norms, Setting, compare
 from boundcalc.base.errors import Unsupported
-from boundcalc.engine.breakdown import break_down
-from boundcalc.proof.certificate import STRATEGIES, Certificate
+from boundcalc.proof.breakdown import Breakdown
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check
+from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import STATEMENTS
+
+
+def break_down(certificate: Certificate) -> Breakdown:
+    return check(certificate).breakdown
+
 
 SETTINGS = [
     Setting.of(depth=1),

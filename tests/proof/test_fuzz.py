@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.checker import Checked, verify
+from boundcalc.proof.checker import Checked, check, verify
 from tests.proof.samples import SETTINGS, proved
 
 CASES = 2500
@@ -22,7 +23,7 @@ JUNK: tuple[Any, ...] = (
     *(10**19, 10**400, -(10**400), "", "zero", "T1", "T6", "T10", "Tpub", "W_V[0]", "softmax", "x\ny", "x" * 1000),
     *([], {}, [[]], [None], [1, 2], {"a": 1}, {"lemma": "zero"}, {"op": 1.0}),
 )
-NEW_KEYS = ("extra", "W_V[1]", "rank", "Sp", "F", "block", "layers", "measured", "eps", "depth")
+NEW_KEYS = ("extra", "W_V[1]", "rank", "Sp", "F", "block", "layers", "measured", "eps", "depth", "mu", "alpha", "nats")
 
 Step = str | int
 
@@ -99,7 +100,7 @@ def test_the_fuzzer_changes_documents_and_would_complain(monkeypatch: pytest.Mon
         raise ZeroDivisionError("division by zero")
 
     def generous(certificate: Certificate) -> Checked:
-        return Checked(certificate.log_value + 1, 1.0, {})
+        return replace(check(certificate), log_value=certificate.log_value + 1)
 
     for checker, word in ((broken, "ZeroDivisionError"), (generous, "verified")):
         monkeypatch.setattr("tests.proof.test_fuzz.verify", checker)
@@ -142,5 +143,5 @@ def test_nested_residuals_do_not_overflow_the_stack() -> None:
     layer: dict[str, Any] = {"layer": "activation"}
     for _ in range(3000):
         layer = {"layer": "residual", "branch": [layer]}
-    document["setting"]["architecture"] = {"layers": [layer]}
+    document["setting"]["architecture"]["layers"] = [layer]
     assert complaint(document) is None

@@ -12,11 +12,11 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.theorems import POLICIES
-from boundcalc.proof.certificate import STRATEGIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.texts import ALL, STATEMENTS, STRATEGY_USES
+from boundcalc.statements.strategies import STRATEGIES
+from boundcalc.statements.texts import ALL, STATEMENTS
 from tests.statements import test_composition_values, test_layer_values
 
 LETTERS = {
@@ -102,10 +102,9 @@ def test_names_used_by_rules_lemmas_policies_and_strategies_exist() -> None:
     assert {"L9", "S4", "T10", "L5"} <= used
     for policy in POLICIES.values():
         used |= policy.lemmas
-    for names in STRATEGY_USES.values():
-        used |= set(names)
+    for strategy in STRATEGIES.values():
+        used |= set(strategy.uses)
     assert used <= set(STATEMENTS)
-    assert set(STRATEGY_USES) == set(STRATEGIES)
 
 
 def test_statements_are_cheap_and_no_part_of_evaluation() -> None:

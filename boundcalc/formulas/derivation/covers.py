@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 from flint import arb
@@ -15,11 +16,10 @@ from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
 from boundcalc.formulas.symbolic.pieces import Costed
 from boundcalc.setting import Norms
 from boundcalc.statements.covers import CoverLemma
+from boundcalc.statements.covers.base import cover_uses as statement_uses
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-from boundcalc.statements.texts import cover_uses as statement_uses
 
-_LIMITED = {"T1": "fro", "T3": "one_one", "T4v": "two_one", "T4f": "fro"}
-"""The norm a lemma limits; T2's depends on the side, that of others is the spectral one."""
+_NORM_NAMES = ("op", "fro", "two_one", "two_one_t", "one_one")
 
 
 def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
@@ -27,8 +27,7 @@ def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tu
     used = statement_uses(lemma.name, target.kind, uniform=lemma.uniform)
     if target.kind not in ("map", "score", "query", "key"):
         return used
-    side = "two_one_t" if target.kind == "key" else "two_one"
-    limited = side if lemma.name == "T2" else _LIMITED.get(lemma.name, "op")
+    limited = limited_norm(lemma, target)
     vector = target.kind == "map" and target.k == 1  # whose norms are all one
     if derived(norms, kind, *(("op", "fro", "two_one") if vector else (limited,))):
         used = (*used, "A5")
@@ -36,6 +35,13 @@ def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tu
         if norms.find(kind).distance is not None:
             used = (*used, "T7")
     return used
+
+
+def limited_norm(lemma: CoverLemma, target: Target) -> str:
+    """The name of the norm a lemma limits, asked of the lemma: every norm gets a value of its own to be known by."""
+    marks = dict(enumerate(_NORM_NAMES, start=1))
+    norms = MatrixNorms(*map(float, marks), rank=1)
+    return marks.get(lemma.norm(replace(target, norms=norms)), "op")
 
 
 def cover_steps(pieces: Sequence[Costed], norms: Norms, note: str = "") -> tuple[Step, ...]:

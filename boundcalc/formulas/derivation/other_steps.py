@@ -23,10 +23,10 @@ from boundcalc.formulas.symbolic.system import SYMPY, Expr
 from boundcalc.formulas.symbolic.uniform import SpectrumForm, UniformForm, Volume
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, T6
+from boundcalc.statements.covers.base import cover_uses
 from boundcalc.statements.gap import sparse_class_size
 from boundcalc.statements.general import GeneralAttention, choose_share, log_count
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-from boundcalc.statements.texts import cover_uses
 
 _COUNT = Words(r"\log N", "log N")
 

@@ -3,6 +3,7 @@
 from boundcalc.statements.covers.base import CoverLemma as CoverLemma
 from boundcalc.statements.covers.base import Params as Params
 from boundcalc.statements.covers.base import Power as Power
+from boundcalc.statements.covers.base import Profile as Profile
 from boundcalc.statements.covers.base import Volume as Volume
 from boundcalc.statements.covers.base import lattice as lattice
 from boundcalc.statements.covers.base import random_cover as random_cover

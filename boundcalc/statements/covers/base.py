@@ -65,12 +65,14 @@ class CoverLemma(ABC):
         statement: the lemma in words.
         uniform: whether one cover serves every sample (no points are counted).
         kinds: the kinds of target it is made for.
+        published: whether it has the word of the literature only (PUB), so that only published strategies may use it.
         quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.
     """
 
     statement: ClassVar[Statement]
     uniform: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
+    published: ClassVar[bool] = False
     quadratic: ClassVar[bool] = True
 
     @property
@@ -139,3 +141,12 @@ def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number, excess: Numb
     net = n * ns.log1p(2 * y / t) + excess
     tail = n * ns.log1p(y / (1 - t)) + excess
     return ns.log(net) + tail + ns.exp(-tail) / net
+
+
+def cover_uses(lemma: str, kind: str, *, uniform: bool) -> tuple[str, ...]:
+    """What a cover of a target of some kind rests on: the lemma, and for a bilinear score how it is seen."""
+    if kind == "score":
+        return "S1", lemma
+    if kind in ("query", "key"):
+        return "S3" if uniform else "S2", lemma
+    return (lemma,)

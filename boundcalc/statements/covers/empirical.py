@@ -135,6 +135,7 @@ class PublishedPerceptron(CoverLemma):
         ZHANG2002,
     )
     uniform = False
+    published = True
     kinds = frozenset({"map", "score", "query", "key"})
 
     def norm(self, target: Target) -> Number:

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from boundcalc import Setting, evaluate
-from boundcalc.engine.breakdown import break_down
 from boundcalc.formulas.derivation import derive
 from boundcalc.formulas.derivation.check import LARGE, identical
 from boundcalc.formulas.theorems import THEOREMS
@@ -53,15 +52,15 @@ def test_distances_from_a_reference_and_derived_norms_are_named() -> None:
     [("edelman", {"T1", "T2"}, {"S3", "S4", "T7", "L8"}), ("trauger", {"S3", "L1"}, {"S1", "S2", "T1", "T7", "L8"})],
 )
 def test_a_certificate_lists_the_covers_it_chose(bound: str, has: set[str], lacks: set[str]) -> None:
-    used = set(break_down(evaluate(Setting.of(depth=1, d=16, n_train=10**6), bound).certificate).statements)
+    used = set(evaluate(Setting.of(depth=1, d=16, n_train=10**6), bound).breakdown.statements)
     assert has <= used
     assert not lacks & used
     assert used <= set(STATEMENTS)
-    assert "T7" in break_down(evaluate(referred(Budget(op=0.5, two_one=0.5)), bound).certificate).statements
+    assert "T7" in evaluate(referred(Budget(op=0.5, two_one=0.5)), bound).breakdown.statements
     two = evaluate(Setting.of(depth=1, d=16, heads=2, n_train=10**6), bound)
-    assert "L8" in break_down(two.certificate).statements
+    assert "L8" in two.breakdown.statements
     sigmoid = evaluate(Setting.of(depth=1, d=16, normaliser=Normaliser("sigmoid"), n_train=10**6), bound)
-    assert "L1" not in break_down(sigmoid.certificate).statements
+    assert "L1" not in sigmoid.breakdown.statements
 
 
 _PRINT = """

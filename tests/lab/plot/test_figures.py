@@ -15,7 +15,6 @@ pytest.importorskip("matplotlib")
 from boundcalc import evaluate
 from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.engine.breakdown import break_down
 from boundcalc.engine.tightness import ladder
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot import breakdown, canvas, gap, provenance, render
@@ -287,7 +286,7 @@ def test_breakdown_stacks_what_the_checker_confirmed() -> None:
     for series in data.of(panel="block"):
         for block, share in zip(series.x, series.y, strict=True):
             assert share == pytest.approx(value.pieces[f"{series.key}[{round(block) - 1}]"])
-    parts = break_down(value.certificate)
+    parts = value.breakdown
     assert data.facts["values"][-1]["gap"] == pytest.approx(float(parts.value), rel=1e-6)
     assert breakdown.setting_of(Spec("breakdown")).sample.n_train == 10**8
 

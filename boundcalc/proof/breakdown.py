@@ -1,0 +1,132 @@
+"""A proof taken apart, for readers: what the checker found for each level and piece.
+
+The numbers are upper ends of what was checked, kept as logarithms because they may leave the range of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from flint import arb
+
+from boundcalc.base.intervals import INTERVAL, upper_log
+from boundcalc.base.numbers import LogFloat
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import Booked
+from boundcalc.proof.network import Network
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.covers.base import cover_uses
+from boundcalc.statements.strategies import STRATEGIES, Known, Term
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece at one level.
+
+    Attributes:
+        key: the piece.
+        lemmas: how its maps are covered ("zero": by the zero map alone).
+        eps: tolerance of the cover.
+        error: what it adds to the error of the loss.
+        count: its log count.
+        share: its part of the level's log count.
+    """
+
+    key: str
+    lemmas: tuple[str, ...]
+    eps: LogFloat
+    error: LogFloat
+    count: LogFloat
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class LevelParts:
+    """One level: its scale on the loss, its log count, what it adds to the bound (chains), its pieces."""
+
+    scale: LogFloat
+    count: LogFloat
+    link: LogFloat | None
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """A proof with its numbers.
+
+    Attributes:
+        certificate: what was checked.
+        formula: how the terms make the value.
+        value: the bound.
+        terms: its ingredients.
+        levels: coarse to fine.
+        statements: names of everything the proof uses.
+    """
+
+    certificate: Certificate
+    formula: str
+    value: LogFloat
+    terms: tuple[Term, ...]
+    levels: tuple[LevelParts, ...]
+    statements: tuple[str, ...]
+
+
+def break_down(
+    certificate: Certificate,
+    network: Network,
+    known: Known,
+    value: arb,
+    price: arb,
+    levels: Sequence[Mapping[str, Booked]],
+) -> Breakdown:
+    """The parts of a value, from what the checker wrote down on its way to it."""
+    strategy = STRATEGIES[certificate.strategy]
+    gains = network.amplification()
+    links = strategy.links(INTERVAL, known)
+    taken = [
+        _level(booked, gains, arb(level.log_scale).exp(), None if links is None else links[i])
+        for i, (level, booked) in enumerate(zip(certificate.levels, levels, strict=True))
+    ]
+    terms = [Term(term.formula, _upper(term.value), term.statement) for term in strategy.terms(INTERVAL, known)]
+    paid = price != 0
+    if paid:
+        terms.append(Term("price of budgets read off trained weights, in log(1/delta)", _upper(price), "P1"))
+    covers = {name for booked in levels for name in _cover_statements(certificate, booked)}
+    uses = (*sorted(covers), *network.uses, "A0", "A5", *strategy.uses, *(("P1",) if paid else ()))
+    return Breakdown(certificate, strategy.formula, _upper(value), tuple(terms), tuple(taken), uses)
+
+
+def _level(booked: Mapping[str, Booked], gains: Mapping[str, arb], scale: arb, link: arb | None) -> LevelParts:
+    total = sum((entry.cost for entry in booked.values()), start=arb(0))
+    parts = tuple(
+        Part(
+            key,
+            tuple(dict.fromkeys(choice.lemma for choice in entry.cover.choices)),
+            LogFloat(entry.cover.log_eps),
+            _upper(gains[key] * entry.error),
+            _upper(entry.cost),
+            float(entry.cost / total) if total > 0 else 0.0,
+        )
+        for key, entry in booked.items()
+    )
+    return LevelParts(_upper(scale), _upper(total), None if link is None else _upper(link), parts)
+
+
+def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) -> Iterator[str]:
+    """The lemmas of a level, how scores are seen (S1-S3), and T7 where a difference from a reference is covered."""
+    budgets = certificate.setting.norms.budgets
+    referred = {kind.partition("[")[0] for kind, budget in budgets.items() if budget.distance is not None}
+    for key, entry in booked.items():
+        for choice, member in zip(entry.cover.choices, entry.slot.members, strict=True):
+            if choice.lemma == "zero":
+                continue
+            lemma = LEMMAS[choice.lemma]
+            yield from cover_uses(lemma.name, member.targets[choice.target].kind, uniform=lemma.uniform)
+            if key.partition("[")[0].partition("#")[0] in referred:
+                yield "T7"
+
+
+def _upper(x: arb) -> LogFloat:
+    """The upper end, as a logarithm."""
+    return LogFloat(upper_log(x))

@@ -1,0 +1,302 @@
+"""T and A5 in 50 digits: what covers of one map cost, and which norms follow from which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boundcalc.proof.certificate import Choice
+from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from boundcalc.setting import Budget
+
+LEAST = 1e-300
+"""Stands for a budget of 0."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Every norm of a d x k matrix."""
+
+    d: int
+    k: int
+    op: Real
+    fro: Real
+    two_one: Real
+    two_one_t: Real
+    one_one: Real
+    rank: int
+    spectrum: tuple[Real, Real] | None = None
+
+    @classmethod
+    def of(cls, budget: Budget, d: int, k: int, rank: int | None = None) -> Sizes:
+        """A5, by going through its inequalities until nothing changes."""
+        r = min(x for x in (d, k, rank, budget.rank) if x is not None) or 1
+        names = ("op", "fro", "two_one", "two_one_t", "one_one")
+        v = {name: MP.inf if (x := getattr(budget, name)) is None else num(x or LEAST) for name in names}
+        p = total = None
+        if budget.schatten is not None:
+            p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
+            v["op"] = min(v["op"], total ** (1 / p))
+        for _ in range(20):
+            before = dict(v)
+            v["op"] = min(v["op"], v["fro"])
+            mixed = [MP.sqrt(v["op"] * v["two_one"]), MP.sqrt(v["op"] * v["two_one_t"])]
+            v["fro"] = min(v["fro"], v["two_one"], v["two_one_t"], MP.sqrt(r) * v["op"], *mixed)
+            if p is not None:
+                v["fro"] = min(v["fro"], MP.sqrt(v["op"] ** (2 - p) * total))
+            v["two_one"] = min(v["two_one"], v["one_one"], MP.sqrt(k) * v["fro"])
+            v["two_one_t"] = min(v["two_one_t"], v["one_one"], MP.sqrt(d) * v["fro"])
+            v["one_one"] = min(v["one_one"], MP.sqrt(d) * v["two_one"], MP.sqrt(k) * v["two_one_t"])
+            if v == before:
+                break
+        demand(v["op"] < MP.inf, "a budget sets no norm")
+        return cls(d, k, *(v[name] for name in names), r, None if p is None else (p, total))
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to see a class of maps.
+
+    Attributes:
+        kind: map, score, query, key (S1, S2), vector (T8), gain (T9) or table (T10).
+        radius: largest norm of a point (of a score: the product of both).
+        points: per sample.
+        sizes: the norms of what is covered; of vectors, gains and tables `op` is the one that counts.
+        cap: the most points there are, however many samples.
+    """
+
+    kind: str
+    radius: Real
+    points: int
+    sizes: Sizes
+    cap: int | None = None
+
+    @property
+    def columns(self) -> int:
+        """Columns of the matrix that is covered (of its transpose, from the key side)."""
+        return self.sizes.d if self.kind == "key" else self.sizes.k
+
+    def count(self, samples: int) -> int:
+        """Points among so many samples."""
+        shown = self.points * samples
+        return shown if self.cap is None else min(shown, self.cap)
+
+    @property
+    def reach(self) -> Real:
+        """How far the maps move a point at most."""
+        return self.radius * self.sizes.op
+
+
+def single(kind: str, size: int, norm: Real, radius: Real = 1) -> View:
+    """An offset or a gain."""
+    return View(kind, num(radius), 0, Sizes(1, size, norm, norm, norm, norm, norm, 1), 1)
+
+
+KINDS = {
+    "T1": ("score", "map"),
+    "T2": ("map", "query", "key"),
+    "Tpub": ("map", "score", "query", "key"),
+    **dict.fromkeys(("T3", "T4", "T4r", "T4v", "T4f", "T5", "T6"), ("map", "query")),
+    "T8": ("vector",),
+    "T9": ("gain",),
+    "T10": ("table",),
+}
+UNIFORM = frozenset(KINDS) - {"T1", "T2", "Tpub"}
+
+
+def norm_of(lemma: str, view: View) -> Real:
+    """The norm that the lemma limits."""
+    sizes = view.sizes
+    side = sizes.two_one_t if view.kind == "key" else sizes.two_one
+    if lemma == "T1" or (lemma == "Tpub" and (view.kind == "score" or view.columns == 1)):
+        return sizes.fro
+    if lemma in ("T2", "Tpub"):
+        return side
+    return {"T3": sizes.one_one, "T4v": sizes.two_one, "T4f": sizes.fro}.get(lemma, sizes.op)
+
+
+def _checked(choice: Choice, view: View) -> str:
+    lemma = choice.lemma
+    if lemma not in KINDS:
+        raise unknown("lemma", lemma)
+    demand(view.kind in KINDS[lemma], f"{lemma} is not for a {view.kind}")
+    demand(lemma != "T1" or view.kind == "score" or view.columns == 1, "T1 is for scalar functions")
+    sizes = view.sizes
+    demand(lemma != "T5" or sizes.rank * (sizes.d + sizes.k) < sizes.d * sizes.k, "T5 needs a low rank")
+    demand(lemma != "T6" or sizes.spectrum is not None, "T6 needs a Schatten budget")
+    return lemma
+
+
+def integer_vectors(n: Real, s: Real) -> Real:
+    """Log of the number of integer vectors of length n with l1 norm at most s, by the least of four closed bounds."""
+    if s == 0:
+        return num(0)
+    n, s = num(n), num(s)
+    plain = min(s * MP.log(2 * n + 1), n * MP.log(2 * s + 1))
+    factorial = s * MP.log(s) - s + MP.log(2 * MP.pi * s) / 2 + 1 / (12 * s + 1)  # Robbins
+    roots = s / 2 * MP.log((2 * n + 1) ** 2 + (s - 1) * (2 * s - 1) / 3) - factorial
+    return min(plain, roots, n * MP.asinh(s / n) + s * MP.asinh(n / s))
+
+
+def centres(n: Real, x: Real, t: Real, excess: Real = 0) -> Real:
+    """Random centres at tolerance x of the unit ball: log(1+z) <= log z + 1/z, z = (n log(1+2/(tx))+R) e^R (1+1/((1-t)x))^n."""
+    net = n * MP.log(1 + 2 / (t * x)) + excess
+    tail = n * MP.log(1 + 1 / ((1 - t) * x)) + excess
+    return MP.log(net) + tail + MP.exp(-tail) / net
+
+
+def _log_ball(n: int) -> Real:
+    return num(n) / 2 * MP.log(MP.pi) - MP.loggamma(num(n) / 2 + 1)
+
+
+_VOLUMES: dict[tuple[int, int], Real] = {}
+
+
+def _log_spectral_ball(d: int, k: int) -> Real:
+    """pi^(dk/2) prod_i Gamma((i+1)/2)/Gamma((high+i+1)/2), by Gamma(x+1) = x Gamma(x) from factor to factor."""
+    low, high = sorted((d, k))
+    if (low, high) not in _VOLUMES:
+        total = num(low * high) / 2 * MP.log(MP.pi)
+        upper = [MP.loggamma(num(i + 1) / 2) for i in (1, 2)]
+        lower = [MP.loggamma(num(high + i + 1) / 2) for i in (1, 2)]
+        for i in range(1, low + 1):
+            side = (i - 1) % 2
+            total += upper[side] - lower[side]
+            upper[side] += MP.log(num(i + 1) / 2)
+            lower[side] += MP.log(num(high + i + 1) / 2)
+        _VOLUMES[low, high] = total
+    return _VOLUMES[low, high]
+
+
+def _body(lemma: str, d: int, k: int) -> tuple[Real, Real]:
+    """(lambda, R): the body lies in lambda times the spectral ball, and has so much more volume when blown up (log)."""
+    q = min(d, k)
+    if lemma == "T4v":
+        scale, volume = MP.sqrt(k * q), k * (_log_ball(d) + MP.loggamma(d + 1)) - MP.loggamma(d * k + 1)
+    else:
+        scale, volume = MP.sqrt(q), _log_ball(d * k)
+    return scale, d * k * MP.log(scale) + volume - _log_spectral_ball(d, k)
+
+
+def _factors(sizes: Sizes, y: Real, rank: Real, theta: Real) -> Real:
+    """T5 at tolerance 1/y of the unit ball, random centres with t = 1/(2rd), 1/(2rk)."""
+    if rank == 0:
+        return num(0)
+    n1, n2 = rank * sizes.d, rank * sizes.k
+    t, u = 1 / (2 * num(n1)), 1 / (2 * num(n2))
+    x1 = num(theta) / y
+    x2 = (1 / y - x1) / (1 + (1 - t) * x1)
+    return centres(n1, x1, t) + centres(n2, x2, u)
+
+
+def _sparse_rounding(size: int, a: Real, lam: Real) -> Real:
+    """T3, second form."""
+    weights = 1 + 2 * MP.exp(-2 * lam) + 2 * MP.exp(-8 * lam / 3) / (1 - MP.exp(-lam))
+    return lam * (a / 2 + 2) + size * MP.log(weights)
+
+
+def _levels(view: View, n: int, a: Real, rho: Real) -> Real:
+    """T2."""
+    s = MP.ceil(rho * a) - 1
+    if s == 0:
+        return num(0)
+    active = min(num(view.columns), s)
+    coded = MP.log(rho / (rho - 1)) + MP.log(rho**2 * a / active)
+    listed = MP.log(MP.ceil(2 + MP.log(a) / MP.log(rho)))
+    return integer_vectors(n * view.columns, s) + active * min(coded, listed)
+
+
+def _schatten(view: View, eps: Real, t: Real) -> Real:
+    """T6."""
+    sizes = view.sizes
+    assert sizes.spectrum is not None  # noqa: S101 - `_checked` has asked
+    p, total = sizes.spectrum
+    y = view.radius * sizes.op / eps
+
+    def kept(part: Real) -> Real:
+        return min(num(sizes.rank), MP.ceil(total * (view.radius / (part * eps)) ** p) - 1)
+
+    half = num(1) / 2
+    drawn = _factors(sizes, (y - t) / (1 - t), kept(t), num(sizes.d / (sizes.d + sizes.k)))
+    return min(drawn, kept(half) * (sizes.d + sizes.k) * MP.log(1 + 4 * (y - half) / half))
+
+
+RANGES = {"T2": ("rho", 1, 10), "T3": ("lam", 0, 200), "T4r": ("t", 0, 0.75), "T4v": ("t", 0, 0.75)}
+RANGES |= {
+    "T4f": ("t", 0, 0.75),
+    "T5": ("theta", 0, 0.999),
+    "T6": ("t", 0, 0.999),
+    "T8": ("t", 0, 0.75),
+    "T10": ("t", 0, 0.75),
+}
+
+
+def _parameter(choice: Choice) -> Real:
+    """The one parameter of a choice, in its range."""
+    if choice.lemma not in RANGES:
+        demand(not choice.params, f"{choice.lemma} takes no parameters")
+        return None
+    name, low, high = RANGES[choice.lemma]
+    demand(set(choice.params) == {name}, f"{choice.lemma} takes the parameter {name}")
+    value = num(choice.params[name])
+    demand(low < value <= high, f"{choice.lemma} needs {low} < {name} <= {high}")
+    return value
+
+
+def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
+    """The sharp cost of a choice at eps on so many samples."""
+    lemma = _checked(choice, view)
+    n, sizes = view.count(samples), view.sizes
+    size = sizes.d * sizes.k
+    y = view.radius * norm_of(lemma, view) / eps
+    a = y**2
+    if lemma == "Tpub":
+        columns = 1 if view.kind == "score" else view.columns
+        return 36 * a * MP.log(2 * MP.ceil(4 * y + 2) * n * columns + 1)
+    if y <= 1:
+        return num(0)
+    given = _parameter(choice)
+    if lemma == "T1":
+        return integer_vectors(n, MP.ceil(a) - 1)
+    if lemma == "T2":
+        return _levels(view, n, a, given)
+    if lemma == "T3":
+        return min(integer_vectors(size, max(num(1), MP.ceil(a / 2))), _sparse_rounding(size, a, given))
+    if lemma in ("T4", "T4r", "T8"):
+        plain = size * MP.log(1 + 2 * y)
+        return plain if lemma == "T4" else min(centres(size, 1 / y, given), plain)
+    if lemma in ("T4v", "T4f"):
+        scale, excess = _body(lemma, sizes.d, sizes.k)
+        return min(centres(size, scale / y, given, excess), size * MP.log(1 + 2 * y / scale) + excess)
+    if lemma == "T5":
+        plain = sizes.rank * (sizes.d + sizes.k) * MP.log(1 + 4 * y)
+        return min(_factors(sizes, y, sizes.rank, given), plain)
+    if lemma == "T6":
+        return _schatten(view, eps, given)
+    if lemma == "T9":
+        return sizes.k * MP.log(MP.ceil(y))
+    return sizes.d * min(centres(sizes.k, 1 / y, given), sizes.k * MP.log(1 + 2 * y))
+
+
+def cost_at_every_scale(choice: Choice, view: View, eps: Real, samples: int) -> Real:
+    """A times the closed form at a = 1, which is at least the cost here and at every other scale."""
+    lemma = _checked(choice, view)
+    n, sizes = view.count(samples), view.sizes
+    size = sizes.d * sizes.k
+    a = (view.radius * norm_of(lemma, view) / eps) ** 2
+    if lemma == "T1":
+        return a * MP.log(2 * num(n) + 1)
+    if lemma == "T2":
+        wide = 2 * num(n) * view.columns + 1
+        rho = 1 + 1 / MP.log(wide)
+        return a * rho * MP.log(wide * rho**2 / (rho - 1))
+    if lemma == "T3":
+        return a * num(3) / 2 * MP.log(2 * size + 1)
+    if lemma in ("T4", "T4r", "T8", "T10"):
+        return a * size * MP.log(3)
+    if lemma == "T9":
+        return a * size * MP.log(2)
+    if lemma == "T5":
+        return a * sizes.rank * (sizes.d + sizes.k) * MP.log(5)
+    demand(lemma in ("T4v", "T4f"), f"{lemma} at one scale says nothing about the others")
+    scale, excess = _body(lemma, sizes.d, sizes.k)
+    return a * (size * MP.log(1 + 2 / scale) + excess)

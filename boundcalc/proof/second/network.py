@@ -1,0 +1,392 @@
+"""L, S and A0 in 50 digits: the walk through a network, with the error that a level's covers leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from boundcalc.proof.certificate import Cover
+from boundcalc.proof.second.covers import LEAST, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Ball,
+    Budget,
+    Embedding,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Pool,
+    Residual,
+    Setting,
+)
+
+SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
+SLOPES |= {"silu": "1.09984", "mish": "1.08850"}
+
+Maps = Sequence[tuple[int, Sequence[View]]]
+"""Maps of one kind: how many alike, and the ways to see one of them."""
+
+
+@dataclass
+class Walk:
+    """Radius, error and log count on the way through a network at one level.
+
+    Attributes:
+        covers: of every piece; None to learn the radius alone.
+        samples: covers are counted on so many.
+        every_scale: whether costs stand for all scales (A4, PUB).
+        published: whether L1 and L7 have their published constants.
+    """
+
+    setting: Setting
+    covers: Mapping[str, Cover] | None
+    samples: int
+    every_scale: bool = False
+    published: bool = False
+
+    def __post_init__(self) -> None:
+        architecture = self.setting.architecture
+        self.norms = self.setting.norms
+        self.seq_len = architecture.seq_len
+        self.radius: Real = num(architecture.input_radius)
+        self.error: Real = num(0)
+        self.count: Real = num(0)
+        self.seen = Counter[str]()
+        self._layers(architecture.stages, 1)
+        if self.covers is not None:
+            extra = set(self.covers) - {
+                f"{k}#{i}" if i > 1 else k for k, n in self.seen.items() for i in range(1, n + 1)
+            }
+            demand(not extra, f"there is no piece {sorted(extra)[:1]}")
+
+    # -- budgets
+
+    def budget(self, kind: str, block: int | None = None, head: int | None = None) -> Budget | None:
+        """The most particular budget given for a matrix."""
+        keys = (f"{kind}[{block},{head}]", f"{kind}[{block}]", kind)
+        return next((self.norms.budgets[key] for key in keys if key in self.norms.budgets), None)
+
+    def limit(self, kind: str, block: int | None = None, head: int | None = None) -> Budget:
+        """The budget of a matrix, or the knob."""
+        found = self.budget(kind, block, head)
+        if found is None:
+            demand(self.norms.C is not None, f"{kind} has no budget")
+            C = self.norms.C
+            found = Budget(op=C, two_one=C, sup=C, row=C)
+        return found
+
+    def matrix(
+        self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None
+    ) -> tuple[Sizes, Sizes]:
+        """Norms of a matrix, and of its distance from a reference, of twice the rank (T7)."""
+        budget = self.limit(kind, block, head)
+        whole = Sizes.of(budget, d, k, rank)
+        apart = budget.distance
+        return whole, whole if apart is None else Sizes.of(apart, d, k, None if rank is None else 2 * rank)
+
+    def vector(
+        self, names: Sequence[str], kind: str, block: int | None = None, head: int | None = None
+    ) -> Sequence[Real]:
+        """The least of some norms of a vector, and of its distance from a reference."""
+        budget = self.limit(kind, block, head)
+        out: list[Real] = []
+        for part in (budget, budget.distance or budget):
+            given = [x for name in names if (x := getattr(part, name)) is not None]
+            demand(given, f"{kind} has no budget of its own norm")
+            out.append(num(min(given) or LEAST))
+        return out
+
+    def offset(self, kind: str, block: int | None, head: int | None = None) -> Sequence[Real]:
+        """|c| of an offset (T8)."""
+        return self.vector(("op", "fro", "two_one"), kind, block, head)
+
+    # -- pieces
+
+    def piece(self, kind: str, block: int | None, maps: Maps, sensitivity: Real, cap: Real | None = None) -> Real:
+        """Adds the cost of a piece; returns the error its cover leaves in the output of the layer."""
+        name = kind if block is None else f"{kind}[{block}]"
+        self.seen[name] += 1
+        if self.covers is None:
+            return num(0)
+        key = name if self.seen[name] == 1 else f"{name}#{self.seen[name]}"
+        demand(key in self.covers, f"{key} is not covered")
+        cover = self.covers[key]
+        demand(len(cover.choices) == len(maps), f"{key} has {len(maps)} kinds of maps")
+        eps = MP.exp(num(cover.log_eps))
+        outside = False
+        for choice, (number, views) in zip(cover.choices, maps, strict=True):
+            if choice.lemma == "zero":
+                demand(not self.every_scale, f"{key}: a closed form leaves nothing out")
+                outside = outside or all(view.reach > eps for view in views)
+                continue
+            demand(choice.target < len(views), f"{key}: there is no way {choice.target} to see it")
+            price = cost_at_every_scale if self.every_scale and choice.lemma != "Tpub" else cost
+            demand(self.published or choice.lemma != "Tpub", f"{key}: Tpub has only the word of the literature")
+            self.count += number * price(choice, views[choice.target], eps, self.samples)
+        if outside:
+            demand(cap is not None and all(c.lemma == "zero" for c in cover.choices), f"{key} is not covered at eps")
+            return cap
+        left = sensitivity * eps
+        return left if cap is None or self.every_scale else min(left, cap)
+
+    # -- layers
+
+    def _layers(self, layers: Sequence[Layer], rows: int) -> None:
+        for layer, read in zip(layers, rows_read(layers, rows, self.seq_len), strict=True):
+            if isinstance(layer, Residual):
+                radius, error = self.radius, self.error
+                self._layers(layer.branch, read)
+                self.radius, self.error = radius + self.radius, error + self.error
+            else:
+                self._layer(layer, read)
+
+    def _layer(self, layer: Layer, rows: int) -> None:
+        if isinstance(layer, Linear):
+            self._linear(layer, rows)
+        elif isinstance(layer, Activation):
+            self.error *= num(SLOPES[layer.name])
+        elif isinstance(layer, Ball):
+            self.radius = min(self.radius, num(layer.radius))
+        elif isinstance(layer, LayerNorm):
+            self._normalise(layer)
+        elif isinstance(layer, Attention):
+            self._attention(layer, rows)
+        elif isinstance(layer, GatedFeedForward):
+            self._gated(layer, rows)
+        elif isinstance(layer, Embedding):
+            self._embedding(layer)
+        elif not isinstance(layer, Pool):
+            raise unknown("layer", type(layer).__name__)
+
+    def _linear(self, layer: Linear, rows: int) -> None:
+        """L6, T8."""
+        whole, covered = self.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)
+        left = self.piece(layer.kind, layer.block, [(1, [View("map", self.radius, rows, covered)])], num(1))
+        self.error = self.error * whole.op + left
+        self.radius *= whole.op
+        if layer.bias is not None:
+            size, apart = self.offset(layer.bias, layer.block)
+            self.error += self.piece(layer.bias, layer.block, [(1, [single("vector", layer.d_out, apart)])], num(1))
+            self.radius += size
+
+    def _normalise(self, layer: LayerNorm) -> None:
+        """L5, T9."""
+        b, d, e = self.radius, num(layer.d), num(layer.eps)
+        reach = MP.sqrt(d) * b / MP.sqrt(b**2 + d * e)
+        steep = 1 / MP.sqrt(num(layer.variance_floor) + e)
+        self.radius = reach
+        if layer.gain:
+            largest, apart = self.vector(("sup",), f"{layer.kind}.gain", layer.block)
+            steep, self.radius = steep * largest, largest * reach
+            self.error *= steep
+            maps = [(1, [single("gain", layer.d, apart, reach)])]
+            self.error += self.piece(f"{layer.kind}.gain", layer.block, maps, num(1))
+        else:
+            self.error *= steep
+        if layer.offset:
+            size, apart = self.offset(f"{layer.kind}.offset", layer.block)
+            maps = [(1, [single("vector", layer.d, apart)])]
+            self.error += self.piece(f"{layer.kind}.offset", layer.block, maps, num(1))
+            self.radius += size
+
+    def _gated(self, layer: GatedFeedForward, rows: int) -> None:
+        """L9."""
+        b, slope, block = self.radius, num(SLOPES[layer.activation]), layer.block
+        (w1, v1), (w3, v3) = (self.matrix(kind, block, None, layer.d, layer.d_ff) for kind in ("W_1", "W_3"))
+        w2, v2 = self.matrix("W_2", block, None, layer.d_ff, layer.d)
+        inner = b**2 * w1.op * w3.op
+        self.error *= b * w1.op * w3.op * w2.op * (1 + slope)
+        self.error += self.piece("W_1", block, [(1, [View("map", b, rows, v1)])], slope * b * w3.op * w2.op)
+        self.error += self.piece("W_3", block, [(1, [View("map", b, rows, v3)])], b * w1.op * w2.op)
+        self.error += self.piece("W_2", block, [(1, [View("map", inner, rows, v2)])], num(1))
+        self.radius = inner * w2.op
+
+    def _embedding(self, layer: Embedding) -> None:
+        """T10."""
+
+        def table(kind: str, rows: int) -> Real:
+            size, apart = self.vector(("row", "op", "fro", "two_one"), kind)
+            norms = Sizes(rows, layer.d, apart, apart, apart, apart, apart, layer.d)
+            views = [View("table", num(1), self.seq_len, norms, rows)]
+            budget = self.limit(kind)
+            part = budget.distance or budget
+            if kind == "embedding" and (part.two_one is not None or part.fro is not None):
+                covered = self.matrix(kind, None, None, rows, layer.d)[1]
+                views.append(View("map", num(1), self.seq_len, covered, rows))
+            self.error += self.piece(kind, None, [(1, views)], num(1))
+            return size
+
+        if layer.vocabulary:
+            self.radius = table("embedding", layer.vocabulary)
+        if layer.positions == "fixed":
+            self.radius += num(layer.position_radius)
+        elif layer.positions == "learned":
+            self.radius += table("positions", self.seq_len)
+        if layer.segments:
+            self.radius += table("segments", layer.segments)
+
+    # -- attention
+
+    def _attention(self, layer: Attention, rows: int) -> None:
+        """L7, L8."""
+        heads = [_Head(self, layer, rows, head) for head in self._representatives(layer)]
+        numbers = [self._alike[head.head] for head in heads]
+
+        def together(values: Sequence[Real]) -> Real:
+            if layer.combine == "concat":
+                return MP.sqrt(sum(n * value**2 for n, value in zip(numbers, values, strict=True)))
+            return sum((n * value for n, value in zip(numbers, values, strict=True)), start=num(0))
+
+        def shared(number: int) -> int:
+            return -(-number * layer.groups // layer.heads)
+
+        block = layer.block
+        error = together([head.lipschitz for head in heads]) * self.error
+        wrong = together([2 * head.mass * head.inside for head in heads])
+        for i, (kind, _, _) in enumerate(heads[0].scores):
+            steep = together([head.score_error * head.scores[i][1] for head in heads])
+            once = kind in ("W_K", "b_K")
+            maps = [(shared(n) if once else n, head.scores[i][2]) for n, head in zip(numbers, heads, strict=True)]
+            error += self.piece(kind, block, maps, steep, wrong)
+        maps = [(shared(n), [head.value]) for n, head in zip(numbers, heads, strict=True)]
+        error += self.piece("W_V", block, maps, together([num(1) for _ in heads]))
+        if layer.v_bias:
+            maps = [
+                (shared(n), [single("vector", layer.out, head.offset_apart)])
+                for n, head in zip(numbers, heads, strict=True)
+            ]
+            error += self.piece("b_V", block, maps, together([head.mass for head in heads]))
+        self.error = error
+        self.radius = together([head.mass * head.value_radius for head in heads])
+
+    def _representatives(self, layer: Attention) -> list[int | None]:
+        """One head for each set of heads with the same budgets, in the order certificates list them."""
+        kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
+        named = [kind for kind in kinds if any(key.startswith(f"{kind}[") and "," in key for key in self.norms.budgets)]
+        if not named:
+            self._alike: dict[int | None, int] = {None: layer.heads}
+            return [None]
+        demand(layer.groups == layer.heads, "budgets per head with grouped queries")
+        sets: dict[str, list[int]] = {}
+        for head in range(layer.heads):
+            sets.setdefault(repr([self.limit(kind, layer.block, head) for kind in named]), []).append(head)
+        self._alike = {sets[key][0]: len(sets[key]) for key in sets}
+        return [sets[key][0] for key in sorted(sets)]
+
+
+class _Head:
+    """L7, S1-S4, T8 for one head: constants, radii and the ways its maps are covered."""
+
+    def __init__(self, walk: Walk, layer: Attention, rows: int, head: int | None) -> None:
+        self.head = head
+        b, block, name = walk.radius, layer.block, layer.normaliser.name
+        self.softmax = name == "softmax"  # rows of weights sum to 1
+        zero = num(0)
+        given = layer.normaliser.temperature
+        tau = num(1) if given is None else num(given)
+        if given is None and layer.qk == "split":
+            tau = MP.sqrt(layer.d_head)
+        value, value_covered = walk.matrix("W_V", block, head, layer.d, layer.out)
+        offset, self.offset_apart = walk.offset("b_V", block, head) if layer.v_bias else (zero, zero)
+        self.inside = b * value.op if self.softmax else b * value.op + offset
+        self.value_radius = b * value.op + offset
+        biases = [walk.offset(kind, block, head) if layer.qk_bias else (zero, zero) for kind in ("b_Q", "b_K")]
+        if layer.qk == "split":
+            q, q_covered = walk.matrix("W_Q", block, head, layer.d, layer.d_head or 1)
+            k, k_covered = walk.matrix("W_K", block, head, layer.d, layer.d_head or 1)
+            q_radius, k_radius = b * q.op + biases[0][0], b * k.op + biases[1][0]
+            c, self.mass = self._constants(walk, layer, tau, q_radius * k_radius)
+            self.lipschitz = value.op * self.mass + c * self.inside * (q.op * k_radius + q_radius * k.op)
+            self.scores = [
+                ("W_Q", k_radius, [View("map", b, rows, q_covered)]),
+                ("W_K", q_radius, [View("map", b, walk.seq_len, k_covered)]),
+            ]
+            if layer.qk_bias:
+                self.scores.append(("b_Q", k_radius, [single("vector", layer.d_head or 1, biases[0][1])]))
+                self.scores.append(("b_K", q_radius, [single("vector", layer.d_head or 1, biases[1][1])]))
+        else:
+            wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
+            keys = b if self.softmax else wide
+            w, covered = self._joint(walk, layer, head)
+            c, self.mass = self._constants(walk, layer, tau, wide * keys * w.op)
+            kappa = b**2 * w.op / tau
+            if walk.published:
+                steep = 2 * c if name == "custom" else 4 / tau
+                self.lipschitz = value.op * self.mass + steep * self.inside * wide * w.op
+            elif self.softmax or (name == "softmax1" and not layer.qk_bias and not layer.v_bias):
+                self.lipschitz = value.op * (kappa + MP.sqrt(1 + (b * wide * w.op / tau) ** 2))
+            else:
+                self.lipschitz = value.op * self.mass + c * self.inside * (keys + wide) * w.op
+            ways = (("score", rows * walk.seq_len), ("query", rows), ("key", walk.seq_len))
+            views = [View(kind, wide * keys, points, covered) for kind, points in ways]
+            self.scores = [("W_QK", num(1), views)]
+        self.score_error = c * self.inside
+        self.value = View("map", self.mass * b, rows * (layer.heads // layer.groups), value_covered)
+
+    @staticmethod
+    def _constants(walk: Walk, layer: Attention, tau: Real, largest: Real) -> tuple[Real, Real]:
+        """L1, L2."""
+        normaliser = layer.normaliser
+        if normaliser.name in ("softmax", "softmax1"):
+            return (2 if walk.published else 1) / tau, num(1)
+        if normaliser.name == "sigmoid":
+            return 1 / (4 * tau), num(1)
+        if normaliser.name == "linear":
+            return 1 / tau, largest / tau
+        if normaliser.name != "custom":
+            raise unknown("normaliser", normaliser.name)
+        return num(normaliser.c) / tau, num(normaliser.mu)
+
+    def _joint(self, walk: Walk, layer: Attention, head: int | None) -> tuple[Sizes, Sizes]:
+        """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
+        rows = layer.d + 1 if layer.qk_bias else layer.d
+        columns = layer.d if self.softmax else rows
+        own = any(key.partition("[")[0] == "W_QK" for key in walk.norms.budgets)
+        factors = any(key.partition("[")[0] == "W_Q" for key in walk.norms.budgets)
+        if own or not factors or layer.d_head is None:
+            return walk.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
+        q = walk.matrix("W_Q", layer.block, head, layer.d, layer.d_head)[0]
+        k = walk.matrix("W_K", layer.block, head, layer.d, layer.d_head)[0]
+        b_q = walk.offset("b_Q", layer.block, head)[0] if layer.qk_bias else num(0)
+        b_k = walk.offset("b_K", layer.block, head)[0] if layer.qk_bias and not self.softmax else num(0)
+        q_op, q_fro = MP.sqrt(q.op**2 + b_q**2), MP.sqrt(q.fro**2 + b_q**2)
+        k_op, k_fro = MP.sqrt(k.op**2 + b_k**2), MP.sqrt(k.fro**2 + b_k**2)
+        fro = min(q_op * k_fro, q_fro * k_op)
+        product = Sizes(
+            rows,
+            columns,
+            q_op * k_op,
+            fro,
+            min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro),
+            min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro),
+            MP.sqrt(rows * columns) * fro,
+            min(layer.d_head, rows, columns),
+        )
+        return product, product
+
+
+def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
+    """How many output rows of each layer are read, from the last back: all below an attention or a mean."""
+    read: list[int] = []
+    for layer in reversed(layers):
+        read.append(rows)
+        if mixes(layer):
+            rows = seq_len
+        elif isinstance(layer, Pool):
+            rows = 1
+    return read[::-1]
+
+
+def mixes(layer: Layer) -> bool:
+    """Whether one output row depends on every input row; a layer that is not known is refused."""
+    if isinstance(layer, Residual):
+        return any(mixes(inner) for inner in layer.branch)
+    if isinstance(layer, Pool):
+        return layer.how == "mean"
+    if not isinstance(layer, Attention | Linear | Activation | Ball | LayerNorm | GatedFeedForward | Embedding):
+        raise unknown("layer", type(layer).__name__)
+    return isinstance(layer, Attention)

@@ -1,0 +1,188 @@
+"""The file says everything and nothing else: whatever is left out, added, or of another type is refused by name."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.proof import certificate as module
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check, verify
+from boundcalc.setting import Setting
+from boundcalc.setting.complete import complete_json, read_complete
+from boundcalc.statements import STATEMENTS_VERSION
+from tests.laws.settings import settings
+from tests.proof.samples import SETTINGS, proved
+
+Json = dict[str, Any]
+Place = tuple[str | int, ...]
+
+
+def places(data: Any, kind: type | tuple[type, ...], path: Place = ()) -> Iterator[Place]:
+    """Where values of a type are."""
+    if isinstance(data, kind) and (kind is dict or not isinstance(data, bool)):
+        yield path
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inner:
+        yield from places(value, kind, (*path, key))
+
+
+def at(data: Any, path: Place) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def accepted(data: Any) -> bool:
+    try:
+        Certificate.from_json(data)
+    except CertificateError:
+        return False
+    return True
+
+
+def document(name: str, strategy: str) -> Json:
+    """A certificate with one level, of the samples."""
+    found = next(c for c in proved(name) if c.strategy == strategy and c.levels).to_json()
+    found["levels"] = found["levels"][:1]
+    return found
+
+
+DOCUMENTS = [("bert", "uniform-chain"), ("gpt2", "ghost"), ("heads", "chain"), ("measured", "uniform-chain")]
+
+
+def without(data: Json) -> Iterator[tuple[Place, Json]]:
+    """The document with one field left out, at any depth (covers, params and budgets list what there is)."""
+    for path in places(data, dict):
+        if (path and path[-1] in ("covers", "params", "budgets")) or (len(path) > 1 and path[-2] == "budgets"):
+            continue
+        for key in at(data, path):
+            changed = copy.deepcopy(data)
+            del at(changed, path)[key]
+            yield (*path, key), changed
+
+
+def with_more(data: Json) -> Iterator[tuple[Place, Json]]:
+    """The document with one field more, at any depth (a cover more is for the checker to refuse)."""
+    for path in places(data, dict):
+        if path and path[-1] in ("covers", "params"):
+            continue
+        changed = copy.deepcopy(data)
+        at(changed, path)["later"] = 1
+        yield path, changed
+
+
+def with_junk(data: Json) -> Iterator[tuple[Place, Json]]:
+    """The document with null, a word, a truth value, a list, NaN or infinity for a number."""
+    for path in places(data, (int, float)):
+        for junk in (None, "1", True, [1], {}, float("nan"), float("inf"), -float("inf")):
+            changed = copy.deepcopy(data)
+            at(changed, path[:-1])[path[-1]] = junk
+            yield (*path, repr(junk)), changed
+
+
+MAY_BE_NULL = ("d_head", "d_ff", "kv_heads", "temperature", "lipschitz", "C")
+"""Null is a value of these fields: it means that there is none."""
+
+
+def harmless(place: Place) -> bool:
+    return place[-1] == "None" and place[-2] in MAY_BE_NULL
+
+
+@pytest.mark.parametrize(("name", "strategy"), DOCUMENTS)
+@pytest.mark.parametrize("change", [without, with_more, with_junk], ids=["left out", "added", "junk"])
+def test_nothing_is_filled_in_ignored_or_converted(name: str, strategy: str, change: Callable[..., Any]) -> None:
+    data = document(name, strategy)
+    assert accepted(data)
+    taken = [place for place, changed in change(data) if accepted(changed) and not harmless(place)]
+    assert taken == []
+
+
+def test_the_law_notices_a_reader_that_fills_in_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: the reader of format 1 took what was missing from the installed version."""
+    monkeypatch.setattr(module, "read_complete", Setting.from_json)
+    taken = [place for place, changed in without(document("bert", "uniform-chain")) if accepted(changed)]
+    assert ("setting", "architecture", "depth") in taken
+    assert ("setting", "sample", "delta") in taken
+
+
+def test_keys_twice_and_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    text = json.dumps(proved("edelman")[0].to_json())
+    for old, new, why in (
+        ('"delta": 0.05', '"delta": 0.05, "delta": 0.9', "twice"),
+        ('"n_train": 1000000', '"n_train": 10, "n_train": 1000000', "twice"),
+        ('"margin": 0.5', '"margin": NaN', "NaN"),
+        ('"margin": 0.5', '"margin": 1e999', "beyond"),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        with pytest.raises(CertificateError, match=why) as caught:
+            Certificate.load(path)
+        assert "c.json" in str(caught.value)
+
+
+def test_other_versions_are_refused_by_name() -> None:
+    data = document("bert", "uniform-chain")
+    for key, value, why in (
+        ("format", "boundcalc-certificate/1", "boundcalc-certificate/1"),
+        ("statements", STATEMENTS_VERSION + 1, f"version {STATEMENTS_VERSION + 1}"),
+        ("statements", 0, "version 0"),
+        ("statements", True, "version True"),
+    ):
+        with pytest.raises(CertificateError, match=why):
+            Certificate.from_json(data | {key: value})
+
+
+@pytest.mark.parametrize("sample", [None, {}, [], "x", {"margin": None}, {"train_error": 0.0}, {"candidates": 14}])
+def test_a_record_of_the_sample_that_is_none_is_a_certificate_error(sample: Any) -> None:
+    """In memory as in a file: `measured = {"sample": None}` was a TypeError."""
+    from dataclasses import replace
+
+    certificate = replace(proved("edelman")[0], measured={"sample": sample})
+    with pytest.raises(CertificateError):
+        check(certificate)
+    data = proved("edelman")[0].to_json()
+    data["looked_at"]["sample"] = sample
+    if sample is not None:
+        with pytest.raises(CertificateError):
+            verify(Certificate.from_json(data))
+
+
+def test_every_setting_is_written_whole_and_read_back() -> None:
+    for setting in settings("complete forms", 60):
+        data = json.loads(json.dumps(complete_json(setting), allow_nan=False))
+        again = read_complete(data)
+        assert again == setting
+        assert complete_json(again) == data
+        assert set(data["architecture"]) >= {"depth", "seq_len", "style", "eps", "layers"}
+
+
+def test_an_unchecked_certificate_is_not_written(tmp_path: Path) -> None:
+    from boundcalc.engine.search import Search
+    from boundcalc.formulas.theorems import POLICIES
+
+    found = next(Search(SETTINGS["edelman"], POLICIES["best"]).gaps()).certificate
+    with pytest.raises(CertificateError, match="claims"):
+        found.save(tmp_path / "c.json")
+    assert not (tmp_path / "c.json").exists()
+    checked = check(found)
+    checked.claimed.save(tmp_path / "c.json")
+    assert verify(Certificate.load(tmp_path / "c.json")).log_value == checked.log_value
+
+
+def test_every_claim_is_held() -> None:
+    """A level's log count and what was paid, each a millionth lower, do not follow."""
+    data = next(c for c in proved("measured") if c.levels).to_json()
+    verify(Certificate.from_json(data))
+    for path in (("levels", 0, "log_count"), ("looked_at", "nats"), ("claim", "log_value")):
+        changed = copy.deepcopy(data)
+        at(changed, path[:-1])[path[-1]] -= 1e-6
+        with pytest.raises(CertificateError, match="does not follow"):
+            verify(Certificate.from_json(changed))

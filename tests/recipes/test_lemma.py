@@ -1,0 +1,125 @@
+"""Covering lemmas added from outside, one uniform and one that counts points: a subclass of `CoverLemma` in `LEMMAS`."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.sources import EDELMAN2022
+from boundcalc.base.statement import Statement
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.search import Search
+from boundcalc.formulas.derivation.covers import limited_norm
+from boundcalc.formulas.theorems import BOUNDS, Policy
+from boundcalc.proof.checker import check
+from boundcalc.setting import Setting
+from boundcalc.statements.covers import LEMMAS, CoverLemma, Power, Profile, Volume
+from boundcalc.statements.targets import MatrixNorms, Points, Target
+
+SETTING = Setting.of(depth=1, d=4, seq_len=3, n_train=10**6)
+
+
+class Rounded(CoverLemma):
+    """Uniform: every matrix of norm B is within eps of a grid in the ball of (1 + 3y)^(dk) points."""
+
+    statement = Statement(
+        "Tgrid",
+        "a coarse volumetric cover",
+        r"\log N(\varepsilon)\le dk\log(1+3y)",
+        "As T4, with 3 for 2.",
+        "T4's count is smaller.",
+        "none",
+        EDELMAN2022,
+    )
+    uniform = True
+    kinds = frozenset({"map", "query"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return target.size * ns.log(1 + 3 * y)
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Volume(target.size, 3.0)
+
+
+class Doubled(CoverLemma):
+    """Empirical: T2 in its closed form, with a factor to spare."""
+
+    statement = Statement(
+        "Ttwice",
+        "perceptron cover with a factor to spare",
+        r"\log N(\varepsilon)\le 2y^2\Lambda(k,n)",
+        "As T2.",
+        "T2's count is half of it.",
+        "none",
+        EDELMAN2022,
+    )
+    uniform = False
+    kinds = frozenset({"map", "query", "key"})
+
+    def norm(self, target: Target) -> Number:
+        return LEMMAS["T2"].norm(target)
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        return 2 * LEMMAS["T2"].closed(ns, y, target, n)
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return Power(2 * LEMMAS["T2"].closed(FLOAT, 1.0, target, n))
+
+
+@pytest.fixture(params=[Rounded, Doubled])
+def lemma(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> CoverLemma:
+    added = request.param()
+    monkeypatch.setitem(LEMMAS, added.name, added)
+    return added
+
+
+def policy(monkeypatch: pytest.MonkeyPatch, *lemmas: str) -> Policy:
+    made = Policy("mine", "lemmas of my own", frozenset(lemmas))
+    monkeypatch.setitem(BOUNDS, "mine", made)
+    return made
+
+
+def test_it_bounds_alone(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empirical lemma in a policy of its own was `no bound was found`."""
+    policy(monkeypatch, lemma.name)
+    value = evaluate(SETTING, "mine")
+    named = {value.certificate.strategy, value.risk_certificate.strategy}
+    assert not any("uniform" in name for name in named) or lemma.uniform
+    for certificate in (value.certificate, value.risk_certificate):
+        again = check(certificate)
+        assert again.log_value == certificate.log_value
+        assert certificate.levels
+        assert lemma.name in again.breakdown.statements
+
+
+def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside T4r an empirical lemma was left out of every chain without a word."""
+    made = policy(monkeypatch, lemma.name, "T4r")
+    strategies = {found.certificate.strategy for found in Search(SETTING, made).gaps()}
+    assert "uniform-chain" in strategies
+    assert ("chain" in strategies) == (not lemma.uniform)
+    assert evaluate(SETTING, "mine").gap <= 1
+
+
+def test_the_laws_know_it(lemma: CoverLemma) -> None:
+    """Zero beyond reach, monotone in eps, and the norm it limits asked of it."""
+    target = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 2), Points(5))
+    costs = [lemma.sharp(FLOAT, y, target, 7, lemma.params(math.log(y), target, 7)) for y in (1.5, 3.0, 30.0)]
+    assert costs == sorted(costs)
+    assert lemma.closed(FLOAT, 9.0, target, 7) <= 81 * lemma.closed(FLOAT, 1.0, target, 7)
+    assert limited_norm(lemma, target) == ("op" if lemma.uniform else "two_one")
+
+
+def test_a_lemma_taken_out_again_is_refused_by_name(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = policy(monkeypatch, lemma.name)
+    found = next(f.certificate for f in Search(SETTING, made).gaps() if f.certificate.levels)
+    check(found)
+    monkeypatch.delitem(LEMMAS, lemma.name)
+    with pytest.raises(CertificateError, match=lemma.name):
+        check(found)

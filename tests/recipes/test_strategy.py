@@ -1,0 +1,102 @@
+"""A strategy added from outside: an object in `STRATEGIES`, and everything knows it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.cli import main
+from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check, verify
+from boundcalc.setting import Setting
+from boundcalc.statements import gap
+from boundcalc.statements.strategies import STRATEGIES, Known, MarginStrategy, risk_candidates
+from tests.laws.strategies import counterexample
+
+SETTING = Setting.of(depth=1, d=8, seq_len=5, n_train=10**6, margin=0.4, train_error=0.02)
+
+
+class Looser(MarginStrategy):
+    """G3 with half as much again: weaker than it must be, and so valid."""
+
+    name = "looser-margin"
+    title = "one cover that serves every sample, with a factor to spare"
+    uses = ("G0", "G3")
+    uniform = True
+    parameters = ("mu",)
+    formula = "risk <= 3/2 klinv(train error, (log N + log(1/delta))/m)"
+    factor = 1.5
+
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        q, mu = known.train_error, known.mu
+        risk = gap.risk_uniform(ns, q, known.counts[0], known.log_inverse_delta, known.m, mu)
+        return ns.number(self.factor) * risk
+
+
+class TooSmall(Looser):
+    """The negative control: a value that does not hold."""
+
+    name = "too-small"
+    factor = 0.9
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Looser:
+    strategy = Looser()
+    monkeypatch.setitem(STRATEGIES, strategy.name, strategy)
+    return strategy
+
+
+def found_by_it() -> Certificate:
+    risks = Search(SETTING, POLICIES["best"]).risks()
+    return next(found.certificate for found in risks if found.certificate.strategy == "looser-margin")
+
+
+def test_the_search_offers_it_and_the_checker_follows(registered: Looser) -> None:
+    checked = check(found_by_it())
+    plain = next(
+        f.certificate for f in Search(SETTING, POLICIES["best"]).risks() if f.certificate.strategy == "uniform-margin"
+    )
+    assert checked.value == pytest.approx(1.5 * check(plain).value, rel=1e-6)
+    parts = checked.breakdown
+    assert parts.formula == registered.formula
+    assert {"G3", "A0"} <= set(parts.statements)
+    again = Certificate.from_json(json.loads(json.dumps(checked.claimed.to_json())))
+    assert verify(again).log_value == checked.log_value
+
+
+def test_the_least_proof_is_still_the_best(registered: Looser) -> None:
+    assert Desk(SETTING).value("best").risk_strategy != registered.name
+
+
+def test_lists_and_explanations_know_it(registered: Looser) -> None:
+    listed = CliRunner().invoke(main, ["list", "strategies"]).stdout
+    assert registered.name in listed
+    assert registered.title[:40] in " ".join(CliRunner().invoke(main, ["explain", registered.name]).stdout.split())
+
+
+def test_a_choice_after_the_training_error_pays_for_it(registered: Looser) -> None:
+    """P1: fifteen ways to bound the risk instead of fourteen, in the record and in the price."""
+    assert risk_candidates() == 15
+    value = Desk(SETTING.but(measured=("train_error",))).value("best")
+    assert value.risk_certificate.to_json()["looked_at"]["sample"]["candidates"] == 15
+
+
+def test_a_reader_without_it_refuses_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STRATEGIES, "looser-margin", Looser())
+    data = check(found_by_it()).claimed.to_json()
+    monkeypatch.delitem(STRATEGIES, "looser-margin")
+    with pytest.raises(CertificateError, match="looser-margin"):
+        Certificate.from_json(data)
+
+
+def test_the_law_lets_it_pass_and_rejects_too_small_a_value() -> None:
+    assert counterexample(Looser()) is None
+    assert counterexample(TooSmall()) is not None
