@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.lab.train.device import threads, versions
 from boundcalc.lab.train.optim import StackedOptimiser
-from boundcalc.lab.train.parameters import Init, parameters
+from boundcalc.lab.train.parameters import Init
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins
 from boundcalc.lab.train.tasks import Shape
