@@ -85,6 +85,7 @@ def command(
     theorem = alone(bounds)
     if theorem is not None:
         useless = (
+            ("--solve/--no-solve", solve is not None),
             ("--sweep", axes),
             ("--explain", explain),
             ("--why", why),
@@ -102,6 +103,7 @@ def command(
     refuse_inputs(given)
     if axes:
         for name, given in (
+            ("--solve/--no-solve", solve is not None),
             ("--certificate", certificate),
             ("--certificate-risk", certificate_risk),
             ("--explain", explain),

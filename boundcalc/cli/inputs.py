@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.rounding import up
-from boundcalc.cli.setting import Question
+from boundcalc.cli.setting import OPTION_NAMES, Question
 from boundcalc.cli.values import exactly, number, short
 from boundcalc.formulas.theorems import BOUNDS, Theorem, theorem_called
 
@@ -80,6 +80,7 @@ def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], wit
     for name in given:
         if name not in known:
             raise InvalidSetting(f"{theorem.name} does not depend on {name}; it has {', '.join(known)}")
+    _refuse_unread(theorem, question, given, known, without)
     missing: list[str] = []
     for name in known:
         field = _FIELDS.get(name)
@@ -100,6 +101,28 @@ def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], wit
         example = " ".join(f"--set {name}=1" for name in missing)
         raise InvalidSetting(f"{theorem.name} needs a value for {', '.join(missing)}; for instance {example}")
     return Given(values, tuple(assumed))
+
+
+def _refuse_unread(
+    theorem: Theorem, question: Question, given: Mapping[str, float], known: Sequence[str], without: str
+) -> None:
+    """Refuses options of a setting that no input of a theorem is taken from."""
+    read = {_FIELDS[name] for name in known if name in _FIELDS and name not in given and name != without}
+    for field, origin in question.origin.items():
+        if origin == "given" and field in OPTION_NAMES and field not in read:
+            instead = f"it has {', '.join(known)}"
+            if any(_FIELDS.get(name) == field for name in given):
+                instead = "--set gives it already"
+            elif _FIELDS.get(without) == field:
+                instead = f"{without} is what is solved for"
+            raise InvalidSetting(
+                f"{OPTION_NAMES[field]} would change nothing: {theorem.name} is not about a setting; {instead}"
+            )
+    for name in question.sources:
+        if name == "--norms" or not any(question.origin.get(field) in ("preset", "file") for field in read):
+            raise InvalidSetting(
+                f"{name} would change nothing: {theorem.name} is not about a setting; it has {', '.join(known)}"
+            )
 
 
 def _canonical(name: str) -> str:

@@ -71,6 +71,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("lipschitz", "--lipschitz", NUMBER, "Lipschitz constant of another [0, 1] loss, instead of the ramp."),
 )
 
+OPTION_NAMES = {option.field: option.names for option in OPTIONS} | {"measured": "--measured"}
+"""How each field of a setting is typed."""
 MEASURED = ("margin", "train-error")
 _SAMPLE = {f.name for f in fields(Sample)}
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
@@ -128,6 +130,13 @@ class Question(NamedTuple):
 
     setting: Setting
     origin: Mapping[str, str]
+    sources: tuple[str, ...] = ()
+    """The options that named a preset or a file."""
+
+    def refuse(self, field: str, why: str) -> None:
+        """Refuses an option of the setting that was given and changes nothing."""
+        if self.origin.get(field) == "given":
+            raise InvalidSetting(f"{OPTION_NAMES[field]} would change nothing: {why}")
 
     def assumed(self, field: str) -> bool:
         """Whether nobody asked for this value."""
@@ -169,7 +178,8 @@ def take_setting(options: dict[str, Any]) -> Question:
         raise InvalidSetting(
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )
-    return Question(setting, origin)
+    named = (("--preset", preset), ("--setting", setting_file), ("--norms", norms_file))
+    return Question(setting, origin, tuple(name for name, value in named if value is not None))
 
 
 def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None) -> Setting:
@@ -184,7 +194,7 @@ def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None
 
 
 def _typed(field: str) -> str:
-    return next(option.names for option in OPTIONS if option.field == field)
+    return OPTION_NAMES.get(field, field)
 
 
 def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
 
 VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
+_FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 
 
 @click.command(
@@ -33,11 +34,11 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option("--for", "variable", type=click.Choice(VARIABLES), required=True, help="What to solve for.")
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
 @click.option("--bound", default="best", show_default=True, shell_complete=complete_bound, help="Which bound.")
-@click.option("--quantity", type=click.Choice(("gap", "risk")), default="gap", show_default=True, help="Bound of what.")
+@click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4).")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
-    variable: str, target: float, bound: str, quantity: str, others: tuple[str, ...], form: str, **options: Any
+    variable: str, target: float, bound: str, quantity: str | None, others: tuple[str, ...], form: str, **options: Any
 ) -> None:
     """The smallest m, gamma or delta, or the largest T, C or depth, at which a bound is at most a target.
 
@@ -46,12 +47,18 @@ def command(
     question = take_setting(options)
     given, theorem = pairs(others), alone([bound])
     if theorem is not None:
+        if quantity is not None:
+            raise InvalidSetting(f"--quantity would change nothing: {theorem.name} bounds one thing; leave it out")
         found_size = least_size(theorem, variable, target, inputs(theorem, question, given, without=variable))
         _show_size(theorem.name, variable, target, found_size, form)
         return
     refuse_inputs(given)
     if variable == "L":
         raise InvalidSetting(f"{bound!r} does not depend on L: it is an input of --bound X3 and X4")
+    quantity = quantity or "gap"
+    question.refuse(_FIELDS.get(variable, variable), f"{variable} is what is solved for; leave it out")
+    if quantity == "gap":
+        question.refuse("train_error", "the gap bound holds for every training error; --quantity risk asks for the risk")
     from boundcalc.engine.solve import solve
 
     found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]

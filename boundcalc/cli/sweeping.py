@@ -32,6 +32,8 @@ Rows = Iterator[dict[str, Any]]
 def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form: str) -> bool:
     """Computes and writes the grid; whether any point has a bound."""
     axes = parse_axes(texts)
+    for name, (option, _) in axes.items():
+        question.refuse(option.field, f"--sweep {name}=... says which values it takes; leave it out")
     names = [known_bound(name) for name in bounds] or ["best"]
     if form in ("markdown", "latex"):
         raise InvalidSetting(f"sweeps are written as table, csv or json, not {form}")
