@@ -12,9 +12,9 @@ def main() -> tuple[str, float, str]:
 
     equation = bound.latex()
     gap = bound.lambdify("C", "T", "m", "depth", "d", "heads", "gamma", "delta")
-    return equation, float(gap(1, 512, 1e9, 2, 64, 1, 1, 0.05)), bound.cite()
+    return equation, float(gap(1, 512, 1e9, 2, 64, 1, 0.5, 0.05)), bound.cite()
 
 
 if __name__ == "__main__":
     latex, value, citation = main()
-    print(f"{latex}\n\ngap <= {value:.4f} at C = 1, T = 512, m = 1e9, two blocks\n\n{citation}")
+    print(f"{latex}\n\ngap <= {value:.4f} at C = 1, T = 512, m = 1e9, gamma = 1/2, two blocks\n\n{citation}")

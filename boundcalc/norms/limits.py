@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.norms.matrix import Floats, Measured, held, measure
 from boundcalc.norms.rank import upper_rank
 from boundcalc.setting import Budget
@@ -42,6 +43,12 @@ def limits(kind: str, sizes: Iterable[Size]) -> tuple[str, ...]:
 
 def budget(measured: Measured, names: Iterable[str], power: float | None = None) -> Budget:
     """The budget of these limits that some norms just fit, with the Schatten sum of a power where it was asked for."""
+    names = tuple(names)
+    if power is not None and "schatten" in names and len(measured.shape) == 2 and measured.spectrum is None:
+        raise InvalidSetting(
+            f"--schatten needs the singular values of a matrix of shape {measured.shape}, which were not computed: add "
+            "--spectra (slow for wide matrices), or leave out --schatten"
+        )
     found = measured.budget(power)
     return Budget(**{name: getattr(found, name) for name in names})
 

@@ -96,3 +96,10 @@ def test_what_is_not_read_would_not_pay(further: str) -> None:
     lean = evaluate(Setting(architecture, norms, sample))
     full = evaluate(Setting(architecture, Norms(budgets=more, measured=True), sample))
     assert lean.log10 <= full.log10
+
+
+def test_a_schatten_sum_without_singular_values_is_refused() -> None:
+    found = measure(held(np.eye(3)), np.random.default_rng(0), spectrum=False)
+    assert budget(found, ("op", "schatten")).schatten is None
+    with pytest.raises(InvalidSetting, match="add --spectra"):
+        budget(found, ("op", "schatten"), 1.0)

@@ -30,7 +30,7 @@ def test_a_bound_is_imported_in_ten_lines() -> None:
     equation, gap, citation = load("import_a_bound.py").main()
     assert r"\mathrm{gap} &\le" in equation
     assert citation.startswith("@inproceedings{edelman2022")
-    checked = 10 ** evaluate(Setting.of(C=1.0, depth=2, seq_len=512, n_train=10**9), "closed").log10
+    checked = 10 ** evaluate(Setting.of(C=1.0, depth=2, seq_len=512, n_train=10**9, margin=0.5), "closed").log10
     assert gap == pytest.approx(checked, rel=1e-11)
 
 
