@@ -14,7 +14,17 @@ from flint import arb
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting import Activation, Attention, Layer, LayerNorm, Linear, Norms, Residual, Setting
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Norms,
+    Residual,
+    Setting,
+)
 from boundcalc.statements.layers import Context, facts
 from boundcalc.statements.weights import Weights
 
@@ -100,6 +110,16 @@ class _Reach:
     def _behind(self, layer: Layer, radius: arb) -> arb:
         if isinstance(layer, Activation):
             return _activated(layer.name, radius)
+        if isinstance(layer, GatedFeedForward):
+            first, second, third = (
+                self.weights.matrix(kind, layer.block, None, *shape).whole.op
+                for kind, shape in (
+                    ("W_1", (layer.d, layer.d_ff)),
+                    ("W_2", (layer.d_ff, layer.d)),
+                    ("W_3", (layer.d, layer.d_ff)),
+                )
+            )
+            return _activated(layer.activation, radius * first) * radius * third * second
         if isinstance(layer, LayerNorm):
             return self._normalised(layer, radius)
         at = Context(self.weights, radius, 1, self.seq_len)

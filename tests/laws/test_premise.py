@@ -169,7 +169,7 @@ def exact(setting: Setting) -> bool:
         a.activation != "tanh"
         and a.normalisation in ("ball", "rmsnorm", "none")
         and a.normaliser.name != "linear"
-        and (a.normaliser.name in ("softmax", "custom") or not a.causal)  # a mask makes the rows differ
+        and (a.normaliser.name in ("softmax", "custom") or not (a.causal or a.rope))  # these make the rows differ
         and a.classes == 1
         and not a.pooler
         and not any(budget.one_one is not None or budget.rank == 0 for budget in setting.norms.budgets.values())
