@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.statements.gap import support_floor
-
 from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.plot.gallery import make
+from boundcalc.statements.gap import support_floor
 
 Values = dict[float, float]
 PROMISES = "below"

@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.statements.gap import support_floor
-
 from boundcalc.base.numbers import FLOAT
+from boundcalc.statements.gap import support_floor
 
 Values = dict[float, float]
 PROMISES = "below"

@@ -247,7 +247,7 @@ def _held_certificate(certificate: Certificate, desk: Desk) -> _Held:
 Changer = Callable[[float], Setting]
 
 
-def changers(setting: Setting, pieces: Sequence[str]) -> dict[str, Changer]:
+def changers(setting: Setting) -> dict[str, Changer]:
     """How to multiply each number of a setting by a factor: sizes, and every kind of norm that is read."""
     sample, architecture = setting.sample, setting.architecture
     found: dict[str, Changer] = {
@@ -287,7 +287,7 @@ class _Account:
         self.quantity: Quantity = quantity
         self.paid = desk.paid
         self.here = held.counts(self.paid) or []
-        self.changers = changers(self.paid, list(self.here[0]) if self.here else [])
+        self.changers = changers(self.paid)
         self.measure = held.log_value(self.paid) or 0.0
         vacuous = value.vacuous if quantity == "gap" else value.risk_vacuous
         log_bound = 0.0 if vacuous else (value.log10 * math.log(10) if quantity == "gap" else value.log_risk)
@@ -451,7 +451,7 @@ class _Account:
 
     def _confirmed(self, name: str, factor: float) -> Change | None:
         """The checked bound after a change, if it reaches the target and some network still has the margin."""
-        asked = changers(self.value.setting, list(self.here[0]))[name]  # before budgets were rounded up
+        asked = changers(self.value.setting)[name]  # before budgets were rounded up
         for further in _FURTHER:
             try:
                 changed = asked(factor**further)

@@ -3,4 +3,5 @@
 Statements, certificates and `verify` need ball arithmetic alone. Learners bring what they train with.
 """
 
-import boundcalc.predictors.methods as methods  # registers what certificates may rest on
+from boundcalc.predictors.methods import HOLDOUT as HOLDOUT  # the import registers what certificates may rest on
+from boundcalc.predictors.methods import P2L as P2L

@@ -151,10 +151,11 @@ def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]
 
 
 def default_picks(m: int, delta: float, *, prefix: int = 0, seed: int = 0) -> tuple[Member, ...]:
-    """Pick-to-Learn: from scratch, one pick at a time; behind a prefix, by eights, with holdout among the stops."""
+    """Pick-to-Learn: from scratch, one pick at a time from two seeds; behind a prefix, by eights, holdout among them."""
     n = m - prefix
     if prefix:
         found = stops(n, [8] * 4, (0, 8, 16, 32), prefix=prefix, seed=seed)
     else:
-        found = stops(n, [1] * 22, (8, 10, 12, 14, 17, 22), seed=seed, clean=0.875)
+        at = (8, 10, 12, 14, 17, 22)
+        found = tuple(member for s in (seed, seed + 1) for member in stops(n, [1] * 22, at, seed=s, clean=0.875))
     return shared(found, delta)

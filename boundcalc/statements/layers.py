@@ -7,7 +7,7 @@ largest l2 norm of a row. Every rule is one function, generic over the number sy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -112,7 +112,14 @@ def facts(layer: Layer, at: Context) -> Facts:
     """The rule of a primitive layer, applied (residuals are composition's business)."""
     rule = _RULES.get(type(layer))
     if rule is None:
-        raise TypeError(f"no rule for {type(layer).__name__}")
+        raise Unsupported(
+            Refusal(
+                f"a bound for layer {layer.label!r}",
+                f"no statement about {type(layer).__name__}",
+                "its radius, Lipschitz factor and what must be covered",
+                "Say them with register_rule.",
+            )
+        )
     return rule(layer, at)
 
 
@@ -473,7 +480,7 @@ def _pool(layer: Pool, at: Context) -> Facts:
     return Facts(at.radius, at.ns.number(1))
 
 
-_RULES = {
+_RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Linear: _linear,
     Activation: _activation,
     Ball: _ball,
@@ -483,3 +490,10 @@ _RULES = {
     Embedding: _embedding,
     Pool: _pool,
 }
+
+
+def register_rule(cls: type[Layer], rule: Callable[[Any, Context], Facts]) -> None:
+    """The rule of a further class of layers: a layer and where it stands to its facts. One class has one rule."""
+    if cls in _RULES:
+        raise InvalidSetting(f"layer {cls.label!r} has a rule already")
+    _RULES[cls] = rule

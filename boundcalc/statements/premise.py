@@ -100,11 +100,20 @@ class _Reach:
     def _behind(self, layer: Layer, radius: arb) -> arb:
         if isinstance(layer, Activation):
             return _activated(layer.name, radius)
-        if isinstance(layer, LayerNorm) and layer.centred and layer.d == 1:
-            return self.weights.vector(f"{layer.kind}.offset", layer.block)[0] if layer.offset else arb(0)
+        if isinstance(layer, LayerNorm):
+            return self._normalised(layer, radius)
         at = Context(self.weights, radius, 1, self.seq_len)
         reach = facts(layer, at).radius
         return reach * self._mass(layer, radius) if isinstance(layer, Attention) else reach
+
+    def _normalised(self, layer: LayerNorm, radius: arb) -> arb:
+        """L5; a centred row of width 1 is zero."""
+        d = arb(layer.d)
+        reach = radius * (d / (radius**2 + d * arb(layer.eps))).sqrt() if layer.eps else d.sqrt()
+        reach = arb(0) if layer.centred and layer.d == 1 else reach
+        if layer.gain:
+            reach = reach * self.weights.gain(f"{layer.kind}.gain", layer.block)[0]
+        return reach + self.weights.vector(f"{layer.kind}.offset", layer.block)[0] if layer.offset else reach
 
     def _mass(self, layer: Attention, radius: arb) -> arb:
         """The largest part of 1 that weights sum to, where they never sum to 1: at the largest score everywhere."""

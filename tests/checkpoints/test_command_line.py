@@ -278,7 +278,10 @@ def test_wrong_options(
     [
         ((), "--m 50000"),
         (("--m", "1000", "--gamma", "-1"), "gamma must be"),
-        (("--m", "1000", "--certificate", "c.json", "--certificate-risk", "c.json"), "two outputs would be written to c.json"),
+        (
+            ("--m", "1000", "--certificate", "c.json", "--certificate-risk", "c.json"),
+            "two outputs would be written to c.json",
+        ),
         (("--m", "1000", "--train-error", "2"), "train error must lie"),
         (("--m", "1000", "--margins", "nowhere.npy"), "holds no margins"),
         (("--m", "1000", "--schatten", "0.55"), "0.1, 0.2"),

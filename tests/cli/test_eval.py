@@ -161,7 +161,19 @@ def test_a_train_error_that_was_seen_is_paid_for(run: Run) -> None:
 
 
 def test_custom_normalisers(run: Run) -> None:
-    line = ("eval", "--m", "1e7", "--normaliser", "custom", "--normaliser-c", "1", "--normaliser-mu", "1", "--bound", "edelman")
+    line = (
+        "eval",
+        "--m",
+        "1e7",
+        "--normaliser",
+        "custom",
+        "--normaliser-c",
+        "1",
+        "--normaliser-mu",
+        "1",
+        "--bound",
+        "edelman",
+    )
     custom = json.loads(run(*line, "--format", "json").stdout)["results"][0]
     plain = json.loads(run("eval", "--m", "1e7", "--bound", "edelman", "--format", "json").stdout)["results"][0]
     assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)

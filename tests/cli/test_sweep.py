@@ -105,7 +105,19 @@ def test_every_point_is_what_eval_says_there(run: Run) -> None:
 
 
 def test_json_sweeps_carry_their_points(run: Run) -> None:
-    outcome = run("eval", "--sweep", "temperature=1,2", "--sweep", "T=8,16", "--bound", "edelman", "--m", "1e7", "--format", "json")
+    outcome = run(
+        "eval",
+        "--sweep",
+        "temperature=1,2",
+        "--sweep",
+        "T=8,16",
+        "--bound",
+        "edelman",
+        "--m",
+        "1e7",
+        "--format",
+        "json",
+    )
     document = json.loads(outcome.stdout)
     assert document["axes"] == {"temperature": [1.0, 2.0], "T": [8, 16]}
     assert [row["at"] for row in document["results"]] == [

@@ -52,7 +52,8 @@ class Witness:
     @property
     def margin(self) -> float:
         """The margin of its output for the first label (1 for a scalar score), by the plain forward pass."""
-        output = self.network.run(self.parameters, self.start)[0]
+        with np.errstate(over="ignore"):  # a row of zeros is projected by a factor beyond floats
+            output = self.network.run(self.parameters, self.start)[0]
         return float(output[0] if len(output) == 1 else output[0] - output[1:].max())
 
     def _input(self) -> Array:

@@ -207,7 +207,11 @@ def test_misplaced_budgets_are_not_ignored(key: str, why: str) -> None:
 
 def test_budgets_of_every_part_are_accepted() -> None:
     keys = ("norm_attention.gain", "norm_ffn.offset[1]", "b_1", "W_O[0]", "W_V[1,1]", "embedding", "positions")
-    limits = {"norm_attention.gain": {"sup": 1.0}, "embedding": {"row": 1.0}, "positions": {"row": 1.0}}
+    limits: dict[str, dict[str, Any]] = {
+        "norm_attention.gain": {"sup": 1.0},
+        "embedding": {"row": 1.0},
+        "positions": {"row": 1.0},
+    }
     given = {key: Budget(**limits.get(key, {"op": 1.0})) for key in keys}
     Setting.of("bert", depth=2, heads=2, d=8, norms=Norms(C=1.0, budgets=given))
 

@@ -44,7 +44,9 @@ def family_of(architecture: Architecture) -> Family:
     ignored = {"encoding.signs": "how bits become rows is fixed before any data"}
     if _fixed(architecture.stages):
         ignored["positions"] = "fixed positions are not trained"
-    return Family("boundcalc", ("boundcalc",), tensors, _architecture, ignored, fields=_FIELDS)
+    return Family(
+        "boundcalc", ("boundcalc",), tensors, lambda model: said_otherwise(model, architecture), ignored, fields=_FIELDS
+    )
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from flint import arb
 
 from boundcalc.base.errors import CertificateError
@@ -10,8 +12,14 @@ from boundcalc.predictors.statements.base import ERRORS, Fact, Facts, N, Predict
 from boundcalc.predictors.tails import limit
 
 
+@lru_cache(maxsize=4096)
+def confidence_limit(errors: int, n: int, delta: float) -> float:
+    """CP(errors; n; delta), rounded up."""
+    return limit(errors, n, arb(delta).log())
+
+
 def _holdout(facts: Facts, delta: float) -> float:
-    return limit(facts["errors"], facts["n"], arb(delta).log())
+    return confidence_limit(facts["errors"], facts["n"], delta)
 
 
 H = PredictorStatement(

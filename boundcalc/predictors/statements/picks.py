@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from flint import arb
 
 from boundcalc.base.errors import CertificateError
@@ -51,6 +53,7 @@ def _within(facts: Facts) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def all_right_limit(picks: int, n: int, delta: float) -> float:
     """The root eps of (delta/n) sum_{j=k}^{n-1} C(j,k)/C(n,k) (1-eps)^-(n-j) = 1, rounded up."""
     if picks >= n:

@@ -202,7 +202,9 @@ class TestFormulas:
         layers = class_budgets("any", s, T).setting().architecture.layers
         architecture = Architecture(seq_len=T + 1, layers=layers, input_radius=1.0, depth=1)
         del units
-        return Setting(architecture, Norms(budgets=budgets), Sample(n_train=m, delta=DELTA, margin=math.nextafter(1.0, 0.0)))
+        return Setting(
+            architecture, Norms(budgets=budgets), Sample(n_train=m, delta=DELTA, margin=math.nextafter(1.0, 0.0))
+        )
 
     @pytest.mark.parametrize(("s", "T"), [(2, 64), (3, 512), (5, 4096)])
     def test_capacity_is_at_least_that_of_the_calculus(self, s: int, T: int) -> None:

@@ -1,0 +1,235 @@
+"""Certificates as files: what they hold is all read, and nothing in them can be changed unnoticed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.predictors.certificate import (
+    METHODS,
+    Method,
+    PredictorCertificate,
+    digest_of,
+    equal_shares,
+    issue,
+    read_json,
+    register,
+)
+from boundcalc.predictors.picking import pick_to_learn
+from boundcalc.predictors.plans import shared, splits, stops, until_right
+from boundcalc.predictors.verify import verify_predictor
+from tests.predictors.toys import Threshold, draw
+
+DATA = draw(21, 120, 0.1)
+CLEAN = draw(22, 120)
+
+
+def _made() -> dict[str, PredictorCertificate]:
+    def run(data: Any, members: Any, **more: Any) -> PredictorCertificate:
+        return pick_to_learn(Threshold(robust=True), data, members, 0.05, **more).certificate
+
+    return {
+        "holdout": run(DATA, shared(splits([30, 60]), 0.05), method="holdout"),
+        "picks": run(DATA, shared(stops(120, [2] * 5, [0, 4, 10]), 0.05)),
+        "file": run(DATA, shared(stops(100, [2] * 5, [4, 10], prefix=20), 0.05), file=400),
+        "until right": run(CLEAN, shared(until_right([0, 1]), 0.05)),
+    }
+
+
+MADE = _made()
+
+
+def sealed(raw: dict[str, Any]) -> dict[str, Any]:
+    """As a careful forger writes it: with a digest that fits."""
+    body = {name: value for name, value in raw.items() if name != "sha256"}
+    return {**body, "sha256": digest_of(body)}
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, (*path, name))
+    elif isinstance(value, list) and value:
+        for place, inner in enumerate(value):
+            yield from leaves(inner, (*path, place))
+    else:
+        yield path, value
+
+
+def put(raw: Any, path: tuple[Any, ...], value: Any) -> Any:
+    out = copy.deepcopy(raw)
+    at = out
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    return out
+
+
+def others(value: Any) -> list[Any]:
+    """Values near this one that are not it."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1, value + 0.5, "1", True]
+    if isinstance(value, float):
+        return [value * 1.01, value * 0.99, -value, 0.0]
+    if isinstance(value, str):
+        return [("0" if value[0] != "0" else "1") + value[1:], "", value + "0"]
+    return [[1], {}]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_written_is_read_back_and_follows(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    MADE[name].save(path)
+    found = PredictorCertificate.load(path)
+    assert found == MADE[name]
+    assert verify_predictor(found).risk == found.risk
+    assert 0 < found.risk < 1
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_change_of_any_field_is_noticed(name: str) -> None:
+    raw = MADE[name].to_json()
+    PredictorCertificate.from_json(raw)
+    for path, value in leaves(raw):
+        for other in others(value):
+            if other == value and type(other) is type(value):
+                continue
+            with pytest.raises(CertificateError):
+                PredictorCertificate.from_json(put(raw, path, other))
+
+
+def refused(raw: dict[str, Any], data: Any) -> bool:
+    """Whether a forged certificate is refused by the reader, by its number, or on the examples."""
+    try:
+        verify_predictor(PredictorCertificate.from_json(raw), data, lambda recipe: Threshold(recipe["robust"]))
+    except (BoundcalcError, TypeError, KeyError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_forger_who_seals_again_is_refused_on_the_examples(name: str) -> None:
+    """Every leaf changed one by one, with a digest that fits: facts, plan, data, recipe, picks, weights."""
+    data = CLEAN if name == "until right" else DATA
+    raw = MADE[name].to_json()
+    assert not refused(sealed(raw), data)
+    for path, value in leaves(raw):
+        if path[0] == "sha256" or "environment" in path:  # where it was made explains other bits, no more
+            continue
+        for other in others(value):
+            if other == value and type(other) is type(value):
+                continue
+            forged = sealed(put(raw, path, other))
+            if path[0] == "alternatives" and path[1] != raw["chosen"]:
+                continue  # another list of alternatives is another claim; the next test is about delta
+            if path[-1] == "delta" and path[0] == "delta" and other > value:
+                continue  # a weaker claim
+            if path[-1] == "delta" and name == "file" and other == value * 0.99:
+                continue  # counts have steps: the same number follows from a little less
+            if path[-1] == "order" and not raw["alternatives"][raw["chosen"]]["prefix"]:
+                continue  # without a prefix it breaks ties, and there are none
+            assert refused(forged, data), (path, value, other)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_numbers_alone_show_forged_facts(name: str) -> None:
+    """Without the examples: a fact, delta or the risk changed, the rest as it was."""
+    raw = MADE[name].to_json()
+    for path, value in leaves({"facts": raw["facts"], "risk": raw["risk"]}):
+        for other in others(value):
+            if other == value and type(other) is type(value):
+                continue
+            assert refused(sealed(put(raw, path, other)), None), (path, value, other)
+    for scale in (0.5, 2.0):
+        forged = copy.deepcopy(raw)
+        forged["delta"] *= scale
+        for entry in forged["alternatives"]:
+            entry["delta"] *= scale
+        assert refused(sealed(forged), None)
+
+
+def test_alternatives_may_not_spend_more_than_delta() -> None:
+    raw = MADE["holdout"].to_json()
+    for change in (
+        lambda r: r["alternatives"].append({**r["alternatives"][0], "seed": 7}),
+        lambda r: r["alternatives"].append(dict(r["alternatives"][0])),
+        lambda r: r["alternatives"].clear(),
+        lambda r: r.update(chosen=5),
+        lambda r: r.update(chosen=True),
+        lambda r: r.update(chosen=1 - r["chosen"]),
+        lambda r: r["alternatives"][0].update(more=1),
+        lambda r: r["alternatives"][0].pop("seed"),
+        lambda r: r.update(method="occult"),
+        lambda r: r.update(statement="G9"),
+        lambda r: r.update(more=1),
+        lambda r: r["evidence"].update(more=1),
+        lambda r: r["evidence"].pop("weights"),
+        lambda r: r["facts"].update(bits=3),
+        lambda r: r.update(format="boundcalc-predictor-certificate/2"),
+        lambda r: r.update(certified="anything"),
+    ):
+        forged = copy.deepcopy(raw)
+        change(forged)
+        with pytest.raises(CertificateError):
+            PredictorCertificate.from_json(sealed(forged))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 49])
+def test_equal_shares_come_to_no_more_than_delta(count: int) -> None:
+    from fractions import Fraction
+
+    for delta in (0.05, 0.1, 1 / 3):
+        share = equal_shares(delta, count)
+        assert Fraction(share) * count <= Fraction(delta)
+        assert share * count > delta * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": Infinity}', '{"a": -Infinity}', '{"a": 1', "", '{"b": {"a": 1, "a": 1}}'],
+)
+def test_the_reader_is_strict(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    with pytest.raises(CertificateError):
+        read_json(path)
+
+
+@pytest.mark.parametrize("data", [None, [], 3, "x", {}, {"format": "boundcalc-predictor-certificate/1"}])
+def test_what_is_no_certificate_is_said_to_be_none(data: object) -> None:
+    with pytest.raises(CertificateError):
+        PredictorCertificate.from_json(data)
+
+
+def test_a_method_can_be_added_from_outside() -> None:
+    """A kind of certificate: its own file, one registration."""
+    mine = Method(
+        "by decree", ("H",), "as decreed", {"why": lambda name, value: str(value)}, lambda entry: entry, lambda c: None,
+        lambda certificate, data, learner_of: "counted again",
+    )  # fmt: skip
+    register(mine)
+    try:
+        made = issue(
+            "by decree",
+            "H",
+            {"errors": 1, "n": 50},
+            delta=0.05,
+            alternatives=({"delta": 0.05},),
+            chosen=0,
+            evidence={"why": "so"},
+        )
+        assert verify_predictor(made).risk == made.risk
+        assert verify_predictor(made, DATA).established == "counted again"
+        assert json.loads(json.dumps(made.summary()))["certified"] == "as decreed"
+        with pytest.raises(ValueError, match="registered already"):
+            register(mine)
+    finally:
+        del METHODS["by decree"]

@@ -1,0 +1,272 @@
+"""Runs that pick: laws of what they claim, and learners that must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.predictors.data import Array, Data, order_of
+from boundcalc.predictors.picking import Certified, NotReproduced, Run, pick_to_learn, rerun
+from boundcalc.predictors.plans import (
+    Member,
+    default_picks,
+    default_splits,
+    shared,
+    splits,
+    stops,
+    until_right,
+)
+from boundcalc.predictors.statements import STATEMENTS
+from tests.predictors.toys import Threshold, draw, risk
+
+DELTAS = (0.5, 0.05)
+RUNS = 600
+
+
+def allowed(delta: float, runs: int) -> float:
+    """Failures that a law of probability delta gives at most, but for chance 1e-6."""
+    stats = pytest.importorskip("scipy.stats")
+    return float(stats.binom.ppf(1 - 1e-6, runs, delta))
+
+
+PLANS: dict[str, Callable[[int, float], tuple[Member, ...]]] = {
+    "holdout": lambda m, delta: shared(splits([m // 2]), delta),
+    "holdout list": default_splits,
+    "until right": lambda m, delta: shared(until_right([0], batch=1), delta),
+    "until right of two": lambda m, delta: shared(until_right([0, 3], batch=2), delta),
+    "one stop": lambda m, delta: shared(stops(m, [2] * 3, [6]), delta),
+    "stops": lambda m, delta: shared(stops(m, [2] * 6, [2, 4, 8, 12]), delta),
+    "prefix and stops": lambda m, delta: shared(stops(m - 10, [2] * 3, [0, 2, 6], prefix=10), delta),
+}
+
+
+@pytest.mark.parametrize("runs", [60, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("plan", PLANS)
+def test_claims_fail_at_most_as_often_as_they_say(plan: str, noise: float, runs: int) -> None:
+    """Fresh data every time; the risk of a threshold is known exactly."""
+    m = 40
+    for delta in DELTAS:
+        failed = 0
+        for seed in range(runs):
+            try:
+                data = draw(10_000 + seed, m, noise)
+                made = pick_to_learn(
+                    Threshold(robust=True), data, PLANS[plan](m, delta), delta, order=seed, most=m // 2
+                )
+            except NotReproduced as error:
+                if "no run came to a stop" not in str(error):
+                    raise
+                continue
+            failed += risk(made.state, noise) > made.certificate.risk
+        assert failed <= allowed(delta, runs), (plan, noise, delta)
+
+
+def grabbed(run: Run, bounds: list[tuple[float, float, int]], fresh: Data) -> Array:
+    """Which fresh examples the rounds of a run would have picked."""
+    found = np.zeros(len(fresh), dtype=bool)
+    for state, key, _ in bounds:
+        found |= run.learner.scores(state, fresh) < key
+    return found
+
+
+@pytest.mark.parametrize(("m", "picks", "batch"), [(40, 6, 2), (60, 12, 3), (30, 1, 1)])
+def test_the_share_of_grabbed_examples_has_the_law_of_an_order_statistic(m: int, picks: int, batch: int) -> None:
+    """G10's phi is Beta(k, m-k+1), with mean k/(m+1), for a learner that knows nothing of it."""
+    stats = pytest.importorskip("scipy.stats")
+    shares: list[float] = []
+    for seed in range(RUNS):
+        run = Run(Threshold(robust=True), draw(seed, m, 0.2), 0, 0, np.arange(m))
+        rounds: list[tuple[float, float, int]] = []
+        while len(run.picks) < picks:
+            worst = np.sort(run.keys)[batch - 1]
+            rounds.append((run.state, float(worst), len(run.picks)))
+            run.round(batch)
+        # x is uniform and the label is flipped with probability 0.2: a grid of x by labels is the law
+        x = (np.arange(500) + 0.5) / 500
+        y = (x > 0.5).astype(np.int64)
+        right, flipped = Data(x[:, None], y), Data(x[:, None], 1 - y)
+        shares.append(0.8 * grabbed(run, rounds, right).mean() + 0.2 * grabbed(run, rounds, flipped).mean())
+    assert np.mean(shares) == pytest.approx(picks / (m + 1), abs=5 * np.std(shares) / np.sqrt(RUNS) + 1e-3)
+    assert stats.kstest(shares, stats.beta(picks, m - picks + 1).cdf).pvalue > 1e-5
+    # Control: one pick more or less is another law.
+    assert stats.kstest(shares, stats.beta(picks + 1, m - picks).cdf).pvalue < 1e-5
+
+
+def test_an_unpaid_choice_is_caught() -> None:
+    """The best of several stops, each at all of delta: 'a stop that looks at the errors left' fails too often."""
+    m, delta, runs = 48, 0.2, 300
+    sizes = range(4, 46, 4)
+    free = fair = 0
+    for seed in range(runs):
+        data = draw(seed, m, 0.4)
+        members = [replace(member, delta=delta) for prefix in sizes for member in splits([prefix])]
+        risks: list[tuple[float, float]] = []
+        for member in members:
+            run = Run(
+                Threshold(robust=True), data.take(order_of(seed, m)), member.prefix, 0, np.arange(member.prefix, m)
+            )
+            bound = STATEMENTS["H"].risk({"errors": run.wrong, "n": m - member.prefix}, delta)
+            risks.append((bound, risk(run.state, 0.4)))
+        bound, truth = min(risks)
+        free += truth > bound
+        made = pick_to_learn(Threshold(robust=True), data, shared(splits(sizes), delta), delta, order=seed)
+        fair += risk(made.state, 0.4) > made.certificate.risk
+    assert fair <= allowed(delta, runs) < free
+
+
+@dataclass
+class Restless(Threshold):
+    """Its model depends on how often it was asked."""
+
+    asked: list[int] = field(default_factory=list[int])
+
+    def fit(self, state: float, examples: Data, prefix: int) -> float:
+        self.asked.append(1)
+        return super().fit(state, examples, prefix) + 1e-12 * len(self.asked)
+
+
+@dataclass
+class Nosy(Threshold):
+    """It trains longer the more others are wrong: a stop that looks at the errors left."""
+
+    wrong: int = 0
+
+    def fit(self, state: float, examples: Data, prefix: int) -> float:
+        return super().fit(state, examples, prefix) - 1e-6 * self.wrong
+
+    def scores(self, state: float, examples: Data) -> Array:
+        found = super().scores(state, examples)
+        self.wrong = int((found <= 0).sum())
+        return found
+
+
+@dataclass
+class Relative(Threshold):
+    """Its keys are compared with the other candidates' mean, as batch normalisation does in training mode."""
+
+    def scores(self, state: float, examples: Data) -> Array:
+        found = super().scores(state, examples)
+        return np.abs(found - found.mean())
+
+
+@pytest.mark.parametrize("learner", [Restless, Nosy, Relative])
+def test_a_learner_that_is_no_function_of_its_picks_gets_no_certificate(learner: Callable[[], Threshold]) -> None:
+    members = shared(stops(300, [2] * 4, [8]), 0.05)
+    assert pick_to_learn(Threshold(), draw(3, 300, 0.3), members, 0.05)
+    with pytest.raises(NotReproduced, match="no certificate"):
+        pick_to_learn(learner(), draw(3, 300, 0.3), members, 0.05)
+
+
+def test_picks_do_not_depend_on_the_others_or_on_their_order() -> None:
+    data = draw(5, 200, 0.1)
+    run = Run(Threshold(robust=True), data, 20, 1, np.arange(20, 200))
+    for _ in range(5):
+        run.round(3)
+    rng = np.random.default_rng(0)
+    for size in (0, 1, 30, 150):
+        others = rng.permutation(run.left)[:size]
+        again = Run(
+            Threshold(robust=True), data, 20, 1, rng.permutation(np.concatenate([run.picks, others]).astype(int))
+        )
+        for _ in range(5):
+            again.round(3)
+        assert again.stop().picks == run.stop().picks
+        assert again.stop().weights == run.stop().weights
+
+
+def test_equal_keys_are_told_apart_by_their_places() -> None:
+    data = Data(np.full((20, 1), 0.3), np.ones(20, dtype=np.int64))
+    run = Run(Threshold(), data, 0, 0, np.random.default_rng(1).permutation(20))
+    run.round(5)
+    assert run.picks == [0, 1, 2, 3, 4]
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kill_after", [1, 2, 3])
+@pytest.mark.parametrize("members", [shared(stops(200, [2] * 5, [4, 6, 10]), 0.05), shared(until_right([0, 1]), 0.05)])
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, members: tuple[Member, ...], kill_after: int) -> None:
+    data, where = draw(8, 200), tmp_path / "state.json"
+    whole = pick_to_learn(Threshold(robust=True), data, members, 0.05, most=40)
+    told: list[int] = []
+
+    def stop(state: object) -> None:
+        told.append(1)
+        if len(told) == kill_after:
+            raise Killed
+
+    with pytest.raises(Killed):
+        pick_to_learn(Threshold(robust=True), data, members, 0.05, progress=stop, resume=where, most=40)
+    fits: list[int] = []
+
+    @dataclass
+    class Counted(Threshold):
+        def fit(self, state: float, examples: Data, prefix: int) -> float:
+            fits.append(1)
+            return super().fit(state, examples, prefix)
+
+    learner = Counted(robust=True)
+    again = pick_to_learn(learner, data, members, 0.05, resume=where, most=40)
+    assert again.certificate == whole.certificate
+    assert again.risks == whole.risks
+    assert not where.exists()
+
+
+def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
+    where = tmp_path / "state.json"
+    where.write_text('{"of": "x", "runs": {}}')
+    with pytest.raises(InvalidSetting, match="another run"):
+        pick_to_learn(Threshold(), draw(1, 50), shared(splits([10]), 0.05), 0.05, resume=where)
+    where.write_text("not JSON")
+    with pytest.raises(InvalidSetting, match="no state"):
+        pick_to_learn(Threshold(), draw(1, 50), shared(splits([10]), 0.05), 0.05, resume=where)
+
+
+def test_a_finite_file_is_spoken_of_as_one() -> None:
+    file = draw(4, 200, 0.1)
+    places = np.random.default_rng(9).permutation(200)
+    sample, rest = file.take(places[:120]), file.take(places[120:])
+    made = pick_to_learn(Threshold(robust=True), sample, shared(stops(120, [2] * 4, [0, 8]), 0.1), 0.1, file=200)
+    wrong = float((Threshold().scores(made.state, rest) <= 0).mean())
+    assert made.certificate.statement == "G10f"
+    assert wrong <= made.certificate.risk < 1
+
+
+def test_a_plan_that_leaves_nothing_to_test_on_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="leave none of 50"):
+        pick_to_learn(Threshold(), draw(1, 50), shared(splits([50]), 0.05), 0.05)
+    with pytest.raises(InvalidSetting, match="no round ends at 3"):
+        stops(50, [2, 2], [3])
+    for m in (10, 100, 3000):
+        for members in (default_splits(m, 0.05), default_picks(m, 0.05), default_picks(m, 0.05, prefix=m // 4)):
+            assert sum(member.delta for member in members) == pytest.approx(0.05)
+            assert all(member.prefix + member.stop < m for member in members)
+
+
+def test_what_is_established_again_is_the_same_run() -> None:
+    data = draw(2, 100, 0.1)
+    made: Certified = pick_to_learn(Threshold(robust=True), data, shared(stops(100, [2] * 4, [4, 8]), 0.05), 0.05)
+    assert rerun(Threshold(robust=True), data, made.certificate) == made.state
+    with pytest.raises(NotReproduced, match="not the examples"):
+        rerun(Threshold(robust=True), draw(3, 100, 0.1), made.certificate)
+    with pytest.raises(NotReproduced, match="recipe"):
+        rerun(Threshold(), data, made.certificate)
+
+    class Other(Threshold):
+        @property
+        def environment(self) -> dict[str, object]:
+            return {"numpy": "0"}
+
+        def weights(self, state: float) -> dict[str, Array]:
+            return {"threshold": np.array([state + 1e-9])}
+
+    with pytest.raises(NotReproduced, match=r"not equal to the bit.*numpy differ"):
+        rerun(Other(robust=True), data, made.certificate)
