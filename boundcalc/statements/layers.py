@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -303,7 +302,10 @@ def _shared(count: int, layer: Attention, shared: bool) -> int:
 
 
 def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
-    """(a representative head, how many heads have just its budgets)."""
+    """(a representative head, how many heads have just its budgets), in the order of the first of each.
+
+    Certificates list covers in this order.
+    """
     norms = at.weights.norms
     weights = [each for weight in layer.weights(at.seq_len) for each in weight.all]
 
@@ -323,8 +325,10 @@ def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     def signature(head: int) -> str:
         return repr([place and norms.budgets[place] for place in places(head)])
 
-    ordered = sorted(range(layer.heads), key=signature)
-    return [(members[0], len(members)) for _, group in groupby(ordered, key=signature) if (members := list(group))]
+    alike: dict[str, list[int]] = {}
+    for head in range(layer.heads):
+        alike.setdefault(signature(head), []).append(head)
+    return [(members[0], len(members)) for members in alike.values()]
 
 
 def _value(layer: Attention, at: Context, head: int | None, mass: Number) -> tuple[Matrix, Target]:

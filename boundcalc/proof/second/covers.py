@@ -49,7 +49,7 @@ class Sizes:
             if v == before:
                 break
         demand(v["op"] < MP.inf, "a budget sets no norm")
-        return cls(d, k, *(v[name] for name in names), r, None if p is None else (p, total))
+        return cls(d, k, **v, rank=r, spectrum=None if p is None else (p, total))
 
 
 @dataclass(frozen=True)

@@ -266,16 +266,12 @@ class Walk:
     def _representatives(self, layer: Attention) -> list[int | None]:
         """One head for each set of heads with the same budgets, in the order certificates list them."""
         kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
-        named = [kind for kind in kinds if any(key.startswith(f"{kind}[") and "," in key for key in self.norms.budgets)]
-        if not named:
-            self._alike: dict[int | None, int] = {None: layer.heads}
-            return [None]
-        demand(layer.groups == layer.heads, "budgets per head with grouped queries")
         sets: dict[str, list[int]] = {}
         for head in range(layer.heads):
-            sets.setdefault(repr([self.limit(kind, layer.block, head) for kind in named]), []).append(head)
-        self._alike = {sets[key][0]: len(sets[key]) for key in sets}
-        return [sets[key][0] for key in sorted(sets)]
+            sets.setdefault(repr([self.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
+        demand(layer.groups == layer.heads or len(sets) == 1, "budgets per head with grouped queries")
+        self._alike: dict[int | None, int] = {heads[0]: len(heads) for heads in sets.values()}
+        return list(self._alike)
 
 
 class _Head:
@@ -345,9 +341,9 @@ class _Head:
         """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
         rows = layer.d + 1 if layer.qk_bias else layer.d
         columns = layer.d if self.softmax else rows
-        own = any(key.partition("[")[0] == "W_QK" for key in walk.norms.budgets)
-        factors = any(key.partition("[")[0] == "W_Q" for key in walk.norms.budgets)
-        if own or not factors or layer.d_head is None:
+        factors = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
+        factors += ["b_K"] if layer.qk_bias and not self.softmax else []
+        if layer.d_head is None or all(walk.budget(kind, layer.block, head) is None for kind in factors):
             return walk.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
         q = walk.matrix("W_Q", layer.block, head, layer.d, layer.d_head)[0]
         k = walk.matrix("W_K", layer.block, head, layer.d, layer.d_head)[0]
