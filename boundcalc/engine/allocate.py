@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.proof.certificate import ZERO, Choice, Cover
 from boundcalc.statements.compose import Lowered, Piece
-from boundcalc.statements.covers import LEMMAS, CoverLemma, Params, Power
+from boundcalc.statements.covers import LEMMAS, CoverLemma, Curve, Params, Power
 from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
@@ -48,11 +48,15 @@ class Option:
     """log factor inside the logarithm (volume)."""
     offset: float = 0.0
     """Added to a volume's cost."""
+    curve: Curve | None = None
+    """The shape, where it is neither."""
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
         """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
         if self.power:
             return (math.log(2) + log_weight + self.log_a + 2 * self.log_reach - log_lambda) / 3
+        if self.curve is not None:
+            return self.log_reach - self.curve.best(log_lambda + self.log_reach - log_weight)
         ratio = log_weight + self.log_a - log_lambda  # log(w n / lambda)
         q = math.log(4) + ratio - self.log_c - self.log_reach
         root = 0.5 * q if q > 60 else 0.5 * math.log1p(math.exp(q)) if q > -700 else 0.0
@@ -63,6 +67,8 @@ class Option:
         log_y = self.log_reach - log_share
         if self.power:
             return self.log_a + 2 * log_y
+        if self.curve is not None:
+            return self.curve.log_cost(log_y)
         inside = self.log_c + log_y
         growth = inside if inside > 40 else math.log1p(math.exp(inside))
         return self.log_a + math.log(growth + self.offset * math.exp(-self.log_a))
@@ -156,6 +162,8 @@ def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gai
     log_reach = lemma.reach(target).log + log_gain
     if isinstance(profile, Power):
         return Option(lemma, index, target, n, log_reach, True, math.log(profile.coefficient), 0.0)
+    if isinstance(profile, Curve):
+        return Option(lemma, index, target, n, log_reach, False, 0.0, 0.0, 0.0, profile)
     log_n, log_c = math.log(profile.dimension), math.log(profile.factor)
     return Option(lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset)
 

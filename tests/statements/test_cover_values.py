@@ -27,7 +27,7 @@ def target_of(ns: NumberSystem, kind: str, d: int, k: int, b: float, budget: flo
     if "schatten" in more:
         power, total = more["schatten"]
         spectrum = (ns.number(power), ns.number(total) / n ** ns.number(power))
-    norms = MatrixNorms(n, n, n, n, n, more.get("rank", min(d, k)), spectrum)
+    norms = MatrixNorms(n, n, n, n, n, n, more.get("rank", min(d, k)), spectrum)
     return Target(kind, d, k, ns.number(b), norms, Points(1))  # type: ignore[arg-type]
 
 

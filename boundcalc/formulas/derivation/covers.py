@@ -89,7 +89,7 @@ def cover_trial(lemma: CoverLemma, kind: str) -> Trial:
             k = 1
         n = random.randint(1, 10**6)
         one = arb(1)
-        norms = MatrixNorms(one, one, one, one, one, random.randint(1, min(d, max(k, 1))))
+        norms = MatrixNorms(one, one, one, one, one, one, random.randint(1, min(d, max(k, 1))))
         target = Target(kind, d, k, one, norms, Points(1))  # type: ignore[arg-type]
         log_y = random.uniform(0, 6)
         y = arb(log_y).exp()

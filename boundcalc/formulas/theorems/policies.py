@@ -45,7 +45,8 @@ class Policy:
 
 COUNTING = frozenset({"T1", "T2"})
 VOLUMES = frozenset({"T4", "T4r"})
-T_FREE = VOLUMES | {"T3", "T4v", "T4f"}
+CENTRES = frozenset({"T11", "T12", "T13", "T14"})
+T_FREE = VOLUMES | CENTRES | {"T3", "T4v", "T4f"}
 _UNIFORM = T_FREE | {"T5", "T6"}
 
 POLICIES: dict[str, Policy] = {

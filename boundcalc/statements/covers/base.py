@@ -15,6 +15,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
+from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.targets import Target
 
 Params = Mapping[str, float]
@@ -36,7 +37,7 @@ class Volume:
     offset: float = 0.0
 
 
-Profile = Power | Volume
+Profile = Power | Volume | Curve
 
 
 def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
