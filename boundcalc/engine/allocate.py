@@ -15,6 +15,7 @@ from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.proof.certificate import ZERO, Choice, Cover
 from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Curve, Params, Power
+from boundcalc.statements.covers.curve import LAST, STEP
 from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
@@ -25,6 +26,8 @@ _BISECTIONS, _CLOSE = 60, 0.02
 """A vertex that spends within 2% of an error is near enough to start from."""
 _TRIED = 3
 """Options whose true cost is computed, the best few by their shape."""
+_NEAR = 0.01
+"""An option whose shape is a floor is not tried where its estimate is this much (log) above what is found."""
 
 
 def slack(items: Sequence[Item]) -> float:
@@ -48,6 +51,8 @@ class Option:
     """log factor inside the logarithm (volume)."""
     offset: float = 0.0
     """Added to a volume's cost."""
+    floor: bool = False
+    """Whether the cost is never below its shape (by more than a curve's interpolation)."""
     curve: Curve | None = None
     """The shape, where it is neither."""
 
@@ -93,6 +98,8 @@ class Option:
         n = self.n if samples is None else self.target.points.count(samples)
         if params is None:
             params = self.lemma.params(log_y, self.target, n)
+        if self.curve is not None and log_y >= LAST * STEP:
+            return self.curve.log_cost(log_y), Choice(self.lemma.name, self.index, params)
         if log_y < _FLOAT_RANGE:
             try:
                 cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, n, params)
@@ -144,11 +151,13 @@ def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> 
     count = 0
     for member in piece.members:
         options: list[Option] = []
+        spare: list[Option] = []
         for index, target in enumerate(member.targets):
             for lemma in LEMMAS.values():
                 if allowed(lemma) and target.kind in lemma.kinds and lemma.applies(target) is None:
-                    options.append(_option(lemma, index, target, samples, log_gain))
-        members.append((math.log(member.multiplicity), options))
+                    made = _option(lemma, index, target, samples, log_gain)
+                    (options if lemma.promising(target) else spare).append(made)
+        members.append((math.log(member.multiplicity), options or spare))
         count += member.multiplicity
         zero = max(zero, min(target.radius.log + target.norms.op.log for target in member.targets) + log_gain)
     if piece.cap is not None:
@@ -163,9 +172,9 @@ def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gai
     if isinstance(profile, Power):
         return Option(lemma, index, target, n, log_reach, True, math.log(profile.coefficient), 0.0)
     if isinstance(profile, Curve):
-        return Option(lemma, index, target, n, log_reach, False, 0.0, 0.0, 0.0, profile)
+        return Option(lemma, index, target, n, log_reach, False, 0.0, 0.0, 0.0, True, profile)
     log_n, log_c = math.log(profile.dimension), math.log(profile.factor)
-    return Option(lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset)
+    return Option(lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset, profile.floor)
 
 
 def uncoverable(items: Sequence[Item]) -> str | None:
@@ -216,9 +225,9 @@ def _best_share(
         if share < item.log_zero:
             ranked.append((log_add(item.total + option.estimate(share), log_lambda + share), share, option))
     ranked.sort(key=lambda entry: entry[0])
-    for _, rough, option in ranked[:_TRIED]:
+    for estimate, rough, option in ranked[:_TRIED]:
         share = option.snapped(rough)
-        if share >= item.log_zero:
+        if share >= item.log_zero or (option.floor and estimate > value + _NEAR):
             continue
         if single:
             cost, choice = option.log_cost(share)

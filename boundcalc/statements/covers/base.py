@@ -35,6 +35,8 @@ class Volume:
     dimension: float
     factor: float
     offset: float = 0.0
+    floor: bool = False
+    """Whether the cost is never below this."""
 
 
 Profile = Power | Volume | Curve
@@ -112,6 +114,11 @@ class CoverLemma(ABC):
         """Near-optimal parameters; any admissible ones are valid."""
         del log_y, target, n
         return {}
+
+    def promising(self, target: Target) -> bool:
+        """Whether a search should try it: another lemma may be known to be better there."""
+        del target
+        return True
 
     @abstractmethod
     def profile(self, target: Target, n: int) -> Profile:

@@ -15,7 +15,7 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
-from boundcalc.statements.covers.noise import KEPT, LARGEST_SIDE, drawn_cover, gammas, is_number, levels, net_share, noise
+from boundcalc.statements.covers.noise import KEPT, LARGEST_SIDE, ROUGH_SHARE, drawn_cover, gammas, is_number, levels, noise
 from boundcalc.statements.covers.tuning import Tuning, tuning
 from boundcalc.statements.targets import Target
 
@@ -106,6 +106,9 @@ class Exponential(Centres):
         "columns is convex in their norms, so largest, M, when one column has all of K. Take s = n/M.",
     )
 
+    def promising(self, target: Target) -> bool:
+        return False  # T13, and T12 for one column, are as good or better; for tiny errors T4v
+
     def norm(self, target: Target) -> Number:
         return target.norms.two_one
 
@@ -118,7 +121,7 @@ class Exponential(Centres):
         return mass + n * (1 + ns.log(largest / n) + ns.log(y)) - kind.entropy
 
     def default(self, d: int, k: int) -> Params:
-        return {"a": 0.0, "t": net_share(d * k)}
+        return {"a": 0.0, "t": ROUGH_SHARE}
 
 
 class Gaussian(Centres):
@@ -136,6 +139,9 @@ class Gaussian(Centres):
     )
     kinds = frozenset({"map", "query", "vector", "table"})
 
+    def promising(self, target: Target) -> bool:
+        return target.kind in ("vector", "table") or target.k == 1 or target.norms.fro < target.norms.two_one
+
     def sides(self, target: Target) -> tuple[int, int]:
         return (1, target.k) if target.kind in ("vector", "table") else (target.d, target.k)
 
@@ -152,7 +158,7 @@ class Gaussian(Centres):
         return n / 2 * (ns.log(2 * ns.pi / n) + 1 + ns.log1p(total)) + n * ns.log(y) - kind.entropy
 
     def default(self, d: int, k: int) -> Params:
-        return {"a": 0.0, "t": net_share(d * k)}
+        return {"a": 0.0, "t": ROUGH_SHARE}
 
 
 class StudentColumns(Centres):
@@ -172,6 +178,9 @@ class StudentColumns(Centres):
     )
     names = ("a", "s", "r", "t")
 
+    def promising(self, target: Target) -> bool:
+        return target.k > 1
+
     def norm(self, target: Target) -> Number:
         return target.norms.two_one
 
@@ -186,7 +195,7 @@ class StudentColumns(Centres):
         return columns * column - kind.entropy
 
     def default(self, d: int, k: int) -> Params:
-        return {"a": float(d), "s": d / 8, "r": 0.125, "t": net_share(d * k)}
+        return {"a": float(d), "s": d / 8, "r": 0.125, "t": ROUGH_SHARE}
 
 
 class MatrixStudent(Centres):
@@ -208,6 +217,9 @@ class MatrixStudent(Centres):
     )
     names = ("a", "s", "r", "t")
 
+    def promising(self, target: Target) -> bool:
+        return target.norms.nuclear < target.norms.two_one
+
     def norm(self, target: Target) -> Number:
         return target.norms.nuclear
 
@@ -222,7 +234,7 @@ class MatrixStudent(Centres):
         return mass + power * low * spread - kind.entropy
 
     def default(self, d: int, k: int) -> Params:
-        return {"a": float(max(d, k)), "s": max(d, k) / 8, "r": 0.125, "t": net_share(d * k)}
+        return {"a": float(max(d, k)), "s": max(d, k) / 8, "r": 0.125, "t": ROUGH_SHARE}
 
 
 _TAILS: dict[tuple[str, int, int, float], Number] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-STEP = 0.25
+STEP = 0.5
 """Distance of neighbouring nodes in log y."""
-_LAST = 160
+LAST = 80
 """Beyond e^40 a cost grows by its dimension times log y."""
 
 
@@ -23,9 +23,9 @@ class Curve:
     def log_cost(self, log_y: float) -> float:
         """Near the cost: linear between nodes."""
         place = max(0.0, log_y / STEP)
-        if place >= _LAST:
-            grown = self._dimension * (log_y - _LAST * STEP)
-            return math.log(math.exp(self._node(_LAST)) + grown)
+        if place >= LAST:
+            grown = self._dimension * (log_y - LAST * STEP)
+            return math.log(math.exp(self._node(LAST)) + grown)
         low = int(place)
         part = place - low
         return (1 - part) * self._node(low) + part * self._node(low + 1)
@@ -49,9 +49,9 @@ class Curve:
 
     def _search(self, u: float) -> float:
         beyond = u - math.log(self._dimension)
-        if beyond >= _LAST * STEP:
+        if beyond >= LAST * STEP:
             return beyond
-        low, high = 0, _LAST
+        low, high = 0, LAST
 
         def value(i: int) -> float:
             first, second = self._node(i), u - i * STEP
@@ -65,7 +65,7 @@ class Curve:
             else:
                 low = middle
         i = min(range(low, high + 1), key=value)
-        if i in (0, _LAST):
+        if i in (0, LAST):
             return i * STEP
         before, at, after = value(i - 1), value(i), value(i + 1)
         bend = before - 2 * at + after

@@ -92,7 +92,11 @@ def drawn_cover(ns: NumberSystem, n: Number, y: Number, t: Number, missed: Numbe
 
 def net_share(size: int) -> float:
     """t, the part of eps that the net is given; near the best for all sizes."""
-    return min(0.5, 1 / size)
+    return min(0.25, 1 / size)
+
+
+ROUGH_SHARE = 0.5
+"""t of the closed forms."""
 
 
 def is_number(value: object, low: float, high: float) -> bool:

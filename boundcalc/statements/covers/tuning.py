@@ -11,14 +11,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.statements.covers.curve import STEP, Curve
+from boundcalc.statements.covers.curve import LAST, STEP, Curve
 from boundcalc.statements.covers.noise import drawn_cover, net_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LAST = 160
-"""Beyond e^40 the best parameters no longer change."""
 _ROOT = math.sqrt(2)
 _STRIDES = (4, 2, 1)
 _MOST_MOVES = 60
@@ -33,8 +31,6 @@ class Tunable(Protocol):
 
     def missed(self, ns: object, y: float, d: int, k: int, params: Mapping[str, float], /) -> float: ...
 
-    def default(self, d: int, k: int) -> Mapping[str, float]: ...
-
 
 class Tuning(Curve):
     """The best parameters of one lemma on matrices of one shape, by log y."""
@@ -47,17 +43,22 @@ class Tuning(Curve):
         self._t = net_share(d * k)
         self._names = [name for name in lemma.names if name != "t"]
         self._found: dict[int, Place] = {}
+        self._params: dict[int, Mapping[str, float]] = {}
 
     def params(self, log_y: float) -> Mapping[str, float]:
-        """Near-optimal ones, never worse than the closed form's."""
-        i = min(_LAST, max(0, round(log_y / STEP)))
-        found = self._at(self._place(i))
-        if i < _LAST:
-            default = self._lemma.default(*self._sides)
-            y = math.exp(log_y) / (1 - self._t)
-            if self._missed(y, default) < self._missed(y, found):
-                return default
-        return found
+        """Near-optimal ones: those of the nearest node."""
+        i = min(LAST, max(0, round(log_y / STEP)))
+        if i not in self._params:
+            self._params[i] = self._at(self._place(i))
+        return self._params[i]
+
+    def log_cost(self, log_y: float) -> float:
+        """As of any curve; beyond the last node the net still grows."""
+        found = super().log_cost(log_y)
+        if log_y <= LAST * STEP:
+            return found
+        net = math.log(2 / self._t)
+        return math.log(math.exp(found) + self._copies * math.log((net + log_y) / (net + LAST * STEP)))
 
     def _log_count(self, log_y: float) -> float:
         y = math.exp(log_y)
