@@ -19,7 +19,8 @@ from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.covers.base import cover_uses as statement_uses
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 
-_NORM_NAMES = ("op", "fro", "two_one", "two_one_t", "one_one")
+_NORM_NAMES = ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")
+"""The budgets that set the norms of a matrix, in their order there (the nuclear norm is a Schatten sum)."""
 
 
 def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
