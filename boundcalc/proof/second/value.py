@@ -24,6 +24,8 @@ def log_value(certificate: Certificate) -> Real:
     """Log of the value of a certificate, without rounding; a `CertificateError` where a side condition fails."""
     if certificate.strategy not in KNOWN:
         raise unknown("strategy", certificate.strategy)
+    if certificate.meeting:
+        raise unknown("step", "A6")
     value = _value(certificate)
     return MP.log(value) if value > 0 else -MP.inf
 
