@@ -119,7 +119,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
 
 
 def _nuclear(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:
-    """sum sigma from sum sigma^p = total: by sigma <= op for p <= 1, by the inequality of the means for p >= 1."""
+    """The sum of sigma from sum sigma^p = total: by sigma <= op for p <= 1, by the inequality of the means for p >= 1."""
     power = ns.number(p)
     if p <= 1:
         return op ** (1 - power) * total

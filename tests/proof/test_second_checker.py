@@ -75,7 +75,16 @@ def certificates(seed: int, number: int) -> Iterator[Certificate]:
         for policy in POLICIES.values():
             yield from found_by(setting, policy)
     spectral = Budget(op=1.0, two_one=1.5, schatten=(0.5, 1.2))
-    for lemma in ("T4v", "T4f", "T5", "T6", "T11", "T12", "T13", "T14"):  # each on its own, as the best policy seldom prefers them
+    for lemma in (
+        "T4v",
+        "T4f",
+        "T5",
+        "T6",
+        "T11",
+        "T12",
+        "T13",
+        "T14",
+    ):  # each on its own, as the best policy seldom prefers them
         narrow = Policy(lemma, "one lemma", frozenset({lemma, "T3"}) if lemma == "T5" else frozenset({lemma}))
         norms = Norms(budgets=dict.fromkeys(("W_QK", "W_V", "W_1", "readout"), spectral))
         yield from found_by(Setting.of(d=6, norms=norms, n_train=10**6), narrow)

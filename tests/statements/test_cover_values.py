@@ -123,7 +123,9 @@ SHARP: dict[str, Oracle] = {
 
 def _centres(name: str) -> tuple[Oracle, Oracle]:
     def at(c: Case, params: Any) -> Any:
-        return centres_mp.count(name, c.d, c.k, covers_mp.num(c.b) * covers_mp.num(c.budget) / covers_mp.num(c.eps), params)
+        return centres_mp.count(
+            name, c.d, c.k, covers_mp.num(c.b) * covers_mp.num(c.budget) / covers_mp.num(c.eps), params
+        )
 
     return (lambda c: at(c, centres_mp.CLOSED[name](c.d, c.k))), (lambda c: at(c, c.params))
 

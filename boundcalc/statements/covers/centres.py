@@ -15,7 +15,16 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
-from boundcalc.statements.covers.noise import KEPT, LARGEST_SIDE, ROUGH_SHARE, drawn_cover, gammas, is_number, levels, noise
+from boundcalc.statements.covers.noise import (
+    KEPT,
+    LARGEST_SIDE,
+    ROUGH_SHARE,
+    drawn_cover,
+    gammas,
+    is_number,
+    levels,
+    noise,
+)
 from boundcalc.statements.covers.tuning import Tuning, tuning
 from boundcalc.statements.targets import Target
 
@@ -242,7 +251,7 @@ _TAILS: dict[tuple[str, int, int, float], Number] = {}
 
 
 def _tails(ns: NumberSystem, s: float, low: int, high: int) -> Number:
-    """log of Gamma_l(beta - h/2) over Gamma_l(beta), beta = (l+h-1)/2 + s: gamma functions from s and from s + h/2 on."""
+    """Logarithm of Gamma_l(beta - h/2) over Gamma_l(beta), beta = (l+h-1)/2 + s: gamma functions from s and from s + h/2 on."""
     key = (ns.name, low, high, s)
     if key in _TAILS:
         return _TAILS[key]

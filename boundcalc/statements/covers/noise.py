@@ -51,7 +51,7 @@ def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
 
 
 def log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:
-    """log Z_a, the integral of det(I - u'u)^a over the unit spectral ball; its volume at a = 0."""
+    """Logarithm of Z_a, the integral of det(I - u'u)^a over the unit spectral ball; its volume at a = 0."""
     sizes = ns.number(low * high) / 2 * ns.log(ns.pi)
     return sizes + gammas(ns, a + 1, low) - gammas(ns, a + ns.number(high + 2) / 2, low)
 
