@@ -22,8 +22,8 @@ from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.layers import Member, Slot
-from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.meet import joined
+from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import STRATEGIES, Known
 from boundcalc.statements.targets import Target

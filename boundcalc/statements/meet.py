@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting import Activation, Attention, Ball, Budget, Layer, Linear, Norms, Pool, Residual, Setting
+from boundcalc.setting import Activation, Architecture, Attention, Ball, Budget, Layer, Linear, Pool, Residual, Setting
+from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.layers import Context, facts
@@ -48,24 +49,26 @@ def joined(setting: Setting) -> Setting | Refusal:
     layers = tuple(walk.run())
     if not walk.budgets:
         return Refusal("A6", "no linear maps that meet", "two maps with nothing that acts between them")
-    architecture = replace(setting.architecture, layers=layers)
-    places = _places(layers, architecture.seq_len)
-    kept = {key: budget for key, budget in setting.norms.budgets.items() if _stays(key, places, walk.made)}
-    norms = Norms(setting.norms.C, {**kept, **walk.budgets}, setting.norms.measured, setting.norms.failure)
+    given = setting.architecture
+    architecture = Architecture(
+        seq_len=given.seq_len, classes=given.classes, input_radius=given.input_radius, layers=layers
+    )
+    norms = replace(setting.norms, budgets={**_left(setting, layers, walk.made), **walk.budgets})
+    read = {key for _, key in lookups(norms, list(weights_of(layers, given.seq_len)))}
+    norms = replace(norms, budgets={key: budget for key, budget in norms.budgets.items() if key in read})
     return Setting(architecture, norms, setting.sample)
+
+
+def _left(setting: Setting, layers: Iterable[Layer], made: set[Key]) -> Mapping[str, Budget]:
+    """The given budgets of kinds that are still there, without those of matrices that are now products."""
+    kinds = {kind for kind, _ in _places(layers, setting.architecture.seq_len)}
+    found = ((key, place_of(key), budget) for key, budget in setting.norms.budgets.items())
+    return {key: budget for key, (kind, block, _), budget in found if kind in kinds and (kind, block) not in made}
 
 
 def _places(layers: Iterable[Layer], seq_len: int) -> Counter[Key]:
     """How many layers have a matrix of each kind and block."""
     return Counter((each.kind, each.block) for weight in weights_of(layers, seq_len) for each in weight.all)
-
-
-def _stays(key: str, places: Mapping[Key, int], made: set[Key]) -> bool:
-    """Whether a given budget is still that of a matrix."""
-    kind, block, _ = place_of(key)
-    if (kind, block) in made:
-        return False
-    return any(place[0] == kind and place not in made and block in (None, place[1]) for place in places)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from boundcalc.statements.covers import noise as noises
 from boundcalc.statements.covers.centres import Centres
 from boundcalc.statements.covers.noise import BEND, LINE, Noise, noise
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-from tests.oracle import centres_mp
+from boundcalc.proof.second import centres as centres_mp
 from tests.oracle.covers_mp import MP, log_vol_21, log_vol_op
 
 NAMES = ("T11", "T12", "T13", "T14")
