@@ -107,13 +107,11 @@ class Certificate:
         claim: dict[str, Any] = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
         if self.quantity == "risk":
             claim["train_error"] = sample.train_error
-        how: dict[str, Any] = {"name": self.strategy}
+        how: dict[str, Any] = {"name": self.strategy, "meeting": self.meeting}
         if "alpha" in STRATEGIES[self.strategy].parameters:
             how["alpha"] = self.alpha
         if self.mu is not None:
             how["mu"] = self.mu
-        if self.meeting:
-            how["meeting"] = True
         return {
             "format": FORMAT,
             "statements": STATEMENTS_VERSION,
@@ -200,14 +198,14 @@ def _certificate(data: object) -> Certificate:
             "write a new one with --certificate"
         )
     raw = _object("the certificate", raw, _FIELDS)
-    how = _object("strategy", raw["strategy"], ("name",), ("alpha", "mu", "meeting"))
+    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu"))
     strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
     if strategy is None:
         raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
     if ("alpha" in how) != ("alpha" in strategy.parameters):
         raise CertificateError(f"strategy {strategy.name!r} takes {'an' if 'alpha' not in how else 'no'} alpha")
-    if how.get("meeting", True) is not True:
-        raise CertificateError(f"meeting is true where it stands, got {shown(how['meeting'])}")
+    if not isinstance(how["meeting"], bool):
+        raise CertificateError(f"meeting is true or false, got {shown(how['meeting'])}")
     setting = read_complete(raw["setting"])
     measured, nats = _looked_from_json(raw["looked_at"])
     policy = raw["found_by"]
@@ -226,7 +224,7 @@ def _certificate(data: object) -> Certificate:
         mu=_finite(how["mu"], "mu") if "mu" in how else None,
         measured=measured,
         nats=nats,
-        meeting="meeting" in how,
+        meeting=how["meeting"],
     )
     problem = problem_of(certificate)
     if problem is not None:
