@@ -33,6 +33,7 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
+from boundcalc.statements.meet import joined
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import (
     GHOSTS,
@@ -130,12 +131,32 @@ class Search:
         self.log_union = log_union
         self.log_inverse_delta = log_union - math.log(setting.sample.delta)
         self._beside = beside
+        self._claimed: Setting | None = None
+        """The setting whose class lies in the one that is searched."""
 
     def with_samples(self, m: int) -> Search:
         """The same search for another number of samples, reusing the allocations found so far."""
         changed = replace(self.setting, sample=replace(self.setting.sample, n_train=m))
         beside = self._beside or self
         return Search(changed, self.policy, log_union=self.log_union, measured=self.measured, beside=beside)
+
+    @cached_property
+    def _met(self) -> Search | None:
+        """The search of the class in which maps that meet are one (A6), where the policy may use it."""
+        if not self.policy.meeting or self._claimed is not None:
+            return None
+        if self._beside is not None:
+            beside = self._beside._met
+            found = None if beside is None else beside.with_samples(self.m)
+        else:
+            larger = self._once(("met",), lambda: joined(self.setting))
+            if isinstance(larger, Refusal):
+                return None
+            shared = self._once(("met", "shared"), dict)
+            found = Search(larger, self.policy, log_union=self.log_union, measured=self.measured, shared=shared)
+        if found is not None:
+            found._claimed = self.setting
+        return found
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -198,7 +219,8 @@ class Search:
         """What the search may use of a kind: empirical ones only where some lemma counts points."""
         for strategy in STRATEGIES.values():
             if isinstance(strategy, kind) and strategy.refuses(self.setting) is None:
-                possible = self.has_uniform if strategy.uniform else self.has_empirical
+                uniform = self._met is None and self.has_uniform  # else maps that meet have smaller uniform covers
+                possible = uniform if strategy.uniform else self.has_empirical
                 if possible:
                     yield strategy
 
@@ -209,6 +231,8 @@ class Search:
         if self._closed is not None:
             yield self._closed_form(self._closed)
             return
+        if self._met is not None:
+            yield from self._met.gaps()
         for strategy in self._strategies(ChainStrategy):
             items, points, counts = self._points(uniform=strategy.uniform)
             if "alpha" not in strategy.parameters:
@@ -420,6 +444,8 @@ class Search:
         """Candidate certificates for the risk at the assumed margin training error."""
         if self._closed is not None or self.speaks_of_none:
             return
+        if self._met is not None:
+            yield from self._met.risks()
         for strategy in self._strategies(MarginStrategy):
             items, point = self._uniform_half if strategy.uniform else self._ghost_half
             for alpha in GHOSTS if "alpha" in strategy.parameters else (1,):
@@ -464,7 +490,8 @@ class Search:
         return replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
 
     def _certificate(self, strategy: Strategy, levels: tuple[Level, ...]) -> Certificate:
-        return Certificate(self.setting, self.policy.name, strategy.name, levels, measured=self.measured)
+        setting, meeting = (self.setting, False) if self._claimed is None else (self._claimed, True)
+        return Certificate(setting, self.policy.name, strategy.name, levels, measured=self.measured, meeting=meeting)
 
 
 def least_mu(value: Callable[[float], float]) -> tuple[float, float]:

@@ -77,6 +77,7 @@ class Certificate:
         mu: parameter of the kl inverse; None for its limit.
         measured: what was read off trained weights or the sample, when the setting's numbers are those rounded by P1.
         nats: what is said to be paid for that, in log(1/delta).
+        meeting: whether linear maps that meet are one map in the steps (A6).
     """
 
     setting: Setting
@@ -88,6 +89,7 @@ class Certificate:
     mu: float | None = None
     measured: Mapping[str, Any] | None = None
     nats: float | None = None
+    meeting: bool = False
 
     @property
     def quantity(self) -> Quantity:
@@ -105,7 +107,7 @@ class Certificate:
         claim: dict[str, Any] = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
         if self.quantity == "risk":
             claim["train_error"] = sample.train_error
-        how: dict[str, Any] = {"name": self.strategy}
+        how: dict[str, Any] = {"name": self.strategy, "meeting": self.meeting}
         if "alpha" in STRATEGIES[self.strategy].parameters:
             how["alpha"] = self.alpha
         if self.mu is not None:
@@ -164,6 +166,8 @@ def problem_of(certificate: Certificate) -> str | None:
     alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
     if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
         return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
+    if certificate.meeting and strategy.every_scale:
+        return f"strategy {strategy.name!r} covers every map by itself: no maps meet"
     if "alpha" not in strategy.parameters and alpha != 1:
         return f"strategy {strategy.name!r} takes no alpha"
     if strategy.needs_mu(certificate.setting):
@@ -194,12 +198,14 @@ def _certificate(data: object) -> Certificate:
             "write a new one with --certificate"
         )
     raw = _object("the certificate", raw, _FIELDS)
-    how = _object("strategy", raw["strategy"], ("name",), ("alpha", "mu"))
+    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu"))
     strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
     if strategy is None:
         raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
     if ("alpha" in how) != ("alpha" in strategy.parameters):
         raise CertificateError(f"strategy {strategy.name!r} takes {'an' if 'alpha' not in how else 'no'} alpha")
+    if not isinstance(how["meeting"], bool):
+        raise CertificateError(f"meeting is true or false, got {shown(how['meeting'])}")
     setting = read_complete(raw["setting"])
     measured, nats = _looked_from_json(raw["looked_at"])
     policy = raw["found_by"]
@@ -218,6 +224,7 @@ def _certificate(data: object) -> Certificate:
         mu=_finite(how["mu"], "mu") if "mu" in how else None,
         measured=measured,
         nats=nats,
+        meeting=how["meeting"],
     )
     problem = problem_of(certificate)
     if problem is not None:

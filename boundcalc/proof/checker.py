@@ -22,6 +22,7 @@ from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.layers import Member, Slot
+from boundcalc.statements.meet import joined
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import STRATEGIES, Known
@@ -121,6 +122,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._networks: dict[tuple[Architecture, int, float, float | None, bool], tuple[Norms, Network]] = {}
+        self._larger: dict[tuple[Architecture, int], tuple[Norms, Setting | Refusal]] = {}
         self._empty: dict[tuple[object, ...], tuple[Norms, Refusal | None]] = {}
         self._targets: dict[int, tuple[Target, tuple[object, ...]]] = {}
         self._costs: dict[tuple[object, ...], arb] = {}
@@ -144,6 +146,16 @@ class Checker:
         if key not in self._networks:
             self._networks[key] = norms, Network(setting, published=published)  # norms are kept, so the id stays theirs
         return self._networks[key][1]
+
+    def larger(self, setting: Setting) -> Setting:
+        """By A6 the setting whose class has maps that meet as one map, and contains the class of this one."""
+        key = (setting.architecture, id(setting.norms))
+        if key not in self._larger:
+            self._larger[key] = setting.norms, joined(setting)
+        found = self._larger[key][1]
+        if isinstance(found, Refusal):
+            raise CertificateError(str(found))
+        return replace(found, sample=setting.sample)
 
     def no_member(self, setting: Setting) -> Refusal | None:
         """Why no network of a setting meets the premise of a risk bound (G0e)."""
@@ -175,7 +187,8 @@ class _Run:
         setting = certificate.setting
         self.m = setting.sample.n_train
         self.price = arb(posthoc_cost(INTERVAL, certificate))
-        self.network = checker.network(setting, published=self.strategy.published)
+        walked = checker.larger(setting) if certificate.meeting else setting
+        self.network = checker.network(walked, published=self.strategy.published)
         self.samples = self.strategy.samples(self.m, certificate.alpha)
         refusal = self.strategy.refuses(setting)
         if refusal is not None:

@@ -124,7 +124,7 @@ def facts(layer: Layer, at: Context) -> Facts:
 
 def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:
     """Target of an offset (T8) or of a gain (T9)."""
-    norms = MatrixNorms(norm, norm, norm, norm, norm, 1)
+    norms = MatrixNorms(norm, norm, norm, norm, norm, norm, 1)
     return Target(
         "gain" if kind == "gain" else "vector", 1, size, ns.number(1) if radius is None else radius, norms, Points(0, 1)
     )
@@ -455,20 +455,20 @@ def _embedding(layer: Embedding, at: Context) -> Facts:
         row, covered = at.weights.row("positions")
         radius = radius + row
         points = Points(at.seq_len, at.seq_len)
-        norms = MatrixNorms(covered, covered, covered, covered, covered, layer.d)
+        norms = MatrixNorms(covered, covered, covered, covered, covered, covered, layer.d)
         slots.append(Slot("positions", one, (Member(1, (Target("table", at.seq_len, layer.d, one, norms, points),)),)))
     if layer.segments:
         row, covered = at.weights.row("segments")
         radius = radius + row
         points = Points(at.seq_len, layer.segments)
-        norms = MatrixNorms(covered, covered, covered, covered, covered, layer.d)
+        norms = MatrixNorms(covered, covered, covered, covered, covered, covered, layer.d)
         table = Target("table", layer.segments, layer.d, one, norms, points)
         slots.append(Slot("segments", one, (Member(1, (table,)),)))
     return Facts(radius, one, tuple(slots), ("T10",))
 
 
 def _table(ns: NumberSystem, rows: int, d: int, covered: Number, points: Points, at: Context) -> tuple[Target, ...]:
-    norms = MatrixNorms(covered, covered, covered, covered, covered, d)
+    norms = MatrixNorms(covered, covered, covered, covered, covered, covered, d)
     table = Target("table", rows, d, ns.number(1), norms, points)
     budget = at.weights.budget("embedding")
     part = budget.distance or budget

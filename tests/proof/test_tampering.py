@@ -317,7 +317,9 @@ def test_a_strategy_bounds_what_it_bounds() -> None:
         for strategy in STRATEGIES.values():
             if strategy.name != data["strategy"]["name"]:
                 given = {"alpha": 3} if "alpha" in strategy.parameters else {}
-                changed = claiming(copy.deepcopy(data) | {"strategy": {"name": strategy.name, **given}})
+                changed = claiming(
+                    copy.deepcopy(data) | {"strategy": {"name": strategy.name, "meeting": False, **given}}
+                )
                 changed["claim"] = {"quantity": strategy.quantity, "log_value": 1e6, "delta": claim["delta"]}
                 if strategy.quantity == "risk":
                     changed["claim"]["train_error"] = data["setting"]["sample"]["train_error"]

@@ -20,10 +20,10 @@ from boundcalc.statements.texts import ALL, STATEMENTS
 from tests.statements import test_composition_values, test_layer_values
 
 LETTERS = {
-    "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "pub"],
+    "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "11", "12", "13", "14", "pub"],
     "L": list("123456789"),
     "S": list("1234"),
-    "A": list("012345"),
+    "A": list("0123456"),
     "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8"],
 }
 CALCULUS = [name for name in STATEMENTS if name[0] in "TLSAGPE"]

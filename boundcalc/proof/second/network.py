@@ -210,7 +210,7 @@ class Walk:
 
         def table(kind: str, rows: int) -> Real:
             size, apart = self.vector(("row", "op", "fro", "two_one"), kind)
-            norms = Sizes(rows, layer.d, apart, apart, apart, apart, apart, layer.d)
+            norms = Sizes(rows, layer.d, apart, apart, apart, apart, apart, apart, layer.d)
             views = [View("table", num(1), self.seq_len, norms, rows)]
             budget = self.limit(kind)
             part = budget.distance or budget
@@ -360,6 +360,7 @@ class _Head:
             min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro),
             min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro),
             MP.sqrt(rows * columns) * fro,
+            q_fro * k_fro,
             min(layer.d_head, rows, columns),
         )
         return product, product

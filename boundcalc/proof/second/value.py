@@ -7,6 +7,7 @@ from typing import Any
 
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.second.covers import UNIFORM
+from boundcalc.proof.second.meeting import joined
 from boundcalc.proof.second.network import Walk
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import Budget, Norms
@@ -30,6 +31,7 @@ def log_value(certificate: Certificate) -> Real:
 
 def _value(certificate: Certificate) -> Real:
     setting, strategy, alpha = certificate.setting, certificate.strategy, certificate.alpha
+    walked = joined(setting) if certificate.meeting else setting
     sample = setting.sample
     m, q = sample.n_train, num(sample.train_error)
     log_inverse = -MP.log(num(sample.delta)) + price(certificate)
@@ -46,13 +48,13 @@ def _value(certificate: Certificate) -> Real:
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
             demand(lemmas <= UNIFORM | {"zero"}, "a uniform strategy needs uniform covers")
         closed, published = strategy in ("closed", "published"), strategy == "published"
-        walk = Walk(setting, level.covers, samples, closed, published)
+        walk = Walk(walked, level.covers, samples, closed, published)
         scales.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= scales[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
     if strategy in ("chain", "ghost-chain", "uniform-chain"):
-        first = min(num(1) / 2, steep * Walk(setting, None, m).radius)
+        first = min(num(1) / 2, steep * Walk(walked, None, m).radius)
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha), "uniform-chain": num(1)}[strategy]
         return _chained([first, *scales], counts, factor, m) + deviation
     demand(len(scales) == 1, "one level is needed")

@@ -37,7 +37,11 @@ class Given(Weights):
 
     def matrix(self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None) -> Matrix:
         norms = self.given[kind]
-        whole = norms if isinstance(norms, MatrixNorms) else MatrixNorms(norms, norms, norms, norms, norms, min(d, k))
+        whole = (
+            norms
+            if isinstance(norms, MatrixNorms)
+            else MatrixNorms(norms, norms, norms, norms, norms, norms, min(d, k))
+        )
         return Matrix(whole, whole)
 
     def scores(self, *where: Any, **biases: Any) -> Matrix:
@@ -181,7 +185,7 @@ def _score_targets(
 def _score_pairs(
     ns: NumberSystem, b: Number, fro: Number, eps: Number, samples: int, queries: int, seq_len: int
 ) -> Number:
-    target = _score_targets(ns, b, MatrixNorms(fro, fro, fro, fro, fro, 1), 1, queries, seq_len)["score"]
+    target = _score_targets(ns, b, MatrixNorms(fro, fro, fro, fro, fro, fro, 1), 1, queries, seq_len)["score"]
     return T1.closed(ns, T1.reach(target) / eps, target, ns.number(target.points.count(samples)))
 
 
@@ -196,7 +200,7 @@ def _score_sides(
     queries: int,
     seq_len: int,
 ) -> Values:
-    norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, d)
+    norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, two_one, d)
     targets = _score_targets(ns, b, norms, d, queries, seq_len)
 
     def cost(target: Target) -> Number:
@@ -206,7 +210,7 @@ def _score_sides(
 
 
 def _score_uniform(ns: NumberSystem, b: Number, op: Number, d: int, eps: Number) -> Number:
-    norms = MatrixNorms(op, op, op, op, op, d)
+    norms = MatrixNorms(op, op, op, op, op, op, d)
     target = _score_targets(ns, b, norms, d, 1, 1)["query"]
     return T4.closed(ns, T4.reach(target) / eps, target, ns.number(1))
 
