@@ -218,7 +218,8 @@ class LogFloat:
         return f"LogFloat({self.log!r}, sign={self.sign})"
 
 
-_SMALL = {x: LogFloat(math.log(abs(x)), 1 if x > 0 else -1) if x else LogFloat(-math.inf, 0) for x in range(-9, 65)}
+_SMALL: dict[float, LogFloat] = {x: LogFloat(math.log(x)) for x in range(1, 65)}
+_SMALL |= {-x: LogFloat(math.log(x), -1) for x in range(1, 10)} | {0: LogFloat(-math.inf, 0)}
 """The constants of formulas, made once."""
 
 

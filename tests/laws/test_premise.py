@@ -263,8 +263,9 @@ def test_what_is_printed_and_what_the_checker_accepts() -> None:
 
 def test_where_the_premise_is_not_asked() -> None:
     """A training error of 1, and a loss that is no ramp, suppose no margin."""
-    for changes in ({"train_error": 1.0}, {"lipschitz": 2.0}):
-        assert no_member(Setting.of(depth=1, margin=100.0, **changes)) is None
+    asked = Setting.of(depth=1, margin=100.0)
+    assert no_member(asked.but(train_error=1.0)) is None
+    assert no_member(asked.but(lipschitz=2.0)) is None
     assert no_member(Setting.of(depth=1, margin=100.0, train_error=0.999)) is not None
 
 

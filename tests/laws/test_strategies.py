@@ -27,7 +27,7 @@ def scaled(strategy: Strategy, factor: float) -> Strategy:
         def value(self, ns: NumberSystem, known: Known) -> Number:
             return factor * super().value(ns, known)
 
-    return Scaled()
+    return Scaled()  # pyright: ignore[reportAbstractUsage]: its class is a concrete one
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

@@ -16,12 +16,12 @@ from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT
+from boundcalc.proof.second import centres as centres_mp
 from boundcalc.statements.covers import LEMMAS, T13
 from boundcalc.statements.covers import noise as noises
 from boundcalc.statements.covers.centres import Centres
 from boundcalc.statements.covers.noise import BEND, LINE, Noise, noise
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-from boundcalc.proof.second import centres as centres_mp
 from tests.oracle.covers_mp import MP, log_vol_21, log_vol_op
 
 NAMES = ("T11", "T12", "T13", "T14")
