@@ -186,7 +186,7 @@ def test_empirical_lemmas_are_no_uniform_covers(name: str) -> None:
             choice["lemma"] in ("T1", "T2", "Tpub") for _, _, cover in covers(data) for choice in cover["choices"]
         )
         if data["strategy"]["name"] == "chain" and empirical:
-            data["strategy"] = {"name": "uniform-chain"}
+            data["strategy"] = {"name": "uniform-chain", "meeting": data["strategy"]["meeting"]}
             claiming(data)
             assert "empirical" in str(refusal(data))
 

@@ -76,6 +76,12 @@ def joined(setting: Setting) -> Setting:
         made.setdefault((kind, block), {})[kind if block is None else f"{kind}[{inside}]"] = _budget(sizes)
 
     factors = any(place_of(key)[0] in ("W_Q", "W_K") for key in norms.budgets)
+
+    def plain(layer: Attention) -> bool:
+        if layer.qk != "joint" or layer.qk_bias or layer.v_bias or factors:
+            return False
+        return alone("W_QK", layer.block) and alone("W_V", layer.block)
+
     layers: list[Layer] = []
     waits: tuple[Linear, Sizes, bool] | None = None
     held: list[Layer] = []
@@ -107,10 +113,7 @@ def joined(setting: Setting) -> Setting:
                 if layer.bias is not None:
                     release()
                 continue
-            plain = (
-                isinstance(layer, Attention) and layer.qk == "joint" and not (layer.qk_bias or layer.v_bias or factors)
-            )
-            if plain and not pools and alone("W_QK", layer.block) and alone("W_V", layer.block):
+            if isinstance(layer, Attention) and plain(layer) and not pools:
                 for head in range(layer.heads) if norms.headed else (None,):
                     score = walk.matrix("W_QK", layer.block, head, layer.d, layer.d, layer.d_head)[0]
                     value = walk.matrix("W_V", layer.block, head, layer.d, layer.out)[0]
