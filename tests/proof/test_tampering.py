@@ -329,8 +329,8 @@ def test_a_strategy_bounds_what_it_bounds() -> None:
 def test_published_covers_are_counted_where_the_integral_starts() -> None:
     data = pick("edelman", "published").to_json()
     for level, _, cover in covers(data):
-        level["log_scale"] = 3.0
-        cover["log_eps"] += 1.0
+        level["log_scale"] = 8.0
+        cover["log_eps"] += 5.0
     assert "Dudley" in str(refusal(claiming(data)))
 
 
