@@ -24,9 +24,10 @@ LETTERS = {
     "L": list("123456789"),
     "S": list("1234"),
     "A": list("0123456"),
-    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8"],
+    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11"],
+    "V": ["1", "2", "2t", "3"],
 }
-CALCULUS = [name for name in STATEMENTS if name[0] in "TLSAGPE"]
+CALCULUS = [name for name in STATEMENTS if name[0] in "TVLSAGPE"]
 """The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""
 _REFERENCE = re.compile(r"\b[TLSAG]\d+[a-z]?\b")
 
