@@ -465,13 +465,16 @@ class Search:
         for strategy in STRATEGIES.values():
             if isinstance(strategy, MarginStrategy) and strategy.noisy and strategy.refuses(self.setting) is None:
                 eta = noise_chance(self.m)
-                items = noise_items(self.lowered, eta)
+                items = noise_items(self.lowered, eta, self._allows_uniform)
                 missing = uncoverable(items)
                 if missing is None:
                     point = self._once(("noise", eta), lambda items=items: allocate_exactly(items, HALF))
                     known = replace(self._known(HALF, point.log_count), eta=eta)
                     value, mu = least_mu(lambda mu, s=strategy, known=known: s.value(FLOAT, replace(known, mu=mu)))
                     yield Found(_log(value), partial(self._noise, strategy, items, point, mu, eta))
+
+    def _allows_uniform(self, lemma: CoverLemma) -> bool:
+        return lemma.uniform and self.policy.allows(lemma)
 
     def _noise(
         self, strategy: MarginStrategy, items: Sequence[Item], point: Point, mu: float, eta: float

@@ -170,11 +170,6 @@ class Checker:
             self._empty[key] = norms, no_member(setting)
         return self._empty[key][1]
 
-    @staticmethod
-    def means(noisy: bool) -> Mapping[str, CoverLemma]:
-        """What a certificate may name: laws of noise, or covering lemmas."""
-        return NOISES if noisy else LEMMAS
-
     def cost(self, lemma: CoverLemma, choice: Choice, target: Target, log_eps: float, y: arb, n: int) -> arb:
         """The sharp cost of a lemma; equal questions are asked once."""
         if id(target) not in self._targets:
@@ -268,7 +263,7 @@ class _Run:
         for key, slot in self.network.slots():
             cover = level.covers.get(key, _NOTHING)
             for choice, member in zip(cover.choices, slot.members, strict=False):
-                if choice.lemma != "zero":
+                if choice.lemma in NOISES:
                     seen += member.multiplicity * events(self._target(choice, member, key))
         return gap.noise_depth(INTERVAL, self.eta, arb(max(1, seen)))
 
@@ -298,7 +293,8 @@ class _Run:
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)
-        lemma = self.checker.means(self.strategy.noisy).get(choice.lemma)
+        noise = NOISES.get(choice.lemma) if self.strategy.noisy else None
+        lemma = noise or LEMMAS.get(choice.lemma)
         if lemma is None or (lemma.published and not self.strategy.published):
             raise CertificateError(f"{name}: no lemma {shown(choice.lemma)} for strategy {self.strategy.name!r}")
         refusal = lemma.applies(target)
@@ -309,7 +305,7 @@ class _Run:
                 f"{name}: {lemma.name} is empirical, but {self.strategy.name!r} needs uniform covers"
             )
         y = lemma.reach(target) / eps
-        if self._depth is not None:  # of noise y is the norm in units of its size, which is never free
+        if noise is not None:  # of noise y is the norm in units of its size, which is never free
             y = y * spread(INTERVAL, target, self._depth)
         n = target.points.count(self.samples)
         if self.strategy.every_scale and not lemma.published:
@@ -318,7 +314,7 @@ class _Run:
             return y**2 * lemma.closed(
                 INTERVAL, arb(1), target, arb(n)
             )  # its cost at most, at this and all other scales
-        if self._depth is None and certainly_le(y, arb(1)) and not self.strategy.every_scale:
+        if noise is None and certainly_le(y, arb(1)) and not self.strategy.every_scale:
             return arb(0)
         problem = lemma.check_params(choice.params)
         if problem is not None:

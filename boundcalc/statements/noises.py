@@ -2,7 +2,7 @@
 
 G11 adds independent Gaussian noise of size sigma to every entry of a map. What one row of one example sees of it is
 sigma b times the `spread`, but for a chance of e^(-t^2/2) per event; what it costs is its divergence from a law that was
-fixed in advance. Costs are functions of z = norm/sigma. No covering strategy takes a noise, nor G11 a cover.
+fixed in advance. Costs are functions of z = norm/sigma. No covering strategy takes a noise.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NEWTON_STEPS = 2
 def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
     """How far unit noise moves a point of norm 1, but for a chance of e^(-t^2/2) per event.
 
-    A score, or one coordinate of a gain, is one Gaussian g: P(|g| > t) <= e^(-t^2/2). A row of k of them has
+    A score, or one coordinate of a gain, is one Gaussian g: P(|g| > t) <= e^(-t^2/2), as of two. A row of k has
     P(|g|^2 > ka) <= e^(-k(a-1-log a)/2), a > 1 (Chernoff); the a with a-1-log a = t^2/k is found by Newton's method
     from 1 + u + u^2/2 with u^2 = 2t^2/k, above it, and by convexity every step stays above it.
     """
-    if target.kind in ("score", "gain") or target.k == 1:
+    if target.kind in ("score", "gain") or target.k <= 2:
         return t
     k = ns.number(target.k)
     half = t**2 / k

@@ -74,7 +74,7 @@ class Strategy(ABC):
         one_level: whether it takes just one level.
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
-        noisy: whether maps carry noise (V) instead of being covered (T).
+        noisy: whether maps may carry noise (V) instead of being covered (T).
         parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.

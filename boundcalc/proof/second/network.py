@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from boundcalc.proof.certificate import Cover
 from boundcalc.proof.second.covers import LEAST, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import (
@@ -128,7 +129,7 @@ class Walk:
                 outside = outside or all(view.reach > eps for view in views)
                 continue
             demand(choice.target < len(views), f"{key}: there is no way {choice.target} to see it")
-            if self.depth is not None:
+            if self.depth is not None and choice.lemma in LAWS:
                 self.events += number * events(views[choice.target])
                 self.count += number * divergence(choice, views[choice.target], eps, self.depth)
                 continue

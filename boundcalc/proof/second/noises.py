@@ -24,7 +24,7 @@ def depth(seen: int, eta: Real) -> Real:
 def spread(view: View, t: Real) -> Real:
     """What is not exceeded but for e^(-t^2/2): t for one Gaussian, sqrt(ka) for k, a two Newton steps from its start."""
     k = view.sizes.k
-    if k == 1 or view.kind in ("score", "gain"):
+    if k <= 2 or view.kind in ("score", "gain"):
         return t
     target = t**2 / num(k)
     a = 1 + MP.sqrt(2 * target) + target

@@ -9,6 +9,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.second.covers import UNIFORM
 from boundcalc.proof.second.meeting import joined
 from boundcalc.proof.second.network import Walk
+from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import depth as noise_depth
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import Budget, Norms
@@ -45,9 +46,10 @@ def _value(certificate: Certificate) -> Real:
     scales: list[Real] = []
     counts: list[Real] = []
     for level in certificate.levels:
-        if strategy in ("uniform-chain", "uniform-single", "uniform-margin"):
+        if strategy in ("uniform-chain", "uniform-single", "uniform-margin", "noise-margin"):
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
-            demand(lemmas <= UNIFORM | {"zero"}, "a uniform strategy needs uniform covers")
+            laws = LAWS if strategy == "noise-margin" else {}
+            demand(lemmas <= UNIFORM | {"zero"} | set(laws), "a uniform strategy needs uniform covers")
         closed, published = strategy in ("closed", "published"), strategy == "published"
         depth = None
         if strategy == "noise-margin":

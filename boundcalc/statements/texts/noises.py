@@ -6,4 +6,4 @@ from dataclasses import replace
 
 from boundcalc.statements.noises import NOISES
 
-NOISE = tuple(replace(law.statement, sharp=law.sharp, applies=law.applies) for law in NOISES.values())
+NOISE = tuple(replace(law.statement, compute=law.sharp, applies=law.applies) for law in NOISES.values())
