@@ -15,6 +15,7 @@ from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.noises import NOISES
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import ALL, STATEMENTS
 from tests.statements import test_composition_values, test_layer_values
@@ -173,6 +174,6 @@ def test_hypotheses_are_asked_for() -> None:
 
 
 def test_every_value_is_compared_with_the_oracle() -> None:
-    """E has its own tests (test_general.py)."""
-    compared = set(LEMMAS) | set(test_layer_values.CHECKS) | set(test_composition_values.CHECKS) | {"E"}
+    """E has its own tests (test_general.py), and so have laws of noise (test_noise_values.py)."""
+    compared = set(LEMMAS) | set(NOISES) | set(test_layer_values.CHECKS) | set(test_composition_values.CHECKS) | {"E"}
     assert compared == set(CALCULUS)
