@@ -26,6 +26,7 @@ from boundcalc.engine.allocate import (
 )
 from boundcalc.engine.chain import best_chain
 from boundcalc.engine.exact import allocate_exactly
+from boundcalc.engine.noise import noise_items
 from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.setting import Setting
@@ -43,6 +44,7 @@ from boundcalc.statements.strategies import (
     MarginStrategy,
     SingleStrategy,
     Strategy,
+    noise_chance,
 )
 
 S = TypeVar("S", bound=Strategy)
@@ -218,7 +220,7 @@ class Search:
     def _strategies(self, kind: type[S]) -> Iterator[S]:
         """What the search may use of a kind: empirical ones only where some lemma counts points."""
         for strategy in STRATEGIES.values():
-            if isinstance(strategy, kind) and strategy.refuses(self.setting) is None:
+            if isinstance(strategy, kind) and not strategy.noisy and strategy.refuses(self.setting) is None:
                 uniform = self._met is None and self.has_uniform  # else maps that meet have smaller uniform covers
                 possible = uniform if strategy.uniform else self.has_empirical
                 if possible:
@@ -454,6 +456,31 @@ class Search:
                 log_value, mu = self._margin_value(strategy, log_count, alpha)
                 yield Found(log_value, partial(self._margin, strategy, items, point, alpha, mu))
 
+        yield from self._noises()
+
+    def _noises(self) -> Iterator[Found]:
+        """Certificates of G11; where maps meet, noise on the product is as good (but for references, which it forgets)."""
+        if not self.policy.noise or (self._met is not None and not _referred(self.setting)):
+            return
+        for strategy in STRATEGIES.values():
+            if isinstance(strategy, MarginStrategy) and strategy.noisy and strategy.refuses(self.setting) is None:
+                eta = noise_chance(self.m)
+                items = noise_items(self.lowered, eta, self._allows_uniform)
+                missing = uncoverable(items)
+                if missing is None:
+                    point = self._once(("noise", eta), lambda items=items: allocate_exactly(items, HALF))
+                    known = replace(self._known(HALF, point.log_count), eta=eta)
+                    value, mu = least_mu(lambda mu, s=strategy, known=known: s.value(FLOAT, replace(known, mu=mu)))
+                    yield Found(_log(value), partial(self._noise, strategy, items, point, mu, eta))
+
+    def _allows_uniform(self, lemma: CoverLemma) -> bool:
+        return lemma.uniform and self.policy.allows(lemma)
+
+    def _noise(
+        self, strategy: MarginStrategy, items: Sequence[Item], point: Point, mu: float, eta: float
+    ) -> Certificate:
+        return replace(self._margin(strategy, items, point, 1, mu), eta=eta)
+
     @cached_property
     def _uniform_half(self) -> tuple[Sequence[Item], Point]:
         """The cheapest uniform cover at half the margin: the same for every number of samples."""
@@ -522,3 +549,8 @@ def _log_published(options: Sequence[Option], choice: Choice, log_share: float) 
     if option.lemma.published:
         return option.lemma.sharp(LOG, y, option.target, n, {}).log
     return option.lemma.closed(LOG, LogFloat(0.0), option.target, n).log + 2 * y.log
+
+
+def _referred(setting: Setting) -> bool:
+    """Whether some budget is of a distance from a reference."""
+    return any(budget.distance is not None for budget in setting.norms.budgets.values())

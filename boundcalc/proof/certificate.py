@@ -21,7 +21,7 @@ from boundcalc.setting import Norms, Setting
 from boundcalc.setting.complete import complete_json, complete_norms, difference, read_complete
 from boundcalc.setting.validate import shown
 from boundcalc.statements import STATEMENTS_VERSION
-from boundcalc.statements.strategies import STRATEGIES, Quantity
+from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, noise_chance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FORMAT = "boundcalc-certificate/2"
 
 _MOST_ALPHA = 10**6
+_MOST_ETA = 0.5
 LEAST_COUNT = -1e4
 """What is claimed as the log of a log count of 0."""
 
@@ -78,6 +79,7 @@ class Certificate:
         measured: what was read off trained weights or the sample, when the setting's numbers are those rounded by P1.
         nats: what is said to be paid for that, in log(1/delta).
         meeting: whether linear maps that meet are one map in the steps (A6).
+        eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
     """
 
     setting: Setting
@@ -90,6 +92,7 @@ class Certificate:
     measured: Mapping[str, Any] | None = None
     nats: float | None = None
     meeting: bool = False
+    eta: float | None = None
 
     @property
     def quantity(self) -> Quantity:
@@ -112,6 +115,8 @@ class Certificate:
             how["alpha"] = self.alpha
         if self.mu is not None:
             how["mu"] = self.mu
+        if self.eta is not None:
+            how["eta"] = self.eta
         return {
             "format": FORMAT,
             "statements": STATEMENTS_VERSION,
@@ -175,8 +180,24 @@ def problem_of(certificate: Certificate) -> str | None:
             return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"
     elif mu is not None:
         return f"strategy {strategy.name!r} takes no mu here: it belongs to the kl inverse at a training error above 0"
+    problem = _problem_of_eta(certificate, strategy)
+    if problem is not None:
+        return problem
     if strategy.one_level and levels != 1:
         return f"strategy {strategy.name!r} has one level, got {levels}"
+    return None
+
+
+def _problem_of_eta(certificate: Certificate, strategy: Strategy) -> str | None:
+    eta = certificate.eta
+    if "eta" not in strategy.parameters:
+        return None if eta is None else f"strategy {strategy.name!r} takes no eta"
+    if not isinstance(eta, float) or not 0 < eta <= _MOST_ETA:
+        return f"strategy {strategy.name!r} needs a chance eta above 0, at most {_MOST_ETA:g}, got {shown(eta)}"
+    looked = (certificate.measured or {}).get("sample", {})
+    fixed = noise_chance(certificate.setting.sample.n_train)
+    if "train_error" in looked and eta != fixed:
+        return f"after a look at the training error eta is 1/(4m) = {fixed!r}, got {eta!r}"
     return None
 
 
@@ -198,7 +219,7 @@ def _certificate(data: object) -> Certificate:
             "write a new one with --certificate"
         )
     raw = _object("the certificate", raw, _FIELDS)
-    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu"))
+    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta"))
     strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
     if strategy is None:
         raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
@@ -225,6 +246,7 @@ def _certificate(data: object) -> Certificate:
         measured=measured,
         nats=nats,
         meeting=how["meeting"],
+        eta=_finite(how["eta"], "eta") if "eta" in how else None,
     )
     problem = problem_of(certificate)
     if problem is not None:

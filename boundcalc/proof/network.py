@@ -7,7 +7,7 @@ stretches an error that reaches it, and which maps must be covered there. The se
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -79,6 +79,12 @@ class Network:
                 self._steps.append(_Piece(key, slot))
             radius = here.radius
         return radius
+
+    def slots(self) -> Iterator[tuple[str, Slot]]:
+        """Every piece, in the order of the layers."""
+        for step in self._steps:
+            if isinstance(step, _Piece):
+                yield step.key, step.slot
 
     def error(self, cover: Callable[[str, Slot], arb]) -> arb:
         """The error of the loss, given what the cover of each piece leaves in the output of its layer (A0)."""

@@ -24,6 +24,8 @@ from boundcalc.setting import (
     Linear,
     Normaliser,
     Pool,
+    Residual,
+    Setting,
 )
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Matrix, Weights
@@ -494,6 +496,23 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Embedding: _embedding,
     Pool: _pool,
 }
+
+
+_OWN = frozenset(_RULES)
+
+
+def unknown_layer(setting: Setting) -> str | None:
+    """The label of a layer whose rule came from outside, or None: what G11 says of noise was proved for these alone."""
+
+    def strange(layers: Sequence[Layer]) -> Layer | None:
+        for layer in layers:
+            found = strange(layer.branch) if isinstance(layer, Residual) else None if type(layer) in _OWN else layer
+            if found is not None:
+                return found
+        return None
+
+    found = strange(setting.architecture.stages)
+    return None if found is None else repr(found.label)
 
 
 def register_rule(cls: type[Layer], rule: Callable[[Any, Context], Facts]) -> None:

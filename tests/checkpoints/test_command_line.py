@@ -137,7 +137,7 @@ def test_certify_prints_paid_bounds_and_marks_proxies(bert: Path, tmp_path: Path
         certificate = Certificate.load(path)
         assert verify(certificate).log_value == certificate.log_value
         assert certificate.measured is not None
-        assert certificate.measured["sample"] == {"margin": 0.7, "train_error": 0.02, "candidates": 14}
+        assert certificate.measured["sample"] == {"margin": 0.7, "train_error": 0.02, "candidates": 15}
         assert certificate.setting.sample.margin == 0.5
         assert "verified" in done("verify", path)
 

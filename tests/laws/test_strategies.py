@@ -51,6 +51,8 @@ def known_in(ns: NumberSystem, number: Any, strategy: Strategy) -> Known:
         number(q),
         2 if "alpha" in strategy.parameters else 1,
     )
+    if "eta" in strategy.parameters:
+        known = replace(known, eta=number(1e-3))
     return replace(known, mu=number(2.5)) if "mu" in strategy.parameters else known
 
 

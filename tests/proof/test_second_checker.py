@@ -149,10 +149,11 @@ def test_every_strategy_and_lemma_is_compared() -> None:
                 lemmas |= {choice.lemma for cover in level.covers.values() for choice in cover.choices}
     assert strategies == {
         *("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published"),
-        *("uniform-margin", "ghost-realizable", "ghost"),
+        *("uniform-margin", "ghost-realizable", "ghost", "noise-margin"),
     }
     assert {"zero", "T1", "T2", "T3", "T4", "T4r", "T4v", "T4f", "T5", "T6", "Tpub"} <= lemmas
     assert {"T11", "T12", "T13", "T14"} <= lemmas
+    assert {"V1", "V2", "V3"} <= lemmas
 
 
 def test_a_small_difference_is_noticed() -> None:

@@ -24,6 +24,7 @@ class Policy:
         form: "search" over all theorems of G, or one of the closed forms "closed", "published".
         fixed_positions: whether learned positions, whose number grows with T, are refused.
         meeting: whether linear maps that meet may be covered as one (A6).
+        noise: whether noise may stand for covers in risk bounds (G11).
     """
 
     name: str
@@ -32,6 +33,7 @@ class Policy:
     form: str = "search"
     fixed_positions: bool = False
     meeting: bool = False
+    noise: bool = False
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
@@ -54,7 +56,7 @@ _UNIFORM = T_FREE | {"T5", "T6"}
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}, meeting=True),
+        Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}, meeting=True, noise=True),
         Policy(
             "closed",
             "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)",

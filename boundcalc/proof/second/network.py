@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from boundcalc.proof.certificate import Cover
 from boundcalc.proof.second.covers import LEAST, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.second.noises import PARAMETERS as LAWS
+from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import (
     Activation,
@@ -40,6 +42,7 @@ class Walk:
         samples: covers are counted on so many.
         every_scale: whether costs stand for all scales (A4, PUB).
         published: whether L1 and L7 have their published constants.
+        depth: t of G11, where maps carry noise instead of being covered.
     """
 
     setting: Setting
@@ -47,6 +50,7 @@ class Walk:
     samples: int
     every_scale: bool = False
     published: bool = False
+    depth: Real | None = None
 
     def __post_init__(self) -> None:
         architecture = self.setting.architecture
@@ -55,6 +59,7 @@ class Walk:
         self.radius: Real = num(architecture.input_radius)
         self.error: Real = num(0)
         self.count: Real = num(0)
+        self.events = 0
         self.seen = Counter[str]()
         self._layers(architecture.stages, 1)
         if self.covers is not None:
@@ -124,6 +129,10 @@ class Walk:
                 outside = outside or all(view.reach > eps for view in views)
                 continue
             demand(choice.target < len(views), f"{key}: there is no way {choice.target} to see it")
+            if self.depth is not None and choice.lemma in LAWS:
+                self.events += number * events(views[choice.target])
+                self.count += number * divergence(choice, views[choice.target], eps, self.depth)
+                continue
             price = cost_at_every_scale if self.every_scale and choice.lemma != "Tpub" else cost
             demand(self.published or choice.lemma != "Tpub", f"{key}: Tpub has only the word of the literature")
             self.count += number * price(choice, views[choice.target], eps, self.samples)

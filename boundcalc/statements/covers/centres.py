@@ -240,7 +240,7 @@ class MatrixStudent(Centres):
         kind = noise(ns, d, k, params["a"])
         power = ns.number(low + high - 1) / 2 + s
         spread = ns.log1p(one / r) + levels(ns, y / (low * ns.sqrt(kind.energy * (1 + r))))
-        mass = n / 2 * ns.log(ns.pi * r * kind.energy) + _tails(ns, params["s"], low, high)
+        mass = n / 2 * ns.log(ns.pi * r * kind.energy) + log_tails(ns, params["s"], low, high)
         return mass + power * low * spread - kind.entropy
 
     def default(self, d: int, k: int) -> Params:
@@ -250,7 +250,7 @@ class MatrixStudent(Centres):
 _TAILS: dict[tuple[str, int, int, float], Number] = {}
 
 
-def _tails(ns: NumberSystem, s: float, low: int, high: int) -> Number:
+def log_tails(ns: NumberSystem, s: float, low: int, high: int) -> Number:
     """Logarithm of Gamma_l(beta - h/2) over Gamma_l(beta), beta = (l+h-1)/2 + s: gamma functions from s and from s + h/2 on."""
     key = (ns.name, low, high, s)
     if key in _TAILS:

@@ -116,3 +116,34 @@ def _neighbours(place: Place, stride: int) -> Iterator[Place]:
 def tuning(lemma: Tunable, d: int, k: int, copies: int) -> Tuning:
     """One per lemma and shape."""
     return Tuning(lemma, d, k, copies)
+
+
+class NoiseTuning(Tuning):
+    """The same for noise (V): divergences instead of counts, and no net."""
+
+    def __init__(self, lemma: Tunable, d: int, k: int) -> None:
+        super().__init__(lemma, d, k, 1)
+        self._t = 0.0
+
+    def log_cost(self, log_y: float) -> float:
+        return Curve.log_cost(self, log_y)
+
+    def _log_count(self, log_y: float) -> float:
+        cost = self._missed(math.exp(log_y), self.params(log_y))
+        return math.log(max(cost, _LEAST_COST))
+
+    def _place(self, i: int) -> Place:
+        return super()._place(i) if self._names else ()
+
+    def _at(self, place: Place) -> Mapping[str, float]:
+        found = super()._at(place)
+        return {name: found[name] for name in self._names}
+
+
+_LEAST_COST = 1e-9
+
+
+@lru_cache(maxsize=4096)
+def noise_tuning(lemma: Tunable, d: int, k: int) -> NoiseTuning:
+    """One per law and shape."""
+    return NoiseTuning(lemma, d, k)
