@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
-from boundcalc.setting.layer import Layer, widths_of
+from boundcalc.setting.layer import TOKENS, Layer, widths_of
 from boundcalc.setting.layers import (
     ACTIVATIONS,
     Activation,
@@ -30,6 +30,9 @@ from boundcalc.setting.layers import (
 STYLES = ("edelman", "post", "pre")
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth")
 """What a list of layers leaves to say; the depth is then a label."""
+_NOT_IN_EDELMAN = ("residual", "gated", "rope", "bias", "d_ff")
+_LEFT_OUT = (None, False, 0, "none")
+"""Values that say that something is not there."""
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 
 
@@ -127,6 +130,9 @@ class Architecture:
             self._check_shape()
         else:
             self._check_layers()
+        for f in fields(self):
+            if getattr(self, f.name) != f.default:
+                self.refuse_unread(f.name)
 
     def _check_shape(self) -> None:
         rest = self.d % self.heads
@@ -137,10 +143,6 @@ class Architecture:
             )
         if self.kv_heads is not None and self.heads % self.kv_heads:
             raise InvalidSetting(f"heads must be a multiple of kv_heads, got {self.heads} and {self.kv_heads}")
-        if self.style == "edelman":
-            for name in ("residual", "gated", "rope", "bias"):
-                if getattr(self, name):
-                    raise InvalidSetting(f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)")
         if self.vocabulary and self.d_patch:
             raise InvalidSetting("give a vocabulary or d_patch, not both")
         if self.normalisation in ("layernorm", "rmsnorm") and self.eps == 0 == self.variance_floor:
@@ -150,18 +152,64 @@ class Architecture:
         layers = self.layers
         if not isinstance(layers, tuple) or not layers or not all(isinstance(layer, Layer) for layer in layers):
             raise InvalidSetting("'layers' must be a tuple of primitive layers that is not empty")
-        for f in fields(self):
-            if f.name not in _WITH_LAYERS and getattr(self, f.name) != f.default:
-                raise InvalidSetting(
-                    f"{f.name} = {validate.shown(getattr(self, f.name))} would change nothing: the architecture lists its "
-                    "layers one by one; change the layers"
-                )
         _, width = widths_of(layers)
         if width is not None and width != self.classes:
             raise InvalidSetting(
                 f"the layers end with {width} numbers, but classes = {self.classes}: give classes, or a last layer "
                 "that maps to as many"
             )
+
+    def unread(self, name: str) -> str | None:
+        """Why a field changes nothing here, or None where the layers depend on it."""
+        if self.layers is not None:
+            if name in _WITH_LAYERS:
+                return self._tokens(name, self.layers[0].widths()[0] == TOKENS)
+            return "the architecture lists its layers one by one; change the layers"
+        if name in _NOT_IN_EDELMAN and self.style == "edelman":
+            return f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)"
+        if name in ("eps", "variance_floor") and self.normalisation not in ("layernorm", "rmsnorm"):
+            return f"{name} belongs to a layernorm or rmsnorm, and the normalisation is {self.normalisation!r}"
+        if name == "embedding_norm" and self.normalisation == "none":
+            return "there is no normalisation to put after the embedding; choose one (--normalisation layernorm)"
+        if name == "position_radius" and self.positions != "fixed":
+            return f"it is about fixed positions, and the positions are {self.positions!r} (--positions fixed)"
+        return self._tokens(name, bool(self.vocabulary))
+
+    @staticmethod
+    def _tokens(name: str, tokens: bool) -> str | None:
+        if name == "input_radius" and tokens:
+            return "the input is tokens, whose rows the token table bounds"
+        return None
+
+    def refuse_unread(self, name: str) -> None:
+        """Refuses a field that was given and changes nothing here."""
+        reason = self.unread(name)
+        if reason is not None:
+            value = validate.shown(getattr(self, name))
+            raise InvalidSetting(f"{name} = {value} would change nothing: {reason}")
+
+    def with_fields(self, **given: Any) -> Architecture:
+        """The same architecture with some fields changed; what was there before counts as a default."""
+        return Architecture.from_defaults({f.name: getattr(self, f.name) for f in fields(self)}, given)
+
+    @classmethod
+    def from_defaults(cls, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Architecture:
+        """An architecture of what is given, and of defaults as far as anything reads them beside it.
+
+        What is given and not read is refused, unless it says that something is left out, which it is.
+        """
+        values = {f.name: f.default for f in fields(cls)} | dict(defaults) | dict(given)
+        bare = object.__new__(cls)  # unchecked: the defaults that are in the way are still to go
+        for name, value in values.items():
+            object.__setattr__(bare, name, value)
+        if bare.layers is None:
+            idle = [f for f in fields(cls) if f.name not in given and bare.unread(f.name) is not None]
+            values |= {f.name: f.default for f in idle}
+        new = cls(**values)
+        for name, value in given.items():
+            if value not in _LEFT_OUT:
+                new.refuse_unread(name)
+        return new
 
     @property
     def head_width(self) -> int:

@@ -348,7 +348,11 @@ class Embedding(Layer):
         validate.set_size(self, "segments", least=0)
         validate.set_size(self, "d")
         validate.choice("positions", self.positions, ("none", "fixed", "learned"))
-        validate.positive("position radius", self.position_radius, zero=True)
+        if validate.positive("position radius", self.position_radius, zero=True) != 0 and self.positions != "fixed":
+            raise InvalidSetting(
+                f"position radius = {validate.shown(self.position_radius)} would change nothing: it is about fixed "
+                f"positions, and the positions are {self.positions!r}"
+            )
 
     def where(self) -> int | None:
         return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
@@ -41,7 +42,31 @@ class Sample:
         validate.fraction("train error", self.train_error, ends=True)
         if self.lipschitz is not None:
             validate.positive("loss Lipschitz constant", self.lipschitz)
+            for name, default in (("margin", MARGIN), ("train_error", 0.0)):
+                if getattr(self, name) != default:
+                    self.refuse_unread(name)
         if not isinstance(self.measured, tuple | list):
             raise InvalidSetting(f"measured is a list of margin, train_error; got {validate.shown(self.measured)}")
         names = tuple(validate.choice("measured", name, ("margin", "train_error")) for name in self.measured)
         object.__setattr__(self, "measured", tuple(dict.fromkeys(names)))
+        for name in self.measured:
+            self.refuse_unread(name)
+
+    def refuse_unread(self, name: str) -> None:
+        """Refuses what belongs to the ramp loss where the loss is another one."""
+        if self.lipschitz is not None and name in ("margin", "train_error", "measured"):
+            raise InvalidSetting(
+                f"{name} = {validate.shown(getattr(self, name))} would change nothing: margins belong to the ramp "
+                f"loss, and the loss is another one, {validate.shown(self.lipschitz)}-Lipschitz; leave out one of them"
+            )
+
+    def with_fields(self, **values: Any) -> Sample:
+        """The same sample with some fields changed; what is given and not read is refused."""
+        fresh: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        if values.get("lipschitz") is not None:
+            fresh |= {"margin": MARGIN, "train_error": 0.0, "measured": ()}
+        new = Sample(**(fresh | values))
+        for name, value in values.items():
+            if value:
+                new.refuse_unread(name)
+        return new

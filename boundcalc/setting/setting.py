@@ -61,7 +61,7 @@ class Setting:
         if C is not None:
             new = replace(new, C=C)
         return Setting(
-            replace(self.architecture, **changes["architecture"]), new, replace(self.sample, **changes["sample"])
+            self.architecture.with_fields(**changes["architecture"]), new, self.sample.with_fields(**changes["sample"])
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -87,7 +87,15 @@ def transformer(rng: random.Random) -> Architecture:
         values["d_ff"] = 2 * d
     elif rng.random() < 0.3:
         values["d_head"] = rng.choice((1, 2))
-    return Architecture(**values)
+    return Architecture(**without_idle(values))
+
+
+def without_idle(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of an architecture (as a JSON object has them) without those that change nothing, which are refused."""
+    if "layers" in values:
+        return dict(values)
+    read = Architecture.from_defaults({name: value for name, value in values.items() if name != "normaliser"}, {})
+    return {name: value for name, value in values.items() if read.unread(name) is None}
 
 
 def normaliser(rng: random.Random) -> Normaliser:

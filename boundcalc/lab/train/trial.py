@@ -237,23 +237,19 @@ def model_for(task: Task, **changes: Any) -> Architecture:
             raise InvalidSetting(
                 f"{name} of the model follows from the task ({of_task[name]}), got {changes[name]}: leave it out"
             )
-    values: dict[str, Any] = {**DEFAULT_MODEL, **changes, **of_task}
-    if values["style"] == "edelman":
-        for name in ("residual", "bias"):
-            if name not in changes:
-                values[name] = False
-        if "normalisation" not in changes:
-            values["normalisation"] = "ball"
+    defaults = dict(DEFAULT_MODEL)
+    if changes.get("style") == "edelman":
+        defaults["normalisation"] = "ball"
     if shape.inputs != "rows":
-        values.setdefault("positions", "learned")
+        defaults["positions"] = "learned"
     known = [f.name for f in fields(Architecture)]
-    validate.known_keys("model", values, known)
+    values = {**validate.known_keys("model", changes, known), **of_task}
     given = values.get("normaliser")
     if isinstance(given, str):
         values["normaliser"] = Normaliser(given)
     elif isinstance(given, Mapping):
         values["normaliser"] = validate.from_fields("normaliser", Normaliser, given)
-    return Architecture(**values)
+    return Architecture.from_defaults(defaults, values)
 
 
 def fits(shape: Shape, architecture: Architecture) -> None:

@@ -1,0 +1,140 @@
+"""Every field of an architecture or a sample that is given changes something, or is refused by name."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.setting import PRESETS, Architecture, Normaliser, Sample, Setting
+from boundcalc.setting.layer import TOKENS
+from boundcalc.setting.layers import Embedding, Linear, Pool
+from tests.laws.settings import settings, transformer
+
+OTHERS: dict[str, tuple[Any, ...]] = {
+    "depth": (1, 2),
+    "seq_len": (7, 9),
+    "d": (16, 32),
+    "heads": (1, 2),
+    "d_head": (3, 5),
+    "d_ff": (3, 5),
+    "style": ("edelman", "pre"),
+    "kv_heads": (1, 2),
+    "activation": ("relu", "mish"),
+    "normaliser": (Normaliser(), Normaliser("linear")),
+    "normalisation": ("none", "rmsnorm"),
+    "eps": (0.2, 0.3),
+    "variance_floor": (0.2, 0.3),
+    "residual": (True, False),
+    "bias": (True, False),
+    "gated": (True, False),
+    "rope": (True, False),
+    "causal": (True, False),
+    "vocabulary": (3, 5),
+    "d_patch": (3, 5),
+    "positions": ("fixed", "learned"),
+    "position_radius": (0.2, 0.3),
+    "embedding_norm": (True, False),
+    "pooler": (True, False),
+    "readout": ("cls", "mean"),
+    "classes": (3, 5),
+    "input_radius": (2.0, 3.0),
+}
+"""Two values of every field: at least one is not what it was."""
+
+
+def meaning(architecture: Architecture) -> object:
+    """What a bound can know of an architecture: layers, their weights, and the radius of rows that are no tokens."""
+    stages = architecture.stages
+    tokens = stages[0].widths()[0] == TOKENS
+    weights = [layer.weights(architecture.seq_len) for layer in stages]
+    return stages, weights, architecture.seq_len, None if tokens else architecture.input_radius
+
+
+def forced(architecture: Architecture, name: str, value: Any) -> Architecture:
+    """The architecture with a field changed behind the checks."""
+    changed = object.__new__(Architecture)
+    for f in fields(Architecture):
+        object.__setattr__(changed, f.name, value if f.name == name else getattr(architecture, f.name))
+    return changed
+
+
+def test_every_field_has_values_to_try() -> None:
+    assert {f.name for f in fields(Architecture)} == {*OTHERS, "layers"}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_field_is_refused_exactly_where_it_changes_nothing(name: str) -> None:
+    rng = random.Random(name)
+    seen: set[bool] = set()
+    for _ in range(150):
+        architecture = transformer(rng)
+        before = meaning(architecture)
+        changes = False
+        for value in OTHERS[name]:
+            try:
+                changes |= meaning(forced(architecture, name, value)) != before
+            except InvalidSetting as error:  # a layer may refuse it itself
+                changes |= f"{name.replace('_', ' ')} = {value} would change nothing" not in str(error)
+        if name in ("bias", "rope") and architecture.style == "edelman":
+            changes = False  # the paper's block has none, whatever layers could be made
+        seen.add(changes)
+        assert changes == (architecture.unread(name) is None), (name, architecture)
+        if not changes:
+            with pytest.raises(InvalidSetting, match=f"{name} = .* would change nothing"):
+                replace(architecture, **{name: OTHERS[name][0]})
+            with pytest.raises(InvalidSetting, match=f"{name} = .* would change nothing"):
+                Setting(architecture).but(**{name: OTHERS[name][0]})
+    assert True in seen
+
+
+def test_presets_set_nothing_idle() -> None:
+    for values in PRESETS.values():
+        assert all(Architecture(**values).unread(name) is None for name in values)
+
+
+def test_what_came_before_goes_with_what_read_it() -> None:
+    bert = Setting.of("bert")
+    assert bert.but(normalisation="none").architecture.eps == Architecture().eps
+    assert not bert.but(style="edelman", normalisation="ball").architecture.residual
+    with pytest.raises(InvalidSetting, match="eps = 1e-12 would change nothing"):
+        bert.but(normalisation="none", eps=1e-12)
+
+
+@pytest.mark.parametrize("value", [1e-5, 0.1])
+def test_the_default_given_by_name_is_refused_too(value: float) -> None:
+    with pytest.raises(InvalidSetting, match="eps = .* would change nothing"):
+        Setting.of(eps=value)
+
+
+def test_saying_that_something_is_left_out_is_no_mistake() -> None:
+    assert Setting.of(gated=False, variance_floor=0, d_ff=None) == Setting.of()
+
+
+def test_random_settings_are_read_back() -> None:
+    for setting in settings("reading", 60):
+        assert Setting.from_json(setting.to_json()) == setting
+        assert setting.but() == setting
+
+
+def test_layers_one_by_one() -> None:
+    tokens = (Embedding(5, 4), Pool("cls"), Linear("readout", 4, 1))
+    with pytest.raises(InvalidSetting, match="input_radius = 2.0 would change nothing: the input is tokens"):
+        Architecture(layers=tokens, input_radius=2.0)
+    with pytest.raises(InvalidSetting, match="heads = 2 would change nothing: .* one by one"):
+        Architecture(layers=tokens, heads=2)
+    with pytest.raises(InvalidSetting, match="position radius = 1.0 would change nothing"):
+        Embedding(5, 4, position_radius=1.0)
+
+
+@pytest.mark.parametrize("given", [{"margin": 2.0}, {"train_error": 0.1}, {"measured": ("margin",)}])
+def test_margins_belong_to_the_ramp_loss(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match="would change nothing: margins belong to the ramp loss"):
+        Sample(lipschitz=2.0, **given)
+    with pytest.raises(InvalidSetting, match="would change nothing: margins belong to the ramp loss"):
+        Setting.of(lipschitz=2.0, **given)
+    with pytest.raises(InvalidSetting, match="would change nothing: margins belong to the ramp loss"):
+        Setting.of(lipschitz=2.0).but(**given)
