@@ -169,31 +169,40 @@ def _by_positions(run: _Search, say: Callable[[str], None]) -> tuple[float, Mess
         support = _support(rows[s], run.rule.rows)
         if support not in supports:
             supports.append(support)
-    found: list[tuple[float, Message]] = []
     some = torch.randperm(len(run.y), generator=torch.Generator().manual_seed(1))[: run.rule.screen]
-    width = weights["positions"].shape[-1]
-    for s in range(1 if run.code.reference.checkpoint is not None else run.rule.seeds):
-        one = run.references([s])
-        messages = [
-            Message(s, {"positions": Update(e, {p: v * turn for p, v in support.items()}, {column: 1})})
-            for support in supports
-            for column in range(width)
-            for turn in (1, -1)
-            for e in range(run.code.exponent - 2, run.code.exponent + 3)
-        ]
-        for start in range(0, len(messages), 64):
-            several = messages[start : start + 64]
-            for message, errors in zip(several, run.errors(_positions(one, several), some).tolist(), strict=True):
-                if errors < 0.35 * len(some):
-                    scaled = round(errors * len(run.y) / len(some))
-                    bits = run.code.write(message)[1]
-                    found.append((float_risk(scaled, len(run.y), bits, run.delta), message))
+    candidates = _candidates(run, supports, weights["positions"].shape[-1])
+    seeds = run.references(sorted({message.seed for _, message in candidates}))
+    found: list[tuple[float, Message]] = []
+    right = 0
+    for start in range(0, len(candidates), 64):
+        several = candidates[start : start + 64]
+        wrong = run.errors(_positions(seeds, [message for _, message in several]), some).tolist()
+        for (bits, message), errors in zip(several, wrong, strict=True):
+            right += not errors
+            if errors < 0.35 * len(some):
+                scaled = round(errors * len(run.y) / len(some))
+                found.append((float_risk(scaled, len(run.y), bits, run.delta), message))
+        if right >= run.rule.full:
+            break  # what follows has more bits
     found.sort(key=lambda pair: pair[0])
     best: tuple[float, Message | None] = (1.0, None)
     for _, message in found[: run.rule.full]:
         best = min(best, (run.risk(message), message), key=lambda pair: pair[0])
     say(f"{len(found)} candidates, the best gives {best[0]:.4f}")
     return best
+
+
+def _candidates(run: _Search, supports: list[dict[int, int]], width: int) -> list[tuple[float, Message]]:
+    """Bits and messages, fewest bits first: they do not depend on the column."""
+    found: list[tuple[float, Message]] = []
+    for s in range(1 if run.code.reference.checkpoint is not None else run.rule.seeds):
+        for support in supports:
+            for turn in (1, -1):
+                rows = {place: value * turn for place, value in support.items()}
+                for e in range(run.code.exponent - 2, run.code.exponent + 3):
+                    bits = run.code.write(Message(s, {"positions": Update(e, rows, {0: 1})}))[1]
+                    found += [(bits, Message(s, {"positions": Update(e, rows, {j: 1})})) for j in range(width)]
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _support(row: Tensor, most: int) -> dict[int, int]:
@@ -204,16 +213,16 @@ def _support(row: Tensor, most: int) -> dict[int, int]:
     return {int(place): int(row[place].sign()) for place in order[:count]}
 
 
-def _positions(one: Mapping[str, Tensor], messages: list[Message]) -> dict[str, Tensor]:
+def _positions(seeds: Mapping[str, Tensor], messages: list[Message]) -> dict[str, Tensor]:
     """The weights of many messages that change positions alone."""
-    table = one["positions"].repeat(len(messages), 1, 1)
+    many = {name: value[[message.seed for message in messages]] for name, value in seeds.items()}
+    table = many["positions"]
     for i, message in enumerate(messages):
         update = message.updates["positions"]
         for row, value in update.rows.items():
             for column, factor in (update.columns or {}).items():
                 table[i, row, column] += math.ldexp(value * factor, update.exponent)
-    many = {name: value.expand(len(messages), *value.shape[1:]) for name, value in one.items()}
-    return many | {"positions": table}
+    return many
 
 
 def _trained_positions(run: _Search, weights: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
