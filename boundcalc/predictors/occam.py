@@ -101,11 +101,11 @@ def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A certificate and the weights its file decodes to."""
+    """A certificate, what its file says, and the weights that it decodes to."""
 
     certificate: PredictorCertificate
     message: Message
-    weights: Mapping[str, Array]
+    state: Mapping[str, Array]
 
 
 def certify_message(network: Network, code: Code, message: Message, data: Data, delta: float) -> Decoded:
