@@ -133,7 +133,9 @@ def _progress(name: str, quiet: bool) -> Callable[[Mapping[str, Any] | str], Non
         if isinstance(state, str):
             text = f"{name}: {state}"
         else:
-            text = f"{name}: prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
+            text = (
+                f"{name}: prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
+            )
         click.echo(f"\r{text:<72}" if redraw else text, err=True, nl=not redraw)
 
     return tell
