@@ -400,11 +400,20 @@ class Pool(Layer):
 
 @dataclass(frozen=True, slots=True)
 class Residual(Layer):
-    """X + f(X)."""
+    """X + f(X), or X + f(X) + g(X) + ... where several branches read the same rows.
+
+    `beside`: the branches after the first.
+    """
 
     label: ClassVar[str] = "residual"
 
     branch: tuple[Layer, ...]
+    beside: tuple[tuple[Layer, ...], ...] = ()
+
+    @property
+    def branches(self) -> tuple[tuple[Layer, ...], ...]:
+        """All branches."""
+        return (self.branch, *self.beside)
 
     def where(self) -> int | None:
         return None
@@ -413,20 +422,30 @@ class Residual(Layer):
         return ()
 
     def inner(self) -> tuple[Layer, ...]:
-        return self.branch
+        return tuple(layer for branch in self.branches for layer in branch)
 
     def widths(self) -> tuple[int | None, int | None]:
-        reads, makes = widths_of(self.branch)
-        if makes is not None and reads is not None and makes != reads:
-            gets = "tokens" if reads == TOKENS else f"rows of width {reads}"
-            raise InvalidSetting(f"a residual adds rows of width {makes} to {gets}")
-        return (makes, makes) if reads is None else (reads, reads)
+        width: int | None = None
+        for branch in self.branches:
+            reads, makes = widths_of(branch)
+            if reads is None:
+                reads = width if width is not None else makes
+            if makes is not None and reads is not None and makes != reads:
+                gets = "tokens" if reads == TOKENS else f"rows of width {reads}"
+                raise InvalidSetting(f"a residual adds rows of width {makes} to {gets}")
+            if width is not None and reads != width:
+                raise InvalidSetting(f"branches of a residual read the same rows, but not of width {width} and {reads}")
+            width = reads
+        return width, width
 
     def rows_before(self, rows: int, seq_len: int) -> int:
-        inside = rows
-        for layer in reversed(self.branch):
-            inside = layer.rows_before(inside, seq_len)
-        return inside if inside >= rows else rows  # a symbolic T is known to be at least 1
+        most = rows
+        for branch in self.branches:
+            inside = rows
+            for layer in reversed(branch):
+                inside = layer.rows_before(inside, seq_len)
+            most = inside if inside >= most else most  # a symbolic T is known to be at least 1
+        return most
 
 
 _TYPES: dict[str, type[Layer]] = {
@@ -468,13 +487,20 @@ def layer_from_json(data: object) -> Layer:
     name = validate.choice("layer", data["layer"], _TYPES)
     rest = {key: value for key, value in data.items() if key != "layer"}
     if name == "residual":
-        branch = validate.known_keys("residual", rest, ["branch"]).get("branch", [])
-        if not isinstance(branch, list):
-            raise InvalidSetting("a residual's 'branch' is a list of layers")
-        return Residual(tuple(layer_from_json(inner) for inner in branch))
+        known = validate.known_keys("residual", rest, ["branch", "beside"])
+        branches = [known.get("branch", []), *_listed("beside", known.get("beside", []))]
+        first, *others = (tuple(layer_from_json(each) for each in _listed("branch", branch)) for branch in branches)
+        return Residual(first, tuple(others))
     if name == "attention" and "normaliser" in rest:
         rest["normaliser"] = validate.from_fields("normaliser", Normaliser, rest["normaliser"])
     try:
         return validate.from_fields(f"layer {name!r}", _TYPES[name], rest)
     except TypeError as error:
         raise InvalidSetting(f"layer {name!r}: {error}") from None
+
+
+def _listed(name: str, value: object) -> list[Any]:
+    if not isinstance(value, list):
+        what = "a list of layers" if name == "branch" else "a list of branches, each a list of layers"
+        raise InvalidSetting(f"a residual's {name!r} is {what}")
+    return value

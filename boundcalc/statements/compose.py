@@ -49,11 +49,11 @@ class Lowered:
 
 @dataclass(slots=True)
 class _Stage:
-    """A layer's facts, or a residual's stages."""
+    """A layer's facts, or the stages of a residual's branches."""
 
     block: int | None
     facts: Facts | None
-    branch: list[_Stage]
+    branches: list[list[_Stage]]
 
 
 def lower(setting: Setting, ns: NumberSystem, *, published: frozenset[str] = frozenset()) -> Lowered:
@@ -93,9 +93,10 @@ def _forward(layers: Sequence[Layer], at: Context, rows: int) -> tuple[list[_Sta
     for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=used)
         if isinstance(layer, Residual):
-            branch, reach = _forward(layer.branch, here, used)
-            stages.append(_Stage(None, None, branch))
-            radius = radius + reach
+            walked = [_forward(branch, here, used) for branch in layer.branches]
+            stages.append(_Stage(None, None, [branch for branch, _ in walked]))
+            for _, reach in walked:
+                radius = radius + reach
         else:
             fact = facts(layer, here)
             stages.append(_Stage(layer.where(), fact, []))
@@ -109,8 +110,9 @@ def _backward(
     for stage in reversed(stages):
         if stage.facts is None:
             uses["L8"] = None
-            _backward(stage.branch, amplification, gathered, uses)
-            amplification = amplification * (1 + _stretch(stage.branch))
+            for branch in reversed(stage.branches):
+                _backward(branch, amplification, gathered, uses)
+            amplification = amplification * _beside(stage.branches)
             continue
         uses.update(dict.fromkeys(stage.facts.uses))
         for slot in reversed(stage.facts.slots):
@@ -124,5 +126,13 @@ def _stretch(stages: Sequence[_Stage]) -> Number:
     """How much some stages stretch errors of their input (a product, so that formulas stay factored)."""
     product: Number = 1
     for stage in reversed(stages):
-        product = product * (1 + _stretch(stage.branch) if stage.facts is None else stage.facts.lipschitz)
+        product = product * (_beside(stage.branches) if stage.facts is None else stage.facts.lipschitz)
     return product
+
+
+def _beside(branches: Sequence[Sequence[_Stage]]) -> Number:
+    """How much the sum of the rows themselves and of what branches make of them is stretched."""
+    total: Number = 1
+    for branch in branches:
+        total = total + _stretch(branch)
+    return total

@@ -102,7 +102,7 @@ class _Reach:
     def _through(self, layers: Sequence[Layer], radius: arb) -> arb:
         for layer in layers:
             if isinstance(layer, Residual):
-                radius = radius + self._through(layer.branch, radius)
+                radius = sum((self._through(branch, radius) for branch in layer.branches), start=radius)
             else:
                 radius = self._behind(layer, radius)
         return radius

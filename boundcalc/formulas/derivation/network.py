@@ -119,11 +119,14 @@ def _through(layers: Sequence[Layer], at: Context, rows: Any, *, inside: bool) -
     for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=used)
         if isinstance(layer, Residual):
-            reach: Expr = radius
-            for visit in _through(layer.branch, here, used, inside=True):
-                yield visit
-                reach = visit.facts.radius
-            radius = radius + reach
+            total: Expr = radius
+            for branch in layer.branches:
+                reach: Expr = radius
+                for visit in _through(branch, here, used, inside=True):
+                    yield visit
+                    reach = visit.facts.radius
+                total = total + reach
+            radius = total
         else:
             found = facts(layer, here)
             yield Visit(layer, found, radius, inside)
@@ -367,8 +370,11 @@ def forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str
     def through(layers: Sequence[Layer], radius: Expr, error: Expr, rows: Any) -> tuple[Expr, Expr]:
         for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
             if isinstance(layer, Residual):
-                reach, made = through(layer.branch, radius, error, used)
-                radius, error = radius + reach, error + made
+                sums = radius, error
+                for branch in layer.branches:
+                    reach, made = through(branch, radius, error, used)
+                    sums = sums[0] + reach, sums[1] + made
+                radius, error = sums
                 continue
             found = facts(layer, replace(at, radius=radius, rows=used))
             error = found.lipschitz * error

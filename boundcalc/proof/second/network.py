@@ -138,9 +138,12 @@ class Walk:
     def _layers(self, layers: Sequence[Layer], rows: int) -> None:
         for layer, read in zip(layers, rows_read(layers, rows, self.seq_len), strict=True):
             if isinstance(layer, Residual):
-                radius, error = self.radius, self.error
-                self._layers(layer.branch, read)
-                self.radius, self.error = radius + self.radius, error + self.error
+                start = radius, error = self.radius, self.error
+                for branch in layer.branches:
+                    self.radius, self.error = start
+                    self._layers(branch, read)
+                    radius, error = radius + self.radius, error + self.error
+                self.radius, self.error = radius, error
             else:
                 self._layer(layer, read)
 
@@ -380,7 +383,7 @@ def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
 def mixes(layer: Layer) -> bool:
     """Whether one output row depends on every input row; a layer that is not known is refused."""
     if isinstance(layer, Residual):
-        return any(mixes(inner) for inner in layer.branch)
+        return any(mixes(inner) for branch in layer.branches for inner in branch)
     if isinstance(layer, Pool):
         return layer.how == "mean"
     if not isinstance(layer, Attention | Linear | Activation | Ball | LayerNorm | GatedFeedForward | Embedding):
