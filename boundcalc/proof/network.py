@@ -65,12 +65,12 @@ class Network:
         for layer, used in zip(layers, rows_used(layers, rows, self._seq_len), strict=True):
             if isinstance(layer, Residual):
                 uses["L8"] = None
-                reach = radius
-                for i, branch in enumerate(layer.branches):
-                    self._steps.append(_Branch.NEXT if i else _Branch.OPENS)
-                    reach = reach + self._through(branch, radius, used, uses)
+                reaches: list[arb] = []
+                for branch in layer.branches:
+                    self._steps.append(_Branch.NEXT if reaches else _Branch.OPENS)
+                    reaches.append(self._through(branch, radius, used, uses))
                 self._steps.append(_Branch.CLOSES)
-                radius = reach
+                radius = sum(reaches, start=arb(0))
                 continue
             here = facts(layer, Context(self._weights, radius, used, self._seq_len, self._published))
             uses.update(dict.fromkeys(here.uses))
@@ -87,14 +87,14 @@ class Network:
     def error(self, cover: Callable[[str, Slot], arb]) -> arb:
         """The error of the loss, given what the cover of each piece leaves in the output of its layer (A0)."""
         error = arb(0)
-        beside: list[tuple[arb, arb]] = []  # of open residuals: the error before, and the sum of it and finished branches
+        beside: list[tuple[arb, arb]] = []  # of open residuals: the error before, and the sum of finished branches
         for step in self._steps:
             if isinstance(step, _Piece):
                 error = error + cover(step.key, step.slot)
             elif isinstance(step, arb):
                 error = step * error
             elif step is _Branch.OPENS:
-                beside.append((error, error))
+                beside.append((error, arb(0)))
             elif step is _Branch.NEXT:
                 before, total = beside.pop()
                 beside.append((before, total + error))
@@ -114,7 +114,7 @@ class Network:
             elif isinstance(step, arb):
                 gain = gain * step
             elif step is _Branch.CLOSES:
-                outside.append((gain, gain))
+                outside.append((gain, arb(0)))
             elif step is _Branch.NEXT:
                 behind, total = outside.pop()
                 outside.append((behind, total + gain))

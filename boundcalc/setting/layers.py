@@ -402,18 +402,22 @@ class Pool(Layer):
 class Residual(Layer):
     """X + f(X), or X + f(X) + g(X) + ... where several branches read the same rows.
 
-    `beside`: the branches after the first.
+    `beside`: the branches after the first. `skip`: whether X itself is added.
     """
 
     label: ClassVar[str] = "residual"
 
     branch: tuple[Layer, ...]
     beside: tuple[tuple[Layer, ...], ...] = ()
+    skip: bool = True
+
+    def __post_init__(self) -> None:
+        validate.flag("residual: skip", self.skip)
 
     @property
     def branches(self) -> tuple[tuple[Layer, ...], ...]:
-        """All branches."""
-        return (self.branch, *self.beside)
+        """All that is added: X itself is what a branch of no layers makes of it."""
+        return ((), self.branch, *self.beside) if self.skip else (self.branch, *self.beside)
 
     def where(self) -> int | None:
         return None
@@ -425,21 +429,20 @@ class Residual(Layer):
         return tuple(layer for branch in self.branches for layer in branch)
 
     def widths(self) -> tuple[int | None, int | None]:
-        width: int | None = None
-        for branch in self.branches:
-            reads, makes = widths_of(branch)
-            if reads is None:
-                reads = width if width is not None else makes
-            if makes is not None and reads is not None and makes != reads:
-                gets = "tokens" if reads == TOKENS else f"rows of width {reads}"
-                raise InvalidSetting(f"a residual adds rows of width {makes} to {gets}")
-            if width is not None and reads != width:
-                raise InvalidSetting(f"branches of a residual read the same rows, but not of width {width} and {reads}")
-            width = reads
-        return width, width
+        found = [widths_of(branch) for branch in self.branches]
+        read = list(dict.fromkeys(reads for reads, _ in found if reads is not None))
+        if len(read) > 1:
+            raise InvalidSetting(f"branches of a residual read the same rows, but not of width {read[0]} and {read[1]}")
+        same = any(reads is None and makes is None for reads, makes in found)  # X itself, or its entries changed
+        made = list(dict.fromkeys([*(read if same else ()), *(makes for _, makes in found if makes is not None)]))
+        if len(made) > 1:
+            gets = "tokens" if made[0] == TOKENS else f"rows of width {made[0]}"
+            raise InvalidSetting(f"a residual adds rows of width {made[1]} to {gets}")
+        width = made[0] if made else None
+        return (read[0] if read else width if same else None), width
 
     def rows_before(self, rows: int, seq_len: int) -> int:
-        most = rows
+        most = rows if self.skip else 1
         for branch in self.branches:
             inside = rows
             for layer in reversed(branch):
@@ -487,10 +490,10 @@ def layer_from_json(data: object) -> Layer:
     name = validate.choice("layer", data["layer"], _TYPES)
     rest = {key: value for key, value in data.items() if key != "layer"}
     if name == "residual":
-        known = validate.known_keys("residual", rest, ["branch", "beside"])
+        known = validate.known_keys("residual", rest, ["branch", "beside", "skip"])
         branches = [known.get("branch", []), *_listed("beside", known.get("beside", []))]
         first, *others = (tuple(layer_from_json(each) for each in _listed("branch", branch)) for branch in branches)
-        return Residual(first, tuple(others))
+        return Residual(first, tuple(others), known.get("skip", True))
     if name == "attention" and "normaliser" in rest:
         rest["normaliser"] = validate.from_fields("normaliser", Normaliser, rest["normaliser"])
     try:

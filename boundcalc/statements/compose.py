@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Layer, Residual, Setting
 from boundcalc.setting.layer import rows_used
-from boundcalc.statements.layers import Context, Facts, Member, Slot, facts
+from boundcalc.statements.layers import Context, Facts, Member, Slot, facts, total
 from boundcalc.statements.weights import Weights
 
 
@@ -95,8 +95,7 @@ def _forward(layers: Sequence[Layer], at: Context, rows: int) -> tuple[list[_Sta
         if isinstance(layer, Residual):
             walked = [_forward(branch, here, used) for branch in layer.branches]
             stages.append(_Stage(None, None, [branch for branch, _ in walked]))
-            for _, reach in walked:
-                radius = radius + reach
+            radius = total([reach for _, reach in walked])
         else:
             fact = facts(layer, here)
             stages.append(_Stage(layer.where(), fact, []))
@@ -131,8 +130,5 @@ def _stretch(stages: Sequence[_Stage]) -> Number:
 
 
 def _beside(branches: Sequence[Sequence[_Stage]]) -> Number:
-    """How much the sum of the rows themselves and of what branches make of them is stretched."""
-    total: Number = 1
-    for branch in branches:
-        total = total + _stretch(branch)
-    return total
+    """How much the sum of what branches make of the same rows is stretched."""
+    return total([_stretch(branch) for branch in branches])

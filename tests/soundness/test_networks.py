@@ -80,7 +80,15 @@ def neox(block: int) -> Layer:
     )
 
 
-NEOX = (Embedding(4, 2), neox(0), neox(1), LayerNorm("norm_final", 2, 1.0), Pool(), Linear("readout", 2, 1))
+def gptj(block: int) -> Layer:
+    """The same with one normalisation for both."""
+    attention = Attention(2, 2, d_head=1, d_value=1, qk="split", combine="concat", causal=True, block=block)
+    forward = (Linear("W_1", 2, 3, bias="b_1", block=block), Activation("gelu"), Linear("W_2", 3, 2, block=block))
+    both = Residual((attention, Linear("W_O", 2, 2, block=block)), (forward,), skip=False)
+    return Residual((LayerNorm("norm_attention", 2, 1.0, block=block), both))
+
+
+NEOX = (Embedding(4, 2), neox(0), gptj(1), LayerNorm("norm_final", 2, 1.0), Pool(), Linear("readout", 2, 1))
 
 PAIR: dict[str, Any] = TINY | {"heads": 2}
 FLOOR: dict[str, Any] = SMALL | {"eps": 1e-9}
@@ -292,7 +300,7 @@ def test_a_skip_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         if stage.facts is not None:
             return stage
         shrink = compose._Stage(None, Facts(1.0, 0.5), [])
-        return compose._Stage(None, None, [[*branch, shrink] for branch in stage.branches])
+        return compose._Stage(None, None, [[*branch, shrink] for branch in stage.branches if branch])
 
     monkeypatch.setattr(compose, "_backward", without)
     assert alone(rival, "A", 1, 150) > SLACK
@@ -305,7 +313,7 @@ def test_a_parallel_branch_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     rival = Rival(SETTINGS["parallel"], levels(SETTINGS["parallel"])[0])
     assert alone(rival, "A", 1, 150) <= SLACK
     honest = compose._beside
-    monkeypatch.setattr(compose, "_beside", lambda branches: honest(branches[:1]))
+    monkeypatch.setattr(compose, "_beside", lambda branches: honest(branches[:2]))
     assert alone(rival, "A", 1, 150) > SLACK
     with pytest.raises(CertificateError, match="larger error"):
         levels(SETTINGS["parallel"])

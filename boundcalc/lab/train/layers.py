@@ -104,11 +104,9 @@ def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0)
 
 
 def added(layer: Residual, weights: Weights, x: Tensor, read: int) -> Tensor:
-    """The rows, and what every branch makes of them."""
-    total = x
-    for branch in layer.branches:
-        total = total + through(branch, weights, x, read)
-    return total
+    """The sum of what every branch makes of the rows."""
+    first, *others = (through(branch, weights, x, read) for branch in layer.branches)
+    return sum(others, start=first)
 
 
 def pooled(layer: Pool, x: Tensor, read: int) -> Tensor:

@@ -105,10 +105,8 @@ def _read_one(layer: Layer, weights: Weights, x: Tensor, read: int) -> Tensor:
         return attention(layer, weights, x, read)
     if not isinstance(layer, Residual):
         raise TypeError(f"{type(layer).__name__} has no attention")
-    row = x[:, read].unsqueeze(-2)
-    for branch in layer.branches:
-        row = row + _read(branch, weights, x, read)
-    return row
+    first, *others = (_read(branch, weights, x, read) for branch in layer.branches)
+    return sum(others, start=first)
 
 
 def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tensor:
