@@ -251,8 +251,8 @@ def _attention(layer: Attention, at: Context) -> Facts:
     def gather(values: Sequence[Number]) -> Number:
         """Errors of heads add up when outputs are summed; side by side they add as squares."""
         if layer.combine == "concat":
-            return ns.sqrt(_total([head.count * value**2 for head, value in zip(heads, values, strict=True)]))
-        return _total([head.count * value for head, value in zip(heads, values, strict=True)])
+            return ns.sqrt(total([head.count * value**2 for head, value in zip(heads, values, strict=True)]))
+        return total([head.count * value for head, value in zip(heads, values, strict=True)])
 
     slots: list[Slot] = []
     wrong = gather([2 * head.mass * head.inside for head in heads])
@@ -287,11 +287,12 @@ def _attention(layer: Attention, at: Context) -> Facts:
     return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), used)
 
 
-def _total(values: Sequence[Number]) -> Number:
-    total = values[0]
+def total(values: Sequence[Number]) -> Number:
+    """The sum, in any number system."""
+    added = values[0]
     for value in values[1:]:
-        total = total + value
-    return total
+        added = added + value
+    return added
 
 
 def _as_tuple(targets: Target | tuple[Target, ...]) -> tuple[Target, ...]:

@@ -69,7 +69,7 @@ class Witness:
         for index, layer in enumerate(layers):
             last = index == len(layers) - 1
             if isinstance(layer, Residual):
-                x = x + self._through(layer.branch, x, classes, direction(x))
+                x = sum((self._through(branch, x, classes, direction(x)) for branch in layer.branches), start=0.0 * x)
                 continue
             _, at, _ = next(self.known)
             wanted = back if last and back is not None else one_hot(width_of(layer))

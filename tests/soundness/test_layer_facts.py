@@ -362,7 +362,7 @@ def test_a_key_bias_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_heads_that_do_not_add_up_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calculus, "_total", lambda values: values[0])
+    monkeypatch.setattr(calculus, "total", lambda values: values[0])
     assert excesses(subject_named("unequal heads"))
 
 

@@ -148,28 +148,35 @@ class Walk:
         for layer, read in zip(layers, rows_read(layers, rows, self.seq_len), strict=True):
             if isinstance(layer, Residual):
                 radius, error = self.radius, self.error
-                self._layers(layer.branch, read)
-                self.radius, self.error = radius + self.radius, error + self.error
+                sums = (radius, error) if layer.skip else (num(0), num(0))
+                for branch in (layer.branch, *layer.beside):
+                    self.radius, self.error = radius, error
+                    self._layers(branch, read)
+                    sums = sums[0] + self.radius, sums[1] + self.error
+                self.radius, self.error = sums
             else:
                 self._layer(layer, read)
 
     def _layer(self, layer: Layer, rows: int) -> None:
-        if isinstance(layer, Linear):
-            self._linear(layer, rows)
-        elif isinstance(layer, Activation):
-            self.error *= num(SLOPES[layer.name])
-        elif isinstance(layer, Ball):
-            self.radius = min(self.radius, num(layer.radius))
-        elif isinstance(layer, LayerNorm):
-            self._normalise(layer)
-        elif isinstance(layer, Attention):
-            self._attention(layer, rows)
-        elif isinstance(layer, GatedFeedForward):
-            self._gated(layer, rows)
-        elif isinstance(layer, Embedding):
-            self._embedding(layer)
-        elif not isinstance(layer, Pool):
-            raise unknown("layer", type(layer).__name__)
+        match layer:
+            case Linear():
+                self._linear(layer, rows)
+            case Activation():
+                self.error *= num(SLOPES[layer.name])
+            case Ball():
+                self.radius = min(self.radius, num(layer.radius))
+            case LayerNorm():
+                self._normalise(layer)
+            case Attention():
+                self._attention(layer, rows)
+            case GatedFeedForward():
+                self._gated(layer, rows)
+            case Embedding():
+                self._embedding(layer)
+            case Pool():
+                pass
+            case _:
+                raise unknown("layer", type(layer).__name__)
 
     def _linear(self, layer: Linear, rows: int) -> None:
         """L6, T8."""
@@ -389,10 +396,14 @@ def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
 
 def mixes(layer: Layer) -> bool:
     """Whether one output row depends on every input row; a layer that is not known is refused."""
-    if isinstance(layer, Residual):
-        return any(mixes(inner) for inner in layer.branch)
-    if isinstance(layer, Pool):
-        return layer.how == "mean"
-    if not isinstance(layer, Attention | Linear | Activation | Ball | LayerNorm | GatedFeedForward | Embedding):
-        raise unknown("layer", type(layer).__name__)
-    return isinstance(layer, Attention)
+    match layer:
+        case Residual():
+            return any(mixes(inner) for branch in layer.branches for inner in branch)
+        case Pool():
+            return layer.how == "mean"
+        case Attention():
+            return True
+        case Linear() | Activation() | Ball() | LayerNorm() | GatedFeedForward() | Embedding():
+            return False
+        case _:
+            raise unknown("layer", type(layer).__name__)

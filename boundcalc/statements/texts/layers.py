@@ -318,11 +318,12 @@ LAYERS = (
     ),
     Statement(
         "L8",
-        "several heads, and residuals",
+        "several heads, residuals, and branches beside each other",
         r"\mathrm{Lip}\Big(\sum_hf_h\Big)\le\sum_h\mathrm{Lip}f_h,\quad\mathrm{Lip}(f_1|\dots|f_H)\le\sqrt{"
-        r"\textstyle\sum_h\mathrm{Lip}(f_h)^2},\quad\mathrm{Lip}(\mathrm{id}+f)\le1+\mathrm{Lip}f",
+        r"\textstyle\sum_h\mathrm{Lip}(f_h)^2},\quad\mathrm{Lip}\Big(\mathrm{id}+\sum_if_i\Big)\le1+\sum_i\mathrm{Lip}f_i",
         "The same for radii (id: b) and for errors. Heads are summed (each with its own output matrix), or set "
-        "side by side before one output matrix.",
+        "side by side before one output matrix. A residual has one branch, or several that read the same rows (GPT-NeoX, "
+        "GPT-J, Phi, Falcon): id + f + g.",
         "Triangle inequality; Pythagoras for outputs side by side.",
         compute=_heads,
     ),
