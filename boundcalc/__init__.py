@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from boundcalc.engine.evaluate import evaluate as evaluate
     from boundcalc.engine.solve import solve as solve
     from boundcalc.engine.sweep import sweep as sweep
+    from boundcalc.lab.train.pickers import ModuleLearner as ModuleLearner
+    from boundcalc.predictors.certificate import PredictorCertificate as PredictorCertificate
+    from boundcalc.predictors.data import Data as Data
+    from boundcalc.predictors.picking import pick_to_learn as pick_to_learn
+    from boundcalc.predictors.verify import verify_predictor as verify_predictor
     from boundcalc.proof.certificate import Certificate as Certificate
     from boundcalc.proof.checker import verify as verify
     from boundcalc.setting import Architecture as Architecture
@@ -32,6 +37,11 @@ _HOMES = {
     "boundcalc.engine.evaluate": ("BoundValue", "compare", "evaluate"),
     "boundcalc.engine.solve": ("solve",),
     "boundcalc.engine.sweep": ("sweep",),
+    "boundcalc.lab.train.pickers": ("ModuleLearner",),
+    "boundcalc.predictors.certificate": ("PredictorCertificate",),
+    "boundcalc.predictors.data": ("Data",),
+    "boundcalc.predictors.picking": ("pick_to_learn",),
+    "boundcalc.predictors.verify": ("verify_predictor",),
     "boundcalc.setting": ("Architecture", "Budget", "Norms", "Sample", "Setting"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

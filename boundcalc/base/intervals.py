@@ -61,6 +61,16 @@ class IntervalSystem:
         return arb(x).lgamma()
 
     @staticmethod
+    def lgamma_sum(x: arb | float, count: int) -> arb:
+        """By gamma(x + i) = gamma(x) x (x+1) ... (x+i-1): one logarithm of a product of products."""
+        start = arb(x)
+        rising, product = arb(1), arb(1)
+        for i in range(count - 1):
+            rising *= start + i
+            product *= rising
+        return count * start.lgamma() + product.log()
+
+    @staticmethod
     def minimum(*xs: arb | float) -> arb:
         least = arb(xs[0])
         for x in xs[1:]:

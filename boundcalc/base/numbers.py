@@ -66,6 +66,10 @@ class NumberSystem(Protocol):
         """Logarithm of the gamma function."""
         ...
 
+    def lgamma_sum(self, x: Number, count: int, /) -> Number:
+        """lgamma(x) + lgamma(x + 1) + ..., so many terms."""
+        ...
+
     def minimum(self, *xs: Number) -> Number:
         """The least of the arguments."""
         ...
@@ -111,6 +115,10 @@ class FloatSystem:
     @staticmethod
     def ceil(x: float) -> float:
         return math.ceil(x * _CEIL_GUARD)
+
+    @staticmethod
+    def lgamma_sum(x: float, count: int) -> float:
+        return math.fsum([math.lgamma(x + i) for i in range(count)])
 
 
 class LogFloat:
@@ -210,7 +218,8 @@ class LogFloat:
         return f"LogFloat({self.log!r}, sign={self.sign})"
 
 
-_SMALL = {x: LogFloat(math.log(abs(x)), 1 if x > 0 else -1) if x else LogFloat(-math.inf, 0) for x in range(-9, 65)}
+_SMALL: dict[float, LogFloat] = {x: LogFloat(math.log(x)) for x in range(1, 65)}
+_SMALL |= {-x: LogFloat(math.log(x), -1) for x in range(1, 10)} | {0: LogFloat(-math.inf, 0)}
 """The constants of formulas, made once."""
 
 
@@ -266,6 +275,10 @@ class LogSystem:
     @staticmethod
     def lgamma(x: LogFloat | float) -> LogFloat:
         return LogFloat.of(math.lgamma(float(x)))
+
+    @staticmethod
+    def lgamma_sum(x: LogFloat | float, count: int) -> LogFloat:
+        return LogFloat.of(FLOAT.lgamma_sum(float(x), count))
 
 
 FLOAT = FloatSystem()

@@ -25,7 +25,8 @@ from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of
 from boundcalc.norms.matrix import Measured
 from boundcalc.norms.rounding import up
-from boundcalc.setting import Architecture, Attention, Budget, Layer, Norms, Residual, validate
+from boundcalc.setting import Architecture, Attention, Budget, Norms, validate
+from boundcalc.setting.layer import of_class
 from boundcalc.setting.norms import place_of
 
 Progress = Callable[[str, int, int], None]
@@ -69,7 +70,7 @@ class Audit:
 
         Groups of queries share keys and values, so their budgets are those of the largest head.
         """
-        attentions = {a.block: a for a in _attentions(self.architecture.stages)}
+        attentions = {a.block: a for a in of_class(self.architecture.stages, Attention)}
         kept = {key: m for key, m in self.measured.items() if not key.endswith("~")}
         sizes: dict[str, list[Size]] = {}
         for key, m in kept.items():
@@ -140,16 +141,6 @@ COLUMNS = {
     "rank": "rank",
 }
 """Columns of the table, and the attributes of `Measured` they show."""
-
-
-def _attentions(layers: tuple[Layer, ...]) -> list[Attention]:
-    found: list[Attention] = []
-    for layer in layers:
-        if isinstance(layer, Residual):
-            found += _attentions(layer.branch)
-        elif isinstance(layer, Attention):
-            found.append(layer)
-    return found
 
 
 def audit(

@@ -19,7 +19,8 @@ import numpy as np
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_sum
 from boundcalc.checkpoints.audit import Audit
-from boundcalc.setting import Activation, Attention, Layer, Linear, Residual
+from boundcalc.setting import Activation, Attention, Layer
+from boundcalc.setting.layer import flat
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 
 
@@ -129,16 +130,13 @@ def block_norms(found: Audit) -> list[BlockNorms]:
     blocks: dict[int, dict[str, Layer]] = {}
     activations: dict[int, str] = {}
     last: int | None = None
-    for layer in _flat(found.architecture.stages):
-        block = getattr(layer, "block", None)
+    for layer in flat(found.architecture.stages):
+        block = layer.where()
         if isinstance(layer, Activation) and last is not None:
             activations.setdefault(last, layer.name)
         if block is not None:
             last = block
-            if isinstance(layer, Attention):
-                blocks.setdefault(block, {})["attention"] = layer
-            elif isinstance(layer, Linear):
-                blocks.setdefault(block, {})[layer.kind] = layer
+            blocks.setdefault(block, {})[getattr(layer, "kind", layer.label)] = layer
     return [_block(found, index, parts, activations.get(index, "relu")) for index, parts in sorted(blocks.items())]
 
 
@@ -170,13 +168,6 @@ def _block(found: Audit, index: int, parts: dict[str, Layer], activation: str) -
         norm(f"W_2[{index}]"),
         ACTIVATION_LIPSCHITZ[activation],
     )
-
-
-def _flat(layers: Sequence[Layer]) -> list[Layer]:
-    out: list[Layer] = []
-    for layer in layers:
-        out += _flat(layer.branch) if isinstance(layer, Residual) else [layer]
-    return out
 
 
 def _log(x: float) -> float:

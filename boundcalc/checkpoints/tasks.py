@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,20 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, HeadMaps, difference, head_maps, key_of
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
 from boundcalc.norms.rounding import up
-from boundcalc.setting import Architecture, Attention, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting import (
+    Activation,
+    Architecture,
+    Attention,
+    Ball,
+    Embedding,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Pool,
+    Residual,
+)
+from boundcalc.setting.layer import Rules, flat
 
 HEADS_BYTES = 32 << 20
 """Maps of a group of heads take at most so much as float64."""
@@ -85,27 +99,16 @@ class Plan:
         return place.tensor.size
 
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
-        for layer in layers:
-            if isinstance(layer, Residual):
-                yield from self._of(layer.branch)
-            elif isinstance(layer, Linear):
-                yield from self._linear(layer)
-            elif isinstance(layer, LayerNorm):
-                if layer.gain:
-                    yield self._vector(f"{layer.kind}.gain", layer.block, layer.d)
-                if layer.offset:
-                    yield self._vector(f"{layer.kind}.offset", layer.block, layer.d)
-            elif isinstance(layer, GatedFeedForward):
-                for kind, shape in (
-                    ("W_1", (layer.d, layer.d_ff)),
-                    ("W_3", (layer.d, layer.d_ff)),
-                    ("W_2", (layer.d_ff, layer.d)),
-                ):
-                    yield self._matrix(kind, layer.block, shape)
-            elif isinstance(layer, Embedding):
-                yield from self._embedding(layer)
-            elif isinstance(layer, Attention):
-                yield from self._attention(layer)
+        for layer in flat(layers):
+            yield from _MEASURES.of(layer)(self, layer)
+
+    def _each(self, layer: Layer) -> Iterator[Task]:
+        """Weights that are one tensor each."""
+        for weight in layer.weights(self.architecture.seq_len):
+            if len(weight.shape) == 1:
+                yield self._vector(weight.kind, weight.block, weight.shape[0])
+            else:
+                yield self._matrix(weight.kind, weight.block, (weight.shape[0], weight.shape[1]))
 
     def _scaled(self, kind: str, task: Task) -> Task:
         """The norms of a weight that the model multiplies by a constant."""
@@ -325,6 +328,18 @@ class Plan:
         return Task(key_of(kind, b), entries, run)
 
 
+_MEASURES: Rules[Callable[[Plan, Any], Iterator[Task]]] = Rules(
+    "measuring norms",
+    {
+        Linear: Plan._linear,
+        Embedding: Plan._embedding,
+        Attention: Plan._attention,
+        **dict.fromkeys((LayerNorm, GatedFeedForward, Activation, Ball, Pool, Residual), Plan._each),
+    },
+)
+"""The measurements of a layer, its inner layers' apart."""
+
+
 def times(found: Measured, factor: float) -> Measured:
     """The norms of a matrix times a constant above 0."""
     names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
@@ -335,15 +350,11 @@ def times(found: Measured, factor: float) -> Measured:
 
 def _repeated(layers: Sequence[Layer], model: Model) -> list[Layer]:
     """Layers of blocks whose weights an earlier block has too."""
-    out: list[Layer] = []
-    for layer in layers:
-        if isinstance(layer, Residual):
-            out += _repeated(layer.branch, model)
-            continue
-        block = getattr(layer, "block", None)
-        if block is not None and any(model.stored(b) == model.stored(block) for b in range(block)):
-            out.append(layer)
-    return out
+    return [
+        layer
+        for layer in flat(layers)
+        if (block := layer.where()) is not None and any(model.stored(b) == model.stored(block) for b in range(block))
+    ]
 
 
 def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-METHODS = ("holdout", "p2l")
+METHODS = ("holdout", "p2l", "occam")
 """What `--certify` takes, beside all."""
 
 
@@ -105,16 +105,37 @@ def _p2l(trial: Any, data: Any, delta: float, prefix: float, progress: Any) -> t
     return pick_to_learn(learner, data, members, delta, progress=progress), learner
 
 
-_MAKE: Mapping[str, Callable[..., tuple[Any, Any]]] = {"holdout": _holdout, "p2l": _p2l}
+def _occam(trial: Any, data: Any, delta: float, prefix: float, progress: Any) -> tuple[Any, Any]:
+    from boundcalc.lab.train.network import ModelNetwork
+    from boundcalc.lab.train.occam import search
+
+    _no_prefix("occam", prefix)
+    network = ModelNetwork.of(trial)
+    return search(network, data, delta, seed=trial.seed, progress=progress), network
 
 
-def _progress(name: str, quiet: bool) -> Callable[[Mapping[str, Any]], None] | None:
+def _no_prefix(method: str, prefix: float) -> None:
+    from boundcalc.base.errors import InvalidSetting
+
+    if prefix:
+        raise InvalidSetting(f"{method} learns from all examples and starts from none: leave --prefix out")
+
+
+_MAKE: Mapping[str, Callable[..., tuple[Any, Any]]] = {"holdout": _holdout, "p2l": _p2l, "occam": _occam}
+
+
+def _progress(name: str, quiet: bool) -> Callable[[Mapping[str, Any] | str], None] | None:
     if quiet:
         return None
     redraw = sys.stderr.isatty()
 
-    def tell(state: Mapping[str, Any]) -> None:
-        text = f"{name}: prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
+    def tell(state: Mapping[str, Any] | str) -> None:
+        if isinstance(state, str):
+            text = f"{name}: {state}"
+        else:
+            text = (
+                f"{name}: prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
+            )
         click.echo(f"\r{text:<72}" if redraw else text, err=True, nl=not redraw)
 
     return tell
@@ -196,7 +217,7 @@ def _learner_of(certificate: Any) -> Callable[[Mapping[str, Any]], Any]:
     def make(recipe: Mapping[str, Any]) -> Any:
         from boundcalc.base.errors import CertificateError
 
-        if recipe.get("kind") != "model":
+        if recipe.get("kind") not in ("model", "network"):
             raise CertificateError(
                 f"the learner is of kind {recipe.get('kind')!r}, which only its owner can make: check it from Python, "
                 "verify_predictor(certificate, data, lambda recipe: learner)"
@@ -209,6 +230,10 @@ def _learner_of(certificate: Any) -> Callable[[Mapping[str, Any]], Any]:
         wanted = environment.get("threads", 1)
         if isinstance(wanted, int) and 1 <= wanted <= 1024:
             torch.set_num_threads(wanted)
+        if recipe["kind"] == "network":
+            from boundcalc.lab.train.network import ModelNetwork
+
+            return ModelNetwork.from_recipe(recipe)
         return ModelLearner.from_recipe(recipe, device=str(environment.get("device", "cpu")))
 
     return make

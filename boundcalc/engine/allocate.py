@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.proof.certificate import ZERO, Choice, Cover
 from boundcalc.statements.compose import Lowered, Piece
-from boundcalc.statements.covers import LEMMAS, CoverLemma, Params, Power
+from boundcalc.statements.covers import LEMMAS, CoverLemma, Curve, Params, Power
+from boundcalc.statements.covers.curve import LAST, STEP
 from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
@@ -25,6 +26,8 @@ _BISECTIONS, _CLOSE = 60, 0.02
 """A vertex that spends within 2% of an error is near enough to start from."""
 _TRIED = 3
 """Options whose true cost is computed, the best few by their shape."""
+_NEAR = 0.01
+"""An option whose shape is a floor is not tried where its estimate is this much (log) above what is found."""
 
 
 def slack(items: Sequence[Item]) -> float:
@@ -48,11 +51,17 @@ class Option:
     """log factor inside the logarithm (volume)."""
     offset: float = 0.0
     """Added to a volume's cost."""
+    floor: bool = False
+    """Whether the cost is never below its shape (by more than a curve's interpolation)."""
+    curve: Curve | None = None
+    """The shape, where it is neither."""
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
         """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
         if self.power:
             return (math.log(2) + log_weight + self.log_a + 2 * self.log_reach - log_lambda) / 3
+        if self.curve is not None:
+            return self.log_reach - self.curve.best(log_lambda + self.log_reach - log_weight)
         ratio = log_weight + self.log_a - log_lambda  # log(w n / lambda)
         q = math.log(4) + ratio - self.log_c - self.log_reach
         root = 0.5 * q if q > 60 else 0.5 * math.log1p(math.exp(q)) if q > -700 else 0.0
@@ -63,6 +72,8 @@ class Option:
         log_y = self.log_reach - log_share
         if self.power:
             return self.log_a + 2 * log_y
+        if self.curve is not None:
+            return self.curve.log_cost(log_y)
         inside = self.log_c + log_y
         growth = inside if inside > 40 else math.log1p(math.exp(inside))
         return self.log_a + math.log(growth + self.offset * math.exp(-self.log_a))
@@ -87,6 +98,8 @@ class Option:
         n = self.n if samples is None else self.target.points.count(samples)
         if params is None:
             params = self.lemma.params(log_y, self.target, n)
+        if self.curve is not None and log_y >= LAST * STEP:
+            return self.curve.log_cost(log_y), Choice(self.lemma.name, self.index, params)
         if log_y < _FLOAT_RANGE:
             try:
                 cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, n, params)
@@ -138,11 +151,13 @@ def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> 
     count = 0
     for member in piece.members:
         options: list[Option] = []
+        spare: list[Option] = []
         for index, target in enumerate(member.targets):
             for lemma in LEMMAS.values():
                 if allowed(lemma) and target.kind in lemma.kinds and lemma.applies(target) is None:
-                    options.append(_option(lemma, index, target, samples, log_gain))
-        members.append((math.log(member.multiplicity), options))
+                    made = _option(lemma, index, target, samples, log_gain)
+                    (options if lemma.promising(target) else spare).append(made)
+        members.append((math.log(member.multiplicity), options or spare))
         count += member.multiplicity
         zero = max(zero, min(target.radius.log + target.norms.op.log for target in member.targets) + log_gain)
     if piece.cap is not None:
@@ -156,8 +171,10 @@ def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gai
     log_reach = lemma.reach(target).log + log_gain
     if isinstance(profile, Power):
         return Option(lemma, index, target, n, log_reach, True, math.log(profile.coefficient), 0.0)
+    if isinstance(profile, Curve):
+        return Option(lemma, index, target, n, log_reach, False, 0.0, 0.0, 0.0, True, profile)
     log_n, log_c = math.log(profile.dimension), math.log(profile.factor)
-    return Option(lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset)
+    return Option(lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset, profile.floor)
 
 
 def uncoverable(items: Sequence[Item]) -> str | None:
@@ -208,9 +225,9 @@ def _best_share(
         if share < item.log_zero:
             ranked.append((log_add(item.total + option.estimate(share), log_lambda + share), share, option))
     ranked.sort(key=lambda entry: entry[0])
-    for _, rough, option in ranked[:_TRIED]:
+    for estimate, rough, option in ranked[:_TRIED]:
         share = option.snapped(rough)
-        if share >= item.log_zero:
+        if share >= item.log_zero or (option.floor and estimate > value + _NEAR):
             continue
         if single:
             cost, choice = option.log_cost(share)

@@ -69,6 +69,10 @@ class ArraySystem:
         return np.vectorize(math.lgamma)(x)
 
     @staticmethod
+    def lgamma_sum(x: Any, count: int) -> Any:
+        return sum(ArraySystem.lgamma(x + i) for i in range(count))
+
+    @staticmethod
     def minimum(*xs: Any) -> Any:
         return reduce(np.minimum, xs)
 

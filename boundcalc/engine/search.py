@@ -26,6 +26,7 @@ from boundcalc.engine.allocate import (
 )
 from boundcalc.engine.chain import best_chain
 from boundcalc.engine.exact import allocate_exactly
+from boundcalc.engine.noise import noise_items
 from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.setting import Setting
@@ -33,6 +34,7 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.layers import PUBLISHED
+from boundcalc.statements.meet import joined
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import (
     GHOSTS,
@@ -42,6 +44,7 @@ from boundcalc.statements.strategies import (
     MarginStrategy,
     SingleStrategy,
     Strategy,
+    noise_chance,
 )
 
 S = TypeVar("S", bound=Strategy)
@@ -130,12 +133,32 @@ class Search:
         self.log_union = log_union
         self.log_inverse_delta = log_union - math.log(setting.sample.delta)
         self._beside = beside
+        self._claimed: Setting | None = None
+        """The setting whose class lies in the one that is searched."""
 
     def with_samples(self, m: int) -> Search:
         """The same search for another number of samples, reusing the allocations found so far."""
         changed = replace(self.setting, sample=replace(self.setting.sample, n_train=m))
         beside = self._beside or self
         return Search(changed, self.policy, log_union=self.log_union, measured=self.measured, beside=beside)
+
+    @cached_property
+    def _met(self) -> Search | None:
+        """The search of the class in which maps that meet are one (A6), where the policy may use it."""
+        if not self.policy.meeting or self._claimed is not None:
+            return None
+        if self._beside is not None:
+            beside = self._beside._met
+            found = None if beside is None else beside.with_samples(self.m)
+        else:
+            larger = self._once(("met",), lambda: joined(self.setting))
+            if isinstance(larger, Refusal):
+                return None
+            shared = self._once(("met", "shared"), dict)
+            found = Search(larger, self.policy, log_union=self.log_union, measured=self.measured, shared=shared)
+        if found is not None:
+            found._claimed = self.setting
+        return found
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -197,8 +220,9 @@ class Search:
     def _strategies(self, kind: type[S]) -> Iterator[S]:
         """What the search may use of a kind: empirical ones only where some lemma counts points."""
         for strategy in STRATEGIES.values():
-            if isinstance(strategy, kind) and strategy.refuses(self.setting) is None:
-                possible = self.has_uniform if strategy.uniform else self.has_empirical
+            if isinstance(strategy, kind) and not strategy.noisy and strategy.refuses(self.setting) is None:
+                uniform = self._met is None and self.has_uniform  # else maps that meet have smaller uniform covers
+                possible = uniform if strategy.uniform else self.has_empirical
                 if possible:
                     yield strategy
 
@@ -209,6 +233,8 @@ class Search:
         if self._closed is not None:
             yield self._closed_form(self._closed)
             return
+        if self._met is not None:
+            yield from self._met.gaps()
         for strategy in self._strategies(ChainStrategy):
             items, points, counts = self._points(uniform=strategy.uniform)
             if "alpha" not in strategy.parameters:
@@ -420,6 +446,8 @@ class Search:
         """Candidate certificates for the risk at the assumed margin training error."""
         if self._closed is not None or self.speaks_of_none:
             return
+        if self._met is not None:
+            yield from self._met.risks()
         for strategy in self._strategies(MarginStrategy):
             items, point = self._uniform_half if strategy.uniform else self._ghost_half
             for alpha in GHOSTS if "alpha" in strategy.parameters else (1,):
@@ -427,6 +455,31 @@ class Search:
                 log_count = point.log_count if strategy.uniform else recount(items, point, samples)
                 log_value, mu = self._margin_value(strategy, log_count, alpha)
                 yield Found(log_value, partial(self._margin, strategy, items, point, alpha, mu))
+
+        yield from self._noises()
+
+    def _noises(self) -> Iterator[Found]:
+        """Certificates of G11; where maps meet, noise on the product is as good (but for references, which it forgets)."""
+        if not self.policy.noise or (self._met is not None and not _referred(self.setting)):
+            return
+        for strategy in STRATEGIES.values():
+            if isinstance(strategy, MarginStrategy) and strategy.noisy and strategy.refuses(self.setting) is None:
+                eta = noise_chance(self.m)
+                items = noise_items(self.lowered, eta, self._allows_uniform)
+                missing = uncoverable(items)
+                if missing is None:
+                    point = self._once(("noise", eta), lambda items=items: allocate_exactly(items, HALF))
+                    known = replace(self._known(HALF, point.log_count), eta=eta)
+                    value, mu = least_mu(lambda mu, s=strategy, known=known: s.value(FLOAT, replace(known, mu=mu)))
+                    yield Found(_log(value), partial(self._noise, strategy, items, point, mu, eta))
+
+    def _allows_uniform(self, lemma: CoverLemma) -> bool:
+        return lemma.uniform and self.policy.allows(lemma)
+
+    def _noise(
+        self, strategy: MarginStrategy, items: Sequence[Item], point: Point, mu: float, eta: float
+    ) -> Certificate:
+        return replace(self._margin(strategy, items, point, 1, mu), eta=eta)
 
     @cached_property
     def _uniform_half(self) -> tuple[Sequence[Item], Point]:
@@ -464,7 +517,8 @@ class Search:
         return replace(self._certificate(strategy, (level,)), alpha=alpha, mu=mu)
 
     def _certificate(self, strategy: Strategy, levels: tuple[Level, ...]) -> Certificate:
-        return Certificate(self.setting, self.policy.name, strategy.name, levels, measured=self.measured)
+        setting, meeting = (self.setting, False) if self._claimed is None else (self._claimed, True)
+        return Certificate(setting, self.policy.name, strategy.name, levels, measured=self.measured, meeting=meeting)
 
 
 def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
@@ -495,3 +549,8 @@ def _log_published(options: Sequence[Option], choice: Choice, log_share: float) 
     if option.lemma.published:
         return option.lemma.sharp(LOG, y, option.target, n, {}).log
     return option.lemma.closed(LOG, LogFloat(0.0), option.target, n).log + 2 * y.log
+
+
+def _referred(setting: Setting) -> bool:
+    """Whether some budget is of a distance from a reference."""
+    return any(budget.distance is not None for budget in setting.norms.budgets.values())

@@ -24,6 +24,7 @@ from boundcalc.setting import Norms, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
+from boundcalc.statements.strategies import STRATEGIES, ChainStrategy
 
 _STEP = 1.02
 _TRIED, _SHOWN = 6, 3
@@ -165,8 +166,9 @@ class _Held:
         return [{item.key: cost_at(item, level.shares[item.key])[0] for item in items} for level in self.levels]
 
     def _items(self, setting: Setting) -> list[Item]:
-        samples = setting.sample.n_train * ((1 + self.alpha) if self.strategy.startswith("ghost") else 1)
-        policy, uniform = BOUNDS[self.policy], self.strategy.startswith("uniform")
+        strategy = STRATEGIES[self.strategy]
+        samples = strategy.samples(setting.sample.n_train, self.alpha)
+        policy, uniform = BOUNDS[self.policy], strategy.uniform
 
         def allowed(lemma: CoverLemma) -> bool:
             return policy.allows(lemma) and (lemma.uniform or not uniform)
@@ -182,14 +184,14 @@ class _Held:
 
     def _combined(self, setting: Setting, log_counts: Sequence[float]) -> float:
         m, inverse = setting.sample.n_train, self.log_union - math.log(setting.sample.delta)
-        if self.strategy.endswith(("margin", "ghost", "realizable")):
+        strategy = STRATEGIES[self.strategy]
+        if strategy.quantity == "risk":
             return math.log((math.exp(min(log_counts[0], 600.0)) + inverse) / m)
         scales = [level.log_scale for level in self.levels]
-        if self.strategy == "uniform-single":
+        if not isinstance(strategy, ChainStrategy):
             count = math.exp(min(log_counts[0], 600.0))
             return math.log(gap.gap_uniform_single(FLOAT, math.exp(scales[0]), count, inverse, m))
-        ghosts = self.alpha if self.strategy == "ghost-chain" else None
-        factor = gap.chain_factor(FLOAT, ghosts, uniform=self.strategy == "uniform-chain")
+        factor = strategy.factor(FLOAT, self.alpha)
         coarser = [math.log(0.5), *scales[:-1]]
         links = [c + 0.5 * (math.log(2 / m) + n) + math.log(factor) for c, n in zip(coarser, log_counts, strict=True)]
         deviation = gap.deviation(FLOAT, inverse, m)
@@ -203,7 +205,7 @@ def _hold(value: BoundValue, quantity: Quantity, desk: Desk) -> _Held | None:
     if proof.trivial:
         link = desk.search(value.name).best_link()
         return None if link is None else _held_link(value.name, link, desk)
-    if certificate.strategy in ("closed", "published"):
+    if STRATEGIES[certificate.strategy].every_scale:
         return None
     return _held_certificate(certificate, desk)
 
@@ -475,7 +477,7 @@ class _Account:
     def _policy(self) -> Policy:
         """The policy of the proof; of uniform proofs without the covers that count points, which cannot be part of them."""
         policy = BOUNDS[self.held.policy]
-        if not self.held.strategy.startswith("uniform"):
+        if not STRATEGIES[self.held.strategy].uniform:
             return policy
         return replace(policy, lemmas=frozenset(name for name in policy.lemmas if LEMMAS[name].uniform))
 

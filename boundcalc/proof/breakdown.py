@@ -17,6 +17,7 @@ from boundcalc.proof.checker import Booked
 from boundcalc.proof.network import Network
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers.base import cover_uses
+from boundcalc.statements.noises import NOISES
 from boundcalc.statements.strategies import STRATEGIES, Known, Term
 
 
@@ -120,6 +121,11 @@ def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) ->
     for key, entry in booked.items():
         for choice, member in zip(entry.cover.choices, entry.slot.members, strict=True):
             if choice.lemma == "zero":
+                continue
+            if choice.lemma in NOISES:
+                yield choice.lemma
+                if key.partition("[")[0].partition("#")[0] in referred:
+                    yield "T7"
                 continue
             lemma = LEMMAS[choice.lemma]
             yield from cover_uses(lemma.name, member.targets[choice.target].kind, uniform=lemma.uniform)

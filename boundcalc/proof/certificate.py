@@ -21,7 +21,7 @@ from boundcalc.setting import Norms, Setting
 from boundcalc.setting.complete import complete_json, complete_norms, difference, read_complete
 from boundcalc.setting.validate import shown
 from boundcalc.statements import STATEMENTS_VERSION
-from boundcalc.statements.strategies import STRATEGIES, Quantity
+from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, noise_chance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FORMAT = "boundcalc-certificate/2"
 
 _MOST_ALPHA = 10**6
+_MOST_ETA = 0.5
 LEAST_COUNT = -1e4
 """What is claimed as the log of a log count of 0."""
 
@@ -77,6 +78,8 @@ class Certificate:
         mu: parameter of the kl inverse; None for its limit.
         measured: what was read off trained weights or the sample, when the setting's numbers are those rounded by P1.
         nats: what is said to be paid for that, in log(1/delta).
+        meeting: whether linear maps that meet are one map in the steps (A6).
+        eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
     """
 
     setting: Setting
@@ -88,6 +91,8 @@ class Certificate:
     mu: float | None = None
     measured: Mapping[str, Any] | None = None
     nats: float | None = None
+    meeting: bool = False
+    eta: float | None = None
 
     @property
     def quantity(self) -> Quantity:
@@ -105,11 +110,13 @@ class Certificate:
         claim: dict[str, Any] = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
         if self.quantity == "risk":
             claim["train_error"] = sample.train_error
-        how: dict[str, Any] = {"name": self.strategy}
+        how: dict[str, Any] = {"name": self.strategy, "meeting": self.meeting}
         if "alpha" in STRATEGIES[self.strategy].parameters:
             how["alpha"] = self.alpha
         if self.mu is not None:
             how["mu"] = self.mu
+        if self.eta is not None:
+            how["eta"] = self.eta
         return {
             "format": FORMAT,
             "statements": STATEMENTS_VERSION,
@@ -164,6 +171,8 @@ def problem_of(certificate: Certificate) -> str | None:
     alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
     if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
         return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
+    if certificate.meeting and strategy.every_scale:
+        return f"strategy {strategy.name!r} covers every map by itself: no maps meet"
     if "alpha" not in strategy.parameters and alpha != 1:
         return f"strategy {strategy.name!r} takes no alpha"
     if strategy.needs_mu(certificate.setting):
@@ -171,8 +180,24 @@ def problem_of(certificate: Certificate) -> str | None:
             return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"
     elif mu is not None:
         return f"strategy {strategy.name!r} takes no mu here: it belongs to the kl inverse at a training error above 0"
+    problem = _problem_of_eta(certificate, strategy)
+    if problem is not None:
+        return problem
     if strategy.one_level and levels != 1:
         return f"strategy {strategy.name!r} has one level, got {levels}"
+    return None
+
+
+def _problem_of_eta(certificate: Certificate, strategy: Strategy) -> str | None:
+    eta = certificate.eta
+    if "eta" not in strategy.parameters:
+        return None if eta is None else f"strategy {strategy.name!r} takes no eta"
+    if not isinstance(eta, float) or not 0 < eta <= _MOST_ETA:
+        return f"strategy {strategy.name!r} needs a chance eta above 0, at most {_MOST_ETA:g}, got {shown(eta)}"
+    looked = (certificate.measured or {}).get("sample", {})
+    fixed = noise_chance(certificate.setting.sample.n_train)
+    if "train_error" in looked and eta != fixed:
+        return f"after a look at the training error eta is 1/(4m) = {fixed!r}, got {eta!r}"
     return None
 
 
@@ -194,12 +219,14 @@ def _certificate(data: object) -> Certificate:
             "write a new one with --certificate"
         )
     raw = _object("the certificate", raw, _FIELDS)
-    how = _object("strategy", raw["strategy"], ("name",), ("alpha", "mu"))
+    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta"))
     strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
     if strategy is None:
         raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
     if ("alpha" in how) != ("alpha" in strategy.parameters):
         raise CertificateError(f"strategy {strategy.name!r} takes {'an' if 'alpha' not in how else 'no'} alpha")
+    if not isinstance(how["meeting"], bool):
+        raise CertificateError(f"meeting is true or false, got {shown(how['meeting'])}")
     setting = read_complete(raw["setting"])
     measured, nats = _looked_from_json(raw["looked_at"])
     policy = raw["found_by"]
@@ -218,6 +245,8 @@ def _certificate(data: object) -> Certificate:
         mu=_finite(how["mu"], "mu") if "mu" in how else None,
         measured=measured,
         nats=nats,
+        meeting=how["meeting"],
+        eta=_finite(how["eta"], "eta") if "eta" in how else None,
     )
     problem = problem_of(certificate)
     if problem is not None:

@@ -20,8 +20,11 @@ from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Choice, Cover,
 from boundcalc.proof.network import Network
 from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
-from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements import gap
+from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.layers import Member, Slot
+from boundcalc.statements.meet import joined
+from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import STRATEGIES, Known
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 
 CLAIM_TOLERANCE = 1e-12
 """A claim is a rounded logarithm: it may fall short of what is re-derived by its last printed digits."""
+
+
+_NOTHING = Cover(0.0, ())
 
 
 class Booked(NamedTuple):
@@ -121,6 +127,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._networks: dict[tuple[Architecture, int, float, float | None, bool], tuple[Norms, Network]] = {}
+        self._larger: dict[tuple[Architecture, int], tuple[Norms, Setting | Refusal]] = {}
         self._empty: dict[tuple[object, ...], tuple[Norms, Refusal | None]] = {}
         self._targets: dict[int, tuple[Target, tuple[object, ...]]] = {}
         self._costs: dict[tuple[object, ...], arb] = {}
@@ -145,6 +152,16 @@ class Checker:
             self._networks[key] = norms, Network(setting, published=published)  # norms are kept, so the id stays theirs
         return self._networks[key][1]
 
+    def larger(self, setting: Setting) -> Setting:
+        """By A6 the setting whose class has maps that meet as one map, and contains the class of this one."""
+        key = (setting.architecture, id(setting.norms))
+        if key not in self._larger:
+            self._larger[key] = setting.norms, joined(setting)
+        found = self._larger[key][1]
+        if isinstance(found, Refusal):
+            raise CertificateError(str(found))
+        return replace(found, sample=setting.sample)
+
     def no_member(self, setting: Setting) -> Refusal | None:
         """Why no network of a setting meets the premise of a risk bound (G0e)."""
         sample, norms = setting.sample, setting.norms
@@ -153,13 +170,13 @@ class Checker:
             self._empty[key] = norms, no_member(setting)
         return self._empty[key][1]
 
-    def cost(self, choice: Choice, target: Target, log_eps: float, y: arb, n: int) -> arb:
+    def cost(self, lemma: CoverLemma, choice: Choice, target: Target, log_eps: float, y: arb, n: int) -> arb:
         """The sharp cost of a lemma; equal questions are asked once."""
-        lemma = LEMMAS[choice.lemma]
         if id(target) not in self._targets:
             self._targets[id(target)] = target, _identity(target)
         about = self._targets[id(target)][1]
-        key = (lemma.name, about, log_eps, tuple(choice.params.items()), None if lemma.uniform else n)
+        depth = _exact(y) if lemma.name in NOISES else None
+        key = (lemma.name, about, log_eps, tuple(choice.params.items()), None if lemma.uniform else n, depth)
         if key not in self._costs:
             self._costs[key] = lemma.sharp(INTERVAL, y, target, arb(n), choice.params)
         return self._costs[key]
@@ -175,7 +192,8 @@ class _Run:
         setting = certificate.setting
         self.m = setting.sample.n_train
         self.price = arb(posthoc_cost(INTERVAL, certificate))
-        self.network = checker.network(setting, published=self.strategy.published)
+        walked = checker.larger(setting) if certificate.meeting else setting
+        self.network = checker.network(walked, published=self.strategy.published)
         self.samples = self.strategy.samples(self.m, certificate.alpha)
         refusal = self.strategy.refuses(setting)
         if refusal is not None:
@@ -186,6 +204,8 @@ class _Run:
 
     def checked(self) -> Checked:
         levels = self.certificate.levels
+        eta = self.certificate.eta
+        self.eta = None if eta is None else arb(eta)
         self.booked = [self._level(level) for level in levels]
         sample = self.certificate.setting.sample
         mu = self.certificate.mu
@@ -199,6 +219,7 @@ class _Run:
             train_error=arb(sample.train_error),
             alpha=self.certificate.alpha,
             mu=None if mu is None else arb(mu),
+            eta=self.eta,
         )
         for less, more, problem in self.strategy.conditions(INTERVAL, self.known):
             if not certainly_le(less, more):
@@ -219,6 +240,7 @@ class _Run:
 
     def _level(self, level: Level) -> dict[str, Booked]:
         booked: dict[str, Booked] = {}
+        self._depth = self._noise_depth(level) if self.strategy.noisy else None
 
         def cover(key: str, slot: Slot) -> arb:
             if key not in level.covers:
@@ -234,6 +256,16 @@ class _Run:
         if not certainly_le(error, arb(level.log_scale).exp()):
             raise CertificateError(f"the covers of the level at e^{level.log_scale:.6g} leave a larger error than that")
         return booked
+
+    def _noise_depth(self, level: Level) -> arb:
+        """G11: the t that leaves eta to all Gaussians of the level that one example sees together."""
+        seen = 0
+        for key, slot in self.network.slots():
+            cover = level.covers.get(key, _NOTHING)
+            for choice, member in zip(cover.choices, slot.members, strict=False):
+                if choice.lemma in NOISES:
+                    seen += member.multiplicity * events(self._target(choice, member, key))
+        return gap.noise_depth(INTERVAL, self.eta, arb(max(1, seen)))
 
     def _cover(self, cover: Cover, slot: Slot, name: str) -> tuple[arb, arb]:
         """The error a slot's covers leave in the layer's output, and what they cost."""
@@ -261,7 +293,8 @@ class _Run:
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)
-        lemma = LEMMAS.get(choice.lemma)
+        noise = NOISES.get(choice.lemma) if self.strategy.noisy else None
+        lemma = noise or LEMMAS.get(choice.lemma)
         if lemma is None or (lemma.published and not self.strategy.published):
             raise CertificateError(f"{name}: no lemma {shown(choice.lemma)} for strategy {self.strategy.name!r}")
         refusal = lemma.applies(target)
@@ -272,6 +305,8 @@ class _Run:
                 f"{name}: {lemma.name} is empirical, but {self.strategy.name!r} needs uniform covers"
             )
         y = lemma.reach(target) / eps
+        if noise is not None:  # of noise y is the norm in units of its size, which is never free
+            y = y * spread(INTERVAL, target, self._depth)
         n = target.points.count(self.samples)
         if self.strategy.every_scale and not lemma.published:
             if not lemma.quadratic:
@@ -279,12 +314,12 @@ class _Run:
             return y**2 * lemma.closed(
                 INTERVAL, arb(1), target, arb(n)
             )  # its cost at most, at this and all other scales
-        if certainly_le(y, arb(1)) and not self.strategy.every_scale:
+        if noise is None and certainly_le(y, arb(1)) and not self.strategy.every_scale:
             return arb(0)
         problem = lemma.check_params(choice.params)
         if problem is not None:
             raise CertificateError(f"{name}: {problem}")
-        return self.checker.cost(choice, target, log_eps, y, n)
+        return self.checker.cost(lemma, choice, target, log_eps, y, n)
 
     @staticmethod
     def _target(choice: Choice, member: Member, name: str) -> Target:

@@ -7,7 +7,7 @@ stretches an error that reaches it, and which maps must be covered there. The se
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -29,10 +29,11 @@ class _Piece(NamedTuple):
 
 
 class _Branch(Enum):
-    """Where a residual branch begins, and where its error adds to that of what it is added to."""
+    """Where a residual's branches begin, where the next one reads the same rows, and where all their errors add up."""
 
     OPENS = 0
-    CLOSES = 1
+    NEXT = 1
+    CLOSES = 2
 
 
 class Network:
@@ -64,9 +65,12 @@ class Network:
         for layer, used in zip(layers, rows_used(layers, rows, self._seq_len), strict=True):
             if isinstance(layer, Residual):
                 uses["L8"] = None
-                self._steps.append(_Branch.OPENS)
-                radius = radius + self._through(layer.branch, radius, used, uses)
+                reaches: list[arb] = []
+                for branch in layer.branches:
+                    self._steps.append(_Branch.NEXT if reaches else _Branch.OPENS)
+                    reaches.append(self._through(branch, radius, used, uses))
                 self._steps.append(_Branch.CLOSES)
+                radius = sum(reaches, start=arb(0))
                 continue
             here = facts(layer, Context(self._weights, radius, used, self._seq_len, self._published))
             uses.update(dict.fromkeys(here.uses))
@@ -80,33 +84,47 @@ class Network:
             radius = here.radius
         return radius
 
+    def slots(self) -> Iterator[tuple[str, Slot]]:
+        """Every piece, in the order of the layers."""
+        for step in self._steps:
+            if isinstance(step, _Piece):
+                yield step.key, step.slot
+
     def error(self, cover: Callable[[str, Slot], arb]) -> arb:
         """The error of the loss, given what the cover of each piece leaves in the output of its layer (A0)."""
         error = arb(0)
-        beside: list[arb] = []
+        beside: list[tuple[arb, arb]] = []  # of open residuals: the error before, and the sum of finished branches
         for step in self._steps:
             if isinstance(step, _Piece):
                 error = error + cover(step.key, step.slot)
             elif isinstance(step, arb):
                 error = step * error
             elif step is _Branch.OPENS:
-                beside.append(error)
+                beside.append((error, arb(0)))
+            elif step is _Branch.NEXT:
+                before, total = beside.pop()
+                beside.append((before, total + error))
+                error = before
             else:
-                error = beside.pop() + error
+                error = beside.pop()[1] + error
         return self.lipschitz * error
 
     def amplification(self) -> dict[str, arb]:
         """How much the loss stretches an error in the output of each piece's layer, for readers."""
         gains: dict[str, arb] = {}
         gain = self.lipschitz
-        outside: list[arb] = []
+        outside: list[tuple[arb, arb]] = []
         for step in reversed(self._steps):
             if isinstance(step, _Piece):
                 gains[step.key] = gain
             elif isinstance(step, arb):
                 gain = gain * step
             elif step is _Branch.CLOSES:
-                outside.append(gain)
+                outside.append((gain, arb(0)))
+            elif step is _Branch.NEXT:
+                behind, total = outside.pop()
+                outside.append((behind, total + gain))
+                gain = behind
             else:
-                gain = outside.pop() + gain
+                gain = outside.pop()[1] + gain
         return gains

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Generic, Literal, TypeVar
 
-from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
 
 TOKENS = 0
@@ -143,11 +143,46 @@ class Layer(ABC):
         """How many rows of its input matter when so many of its output do."""
 
 
+_AnyLayer = TypeVar("_AnyLayer", bound=Layer)
+_Rule = TypeVar("_Rule")
+
+
+class Rules(Generic[_Rule]):
+    """What one interpreter does with each class of layers; a class without a rule is refused."""
+
+    def __init__(self, what: str, rules: Mapping[type[Layer], _Rule]) -> None:
+        """`what` needs the rules: "training"."""
+        self._what = what
+        self._rules = dict(rules)
+
+    def __contains__(self, cls: type[Layer]) -> bool:
+        return cls in self._rules
+
+    def add(self, cls: type[Layer], rule: _Rule) -> None:
+        """The rule of a further class; one class has one rule."""
+        if cls in self._rules:
+            raise InvalidSetting(f"{self._what} has a rule for layer {cls.label!r} already")
+        self._rules[cls] = rule
+
+    def of(self, layer: Layer) -> _Rule:
+        """The rule of a layer's class."""
+        rule = self._rules.get(type(layer))
+        if rule is None:
+            known = ", ".join(sorted(cls.label for cls in self._rules))
+            raise Unsupported(Refusal(self._what, f"layer {layer.label!r}, which it has no rule for", f"one of {known}"))
+        return rule
+
+
 def flat(layers: Iterable[Layer]) -> Iterator[Layer]:
     """All layers, those inside of others included (each after what holds it)."""
     for layer in layers:
         yield layer
         yield from flat(layer.inner())
+
+
+def of_class(layers: Iterable[Layer], cls: type[_AnyLayer]) -> Iterator[_AnyLayer]:
+    """The layers of one class, those inside of others included."""
+    return (layer for layer in flat(layers) if isinstance(layer, cls))
 
 
 def weights_of(layers: Iterable[Layer], seq_len: int) -> Iterator[Weight]:

@@ -404,11 +404,24 @@ class Pool(Layer):
 
 @dataclass(frozen=True, slots=True)
 class Residual(Layer):
-    """X + f(X)."""
+    """X + f(X), or X + f(X) + g(X) + ... where several branches read the same rows.
+
+    `beside`: the branches after the first. `skip`: whether X itself is added.
+    """
 
     label: ClassVar[str] = "residual"
 
     branch: tuple[Layer, ...]
+    beside: tuple[tuple[Layer, ...], ...] = ()
+    skip: bool = True
+
+    def __post_init__(self) -> None:
+        validate.flag("residual: skip", self.skip)
+
+    @property
+    def branches(self) -> tuple[tuple[Layer, ...], ...]:
+        """All that is added: X itself is what a branch of no layers makes of it."""
+        return ((), self.branch, *self.beside) if self.skip else (self.branch, *self.beside)
 
     def where(self) -> int | None:
         return None
@@ -417,20 +430,29 @@ class Residual(Layer):
         return ()
 
     def inner(self) -> tuple[Layer, ...]:
-        return self.branch
+        return tuple(layer for branch in self.branches for layer in branch)
 
     def widths(self) -> tuple[int | None, int | None]:
-        reads, makes = widths_of(self.branch)
-        if makes is not None and reads is not None and makes != reads:
-            gets = "tokens" if reads == TOKENS else f"rows of width {reads}"
-            raise InvalidSetting(f"a residual adds rows of width {makes} to {gets}")
-        return (makes, makes) if reads is None else (reads, reads)
+        found = [widths_of(branch) for branch in self.branches]
+        read = list(dict.fromkeys(reads for reads, _ in found if reads is not None))
+        if len(read) > 1:
+            raise InvalidSetting(f"branches of a residual read the same rows, but not of width {read[0]} and {read[1]}")
+        same = any(reads is None and makes is None for reads, makes in found)  # X itself, or its entries changed
+        made = list(dict.fromkeys([*(read if same else ()), *(makes for _, makes in found if makes is not None)]))
+        if len(made) > 1:
+            gets = "tokens" if made[0] == TOKENS else f"rows of width {made[0]}"
+            raise InvalidSetting(f"a residual adds rows of width {made[1]} to {gets}")
+        width = made[0] if made else None
+        return (read[0] if read else width if same else None), width
 
     def rows_before(self, rows: int, seq_len: int) -> int:
-        inside = rows
-        for layer in reversed(self.branch):
-            inside = layer.rows_before(inside, seq_len)
-        return inside if inside >= rows else rows  # a symbolic T is known to be at least 1
+        most = rows if self.skip else 1
+        for branch in self.branches:
+            inside = rows
+            for layer in reversed(branch):
+                inside = layer.rows_before(inside, seq_len)
+            most = inside if inside >= most else most  # a symbolic T is known to be at least 1
+        return most
 
 
 _TYPES: dict[str, type[Layer]] = {
@@ -472,13 +494,20 @@ def layer_from_json(data: object) -> Layer:
     name = validate.choice("layer", data["layer"], _TYPES)
     rest = {key: value for key, value in data.items() if key != "layer"}
     if name == "residual":
-        branch = validate.known_keys("residual", rest, ["branch"]).get("branch", [])
-        if not isinstance(branch, list):
-            raise InvalidSetting("a residual's 'branch' is a list of layers")
-        return Residual(tuple(layer_from_json(inner) for inner in branch))
+        known = validate.known_keys("residual", rest, ["branch", "beside", "skip"])
+        branches = [known.get("branch", []), *_listed("beside", known.get("beside", []))]
+        first, *others = (tuple(layer_from_json(each) for each in _listed("branch", branch)) for branch in branches)
+        return Residual(first, tuple(others), known.get("skip", True))
     if name == "attention" and "normaliser" in rest:
         rest["normaliser"] = validate.from_fields("normaliser", Normaliser, rest["normaliser"])
     try:
         return validate.from_fields(f"layer {name!r}", _TYPES[name], rest)
     except TypeError as error:
         raise InvalidSetting(f"layer {name!r}: {error}") from None
+
+
+def _listed(name: str, value: object) -> list[Any]:
+    if not isinstance(value, list):
+        what = "a list of layers" if name == "branch" else "a list of branches, each a list of layers"
+        raise InvalidSetting(f"a residual's {name!r} is {what}")
+    return value

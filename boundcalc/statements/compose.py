@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Layer, Residual, Setting
 from boundcalc.setting.layer import rows_used
-from boundcalc.statements.layers import Context, Facts, Member, Slot, facts
+from boundcalc.statements.layers import Context, Facts, Member, Slot, facts, total
 from boundcalc.statements.weights import Weights
 
 
@@ -49,11 +49,11 @@ class Lowered:
 
 @dataclass(slots=True)
 class _Stage:
-    """A layer's facts, or a residual's stages."""
+    """A layer's facts, or the stages of a residual's branches."""
 
     block: int | None
     facts: Facts | None
-    branch: list[_Stage]
+    branches: list[list[_Stage]]
 
 
 def lower(setting: Setting, ns: NumberSystem, *, published: frozenset[str] = frozenset()) -> Lowered:
@@ -93,9 +93,9 @@ def _forward(layers: Sequence[Layer], at: Context, rows: int) -> tuple[list[_Sta
     for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=used)
         if isinstance(layer, Residual):
-            branch, reach = _forward(layer.branch, here, used)
-            stages.append(_Stage(None, None, branch))
-            radius = radius + reach
+            walked = [_forward(branch, here, used) for branch in layer.branches]
+            stages.append(_Stage(None, None, [branch for branch, _ in walked]))
+            radius = total([reach for _, reach in walked])
         else:
             fact = facts(layer, here)
             stages.append(_Stage(layer.where(), fact, []))
@@ -109,8 +109,9 @@ def _backward(
     for stage in reversed(stages):
         if stage.facts is None:
             uses["L8"] = None
-            _backward(stage.branch, amplification, gathered, uses)
-            amplification = amplification * (1 + _stretch(stage.branch))
+            for branch in reversed(stage.branches):
+                _backward(branch, amplification, gathered, uses)
+            amplification = amplification * _beside(stage.branches)
             continue
         uses.update(dict.fromkeys(stage.facts.uses))
         for slot in reversed(stage.facts.slots):
@@ -124,5 +125,10 @@ def _stretch(stages: Sequence[_Stage]) -> Number:
     """How much some stages stretch errors of their input (a product, so that formulas stay factored)."""
     product: Number = 1
     for stage in reversed(stages):
-        product = product * (1 + _stretch(stage.branch) if stage.facts is None else stage.facts.lipschitz)
+        product = product * (_beside(stage.branches) if stage.facts is None else stage.facts.lipschitz)
     return product
+
+
+def _beside(branches: Sequence[Sequence[_Stage]]) -> Number:
+    """How much the sum of what branches make of the same rows is stretched."""
+    return total([_stretch(branch) for branch in branches])

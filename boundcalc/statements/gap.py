@@ -140,6 +140,24 @@ def risk_ghost(
     return (most * binary_kl_inverse(ns, worst, c, mu) - worst + 1 / m) / alpha
 
 
+def noise_depth(ns: NumberSystem, eta: Number, events: Number) -> Number:
+    """G11: the t with events * e^(-t^2/2) = eta."""
+    return ns.sqrt(2 * ns.log(events / eta))
+
+
+def averaging(ns: NumberSystem, m: Number) -> Number:
+    """G11: log(2 + sqrt(pi m/2)), at least the log of E exp(m kl(mean of m coins | p)) for every p."""
+    return ns.log(2 + ns.sqrt(ns.pi * m / 2))
+
+
+def risk_noise(
+    ns: NumberSystem, q: Number, cost: Number, eta: Number, log_inverse_delta: Number, m: Number, mu: Number | None
+) -> Number:
+    """G11: klinv(train error + eta, (I + log(1/delta) + log(2 + sqrt(pi m/2)))/m)/(1 - eta)."""
+    c = (cost + log_inverse_delta + averaging(ns, m)) / m
+    return binary_kl_inverse(ns, q + eta, c, mu) / (1 - eta)
+
+
 def occam_risk(
     ns: NumberSystem, q: Number, bits: Number, log_inverse_delta: Number, m: Number, mu: Number | None
 ) -> Number:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -25,6 +24,8 @@ from boundcalc.setting import (
     Linear,
     Normaliser,
     Pool,
+    Residual,
+    Setting,
 )
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Matrix, Weights
@@ -125,7 +126,7 @@ def facts(layer: Layer, at: Context) -> Facts:
 
 def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:
     """Target of an offset (T8) or of a gain (T9)."""
-    norms = MatrixNorms(norm, norm, norm, norm, norm, 1)
+    norms = MatrixNorms(norm, norm, norm, norm, norm, norm, 1)
     return Target(
         "gain" if kind == "gain" else "vector", 1, size, ns.number(1) if radius is None else radius, norms, Points(0, 1)
     )
@@ -250,8 +251,8 @@ def _attention(layer: Attention, at: Context) -> Facts:
     def gather(values: Sequence[Number]) -> Number:
         """Errors of heads add up when outputs are summed; side by side they add as squares."""
         if layer.combine == "concat":
-            return ns.sqrt(_total([head.count * value**2 for head, value in zip(heads, values, strict=True)]))
-        return _total([head.count * value for head, value in zip(heads, values, strict=True)])
+            return ns.sqrt(total([head.count * value**2 for head, value in zip(heads, values, strict=True)]))
+        return total([head.count * value for head, value in zip(heads, values, strict=True)])
 
     slots: list[Slot] = []
     wrong = gather([2 * head.mass * head.inside for head in heads])
@@ -286,11 +287,12 @@ def _attention(layer: Attention, at: Context) -> Facts:
     return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), used)
 
 
-def _total(values: Sequence[Number]) -> Number:
-    total = values[0]
+def total(values: Sequence[Number]) -> Number:
+    """The sum, in any number system."""
+    added = values[0]
     for value in values[1:]:
-        total = total + value
-    return total
+        added = added + value
+    return added
 
 
 def _as_tuple(targets: Target | tuple[Target, ...]) -> tuple[Target, ...]:
@@ -303,7 +305,10 @@ def _shared(count: int, layer: Attention, shared: bool) -> int:
 
 
 def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
-    """(a representative head, how many heads have just its budgets)."""
+    """(a representative head, how many heads have just its budgets), in the order of the first of each.
+
+    Certificates list covers in this order.
+    """
     norms = at.weights.norms
     weights = [each for weight in layer.weights(at.seq_len) for each in weight.all]
 
@@ -323,8 +328,10 @@ def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     def signature(head: int) -> str:
         return repr([place and norms.budgets[place] for place in places(head)])
 
-    ordered = sorted(range(layer.heads), key=signature)
-    return [(members[0], len(members)) for _, group in groupby(ordered, key=signature) if (members := list(group))]
+    alike: dict[str, list[int]] = {}
+    for head in range(layer.heads):
+        alike.setdefault(signature(head), []).append(head)
+    return [(members[0], len(members)) for members in alike.values()]
 
 
 def _value(layer: Attention, at: Context, head: int | None, mass: Number) -> tuple[Matrix, Target]:
@@ -451,20 +458,20 @@ def _embedding(layer: Embedding, at: Context) -> Facts:
         row, covered = at.weights.row("positions")
         radius = radius + row
         points = Points(at.seq_len, at.seq_len)
-        norms = MatrixNorms(covered, covered, covered, covered, covered, layer.d)
+        norms = MatrixNorms(covered, covered, covered, covered, covered, covered, layer.d)
         slots.append(Slot("positions", one, (Member(1, (Target("table", at.seq_len, layer.d, one, norms, points),)),)))
     if layer.segments:
         row, covered = at.weights.row("segments")
         radius = radius + row
         points = Points(at.seq_len, layer.segments)
-        norms = MatrixNorms(covered, covered, covered, covered, covered, layer.d)
+        norms = MatrixNorms(covered, covered, covered, covered, covered, covered, layer.d)
         table = Target("table", layer.segments, layer.d, one, norms, points)
         slots.append(Slot("segments", one, (Member(1, (table,)),)))
     return Facts(radius, one, tuple(slots), ("T10",))
 
 
 def _table(ns: NumberSystem, rows: int, d: int, covered: Number, points: Points, at: Context) -> tuple[Target, ...]:
-    norms = MatrixNorms(covered, covered, covered, covered, covered, d)
+    norms = MatrixNorms(covered, covered, covered, covered, covered, covered, d)
     table = Target("table", rows, d, ns.number(1), norms, points)
     budget = at.weights.budget("embedding")
     part = budget.distance or budget
@@ -490,6 +497,23 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Embedding: _embedding,
     Pool: _pool,
 }
+
+
+_OWN = frozenset(_RULES)
+
+
+def unknown_layer(setting: Setting) -> str | None:
+    """The label of a layer whose rule came from outside, or None: what G11 says of noise was proved for these alone."""
+
+    def strange(layers: Sequence[Layer]) -> Layer | None:
+        for layer in layers:
+            found = strange(layer.branch) if isinstance(layer, Residual) else None if type(layer) in _OWN else layer
+            if found is not None:
+                return found
+        return None
+
+    found = strange(setting.architecture.stages)
+    return None if found is None else repr(found.label)
 
 
 def register_rule(cls: type[Layer], rule: Callable[[Any, Context], Facts]) -> None:

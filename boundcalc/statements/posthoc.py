@@ -30,7 +30,6 @@ SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
 
-
 def grid_value(steps: int) -> float:
     """The grid is these floats, exactly."""
     return GRID_BASE * GRID_RATIO**steps

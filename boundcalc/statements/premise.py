@@ -6,15 +6,26 @@ that equal gamma count as errors (G0), so where no output reaches beyond gamma i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from flint import arb
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting import Activation, Attention, Layer, LayerNorm, Linear, Norms, Residual, Setting
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Norms,
+    Residual,
+    Setting,
+)
 from boundcalc.statements.layers import Context, facts
 from boundcalc.statements.weights import Weights
 
@@ -92,19 +103,27 @@ class _Reach:
     def _through(self, layers: Sequence[Layer], radius: arb) -> arb:
         for layer in layers:
             if isinstance(layer, Residual):
-                radius = radius + self._through(layer.branch, radius)
+                radius = sum((self._through(branch, radius) for branch in layer.branches), start=arb(0))
             else:
                 radius = self._behind(layer, radius)
         return radius
 
     def _behind(self, layer: Layer, radius: arb) -> arb:
-        if isinstance(layer, Activation):
-            return _activated(layer.name, radius)
-        if isinstance(layer, LayerNorm):
-            return self._normalised(layer, radius)
-        at = Context(self.weights, radius, 1, self.seq_len)
-        reach = facts(layer, at).radius
-        return reach * self._mass(layer, radius) if isinstance(layer, Attention) else reach
+        sharper = _SHARPER.get(type(layer))
+        return self._plain(layer, radius) if sharper is None else sharper(self, layer, radius)
+
+    def _plain(self, layer: Layer, radius: arb) -> arb:
+        return facts(layer, Context(self.weights, radius, 1, self.seq_len)).radius
+
+    def _attended(self, layer: Attention, radius: arb) -> arb:
+        return self._plain(layer, radius) * self._mass(layer, radius)
+
+    def _gated(self, layer: GatedFeedForward, radius: arb) -> arb:
+        first, third, second = (
+            self.weights.matrix(weight.kind, weight.block, None, *weight.shape).whole.op
+            for weight in layer.weights(self.seq_len)
+        )
+        return _activated(layer.activation, radius * first) * radius * third * second
 
     def _normalised(self, layer: LayerNorm, radius: arb) -> arb:
         """L5; a centred row of width 1 is zero."""
@@ -140,6 +159,15 @@ class _Reach:
             return sizes[0] * sizes[1]
         rows = (b**2 + 1).sqrt() if layer.qk_bias else b
         return rows**2 * weights.scores(layer.scores, head, layer.d_head).whole.op
+
+
+_SHARPER: dict[type[Layer], Callable[[_Reach, Any, arb], arb]] = {
+    Activation: lambda _, layer, radius: _activated(layer.name, radius),
+    GatedFeedForward: _Reach._gated,
+    LayerNorm: _Reach._normalised,
+    Attention: _Reach._attended,
+}
+"""Layers that shorten every row beyond what their rule says; the rule is an upper bound for every other."""
 
 
 def _activated(name: str, b: arb) -> arb:

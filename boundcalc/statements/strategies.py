@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, NamedTuple
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
+from boundcalc.statements.layers import unknown_layer
 
 Quantity = Literal["gap", "risk"]
 
@@ -36,6 +37,7 @@ class Known:
         train_error: share of training sequences with margin at most gamma.
         alpha: ghost samples per sample.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
+        eta: chance that noise moves the loss of an example by more than the scale (G11).
     """
 
     start: Number
@@ -46,6 +48,7 @@ class Known:
     train_error: Number
     alpha: int = 1
     mu: Number | None = None
+    eta: Number | None = None
 
 
 class Term(NamedTuple):
@@ -71,9 +74,10 @@ class Strategy(ABC):
         one_level: whether it takes just one level.
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
-        parameters: what a certificate has to say beside its levels: "alpha", "mu".
+        noisy: whether maps may carry noise (V) instead of being covered (T).
+        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
-        follows_m: whether the scale it must be counted at moves with m, so that no certificate survives another m.
+        follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
     """
 
     name: ClassVar[str]
@@ -84,6 +88,7 @@ class Strategy(ABC):
     one_level: ClassVar[bool] = True
     every_scale: ClassVar[bool] = False
     uniform: ClassVar[bool] = False
+    noisy: ClassVar[bool] = False
     parameters: ClassVar[tuple[str, ...]] = ()
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
@@ -367,6 +372,47 @@ class Ghost(MarginStrategy):
         return gap.risk_ghost(ns, q, known.counts[0], known.log_inverse_delta, known.m, known.alpha, mu)
 
 
+class NoiseMargin(MarginStrategy):
+    """G11."""
+
+    name = "noise-margin"
+    title = "noise on the weights that one example does not notice, at half the margin; any training error"
+    uses = ("G0", "G0e", "G11")
+    uniform = True
+    noisy = True
+    parameters = ("mu", "eta")
+    follows_m = True
+    formula = "risk <= klinv(train error + eta, (I + log(1/delta) + log(2 + sqrt(pi m/2)))/m)/(1 - eta)"
+
+    def refuses(self, setting: Setting) -> str | None:
+        strange = unknown_layer(setting)
+        if strange is not None:
+            return f"G11 knows the library's own layers only, got {strange}"
+        return super().refuses(setting)
+
+    def needs_mu(self, setting: Setting) -> bool:
+        return True
+
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        assert known.eta is not None  # noqa: S101 - a certificate of this strategy has one
+        q, count = known.train_error, known.counts[0]
+        return gap.risk_noise(ns, q, count, known.eta, known.log_inverse_delta, known.m, known.mu)
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        assert known.eta is not None  # noqa: S101 - as above
+        return [
+            Term("I, the divergence of the noisy weights from a fixed law", known.counts[0], "A0, G11"),
+            Term("log(1/delta)", known.log_inverse_delta, ""),
+            Term("log(2 + sqrt(pi m/2))", gap.averaging(ns, known.m), "G11"),
+            Term("eta, the chance that an example notices", known.eta, "G11"),
+        ]
+
+
+def noise_chance(m: int) -> float:
+    """The eta that is fixed in advance, for P1: a training error that was looked at may not choose it."""
+    return 0.25 / m
+
+
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
     for strategy in (
@@ -379,6 +425,7 @@ STRATEGIES: dict[str, Strategy] = {
         UniformMargin(),
         GhostRealizable(),
         Ghost(),
+        NoiseMargin(),
     )
 }
 """Every strategy by name; registering one enrols it in the search, the checker, the tables and the law tests."""

@@ -33,6 +33,7 @@ class MatrixNorms:
     two_one: Number
     two_one_t: Number
     one_one: Number
+    nuclear: Number
     rank: int
     schatten: tuple[Number, Number] | None = None
     """(p, R / op^p) of a Schatten budget R."""
@@ -81,7 +82,8 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     """A5: the least norms that follow from a budget for a d x k matrix; None when nothing follows.
 
     |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21,
-    |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21.
+    |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21; the nuclear norm is at most |W|_21 (columns have rank one),
+    sqrt(rank) |W|_F, rank |W|_op, and what sum sigma^p leaves it.
     """
     limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
     given = {
@@ -110,4 +112,15 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
         ns.sqrt(ns.number(d)) * fro, *one_one, *([given["two_one_t"]] if "two_one_t" in given else [])
     )
     entries = ns.minimum(ns.sqrt(ns.number(d)) * two_one, ns.sqrt(ns.number(k)) * two_one_t, *one_one)
-    return MatrixNorms(op, fro, two_one, two_one_t, entries, limit, spectrum)
+    nuclear = ns.minimum(two_one, two_one_t, ns.sqrt(ns.number(limit)) * fro, limit * op)
+    if budget.schatten is not None and total is not None and isinstance(budget.schatten[0], int | float):
+        nuclear = ns.minimum(nuclear, _nuclear(ns, budget.schatten[0], total, op, limit))
+    return MatrixNorms(op, fro, two_one, two_one_t, entries, nuclear, limit, spectrum)
+
+
+def _nuclear(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:
+    """The sum of sigma from sum sigma^p = total: by sigma <= op for p <= 1, by the inequality of the means for p >= 1."""
+    power = ns.number(p)
+    if p <= 1:
+        return op ** (1 - power) * total
+    return ns.number(rank) ** (1 - 1 / power) * total ** (1 / power)

@@ -90,6 +90,7 @@ class Weights:
             two_one=self.ns.minimum(q_op * (k.two_one_t + b_k), self.ns.sqrt(self.ns.number(columns)) * fro),
             two_one_t=self.ns.minimum(k_op * (q.two_one_t + b_q), self.ns.sqrt(self.ns.number(rows)) * fro),
             one_one=self.ns.sqrt(self.ns.number(rows * columns)) * fro,
+            nuclear=q_fro * k_fro,
             rank=min(kinds["W_Q"].shape[1], rows, columns),
         )
         return Matrix(product, product)

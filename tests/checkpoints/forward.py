@@ -69,7 +69,7 @@ class Network:
 
     def _apply(self, layer: Layer, x: Any) -> Any:
         if isinstance(layer, Residual):
-            return x + self._run(layer.branch, x)
+            return sum(self._run(branch, x) for branch in layer.branches)
         if isinstance(layer, Linear):
             y = x @ self._matrix(layer.kind, layer.block)
             return y + self._vector(layer.bias, layer.block) if layer.bias else y

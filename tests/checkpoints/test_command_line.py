@@ -137,7 +137,7 @@ def test_certify_prints_paid_bounds_and_marks_proxies(bert: Path, tmp_path: Path
         certificate = Certificate.load(path)
         assert verify(certificate).log_value == certificate.log_value
         assert certificate.measured is not None
-        assert certificate.measured["sample"] == {"margin": 0.7, "train_error": 0.02}
+        assert certificate.measured["sample"] == {"margin": 0.7, "train_error": 0.02, "candidates": 15}
         assert certificate.setting.sample.margin == 0.5
         assert "verified" in done("verify", path)
 
@@ -173,7 +173,7 @@ def test_margins_choose_gamma_on_the_grid(bert: Path, tmp_path: Path) -> None:
     assert math.log2(sample.margin) == round(math.log2(sample.margin))
     assert sample.train_error >= np.mean(margins <= sample.margin)
     assert certificate.measured is not None
-    assert set(certificate.measured["sample"]) == {"margin", "train_error"}
+    assert set(certificate.measured["sample"]) == {"margin", "train_error", "candidates"}
 
 
 def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_a_config_beside_any_weights_is_read(tmp_path: Path, name: str) -> None:
     import io
 
     packed = io.BytesIO()
-    np.savez(packed, **tensors())
+    np.savez(packed, **tensors())  # pyright: ignore[reportArgumentType]
     content = {".npz": packed.getvalue(), ".safetensors": handmade.safetensors(tensors())}
     path = written(tmp_path, content.get(Path(name).suffix, handmade.torch_zip(tensors())), name)
     assert open_checkpoint(path).config == {}

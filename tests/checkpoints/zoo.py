@@ -69,6 +69,12 @@ ZOO: dict[str, Kind] = {
         SMALL | {"use_parallel_residual": False, "rope_parameters": HALF},
         last=True,
     ),
+    "gpt_neox parallel": Kind("GPTNeoXForCausalLM", "GPTNeoXConfig", SMALL | {"rope_parameters": HALF}, last=True),
+    "gptj": Kind("GPTJForCausalLM", "GPTJConfig", GPT2 | {"rotary_dim": 2}, last=True),
+    "gptj whole": Kind(
+        "GPTJForCausalLM", "GPTJConfig", GPT2 | {"rotary_dim": 4, "n_inner": 24, "tie_word_embeddings": True}, last=True
+    ),
+    "phi": Kind("PhiForCausalLM", "PhiConfig", GROUPED | {"rope_parameters": HALF}, last=True),
     "llama": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED, last=True),
     "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED, last=True),
     "qwen2": Kind("Qwen2ForCausalLM", "Qwen2Config", GROUPED, last=True),
@@ -108,6 +114,9 @@ def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
 def _rotation(model: Any) -> Rotate | None:
     """Turns rows by the model's own angles, without any factor."""
     found = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]
+    tables = [buffer for name, buffer in model.named_buffers() if name.endswith("embed_positions")]
+    if tables:
+        return _in_pairs(*np.split(tables[0].detach().double().numpy(), 2, axis=1))
     if not found:
         return None
     speeds = found[0].inv_freq.detach().double().numpy()
@@ -117,5 +126,17 @@ def _rotation(model: Any) -> Rotate | None:
         a, b = np.split(x[..., : 2 * len(speeds)], 2, axis=-1)
         cos, sin = np.cos(angles), np.sin(angles)
         return np.concatenate([a * cos - b * sin, b * cos + a * sin, x[..., 2 * len(speeds) :]], axis=-1)
+
+    return rotate
+
+
+def _in_pairs(sin: NDArray[np.float64], cos: NDArray[np.float64]) -> Rotate:
+    """Turns entries 1 and 2, 3 and 4, ... of every row together, as GPT-J does."""
+
+    def rotate(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows, width = x.shape[1], 2 * sin.shape[1]
+        a, b = x[..., 0:width:2], x[..., 1:width:2]
+        turned = np.stack([a * cos[:rows] - b * sin[:rows], b * cos[:rows] + a * sin[:rows]], axis=-1)
+        return np.concatenate([turned.reshape(*a.shape[:-1], width), x[..., width:]], axis=-1)
 
     return rotate

@@ -63,8 +63,14 @@ def _cases(strategy: Strategy) -> Iterator[_Case]:
                     for q in TRAIN_ERRORS if strategy.quantity == "risk" else (0.0,):
                         setting = Setting.of(n_train=m, delta=delta, train_error=q)
                         if strategy.refuses(setting) is None:
-                            case = _Case(0.5, [scale], [max(math.log(size), LEAST)], -math.log(delta), m, q, alpha)
+                            count, inverse = max(math.log(size), LEAST), -math.log(delta)
+                            case = _Case(0.5, [scale], [count], inverse, m, q, alpha, eta=_eta(strategy))
                             yield _at_best_mu(strategy, case) if strategy.needs_mu(setting) else case
+
+
+def _eta(strategy: Strategy) -> float | None:
+    """N functions need no noise: their law is the uniform one on all N, its divergence log N."""
+    return TINY if "eta" in strategy.parameters else None
 
 
 def _at_best_mu(strategy: Strategy, case: _Case) -> _Case:

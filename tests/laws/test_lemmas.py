@@ -16,6 +16,8 @@ from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 
+UNPROVED = ("T11", "T12", "T13", "T14")
+"""Lemmas whose closed form seems to grow no faster than y^2, which nobody has proved."""
 KINDS: tuple[Kind, ...] = ("map", "score", "query", "key", "vector", "gain", "table")
 PRECISE = 1e-9
 
@@ -137,6 +139,8 @@ def test_only_quadratic_lemmas_extend_to_all_scales(lemma: CoverLemma) -> None:
         for case in cases(lemma):
             twice = replace(case, y=2 * case.y)
             assert closed(lemma, twice) >= 4 * closed(lemma, case)
+    elif lemma.name in UNPROVED:
+        assert not lemma.quadratic
     else:
         assert lemma.quadratic is not bool(broken(closed_grows_no_faster_than_its_square, lemma))
 

@@ -27,7 +27,7 @@ def scaled(strategy: Strategy, factor: float) -> Strategy:
         def value(self, ns: NumberSystem, known: Known) -> Number:
             return factor * super().value(ns, known)
 
-    return Scaled()
+    return Scaled()  # pyright: ignore[reportAbstractUsage]: its class is a concrete one
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -51,6 +51,8 @@ def known_in(ns: NumberSystem, number: Any, strategy: Strategy) -> Known:
         number(q),
         2 if "alpha" in strategy.parameters else 1,
     )
+    if "eta" in strategy.parameters:
+        known = replace(known, eta=number(1e-3))
     return replace(known, mu=number(2.5)) if "mu" in strategy.parameters else known
 
 

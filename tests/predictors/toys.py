@@ -37,7 +37,8 @@ class Threshold:
         x, y = examples.x[:, 0], examples.y
         low = x[y == 0].mean() if self.robust and (y == 0).any() else x[y == 0].max(initial=0.0)
         high = x[y == 1].mean() if self.robust and (y == 1).any() else x[y == 1].min(initial=1.0)
-        return float(low + high) / 2 + (0.01 if self.robust else 0.02) * (state - 0.5)  # a trace of seed and history, as training leaves one
+        trace = (0.01 if self.robust else 0.02) * (state - 0.5)  # of seed and history, as training leaves one
+        return float(low + high) / 2 + trace
 
     def scores(self, state: float, examples: Data) -> Array:
         return (examples.x[:, 0] - state) * np.where(examples.y == 1, 1.0, -1.0)

@@ -9,10 +9,31 @@ from boundcalc.engine.evaluate import compare
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Certificate
-from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Budget,
+    Embedding,
+    LayerNorm,
+    Linear,
+    Norms,
+    Pool,
+    Residual,
+    Setting,
+)
 from boundcalc.statements.premise import no_member
 
 SMALL: dict[str, Any] = {"depth": 1, "d": 8, "heads": 2, "seq_len": 5, "n_train": 10**6}
+
+PARALLEL = (
+    Embedding(10, 4),
+    Residual(
+        (LayerNorm("norm", 4, 1.0, block=0), Attention(4, 2, combine="concat", block=0), Linear("W_O", 8, 4, block=0)),
+        ((Linear("W_1", 4, 5, bias="b_1", block=0), Activation("gelu"), Linear("W_2", 5, 4, block=0)),),
+    ),
+    Pool(),
+    Linear("readout", 4, 1),
+)
 
 SETTINGS = {
     "edelman": Setting.of(**SMALL),
@@ -24,6 +45,7 @@ SETTINGS = {
     "heads": Setting.of(
         **SMALL, norms=Norms(C=1.0, budgets={f"W_V[0,{h}]": Budget(op=0.5 + h, two_one=1.0 + h) for h in range(2)})
     ),
+    "parallel": Setting.of(layers=PARALLEL, seq_len=5, n_train=10**6, C=0.3),
     "measured": Setting.of(
         **SMALL,
         norms=Norms(

@@ -186,7 +186,7 @@ def test_empirical_lemmas_are_no_uniform_covers(name: str) -> None:
             choice["lemma"] in ("T1", "T2", "Tpub") for _, _, cover in covers(data) for choice in cover["choices"]
         )
         if data["strategy"]["name"] == "chain" and empirical:
-            data["strategy"] = {"name": "uniform-chain"}
+            data["strategy"] = {"name": "uniform-chain", "meeting": data["strategy"]["meeting"]}
             claiming(data)
             assert "empirical" in str(refusal(data))
 
@@ -317,7 +317,9 @@ def test_a_strategy_bounds_what_it_bounds() -> None:
         for strategy in STRATEGIES.values():
             if strategy.name != data["strategy"]["name"]:
                 given = {"alpha": 3} if "alpha" in strategy.parameters else {}
-                changed = claiming(copy.deepcopy(data) | {"strategy": {"name": strategy.name, **given}})
+                changed = claiming(
+                    copy.deepcopy(data) | {"strategy": {"name": strategy.name, "meeting": False, **given}}
+                )
                 changed["claim"] = {"quantity": strategy.quantity, "log_value": 1e6, "delta": claim["delta"]}
                 if strategy.quantity == "risk":
                     changed["claim"]["train_error"] = data["setting"]["sample"]["train_error"]
@@ -327,8 +329,8 @@ def test_a_strategy_bounds_what_it_bounds() -> None:
 def test_published_covers_are_counted_where_the_integral_starts() -> None:
     data = pick("edelman", "published").to_json()
     for level, _, cover in covers(data):
-        level["log_scale"] = 3.0
-        cover["log_eps"] += 1.0
+        level["log_scale"] = 8.0
+        cover["log_eps"] += 5.0
     assert "Dudley" in str(refusal(claiming(data)))
 
 

@@ -233,11 +233,26 @@ def test_layers_must_fit_together() -> None:
         ((Residual((Linear("W", 5, 1),)),), "residual adds rows of width 1 to rows of width 5"),
         ((Activation(), Residual((Activation(), Linear("W", 5, 1)))), "residual adds rows of width 1"),
         ((Residual((Embedding(10, 3),)), Linear("readout", 3, 1)), "residual adds rows of width 3 to tokens"),
+        (
+            (Residual((Linear("W", 5, 5),), ((Linear("V", 4, 4),),)), Linear("readout", 5, 1)),
+            "not of width 5 and 4",
+        ),
+        (
+            (Residual((Activation(),), ((Linear("V", 4, 3),),)), Linear("readout", 3, 1)),
+            "residual adds rows of width 3 to rows of width 4",
+        ),
+        ((Residual((Pool(),), ((Linear("V", 4, 4),),)), Linear("readout", 3, 1)), "rows of width 3"),
         ((Linear("W", 4, 7), Embedding(10, 3), Linear("readout", 3, 1)), "tokens, so it stands first"),
     ):
         with pytest.raises(InvalidSetting, match=why):
             Architecture(layers=layers)  # type: ignore[arg-type]
     Architecture(layers=(Residual((Linear("W", 5, 5),)), Linear("readout", 5, 1)))
+    beside = Residual((Activation(),), ((Linear("W", 5, 5),), (Attention(5), Activation())))
+    found = Architecture(layers=(beside, Linear("readout", 5, 1)))
+    assert Architecture.from_json(found.to_json()) == found
+    assert beside.rows_before(1, 7) == 7
+    assert Residual((Attention(5),), ((Linear("W", 5, 5),),)).rows_before(1, 7) == 7
+    assert Residual((Activation(),), ((Linear("W", 5, 5),),)).rows_before(2, 7) == 2
     Architecture(layers=(Embedding(10, 3), Linear("readout", 3, 1)))
 
 
@@ -263,6 +278,8 @@ def test_layers_must_fit_together() -> None:
         {"layer": "activation", "name": "step"},
         {"layer": "residual", "branch": {}},
         {"layer": "residual", "branches": []},
+        {"layer": "residual", "branch": [], "beside": {}},
+        {"layer": "residual", "branch": [], "beside": [{"layer": "ball"}]},
         {"layer": "pool", "how": "max"},
         {"layer": "convolution"},
         {"kind": "W"},

@@ -156,7 +156,7 @@ class Network:
         """Facts of every layer, front to back; returns the radius at the end."""
         for layer in layers:
             if isinstance(layer, Residual):
-                radius = radius + self._walk(layer.branch, radius)
+                radius = sum(self._walk(branch, radius) for branch in layer.branches)
                 continue
             at = Context(self.weights, radius, self.seq_len, self.seq_len, self.published)
             here = facts(layer, at)
@@ -252,7 +252,8 @@ class Network:
     ) -> Array:
         for layer in layers:
             if isinstance(layer, Residual):
-                x = x + self._through(layer.branch, p, x, known, check)
+                parts = [self._through(branch, p, x, known, check) for branch in layer.branches]
+                x = sum(parts[1:], start=parts[0])
                 continue
             _, at, here = next(known)
             x = np.atleast_2d(self.apply(layer, p, x, at))

@@ -25,6 +25,8 @@ from boundcalc.setting import (
     Ball,
     Budget,
     Embedding,
+    Layer,
+    LayerNorm,
     Linear,
     Normaliser,
     Norms,
@@ -54,6 +56,40 @@ LINE = (
 )
 """One number through a residual: every error adds up."""
 
+PARALLEL = (
+    Linear("A", 1, 1),
+    Residual((Linear("B", 1, 1), Activation("relu")), ((Linear("D", 1, 1, bias="c"), Activation("relu")),)),
+    Activation("relu"),
+    Ball(4.0),
+    Pool(),
+    Linear("readout", 1, 1),
+)
+"""One number through two branches that both read it."""
+
+
+def neox(block: int) -> Layer:
+    """A block whose attention and feed-forward part read the same rows, each through a normalisation of its own."""
+
+    def norm(name: str) -> LayerNorm:
+        return LayerNorm(name, 2, 1.0, offset=True, block=block)
+
+    attention = Attention(2, 2, d_head=1, d_value=1, qk="split", combine="concat", causal=True, block=block)
+    forward = (Linear("W_1", 2, 3, bias="b_1", block=block), Activation("gelu"), Linear("W_2", 3, 2, block=block))
+    return Residual(
+        (norm("norm_attention"), attention, Linear("W_O", 2, 2, block=block)), ((norm("norm_ffn"), *forward),)
+    )
+
+
+def gptj(block: int) -> Layer:
+    """The same with one normalisation for both."""
+    attention = Attention(2, 2, d_head=1, d_value=1, qk="split", combine="concat", causal=True, block=block)
+    forward = (Linear("W_1", 2, 3, bias="b_1", block=block), Activation("gelu"), Linear("W_2", 3, 2, block=block))
+    both = Residual((attention, Linear("W_O", 2, 2, block=block)), (forward,), skip=False)
+    return Residual((LayerNorm("norm_attention", 2, 1.0, block=block), both))
+
+
+NEOX = (Embedding(4, 2), neox(0), gptj(1), LayerNorm("norm_final", 2, 1.0), Pool(), Linear("readout", 2, 1))
+
 PAIR: dict[str, Any] = TINY | {"heads": 2}
 FLOOR: dict[str, Any] = SMALL | {"eps": 1e-9}
 
@@ -80,6 +116,8 @@ SETTINGS: Mapping[str, Setting] = {
     "llama": Setting.of("llama", **SMALL, depth=2, vocabulary=4, kv_heads=1, C=0.9),
     "vit": Setting.of("vit", **SMALL, depth=1, d_patch=3, input_radius=1.5, classes=3, C=0.9),
     "line": Setting.of(layers=LINE, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})),
+    "parallel": Setting.of(layers=PARALLEL, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})),
+    "neox": Setting.of(layers=NEOX, seq_len=3, n_train=10**5, C=0.7),
     "floor": Setting.of("vit", **FLOOR, depth=1, d_patch=3, classes=2, C=0.9, variance_floor=0.5),
 }
 
@@ -203,6 +241,7 @@ TIGHT: Mapping[str, set[str]] = {
     "gpt2": {"norm_final.offset", "b_readout"},
     "vit": {"norm_final.offset", "b_readout"},
     "line": {"A", "B", "D", "c", "readout"},
+    "parallel": {"A", "B", "D", "c", "readout"},
 }
 """Pieces whose gain some attack comes within five per cent of."""
 
@@ -261,12 +300,23 @@ def test_a_skip_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         if stage.facts is not None:
             return stage
         shrink = compose._Stage(None, Facts(1.0, 0.5), [])
-        return compose._Stage(None, None, [*stage.branch, shrink])
+        return compose._Stage(None, None, [[*branch, shrink] for branch in stage.branches if branch])
 
     monkeypatch.setattr(compose, "_backward", without)
     assert alone(rival, "A", 1, 150) > SLACK
     with pytest.raises(CertificateError, match="larger error"):
         levels(SETTINGS["line"])
+
+
+def test_a_parallel_branch_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were only the first of two branches to carry an error on, what stands before them would seem to cost less."""
+    rival = Rival(SETTINGS["parallel"], levels(SETTINGS["parallel"])[0])
+    assert alone(rival, "A", 1, 150) <= SLACK
+    honest = compose._beside
+    monkeypatch.setattr(compose, "_beside", lambda branches: honest(branches[:2]))
+    assert alone(rival, "A", 1, 150) > SLACK
+    with pytest.raises(CertificateError, match="larger error"):
+        levels(SETTINGS["parallel"])
 
 
 def test_a_wider_cover_is_refused_before_it_does_harm() -> None:

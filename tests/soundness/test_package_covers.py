@@ -232,8 +232,8 @@ def tiny_cases(eps: float, system: str) -> list[exhaustion.TinyCase]:
     for d, k in ((1, 1), (2, 1), (1, 2)):
         x, steps = np.ones((1, 1)) if d == 1 else exhaustion.ball_points(), 2001 if d * k == 1 else 161
         for gauge, names in (
-            (exhaustion.l2, ("T4", "T4r", "T4f", "T5", "T6")),
-            (exhaustion.l21, ("T4v",)),
+            (exhaustion.l2, ("T4", "T4r", "T4f", "T5", "T6", "T12", "T14")),
+            (exhaustion.l21, ("T4v", "T11", "T13")),
             (exhaustion.l11, ("T3",)),
         ):
             extra = {"T5": Budget(op=1.0, rank=1), "T6": Budget(op=1.0, schatten=(1.0, 1.0))}
@@ -257,7 +257,7 @@ def test_no_claim_is_below_a_packing(eps: float, system: str) -> None:
 
 def test_claims_that_are_too_small_are_noticed() -> None:
     bad = set[str]().union(*(exhaustion.too_small(tiny_cases(eps, "float"), 0.35) for eps in (0.5, 0.15)))
-    assert {"T3", "T4", "T4f", "T4r", "T4v", "T8", "T9", "T10"} <= bad
+    assert {"T3", "T4", "T4f", "T4r", "T4v", "T8", "T9", "T10", "T12", "T13", "T14"} <= bad
     bad = set[str]().union(*(exhaustion.too_small(tiny_cases(eps, "float"), 0.15) for eps in (0.5, 0.23)))
     assert {"T1", "T2 pair"} <= bad
 

@@ -156,6 +156,25 @@ def a5(rng: Rng) -> tuple[Value, Any]:
     return lambda ns: compute("A5")(ns, budget, d, k), truth
 
 
+def a6(rng: Rng) -> tuple[Value, Any]:
+    names = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
+    left, right = (dict(zip(names, some(rng, 6), strict=True)) for _ in range(2))
+    a, b = ({name: num(value) for name, value in side.items()} for side in (left, right))
+    truth = {
+        "op": a["op"] * b["op"],
+        "fro": min(a["op"] * b["fro"], a["fro"] * b["op"]),
+        "two_one": a["op"] * b["two_one"],
+        "two_one_t": a["two_one_t"] * b["op"],
+        "nuclear": min(a["op"] * b["nuclear"], a["nuclear"] * b["op"], a["fro"] * b["fro"]),
+    }
+
+    def value(ns: NumberSystem) -> Any:
+        given = [{name: ns.number(x) for name, x in side.items()} for side in (left, right)]
+        return compute("A6")(ns, *given)
+
+    return value, truth
+
+
 # ---------------------------------------------------------------- G
 
 
@@ -233,6 +252,14 @@ def g3(rng: Rng) -> tuple[Value, Any]:
     return of("G3", q, count, confidence, m, mu), truth
 
 
+def g11(rng: Rng) -> tuple[Value, Any]:
+    q, count, confidence, m, mu = risk_case(rng)
+    eta = float(rng.uniform(1e-9, 0.5))
+    spent = num(count) + num(confidence) + MP.log(2 + MP.sqrt(MP.pi * num(m) / 2))
+    truth = gap_mp.klinv_mu(num(q) + num(eta), spent / num(m), mu) / (1 - num(eta))
+    return of("G11", q, count, eta, confidence, m, mu), truth
+
+
 def g4(rng: Rng) -> tuple[Value, Any]:
     _, count, confidence, m, _ = risk_case(rng)
     alpha = whole(rng, 1, 32)
@@ -295,8 +322,8 @@ def pub(rng: Rng) -> tuple[Value, Any]:
 
 
 CHECKS: dict[str, Check] = {
-    "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5,
-    "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8,
+    "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6,
+    "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8, "G11": g11,
     "P1": p1, "PUB": pub,
 }  # fmt: skip
 

@@ -36,7 +36,7 @@ B, C_V, FRO, K_V, D, T, M = 1.3, 0.8, 1.7, 1.1, 6, 40, 10**5
 
 def norms_of(ns: NumberSystem, op: float, fro: float, two_one: float) -> MatrixNorms:
     f, k = ns.number(fro), ns.number(two_one)
-    return MatrixNorms(ns.number(op), f, k, k, k, D)
+    return MatrixNorms(ns.number(op), f, k, k, k, k, D)
 
 
 def score_target(ns: NumberSystem) -> Target:

@@ -41,7 +41,7 @@ def t9b(rng: Rng) -> tuple[Value, Any]:
 
     def value(ns: NumberSystem) -> Any:
         n = ns.number(size)
-        target = Target("vector", 1, d, ns.number(1), MatrixNorms(n, n, n, n, n, 1), Points(0, 1))
+        target = Target("vector", 1, d, ns.number(1), MatrixNorms(n, n, n, n, n, n, 1), Points(0, 1))
         return compute("T9b")(ns, n / ns.number(eps), target, 1)
 
     return value, covers_mp.t9b(size, eps, d)

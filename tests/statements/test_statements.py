@@ -15,18 +15,20 @@ from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.noises import NOISES
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import ALL, STATEMENTS
 from tests.statements import test_composition_values, test_layer_values
 
 LETTERS = {
-    "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "pub"],
+    "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "11", "12", "13", "14", "pub"],
     "L": list("123456789"),
     "S": list("1234"),
-    "A": list("012345"),
-    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8"],
+    "A": list("0123456"),
+    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11"],
+    "V": ["1", "2", "2t", "3"],
 }
-CALCULUS = [name for name in STATEMENTS if name[0] in "TLSAGPE"]
+CALCULUS = [name for name in STATEMENTS if name[0] in "TVLSAGPE"]
 """The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""
 _REFERENCE = re.compile(r"\b[TLSAG]\d+[a-z]?\b")
 
@@ -172,6 +174,6 @@ def test_hypotheses_are_asked_for() -> None:
 
 
 def test_every_value_is_compared_with_the_oracle() -> None:
-    """E has its own tests (test_general.py)."""
-    compared = set(LEMMAS) | set(test_layer_values.CHECKS) | set(test_composition_values.CHECKS) | {"E"}
+    """E has its own tests (test_general.py), and so have laws of noise (test_noise_values.py)."""
+    compared = set(LEMMAS) | set(NOISES) | set(test_layer_values.CHECKS) | set(test_composition_values.CHECKS) | {"E"}
     assert compared == set(CALCULUS)

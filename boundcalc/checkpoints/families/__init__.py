@@ -11,6 +11,7 @@ from boundcalc.checkpoints.families.gpt_neox import GPT_NEOX
 from boundcalc.checkpoints.families.llama import GRANITE, LLAMA
 from boundcalc.checkpoints.families.native import NATIVE, family_of
 from boundcalc.checkpoints.families.opt import OPT
+from boundcalc.checkpoints.families.parallel import GPTJ, PHI
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
@@ -21,13 +22,12 @@ from boundcalc.setting import Architecture
 from boundcalc.setting.validate import choice
 
 _ALL = (
-    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, GPT2, OPT, GPT_NEOX, LLAMA, GRANITE, VIT, DEIT, TORCH_ENCODER),
-    NATIVE,
+    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, GPT2, GPTJ, OPT, GPT_NEOX, PHI, LLAMA, GRANITE, VIT, DEIT),
+    *(TORCH_ENCODER, NATIVE),
 )
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 """Every adapter by name; to add one, add it here."""
 
-_PARALLEL = "its attention and feed-forward parts read the same rows: needs the parallel layer"
 _NORMALISED = "it normalises queries and keys, so that their lengths do not bound the scores: needs a layer for that"
 _EXPERTS = "it routes tokens to experts: the choice is not continuous, so that no Lipschitz factor exists"
 NOT_YET: Mapping[str, str] = {
@@ -36,10 +36,8 @@ NOT_YET: Mapping[str, str] = {
     "gemma": "its gains are 1 + w and its embeddings are multiplied by sqrt(d): needs the layers of Gemma",
     "gemma2": "it bounds scores by tanh: needs that layer; and its gains are 1 + w",
     "gemma3_text": _NORMALISED + "; and its gains are 1 + w",
-    "gptj": _PARALLEL,
-    "phi": _PARALLEL,
-    "falcon": _PARALLEL,
-    "cohere": _PARALLEL,
+    "falcon": "its queries, keys and values are fused group by group, which no table here reads yet",
+    "cohere": "its logits have a factor of their own and its normalisations no offsets: nobody has written its table yet",
     "bloom": "it adds numbers to the scores that depend on the distance: needs a layer for that",
     "mpt": "it adds numbers to the scores that depend on the distance: needs a layer for that",
     "t5": "it adds learned numbers to the scores, and has attention to another sequence: needs layers for that",

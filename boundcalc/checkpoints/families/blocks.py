@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Shape:
         first: whether the normalisation comes before each sublayer.
         temperature: what scores are divided by; unset, sqrt(d_head).
         gains: whether normalisations have gains.
+        beside: whether attention and feed-forward part read the same rows, each through a normalisation ("two norms")
+            or both through one ("one norm").
     """
 
     d: int
@@ -55,6 +58,7 @@ class Shape:
     causal: bool = False
     temperature: float | None = None
     gains: bool = True
+    beside: Literal["one norm", "two norms"] | None = None
 
 
 def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
@@ -96,6 +100,14 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
             Activation(shape.activation),
             Linear("W_2", shape.d_ff, shape.d, bias=bias("b_2"), block=index),
         )
+    if shape.beside == "one norm":
+        both = Residual((attention, output), (forward,), skip=False)
+        yield Residual((normalisation(model, "norm_attention", shape, index), both))
+        return
+    if shape.beside == "two norms":
+        first, second = (normalisation(model, kind, shape, index) for kind in ("norm_attention", "norm_ffn"))
+        yield Residual((first, attention, output), ((second, *forward),))
+        return
     for kind, branch in (("norm_attention", (attention, output)), ("norm_ffn", forward)):
         norm = normalisation(model, kind, shape, index)
         if shape.first:

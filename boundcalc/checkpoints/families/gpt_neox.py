@@ -1,4 +1,4 @@
-"""GPT-NeoX with sublayers one after the other: rotary positions, queries, keys and values fused head by head."""
+"""GPT-NeoX, its sublayers beside or after each other: rotary positions, queries, keys and values fused head by head."""
 
 from __future__ import annotations
 
@@ -22,10 +22,6 @@ from boundcalc.setting.validate import size
 
 
 def _architecture(model: Model) -> Architecture:
-    if model.flag("use_parallel_residual"):
-        model.settings.doubt(
-            "use_parallel_residual", "its attention and feed-forward parts read the same rows: needs the parallel layer"
-        )
     if rotation_factor(model.settings) != 1:
         model.settings.doubt("rope_scaling", "a factor of rotations of part of each head is not supported")
     d = model.shape("embedding")[1]
@@ -37,6 +33,7 @@ def _architecture(model: Model) -> Architecture:
         activation=activation(model.setting("hidden_act")),
         eps=model.number("layer_norm_eps"),
         first=True,
+        beside="two norms" if model.flag("use_parallel_residual") else None,
         rope=True,
         causal=True,
     )

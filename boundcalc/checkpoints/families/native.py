@@ -12,7 +12,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.fields import Fields, used
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Embedding, Layer
-from boundcalc.setting.layer import flat, weights_of
+from boundcalc.setting.layer import of_class, weights_of
 
 
 def _architecture(model: Model) -> Architecture:
@@ -50,7 +50,7 @@ def family_of(architecture: Architecture) -> Family:
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:
-    return any(isinstance(stage, Embedding) and stage.positions == "fixed" for stage in flat(stages))
+    return any(layer.positions == "fixed" for layer in of_class(stages, Embedding))
 
 
 _FIELDS: Fields = {"architecture": used("the whole model", None)}

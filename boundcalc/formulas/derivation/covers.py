@@ -19,7 +19,8 @@ from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.covers.base import cover_uses as statement_uses
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 
-_NORM_NAMES = ("op", "fro", "two_one", "two_one_t", "one_one")
+_NORM_NAMES = ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")
+"""The budgets that set the norms of a matrix, in their order there (the nuclear norm is a Schatten sum)."""
 
 
 def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
@@ -89,7 +90,7 @@ def cover_trial(lemma: CoverLemma, kind: str) -> Trial:
             k = 1
         n = random.randint(1, 10**6)
         one = arb(1)
-        norms = MatrixNorms(one, one, one, one, one, random.randint(1, min(d, max(k, 1))))
+        norms = MatrixNorms(one, one, one, one, one, one, random.randint(1, min(d, max(k, 1))))
         target = Target(kind, d, k, one, norms, Points(1))  # type: ignore[arg-type]
         log_y = random.uniform(0, 6)
         y = arb(log_y).exp()

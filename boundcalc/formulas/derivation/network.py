@@ -28,13 +28,12 @@ from boundcalc.setting import (
     LayerNorm,
     Linear,
     Norms,
-    Pool,
     Residual,
     Setting,
 )
-from boundcalc.setting.layer import rows_used
+from boundcalc.setting.layer import Rules, rows_used
 from boundcalc.statements.compose import Lowered, loss_lipschitz
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, facts
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, facts, total
 from boundcalc.statements.weights import Weights
 
 EPS = sympy.Symbol("epsilon", positive=True)
@@ -84,16 +83,13 @@ def _ramp(setting: Setting, constant: Expr) -> Trial:
 # -- layers
 
 
-_NAMES: dict[type, str] = {
-    Linear: "linear map",
-    Activation: "activation",
-    Ball: "projection onto the ball",
-    LayerNorm: "normalisation",
-    Attention: "attention",
-    GatedFeedForward: "gated feed-forward",
-    Embedding: "embedding",
-    Pool: "pooling",
-}
+@dataclass(frozen=True)
+class _Shown:
+    """How a class of layers stands in a derivation: its name, trials of its statement, matrices of its Lipschitz factor."""
+
+    name: str
+    trials: Callable[[Any], tuple[Trial, ...]] = lambda _: ()
+    matrices: Callable[[Any], tuple[str, ...]] = lambda _: ()
 
 
 @dataclass(frozen=True)
@@ -119,11 +115,14 @@ def _through(layers: Sequence[Layer], at: Context, rows: Any, *, inside: bool) -
     for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=used)
         if isinstance(layer, Residual):
-            reach: Expr = radius
-            for visit in _through(layer.branch, here, used, inside=True):
-                yield visit
-                reach = visit.facts.radius
-            radius = radius + reach
+            reaches: list[Expr] = []
+            for branch in layer.branches:
+                reach: Expr = radius
+                for visit in _through(branch, here, used, inside=True):
+                    yield visit
+                    reach = visit.facts.radius
+                reaches.append(reach)
+            radius = total(reaches)
         else:
             found = facts(layer, here)
             yield Visit(layer, found, radius, inside)
@@ -136,7 +135,7 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
     ns = SympySystem(cap=True, plain=True, order=order)
     children: dict[str, Step] = {}
     for visit in visits(small, ns):
-        if visit.layer.where() in (None, 1) or isinstance(visit.layer, Ball | Activation):
+        if visit.layer.where() in (None, 1):
             step = layer_step(visit, setting.norms)
             if step is not None:
                 children.setdefault(f"{step.title}{step.relation}", step)
@@ -174,23 +173,16 @@ def layers_step(setting: Setting, order: Order = ()) -> Step:
 def layer_step(visit: Visit, norms: Norms) -> Step | None:
     """The Lipschitz factor of a layer, where it says anything."""
     layer = visit.layer
-    if isinstance(layer, Pool):
+    if not visit.facts.uses:  # a pool: neither stretches nor enlarges
         return None
-    title = _NAMES[type(layer)]
+    shown = _SHOWN.of(layer)
+    title = shown.name
     kind = getattr(layer, "kind", None) or getattr(layer, "name", "")
     if kind:
         title = f"{title} ({kind})"
-    trials: tuple[Trial, ...] = ()
-    if isinstance(layer, Attention):
-        trials = (_softmax, _sharper_head)
-    elif isinstance(layer, Ball):
-        trials = (_projection,)
-    elif isinstance(layer, Linear):
-        trials = (_linear,)
-    elif isinstance(layer, Activation) and layer.name in ("relu", "tanh", "silu"):
-        trials = (_activation(layer.name),)
+    trials = shown.trials(layer)
     uses = tuple(name for name in visit.facts.uses if not name.startswith(("S", "T")))
-    if any(derived(norms, kind, "op") for kind in _matrices(layer)):
+    if any(derived(norms, kind, "op") for kind in shown.matrices(layer)):
         uses = (*uses, "A5")
         trials = (*trials, norms_in_order)
     return Step(
@@ -264,12 +256,25 @@ def _activation(name: str) -> Trial:
 
 
 def _matrices(layer: Layer) -> tuple[str, ...]:
-    """The kinds of matrices whose spectral norms a layer's Lipschitz factor is made of."""
-    if isinstance(layer, Attention):
-        return ("W_Q", "W_K", "W_V") if layer.qk == "split" else ("W_QK", "W_V")
-    if isinstance(layer, GatedFeedForward):
-        return "W_1", "W_3", "W_2"
-    return (layer.kind,) if isinstance(layer, Linear) else ()
+    return tuple(weight.kind for weight in layer.weights(1) if weight.role == "matrix")
+
+
+def _activations(layer: Activation) -> tuple[Trial, ...]:
+    return (_activation(layer.name),) if layer.name in ("relu", "tanh", "silu") else ()
+
+
+_SHOWN = Rules(
+    "a derivation",
+    {
+        Linear: _Shown("linear map", lambda _: (_linear,), _matrices),
+        Activation: _Shown("activation", _activations),
+        Ball: _Shown("projection onto the ball", lambda _: (_projection,)),
+        LayerNorm: _Shown("normalisation"),
+        Attention: _Shown("attention", lambda _: (_softmax, _sharper_head), _matrices),
+        GatedFeedForward: _Shown("gated feed-forward", matrices=_matrices),
+        Embedding: _Shown("embedding"),
+    },
+)
 
 
 def derived(norms: Norms, kind: str, *fields: str) -> bool:
@@ -367,8 +372,8 @@ def forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str
     def through(layers: Sequence[Layer], radius: Expr, error: Expr, rows: Any) -> tuple[Expr, Expr]:
         for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
             if isinstance(layer, Residual):
-                reach, made = through(layer.branch, radius, error, used)
-                radius, error = radius + reach, error + made
+                walked = [through(branch, radius, error, used) for branch in layer.branches]
+                radius, error = total([reach for reach, _ in walked]), total([made for _, made in walked])
                 continue
             found = facts(layer, replace(at, radius=radius, rows=used))
             error = found.lipschitz * error

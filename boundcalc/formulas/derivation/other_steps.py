@@ -135,7 +135,7 @@ def _covers_a_line(name: str) -> Trial:
 
     def trial(random: Random) -> tuple[arb, arb]:
         one = arb(1)
-        target = Target("map", 1, 1, one, MatrixNorms(one, one, one, one, one, 1), Points(1))
+        target = Target("map", 1, 1, one, MatrixNorms(one, one, one, one, one, one, 1), Points(1))
         y = random.uniform(1, 1000)
         return INTERVAL.ceil(arb(y)).log(), LEMMAS[name].closed(INTERVAL, arb(y), target, one)
 
@@ -237,7 +237,7 @@ def _schatten(random: Random) -> tuple[arb, arb]:
     """T6's closed count against the form that sums in closed form."""
     size, p = random.randint(2, 64), random.uniform(0.1, 2)
     total, one = random.uniform(1, size), arb(1)
-    norms = MatrixNorms(one, one, one, one, one, size, (arb(p), arb(total)))
+    norms = MatrixNorms(one, one, one, one, one, size * one, size, (arb(p), arb(total)))
     target = Target("map", size, size, one, norms, Points(1))
     y = arb(10 ** random.uniform(0.01, 6))
     right = arb(total) * (2 * y) ** arb(p) * 2 * size * (1 + 8 * y).log()

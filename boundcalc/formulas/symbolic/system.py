@@ -157,6 +157,10 @@ class SympySystem:
     def lgamma(x: Any) -> Expr:
         return sympy.loggamma(x)
 
+    @staticmethod
+    def lgamma_sum(x: Any, count: int) -> Expr:
+        return sympy.Add(*(sympy.loggamma(x + i) for i in range(count)))
+
     def minimum(self, *xs: Any) -> Expr:
         kept = undominated(tuple(sympy.sympify(x) for x in xs), self.order)
         if len(kept) == 1:

@@ -23,6 +23,8 @@ class Policy:
         lemmas: names of the covering lemmas it may use (offsets, gains and tables aside).
         form: "search" over all theorems of G, or one of the closed forms "closed", "published".
         fixed_positions: whether learned positions, whose number grows with T, are refused.
+        meeting: whether linear maps that meet may be covered as one (A6).
+        noise: whether noise may stand for covers in risk bounds (G11).
     """
 
     name: str
@@ -30,6 +32,8 @@ class Policy:
     lemmas: frozenset[str]
     form: str = "search"
     fixed_positions: bool = False
+    meeting: bool = False
+    noise: bool = False
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
@@ -45,13 +49,14 @@ class Policy:
 
 COUNTING = frozenset({"T1", "T2"})
 VOLUMES = frozenset({"T4", "T4r"})
-T_FREE = VOLUMES | {"T3", "T4v", "T4f"}
+CENTRES = frozenset({"T11", "T12", "T13", "T14"})
+T_FREE = VOLUMES | CENTRES | {"T3", "T4v", "T4f"}
 _UNIFORM = T_FREE | {"T5", "T6"}
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}),
+        Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}, meeting=True, noise=True),
         Policy(
             "closed",
             "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)",

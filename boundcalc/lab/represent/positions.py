@@ -127,9 +127,8 @@ def compact(count: int, s: int) -> Positions:
             break
         if 2 * r - 1 >= 1 << n:
             continue
-        positions = dual_bch(count, n, r)
-        if (2 * s - 1) * positions.coherence < SAFETY:
-            return positions
+        if (2 * s - 1) * _coherence(_generator_for(count, n, r)) < SAFETY:
+            return dual_bch(count, n, r)
     raise InvalidSetting(
         f"no compact positions for s = {s} among T = {count}: a coherence below {SAFETY / (2 * s - 1):.3g} needs about "
         f"as many dimensions as T; use orthonormal positions (leave out --compact)"
@@ -142,15 +141,30 @@ def dual_bch(count: int, n: int, r: int) -> Positions:
     The words whose numbers share their leading bits form a linear code, so inner products of the first 2^k words are
     the sums over entries of words other than the first: all are computed.
     """
-    q = 1 << n
+    generator = _generator_for(count, n, r)
+    words = np.zeros((1, 1 << n), dtype=np.int8)
+    for row in generator.astype(np.int8):  # the words with the next bit of their number set follow those without
+        words = np.concatenate((words, words[: count - len(words)] ^ row))
+    return Positions(count, 1 - 2 * words, _coherence(generator))
+
+
+def _generator_for(count: int, n: int, r: int) -> np.ndarray:
+    """As many rows of the code as its first `count` words need."""
     bits = max(1, math.ceil(math.log2(count)))
     if bits > n * r:
-        raise InvalidSetting(f"the dual BCH code with n = {n}, r = {r} has {q**r} words, got T = {count}")
-    generator = _generator(n, r)[:bits]
-    messages = (np.arange(1 << bits)[:, None] >> np.arange(bits)) & 1
-    words = 1 - 2 * ((messages @ generator) % 2).astype(np.int64)
-    coherence = int(np.abs(words[1:].sum(1)).max(initial=0)) / q
-    return Positions(count, words[:count].astype(np.int8), coherence)
+        raise InvalidSetting(f"the dual BCH code with n = {n}, r = {r} has {(1 << n) ** r} words, got T = {count}")
+    return _generator(n, r)[:bits]
+
+
+def _coherence(generator: np.ndarray) -> float:
+    """The largest inner product of two words: the sums of their signs are the Walsh transform of the code's columns."""
+    bits, q = generator.shape
+    columns = (generator << np.arange(bits)[:, None]).sum(0)
+    sums = np.bincount(columns, minlength=1 << bits)
+    for i in range(bits):
+        low, high = np.moveaxis(sums.reshape(-1, 2, 1 << i), 1, 0)
+        sums = np.stack((low + high, low - high), axis=1).ravel()
+    return int(np.abs(sums[1:]).max(initial=0)) / q
 
 
 def _generator(n: int, r: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from boundcalc.lab.train.layers import Weights, normalise, temperature, through
 from boundcalc.lab.train.model import CLS, has_attention, reads_one_row
 from boundcalc.lab.train.parameters import attentions, weight_name
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool, Residual
+from boundcalc.setting.layer import of_class
 
 _EXPONENTIAL = ("softmax", "softmax1")
 _ROUNDING = 20.0
@@ -66,17 +67,18 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
         return None
     at = next(index for index, stage in enumerate(stages) if has_attention(stage))
     front = stages[1:at]
-    tail = tuple(stage for stage in stages[at + 1 :] if not isinstance(stage, Pool))
+    pools = set(of_class(stages, Pool))
+    tail = tuple(stage for stage in stages[at + 1 :] if stage not in pools)
     stage = stages[at]
-    if isinstance(stage, Residual):
-        if not any(layer is found[0] for layer in stage.branch):
+    if stage is not found[0]:
+        if not isinstance(stage, Residual) or stage.beside or not stage.skip or not any(layer is found[0] for layer in stage.branch):
             return None
         cut = stage.branch.index(found[0])
         inside, after = stage.branch[:cut], stage.branch[cut + 1 :]
     else:
         inside, after = (), ()
     additive = not front and not inside and embedding.positions != "none" and found[0].normaliser.name in _EXPONENTIAL
-    return BitPlan(embedding, front, inside, found[0], after, isinstance(stage, Residual), tail, additive)
+    return BitPlan(embedding, front, inside, found[0], after, stage is not found[0], tail, additive)
 
 
 def two_sided(bits: Tensor, dtype: torch.dtype) -> Tensor:

@@ -7,14 +7,27 @@ once, weights and rows both have the trials in front, and the same lines serve.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from boundcalc.lab.train.parameters import weight_name
-from boundcalc.setting import Activation, Attention, Ball, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Ball,
+    Embedding,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Pool,
+    Residual,
+)
+from boundcalc.setting.layer import Rules
 
 Weights = Mapping[str, Tensor]
 
@@ -70,29 +83,35 @@ def gated(layer: GatedFeedForward, weights: Weights, x: Tensor) -> Tensor:
     return (activation(layer.activation, x @ w_1) * (x @ w_3)) @ w_2
 
 
-def rowwise(layer: Layer, weights: Weights, x: Tensor) -> Tensor:
-    """A layer that treats every row by itself."""
-    if isinstance(layer, Linear):
-        offset = weights[weight_name(layer.bias, layer.block)] if layer.bias else None
-        return linear(x, weights[weight_name(layer.kind, layer.block)], offset)
-    if isinstance(layer, Activation):
-        return activation(layer.name, x)
-    if isinstance(layer, LayerNorm):
-        return norm(layer, weights, x)
-    if isinstance(layer, Ball):
-        return ball(layer.radius, x)
-    if isinstance(layer, GatedFeedForward):
-        return gated(layer, weights, x)
-    if isinstance(layer, Residual):
-        return x + through(layer.branch, weights, x)
-    raise TypeError(f"{type(layer).__name__} does not treat rows one by one")
+def affine(layer: Linear, weights: Weights, x: Tensor) -> Tensor:
+    """A linear map with its own weights."""
+    offset = weights[weight_name(layer.bias, layer.block)] if layer.bias else None
+    return linear(x, weights[weight_name(layer.kind, layer.block)], offset)
 
 
-def through(layers: Sequence[Layer], weights: Weights, x: Tensor) -> Tensor:
-    """Several row-wise layers, one after the other."""
+def embed(layer: Embedding, weights: Weights, x: Tensor) -> Tensor:
+    """Token rows plus position rows."""
+    if layer.vocabulary:
+        x = functional.embedding(x, weights["embedding"])
+    return x if layer.positions == "none" else x + weights["positions"]
+
+
+def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0) -> Tensor:
+    """Layers one after the other; `read` is the row that a [CLS] read-out takes."""
     for layer in layers:
-        x = rowwise(layer, weights, x)
+        x = FORWARD.of(layer)(layer, weights, x, read)
     return x
+
+
+def added(layer: Residual, weights: Weights, x: Tensor, read: int) -> Tensor:
+    """The sum of what every branch makes of the rows."""
+    first, *others = (through(branch, weights, x, read) for branch in layer.branches)
+    return sum(others, start=first)
+
+
+def pooled(layer: Pool, x: Tensor, read: int) -> Tensor:
+    """One row of all."""
+    return x.mean(-2, keepdim=True) if layer.how == "mean" else x[:, read].unsqueeze(-2)
 
 
 def temperature(layer: Attention) -> float:
@@ -168,3 +187,20 @@ def _shared(layer: Attention, grouped: Tensor) -> Tensor:
     if layer.groups == layer.heads:
         return grouped
     return grouped.repeat_interleave(layer.heads // layer.groups, dim=1)
+
+
+FORWARD: Rules[Callable[[Any, Weights, Tensor, int], Tensor]] = Rules(
+    "training",
+    {
+        Linear: lambda layer, weights, x, _: affine(layer, weights, x),
+        Activation: lambda layer, _, x, __: activation(layer.name, x),
+        Ball: lambda layer, _, x, __: ball(layer.radius, x),
+        LayerNorm: lambda layer, weights, x, _: norm(layer, weights, x),
+        Attention: lambda layer, weights, x, _: attention(layer, weights, x),
+        GatedFeedForward: lambda layer, weights, x, _: gated(layer, weights, x),
+        Embedding: lambda layer, weights, x, _: embed(layer, weights, x),
+        Pool: lambda layer, _, x, read: pooled(layer, x, read),
+        Residual: added,
+    },
+)
+"""What a layer makes of rows."""

@@ -12,8 +12,8 @@ from boundcalc.checkpoints import Want, audit, open_checkpoint
 from boundcalc.lab.train.layers import Weights, weights_of_read
 from boundcalc.lab.train.model import rows_before
 from boundcalc.lab.train.parameters import attentions, read_row, weight_name
-from boundcalc.setting import Architecture, Norms, Residual
-from boundcalc.setting import Linear as LinearLayer
+from boundcalc.setting import Architecture, Norms
+from boundcalc.setting.layer import weights_of
 
 _PROBE = 32
 """Sequences over which attention is averaged."""
@@ -71,13 +71,8 @@ def _head_sizes(architecture: Architecture, weights: Weights, block: int | None,
 
 
 def _has_output_map(architecture: Architecture, block: int | None) -> bool:
-    layers = [
-        inner
-        for stage in architecture.stages
-        for inner in (stage.branch if isinstance(stage, Residual) else (stage,))
-        if isinstance(inner, LinearLayer)
-    ]
-    return any(layer.kind == "W_O" and layer.block == block for layer in layers)
+    weights = weights_of(architecture.stages, architecture.seq_len)
+    return any(weight.kind == "W_O" and weight.block == block for weight in weights)
 
 
 def margin_summary(margins: Tensor) -> dict[str, float]:

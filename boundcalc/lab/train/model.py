@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import WEIGHTS, safetensors_name
 from boundcalc.base.output import write_bytes
-from boundcalc.lab.train.layers import Weights, attention, rowwise, through
+from boundcalc.lab.train.layers import Weights, attention, through
 from boundcalc.lab.train.parameters import Init, Parameter, attentions, parameters, read_row
-from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool, Residual
+from boundcalc.setting import Architecture, Attention, Layer, Pool, Residual
+from boundcalc.setting.layer import of_class
 
 CLS = 2
 """Token of the row that is read out of a sequence of bits; 0 and 1 are the bits."""
@@ -48,7 +49,8 @@ def _safe(name: str) -> str:
 
 def plain(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
     """Every layer on every row, as written."""
-    return _walk(architecture.stages, weights, x, read_row(architecture))
+    out = through(architecture.stages, weights, x, read_row(architecture))
+    return out.squeeze(-2) if any(True for _ in of_class(architecture.stages, Pool)) else out
 
 
 def read_only(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
@@ -58,17 +60,13 @@ def read_only(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor
         return plain(architecture, weights, x)
     read = read_row(architecture)
     last = max(index for index, stage in enumerate(stages) if has_attention(stage))
-    x = _walk(stages[:last], weights, x, read)
-    x = _read_stage(stages[last], weights, x, read)
-    for stage in stages[last + 1 :]:
-        if not isinstance(stage, Pool):
-            x = rowwise(stage, weights, x)
-    return x.squeeze(-2)
+    x = _read(stages[: last + 1], weights, x, read)
+    return through(stages[last + 1 :], weights, x, 0).squeeze(-2)
 
 
 def reads_one_row(architecture: Architecture) -> bool:
     """Whether there is attention, and a read-out of one row behind it."""
-    pools = [stage for stage in architecture.stages if isinstance(stage, Pool)]
+    pools = list(of_class(architecture.stages, Pool))
     return bool(pools) and pools[-1].how == "cls" and any(True for _ in attentions(architecture.stages))
 
 
@@ -77,50 +75,38 @@ def has_attention(stage: Layer) -> bool:
     return any(True for _ in attentions((stage,)))
 
 
-def embed(layer: Embedding, weights: Weights, x: Tensor) -> Tensor:
-    """Token rows plus position rows."""
-    if layer.vocabulary:
-        x = nn.functional.embedding(x, weights["embedding"])
-    return x if layer.positions == "none" else x + weights["positions"]
-
-
 def rows_before(architecture: Architecture, weights: Weights, x: Tensor, block: int) -> tuple[Attention, Tensor]:
     """The attention layer of a block and the rows it reads."""
     read = read_row(architecture)
     for index, stage in enumerate(architecture.stages):
         found = [layer for layer in attentions((stage,)) if layer.block == block]
         if found:
-            x = _walk(architecture.stages[:index], weights, x, read)
-            if isinstance(stage, Residual):
-                x = _walk(stage.branch[: stage.branch.index(found[0])], weights, x, read)
+            x = through(architecture.stages[:index], weights, x, read)
+            branches = stage.branches if isinstance(stage, Residual) else ()
+            branch = next((branch for branch in branches if found[0] in branch), None)
+            if branch is not None:
+                x = through(branch[: branch.index(found[0])], weights, x, read)
             return found[0], x
     raise InvalidSetting(f"there is no attention in block {block}")
 
 
-def _walk(stages: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Tensor:
-    for stage in stages:
-        if isinstance(stage, Embedding):
-            x = embed(stage, weights, x)
-        elif isinstance(stage, Attention):
-            x = attention(stage, weights, x)
-        elif isinstance(stage, Pool):
-            x = x.mean(-2, keepdim=True) if stage.how == "mean" else x[:, read].unsqueeze(-2)
-        elif isinstance(stage, Residual) and has_attention(stage):
-            x = x + _walk(stage.branch, weights, x, read)
-        else:
-            x = rowwise(stage, weights, x)
-    return x.squeeze(-2) if stages and any(isinstance(stage, Pool) for stage in stages) else x
+def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Tensor:
+    """One row of what layers make of all: every row up to the last that mixes rows, then one."""
+    mixing = [index for index, layer in enumerate(layers) if has_attention(layer)]
+    if not mixing:
+        return through(layers, weights, x[:, read].unsqueeze(-2), read)
+    last = mixing[-1]
+    x = through(layers[:last], weights, x, read)
+    return through(layers[last + 1 :], weights, _read_one(layers[last], weights, x, read), read)
 
 
-def _read_stage(stage: Layer, weights: Weights, x: Tensor, read: int) -> Tensor:
-    if isinstance(stage, Attention):
-        return attention(stage, weights, x, read)
-    if not isinstance(stage, Residual):
-        raise TypeError(f"{type(stage).__name__} has no attention")
-    inner = next(index for index, layer in enumerate(stage.branch) if has_attention(layer))
-    rows = _walk(stage.branch[:inner], weights, x, read)
-    row = _read_stage(stage.branch[inner], weights, rows, read)
-    return x[:, read].unsqueeze(-2) + through(stage.branch[inner + 1 :], weights, row)
+def _read_one(layer: Layer, weights: Weights, x: Tensor, read: int) -> Tensor:
+    if isinstance(layer, Attention):
+        return attention(layer, weights, x, read)
+    if not isinstance(layer, Residual):
+        raise TypeError(f"{type(layer).__name__} has no attention")
+    first, *others = (_read(branch, weights, x, read) for branch in layer.branches)
+    return sum(others, start=first)
 
 
 def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tensor:

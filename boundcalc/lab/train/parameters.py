@@ -7,20 +7,25 @@ stored as it acts on rows, x -> x W, so its shape is (d_in, d_out), or (heads, d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting import (
+    Activation,
     Architecture,
     Attention,
+    Ball,
     Embedding,
     GatedFeedForward,
     Layer,
     LayerNorm,
     Linear,
+    Pool,
     Residual,
 )
+from boundcalc.setting.layer import Rules, flat, of_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ def trainable(architecture: Architecture) -> None:
                 "training", "rotary positions", "positions added to the rows", "Use rope=False, positions='learned'."
             )
         )
-    if any(isinstance(stage, Embedding) and stage.segments for stage in architecture.stages):
+    if any(layer.segments for layer in of_class(architecture.stages, Embedding)):
         raise Unsupported(
             Refusal("training", "a table of segments", "inputs of tokens alone", "Use Embedding(..., segments=0).")
         )
@@ -96,11 +101,7 @@ def trainable(architecture: Architecture) -> None:
 
 def attentions(stages: Sequence[Layer]) -> Iterator[Attention]:
     """The attention layers, input to read-out."""
-    for stage in stages:
-        if isinstance(stage, Attention):
-            yield stage
-        elif isinstance(stage, Residual):
-            yield from attentions(stage.branch)
+    return of_class(stages, Attention)
 
 
 def read_row(architecture: Architecture) -> int:
@@ -109,32 +110,30 @@ def read_row(architecture: Architecture) -> int:
 
 
 def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Parameter]:
-    for stage in stages:
-        if isinstance(stage, Residual):
-            yield from _of_layers(stage.branch, seq_len, init)
-        elif isinstance(stage, Embedding):
-            yield from _of_embedding(stage, seq_len, init)
-        elif isinstance(stage, Linear):
-            bound = 1 / math.sqrt(stage.d_in)
-            zero_offset = stage.kind == "W_O"  # as torch's MultiheadAttention starts
-            yield Parameter(stage.kind, stage.block, (stage.d_in, stage.d_out), "uniform", bound)
-            if stage.bias:
-                scale = 0.0 if zero_offset else bound
-                yield Parameter(stage.bias, stage.block, (stage.d_out,), "uniform", scale)
-        elif isinstance(stage, GatedFeedForward):
-            for kind, rows, columns in (
-                ("W_1", stage.d, stage.d_ff),
-                ("W_3", stage.d, stage.d_ff),
-                ("W_2", stage.d_ff, stage.d),
-            ):
-                yield Parameter(kind, stage.block, (rows, columns), "uniform", 1 / math.sqrt(rows))
-        elif isinstance(stage, LayerNorm):
-            if stage.gain:
-                yield Parameter(f"{stage.kind}.gain", stage.block, (stage.d,), "constant", 1.0)
-            if stage.offset:
-                yield Parameter(f"{stage.kind}.offset", stage.block, (stage.d,), "constant", 0.0)
-        elif isinstance(stage, Attention):
-            yield from _of_attention(stage)
+    for layer in flat(stages):
+        yield from STARTS.of(layer)(layer, seq_len, init)
+
+
+def _of_none(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
+    yield from ()
+
+
+def _of_linear(layer: Linear, seq_len: int, init: Init) -> Iterator[Parameter]:
+    bound = 1 / math.sqrt(layer.d_in)
+    zero_offset = layer.kind == "W_O"  # as torch's MultiheadAttention starts
+    yield Parameter(layer.kind, layer.block, (layer.d_in, layer.d_out), "uniform", bound)
+    if layer.bias:
+        yield Parameter(layer.bias, layer.block, (layer.d_out,), "uniform", 0.0 if zero_offset else bound)
+
+
+def _of_gated(layer: GatedFeedForward, seq_len: int, init: Init) -> Iterator[Parameter]:
+    for weight in layer.weights(seq_len):
+        yield Parameter(weight.kind, weight.block, weight.shape, "uniform", 1 / math.sqrt(weight.shape[0]))
+
+
+def _of_norm(layer: LayerNorm, seq_len: int, init: Init) -> Iterator[Parameter]:
+    for weight in layer.weights(seq_len):
+        yield Parameter(weight.kind, weight.block, weight.shape, "constant", 1.0 if weight.role == "gain" else 0.0)
 
 
 def _of_embedding(layer: Embedding, seq_len: int, init: Init) -> Iterator[Parameter]:
@@ -146,7 +145,7 @@ def _of_embedding(layer: Embedding, seq_len: int, init: Init) -> Iterator[Parame
         yield Parameter("positions", None, (seq_len, layer.d), "sphere", layer.position_radius, trained=False)
 
 
-def _of_attention(layer: Attention) -> Iterator[Parameter]:
+def _of_attention(layer: Attention, seq_len: int, init: Init) -> Iterator[Parameter]:
     d, heads, groups, block = layer.d, layer.heads, layer.groups, layer.block
     glorot = math.sqrt(6 / (4 * d))  # torch fills queries, keys and values as one (3d, d) matrix
     if layer.d_head is None:
@@ -160,6 +159,20 @@ def _of_attention(layer: Attention) -> Iterator[Parameter]:
     yield Parameter("W_V", block, (groups, d, layer.out), "uniform", glorot, headed=True)
     if layer.v_bias:
         yield Parameter("b_V", block, (groups, layer.out), "constant", 0.0, headed=True)
+
+
+STARTS: Rules[Callable[[Any, int, Init], Iterator[Parameter]]] = Rules(
+    "training",
+    {
+        Embedding: _of_embedding,
+        Linear: _of_linear,
+        GatedFeedForward: _of_gated,
+        LayerNorm: _of_norm,
+        Attention: _of_attention,
+        **dict.fromkeys((Activation, Ball, Pool, Residual), _of_none),
+    },
+)
+"""The tensors of a layer, its inner layers' apart."""
 
 
 def count_parameters(table: Mapping[str, Parameter]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boundcalc.proof.certificate import Choice
+from boundcalc.proof.second import centres as centres_by
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import Budget
 
@@ -23,6 +24,7 @@ class Sizes:
     two_one: Real
     two_one_t: Real
     one_one: Real
+    nuclear: Real
     rank: int
     spectrum: tuple[Real, Real] | None = None
 
@@ -49,7 +51,10 @@ class Sizes:
             if v == before:
                 break
         demand(v["op"] < MP.inf, "a budget sets no norm")
-        return cls(d, k, *(v[name] for name in names), r, None if p is None else (p, total))
+        nuclear = min(v["two_one"], v["two_one_t"], MP.sqrt(r) * v["fro"], r * v["op"])
+        if p is not None:
+            nuclear = min(nuclear, v["op"] ** (1 - p) * total if p <= 1 else (r ** (p - 1) * total) ** (1 / p))
+        return cls(d, k, **v, nuclear=nuclear, rank=r, spectrum=None if p is None else (p, total))
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class View:
 
 def single(kind: str, size: int, norm: Real, radius: Real = 1) -> View:
     """An offset or a gain."""
-    return View(kind, num(radius), 0, Sizes(1, size, norm, norm, norm, norm, norm, 1), 1)
+    return View(kind, num(radius), 0, Sizes(1, size, norm, norm, norm, norm, norm, norm, 1), 1)
 
 
 KINDS = {
@@ -99,6 +104,8 @@ KINDS = {
     "T8": ("vector",),
     "T9": ("gain",),
     "T10": ("table",),
+    **dict.fromkeys(("T11", "T13", "T14"), ("map", "query")),
+    "T12": ("map", "query", "vector", "table"),
 }
 UNIFORM = frozenset(KINDS) - {"T1", "T2", "Tpub"}
 
@@ -111,7 +118,10 @@ def norm_of(lemma: str, view: View) -> Real:
         return sizes.fro
     if lemma in ("T2", "Tpub"):
         return side
-    return {"T3": sizes.one_one, "T4v": sizes.two_one, "T4f": sizes.fro}.get(lemma, sizes.op)
+    if lemma == "T12":
+        return sizes.op if view.kind in ("vector", "table") else sizes.fro
+    limited = {"T3": "one_one", "T4v": "two_one", "T4f": "fro", "T11": "two_one", "T13": "two_one", "T14": "nuclear"}
+    return getattr(sizes, limited.get(lemma, "op"))
 
 
 def _checked(choice: Choice, view: View) -> str:
@@ -242,6 +252,17 @@ def _parameter(choice: Choice) -> Real:
     return value
 
 
+def _chosen_centres(choice: Choice, view: View, y: Real) -> Real:
+    """T11-T14; a table is covered row by row."""
+    names, given = centres_by.PARAMETERS[choice.lemma], choice.params
+    demand(set(given) == set(names), f"{choice.lemma} takes the parameters {', '.join(names)}")
+    for name in names:
+        low, high = centres_by.RANGES[name]
+        demand(low <= num(given[name]) <= high, f"{choice.lemma} needs {low} <= {name} <= {high}")
+    d, copies = (1, view.sizes.d) if view.kind in ("vector", "table") else (view.sizes.d, 1)
+    return copies * centres_by.count(choice.lemma, d, view.sizes.k, y, given)
+
+
 def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
     """The sharp cost of a choice at eps on so many samples."""
     lemma = _checked(choice, view)
@@ -254,6 +275,8 @@ def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
         return 36 * a * MP.log(2 * MP.ceil(4 * y + 2) * n * columns + 1)
     if y <= 1:
         return num(0)
+    if lemma in centres_by.PARAMETERS:
+        return _chosen_centres(choice, view, y)
     given = _parameter(choice)
     if lemma == "T1":
         return integer_vectors(n, MP.ceil(a) - 1)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from boundcalc.proof.certificate import Cover
 from boundcalc.proof.second.covers import LEAST, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.second.noises import PARAMETERS as LAWS
+from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import (
     Activation,
@@ -40,6 +42,7 @@ class Walk:
         samples: covers are counted on so many.
         every_scale: whether costs stand for all scales (A4, PUB).
         published: whether L1 and L7 have their published constants.
+        depth: t of G11, where maps carry noise instead of being covered.
     """
 
     setting: Setting
@@ -47,6 +50,7 @@ class Walk:
     samples: int
     every_scale: bool = False
     published: bool = False
+    depth: Real | None = None
 
     def __post_init__(self) -> None:
         architecture = self.setting.architecture
@@ -55,6 +59,7 @@ class Walk:
         self.radius: Real = num(architecture.input_radius)
         self.error: Real = num(0)
         self.count: Real = num(0)
+        self.events = 0
         self.seen = Counter[str]()
         self._layers(architecture.stages, 1)
         if self.covers is not None:
@@ -124,6 +129,10 @@ class Walk:
                 outside = outside or all(view.reach > eps for view in views)
                 continue
             demand(choice.target < len(views), f"{key}: there is no way {choice.target} to see it")
+            if self.depth is not None and choice.lemma in LAWS:
+                self.events += number * events(views[choice.target])
+                self.count += number * divergence(choice, views[choice.target], eps, self.depth)
+                continue
             price = cost_at_every_scale if self.every_scale and choice.lemma != "Tpub" else cost
             demand(self.published or choice.lemma != "Tpub", f"{key}: Tpub has only the word of the literature")
             self.count += number * price(choice, views[choice.target], eps, self.samples)
@@ -139,28 +148,35 @@ class Walk:
         for layer, read in zip(layers, rows_read(layers, rows, self.seq_len), strict=True):
             if isinstance(layer, Residual):
                 radius, error = self.radius, self.error
-                self._layers(layer.branch, read)
-                self.radius, self.error = radius + self.radius, error + self.error
+                sums = (radius, error) if layer.skip else (num(0), num(0))
+                for branch in (layer.branch, *layer.beside):
+                    self.radius, self.error = radius, error
+                    self._layers(branch, read)
+                    sums = sums[0] + self.radius, sums[1] + self.error
+                self.radius, self.error = sums
             else:
                 self._layer(layer, read)
 
     def _layer(self, layer: Layer, rows: int) -> None:
-        if isinstance(layer, Linear):
-            self._linear(layer, rows)
-        elif isinstance(layer, Activation):
-            self.error *= num(SLOPES[layer.name])
-        elif isinstance(layer, Ball):
-            self.radius = min(self.radius, num(layer.radius))
-        elif isinstance(layer, LayerNorm):
-            self._normalise(layer)
-        elif isinstance(layer, Attention):
-            self._attention(layer, rows)
-        elif isinstance(layer, GatedFeedForward):
-            self._gated(layer, rows)
-        elif isinstance(layer, Embedding):
-            self._embedding(layer)
-        elif not isinstance(layer, Pool):
-            raise unknown("layer", type(layer).__name__)
+        match layer:
+            case Linear():
+                self._linear(layer, rows)
+            case Activation():
+                self.error *= num(SLOPES[layer.name])
+            case Ball():
+                self.radius = min(self.radius, num(layer.radius))
+            case LayerNorm():
+                self._normalise(layer)
+            case Attention():
+                self._attention(layer, rows)
+            case GatedFeedForward():
+                self._gated(layer, rows)
+            case Embedding():
+                self._embedding(layer)
+            case Pool():
+                pass
+            case _:
+                raise unknown("layer", type(layer).__name__)
 
     def _linear(self, layer: Linear, rows: int) -> None:
         """L6, T8."""
@@ -210,7 +226,7 @@ class Walk:
 
         def table(kind: str, rows: int) -> Real:
             size, apart = self.vector(("row", "op", "fro", "two_one"), kind)
-            norms = Sizes(rows, layer.d, apart, apart, apart, apart, apart, layer.d)
+            norms = Sizes(rows, layer.d, apart, apart, apart, apart, apart, apart, layer.d)
             views = [View("table", num(1), self.seq_len, norms, rows)]
             budget = self.limit(kind)
             part = budget.distance or budget
@@ -266,16 +282,12 @@ class Walk:
     def _representatives(self, layer: Attention) -> list[int | None]:
         """One head for each set of heads with the same budgets, in the order certificates list them."""
         kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
-        named = [kind for kind in kinds if any(key.startswith(f"{kind}[") and "," in key for key in self.norms.budgets)]
-        if not named:
-            self._alike: dict[int | None, int] = {None: layer.heads}
-            return [None]
-        demand(layer.groups == layer.heads, "budgets per head with grouped queries")
         sets: dict[str, list[int]] = {}
         for head in range(layer.heads):
-            sets.setdefault(repr([self.limit(kind, layer.block, head) for kind in named]), []).append(head)
-        self._alike = {sets[key][0]: len(sets[key]) for key in sets}
-        return [sets[key][0] for key in sorted(sets)]
+            sets.setdefault(repr([self.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
+        demand(layer.groups == layer.heads or len(sets) == 1, "budgets per head with grouped queries")
+        self._alike: dict[int | None, int] = {heads[0]: len(heads) for heads in sets.values()}
+        return list(self._alike)
 
 
 class _Head:
@@ -345,9 +357,9 @@ class _Head:
         """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
         rows = layer.d + 1 if layer.qk_bias else layer.d
         columns = layer.d if self.softmax else rows
-        own = any(key.partition("[")[0] == "W_QK" for key in walk.norms.budgets)
-        factors = any(key.partition("[")[0] == "W_Q" for key in walk.norms.budgets)
-        if own or not factors or layer.d_head is None:
+        factors = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
+        factors += ["b_K"] if layer.qk_bias and not self.softmax else []
+        if layer.d_head is None or all(walk.budget(kind, layer.block, head) is None for kind in factors):
             return walk.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
         q = walk.matrix("W_Q", layer.block, head, layer.d, layer.d_head)[0]
         k = walk.matrix("W_K", layer.block, head, layer.d, layer.d_head)[0]
@@ -364,6 +376,7 @@ class _Head:
             min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro),
             min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro),
             MP.sqrt(rows * columns) * fro,
+            q_fro * k_fro,
             min(layer.d_head, rows, columns),
         )
         return product, product
@@ -383,10 +396,14 @@ def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
 
 def mixes(layer: Layer) -> bool:
     """Whether one output row depends on every input row; a layer that is not known is refused."""
-    if isinstance(layer, Residual):
-        return any(mixes(inner) for inner in layer.branch)
-    if isinstance(layer, Pool):
-        return layer.how == "mean"
-    if not isinstance(layer, Attention | Linear | Activation | Ball | LayerNorm | GatedFeedForward | Embedding):
-        raise unknown("layer", type(layer).__name__)
-    return isinstance(layer, Attention)
+    match layer:
+        case Residual():
+            return any(mixes(inner) for branch in layer.branches for inner in branch)
+        case Pool():
+            return layer.how == "mean"
+        case Attention():
+            return True
+        case Linear() | Activation() | Ball() | LayerNorm() | GatedFeedForward() | Embedding():
+            return False
+        case _:
+            raise unknown("layer", type(layer).__name__)

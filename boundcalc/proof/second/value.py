@@ -7,13 +7,16 @@ from typing import Any
 
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.second.covers import UNIFORM
+from boundcalc.proof.second.meeting import joined
 from boundcalc.proof.second.network import Walk
+from boundcalc.proof.second.noises import PARAMETERS as LAWS
+from boundcalc.proof.second.noises import depth as noise_depth
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import Budget, Norms
 
 CLOSED_GHOSTS = 16
 KNOWN = ("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published")
-KNOWN += ("uniform-margin", "ghost-realizable", "ghost")
+KNOWN += ("uniform-margin", "ghost-realizable", "ghost", "noise-margin")
 POWERS = 21
 """Schatten powers one may choose among, or that tied ones differ."""
 ROUNDED = num("1e-13")
@@ -30,6 +33,7 @@ def log_value(certificate: Certificate) -> Real:
 
 def _value(certificate: Certificate) -> Real:
     setting, strategy, alpha = certificate.setting, certificate.strategy, certificate.alpha
+    walked = joined(setting) if certificate.meeting else setting
     sample = setting.sample
     m, q = sample.n_train, num(sample.train_error)
     log_inverse = -MP.log(num(sample.delta)) + price(certificate)
@@ -42,17 +46,23 @@ def _value(certificate: Certificate) -> Real:
     scales: list[Real] = []
     counts: list[Real] = []
     for level in certificate.levels:
-        if strategy in ("uniform-chain", "uniform-single", "uniform-margin"):
+        if strategy in ("uniform-chain", "uniform-single", "uniform-margin", "noise-margin"):
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
-            demand(lemmas <= UNIFORM | {"zero"}, "a uniform strategy needs uniform covers")
+            laws = LAWS if strategy == "noise-margin" else {}
+            demand(lemmas <= UNIFORM | {"zero"} | set(laws), "a uniform strategy needs uniform covers")
         closed, published = strategy in ("closed", "published"), strategy == "published"
-        walk = Walk(setting, level.covers, samples, closed, published)
+        depth = None
+        if strategy == "noise-margin":
+            demand(certificate.eta is not None and 0 < num(certificate.eta) <= num(1) / 2, "noise needs a chance eta")
+            seen = Walk(walked, level.covers, 1, depth=num(2)).events
+            depth = noise_depth(seen, certificate.eta)
+        walk = Walk(walked, level.covers, samples, closed, published, depth)
         scales.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= scales[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
     if strategy in ("chain", "ghost-chain", "uniform-chain"):
-        first = min(num(1) / 2, steep * Walk(setting, None, m).radius)
+        first = min(num(1) / 2, steep * Walk(walked, None, m).radius)
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha), "uniform-chain": num(1)}[strategy]
         return _chained([first, *scales], counts, factor, m) + deviation
     demand(len(scales) == 1, "one level is needed")
@@ -73,6 +83,13 @@ def _value(certificate: Certificate) -> Real:
     margin = longest if classes == 1 else longest * MP.sqrt(num(classes) / (classes - 1))
     demand(q == 1 or margin > num(sample.margin), "no network of the class has a margin above gamma (G0e)")
     mu = None if certificate.mu is None else num(certificate.mu)
+    if strategy == "noise-margin":
+        eta = num(certificate.eta)
+        if "train_error" in (certificate.measured or {}).get("sample", {}):
+            demand(certificate.eta == 0.25 / m, "after a look at the training error eta is 1/(4m)")
+        spent = count + log_inverse + MP.log(2 + MP.sqrt(MP.pi * m / 2))
+        demand(mu is not None, "the kl inverse needs mu")
+        return _kl_inverse(q + eta, spent / m, mu) / (1 - eta)
     return _risk(strategy, q, count, log_inverse, m, alpha, mu)
 
 
@@ -134,7 +151,7 @@ def price(certificate: Certificate) -> Real:
         total += MP.log((abs(k) + 1) * (abs(k) + 2)) + MP.log(num(3) / 2)
     if "train_error" in seen:
         demand(setting.sample.train_error >= seen["train_error"], "the training error is below the measured one")
-        demand(seen["candidates"] >= 14, "the candidates a training error chose among are at least 14")
+        demand(seen["candidates"] >= 15, "the candidates a training error chose among are at least 15")
         total += MP.log(seen["candidates"])
     delta = num(setting.sample.delta)
     demand(failure < delta, "norms fail with more chance than delta")

@@ -7,6 +7,8 @@ from boundcalc.statements.covers.base import Profile as Profile
 from boundcalc.statements.covers.base import Volume as Volume
 from boundcalc.statements.covers.base import lattice as lattice
 from boundcalc.statements.covers.base import random_cover as random_cover
+from boundcalc.statements.covers.centres import Exponential, Gaussian, MatrixStudent, StudentColumns
+from boundcalc.statements.covers.curve import Curve as Curve
 from boundcalc.statements.covers.empirical import MatrixPerceptron, Perceptron, PublishedPerceptron
 from boundcalc.statements.covers.uniform import (
     ColumnBody,
@@ -22,10 +24,11 @@ from boundcalc.statements.covers.vectors import Gain, Offset, Table
 T1, T2, T3 = Perceptron(), MatrixPerceptron(), Maurey()
 T4, T4R, T4V, T4F = Volumetric(), RandomCover(), ColumnBody(), FrobeniusBody()
 T5, T6, T8, T9, T10 = LowRank(), Schatten(), Offset(), Gain(), Table()
+T11, T12, T13, T14 = Exponential(), Gaussian(), StudentColumns(), MatrixStudent()
 TPUB = PublishedPerceptron()
 
 LEMMAS: dict[str, CoverLemma] = {
-    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, TPUB)
+    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, T11, T12, T13, T14, TPUB)
 }
 """Every covering lemma by name; registering one enrols it in the law tests."""
 

@@ -15,6 +15,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
+from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.targets import Target
 
 Params = Mapping[str, float]
@@ -34,9 +35,11 @@ class Volume:
     dimension: float
     factor: float
     offset: float = 0.0
+    floor: bool = False
+    """Whether the cost is never below this."""
 
 
-Profile = Power | Volume
+Profile = Power | Volume | Curve
 
 
 def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
@@ -111,6 +114,11 @@ class CoverLemma(ABC):
         """Near-optimal parameters; any admissible ones are valid."""
         del log_y, target, n
         return {}
+
+    def promising(self, target: Target) -> bool:
+        """Whether a search should try it: another lemma may be known to be better there."""
+        del target
+        return True
 
     @abstractmethod
     def profile(self, target: Target, n: int) -> Profile:

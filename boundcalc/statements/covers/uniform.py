@@ -96,7 +96,7 @@ class Volumetric(CoverLemma):
         return ns.number(target.size) * ns.log1p(2 * y)
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 2.0)
+        return Volume(target.size, 2.0, floor=True)
 
 
 class RandomCover(Volumetric):
@@ -126,7 +126,7 @@ class RandomCover(Volumetric):
         return {"t": min(0.5, 1 / target.size)}
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 1.0)
+        return Volume(target.size, 1.0, floor=True)
 
 
 class ColumnBody(RandomCover):
@@ -166,7 +166,7 @@ class ColumnBody(RandomCover):
 
     def profile(self, target: Target, n: int) -> Profile:
         scale, excess = _body(FLOAT, self._norm, target.d, target.k)
-        return Volume(target.size, 1 / float(scale), float(excess))
+        return Volume(target.size, 1 / float(scale), float(excess), floor=True)
 
 
 class FrobeniusBody(ColumnBody):

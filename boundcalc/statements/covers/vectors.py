@@ -81,4 +81,4 @@ class Table(CoverLemma):
         return {"t": min(0.5, 1 / target.k)}
 
     def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 1.0)
+        return Volume(target.size, 1.0, floor=True)

@@ -1,4 +1,4 @@
-"""Every statement of the calculus by name: T, L, S, A, G, P1, PUB, E and X; `STATEMENTS` is the registry.
+"""Every statement of the calculus by name: T, V, L, S, A, G, P1, PUB, E and X; `STATEMENTS` is the registry.
 
 What the library proves with does not import this: it is for readers (`boundcalc explain T2`, printed derivations) and
 for programs that want a statement's value by itself.
@@ -13,9 +13,10 @@ from boundcalc.statements.texts.gap import GAP
 from boundcalc.statements.texts.general import GENERAL
 from boundcalc.statements.texts.latent import LATENT
 from boundcalc.statements.texts.layers import LAYERS, SCORES
+from boundcalc.statements.texts.noises import NOISE
 from boundcalc.statements.texts.posthoc import POSTHOC
 
-ALL: tuple[Statement, ...] = (*COVERS, *LAYERS, *SCORES, *COMPOSITION, *GAP, *POSTHOC, *GENERAL, *LATENT)
+ALL: tuple[Statement, ...] = (*COVERS, *NOISE, *LAYERS, *SCORES, *COMPOSITION, *GAP, *POSTHOC, *GENERAL, *LATENT)
 
 STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in ALL}
 """Every statement by name, in the order of docs/theory.md."""

@@ -12,7 +12,8 @@ from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CLOSED
-from boundcalc.statements.targets import matrix_norms
+from boundcalc.statements.meet import product
+from boundcalc.statements.targets import MatrixNorms, matrix_norms
 
 
 def network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) -> Mapping[str, Number]:
@@ -69,6 +70,12 @@ def _follows(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None 
         raise ValueError("nothing follows from an empty budget; see `applies`")
     names = ("op", "fro", "two_one", "two_one_t", "one_one", "rank")
     return {name: getattr(norms, name) for name in names}
+
+
+def _product(ns: NumberSystem, a: Mapping[str, Number], b: Mapping[str, Number]) -> Mapping[str, Number]:
+    """A6: norms of AB from op, fro, two_one, two_one_t, one_one and nuclear of A and of B."""
+    found = product(ns, MatrixNorms(**a, rank=1), MatrixNorms(**b, rank=1))
+    return {name: getattr(found, name) for name in ("op", "fro", "two_one", "two_one_t", "nuclear")}
 
 
 def _sets_a_norm(budget: Budget) -> Refusal | None:
@@ -164,5 +171,18 @@ COMPOSITION = (
         "sqrt(rank).",
         compute=_follows,
         applies=_sets_a_norm,
+    ),
+    Statement(
+        "A6",
+        "linear maps that meet are one map",
+        r"|AB|_{2,1}\le|A|_{\mathrm{op}}|B|_{2,1},\quad|AB|_*\le\min\{|A|_{\mathrm{op}}|B|_*,|A|_*|B|_{\mathrm{op}},"
+        r"|A|_F|B|_F\},\quad S=AW_{QK}A^\top,\ M=AW_V",
+        "Between A and B only the identity, a pooling, or a projection of radius at least b |A|_op, b the reach of the "
+        "input of A in the radius walk. Not an activation, LayerNorm, residual or bias of A. Attention after A has S "
+        "and M for W_QK and W_V.",
+        "The functions are equal: the projection leaves every hA alone, scores are hA W_QK A'h'' and values hA W_V. So "
+        "the class lies in that of the network with the products, and a cover of the larger class is one. Norms column "
+        "by column (L6) and by duality.",
+        compute=_product,
     ),
 )

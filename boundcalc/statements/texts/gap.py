@@ -188,6 +188,22 @@ GAP = (
         compute=gap.occam_risk,
     ),
     Statement(
+        "G11",
+        "margin bound by noise that one example does not notice",
+        r"\mathrm{risk}(f)\le\frac1{1-\eta}\mathrm{kl}^{-1}\Big(\mathrm{train}_\gamma(f)+\eta,\ \frac{I+\log(1/\delta)"
+        r"+\log(2+\sqrt{\pi m/2})}m\Big)",
+        "Every map gets Gaussian noise (V), or a centre of a uniform cover (T), so near that, but for a chance eta, one "
+        "example's loss moves by at most 1/2 (A0, ramp margin gamma); I is the sum of the divergences of V and the log N "
+        "of T, 0 < eta <= 1/2 fixed in advance. For the network without noise, at any training error.",
+        "Noise of a map is independent of the points it acts on, which know earlier noise only: V, a union over the "
+        "events of one example, A0. A wrong example has margin at most gamma/2 under noise with chance 1 - eta, one "
+        "with margin above gamma with chance eta. PAC-Bayes in its kl form, for all f at once; E exp(m kl) is at most "
+        "2 + sqrt(pi m/2) by Stirling's formula.",
+        source=LANGFORD2005,
+        compute=gap.risk_noise,
+        applies=_needs_ramp,
+    ),
+    Statement(
         "G8",
         "sparse Boolean functions, for reference",
         r"\log|F|\le\log\binom Ts+2^s\log2,\qquad m\ge\log_2\binom Ts-1",

@@ -37,7 +37,11 @@ class Given(Weights):
 
     def matrix(self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None) -> Matrix:
         norms = self.given[kind]
-        whole = norms if isinstance(norms, MatrixNorms) else MatrixNorms(norms, norms, norms, norms, norms, min(d, k))
+        whole = (
+            norms
+            if isinstance(norms, MatrixNorms)
+            else MatrixNorms(norms, norms, norms, norms, norms, norms, min(d, k))
+        )
         return Matrix(whole, whole)
 
     def scores(self, *where: Any, **biases: Any) -> Matrix:
@@ -181,7 +185,7 @@ def _score_targets(
 def _score_pairs(
     ns: NumberSystem, b: Number, fro: Number, eps: Number, samples: int, queries: int, seq_len: int
 ) -> Number:
-    target = _score_targets(ns, b, MatrixNorms(fro, fro, fro, fro, fro, 1), 1, queries, seq_len)["score"]
+    target = _score_targets(ns, b, MatrixNorms(fro, fro, fro, fro, fro, fro, 1), 1, queries, seq_len)["score"]
     return T1.closed(ns, T1.reach(target) / eps, target, ns.number(target.points.count(samples)))
 
 
@@ -196,7 +200,7 @@ def _score_sides(
     queries: int,
     seq_len: int,
 ) -> Values:
-    norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, d)
+    norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, two_one, d)
     targets = _score_targets(ns, b, norms, d, queries, seq_len)
 
     def cost(target: Target) -> Number:
@@ -206,7 +210,7 @@ def _score_sides(
 
 
 def _score_uniform(ns: NumberSystem, b: Number, op: Number, d: int, eps: Number) -> Number:
-    norms = MatrixNorms(op, op, op, op, op, d)
+    norms = MatrixNorms(op, op, op, op, op, op, d)
     target = _score_targets(ns, b, norms, d, 1, 1)["query"]
     return T4.closed(ns, T4.reach(target) / eps, target, ns.number(1))
 
@@ -314,11 +318,12 @@ LAYERS = (
     ),
     Statement(
         "L8",
-        "several heads, and residuals",
+        "several heads, residuals, and branches beside each other",
         r"\mathrm{Lip}\Big(\sum_hf_h\Big)\le\sum_h\mathrm{Lip}f_h,\quad\mathrm{Lip}(f_1|\dots|f_H)\le\sqrt{"
-        r"\textstyle\sum_h\mathrm{Lip}(f_h)^2},\quad\mathrm{Lip}(\mathrm{id}+f)\le1+\mathrm{Lip}f",
+        r"\textstyle\sum_h\mathrm{Lip}(f_h)^2},\quad\mathrm{Lip}\Big(\mathrm{id}+\sum_if_i\Big)\le1+\sum_i\mathrm{Lip}f_i",
         "The same for radii (id: b) and for errors. Heads are summed (each with its own output matrix), or set "
-        "side by side before one output matrix.",
+        "side by side before one output matrix. A residual has one branch, or several that read the same rows (GPT-NeoX, "
+        "GPT-J, Phi, Falcon): id + f + g.",
         "Triangle inequality; Pythagoras for outputs side by side.",
         compute=_heads,
     ),

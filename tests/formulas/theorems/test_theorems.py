@@ -103,7 +103,7 @@ def test_spectrum_adaptive_count_is_at_least_t6_piece_by_piece(depth: int, eps: 
             target = member.targets[0]
             count += T4.closed(FLOAT, T4.reach(target) / share, target, 1)
             continue
-        norms = MatrixNorms(C, C, C, C, C, d, (p, total / C**p))
+        norms = MatrixNorms(C, C, C, C, C, C, d, (p, total / C**p))
         target = Target("map", d, d, 1.0, norms, Points(1))
         y = C / share
         count += member.multiplicity * (T6.closed(FLOAT, y, target, 1) if y > 1 else 0.0)

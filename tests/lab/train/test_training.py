@@ -285,16 +285,16 @@ def test_training_stays_in_its_balls() -> None:
     outcome = train([conjunction(0, 32, balls=balls, steps=80)])[0]
     norms = by_block(outcome.result)
     slack = 1 + 1e-5
-    assert norms["W_V[0]"].two_one <= 2.0 * slack
-    assert norms["W_1[0]"].fro <= 3.0 * slack
+    assert (norms["W_V[0]"].two_one or 0.0) <= 2.0 * slack
+    assert (norms["W_1[0]"].fro or 0.0) <= 3.0 * slack
     w = outcome.weights
     products = w["W_Q[0]"][0] @ w["W_K[0]"][0].transpose(-1, -2)
     assert float(torch.linalg.matrix_norm(products, 2).max()) <= 1.5 * slack
     free = by_block(train([conjunction(0, 32, steps=80)])[0].result)
-    assert free["W_1[0]"].fro > 3.0 * slack  # negative control: without the ball it leaves
+    assert (free["W_1[0]"].fro or 0.0) > 3.0 * slack  # negative control: without the ball it leaves
     joint = by_block(train([conjunction(0, 32, balls={"W_QK": ["21", 3.0]}, steps=80)])[0].result)
-    assert joint["W_QK[0]"].two_one <= 3.0 * slack
-    assert free["W_QK[0]"].two_one > 3.0 * slack
+    assert (joint["W_QK[0]"].two_one or 0.0) <= 3.0 * slack
+    assert (free["W_QK[0]"].two_one or 0.0) > 3.0 * slack
     weights = {"W_1[0]": torch.ones(2, 3, 3) * 9}
     project_on_balls(weights, {"W_1[0]": ("F", 1.0)})
     assert float(weights["W_1[0]"][0].norm()) == pytest.approx(1.0)

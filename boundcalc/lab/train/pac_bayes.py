@@ -1,0 +1,170 @@
+"""The search for a posterior: Gaussian around trained weights, as wide as the bound wants; any search will do.
+
+What is random: how far every position moves in the one direction that the read row asks for (known before the data), the
+read-out and its threshold. All else stays as it was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.network import ModelNetwork
+from boundcalc.lab.train.occam import INIT
+from boundcalc.lab.train.parameters import attentions, read_row
+from boundcalc.lab.train.source import substream
+from boundcalc.lab.train.stack import Stack, losses
+from boundcalc.predictors.data import Data
+from boundcalc.predictors.pac_bayes import Drawn, Group, LatticeLaw, Prior, certify_draws
+
+EXPONENT = -5
+"""Of two: the step of the lattice."""
+DEVIATIONS = {"positions": 2.0, "readout": 0.5, "b_readout": 3.0}
+"""Of the prior."""
+
+
+@dataclass(frozen=True)
+class PosteriorRule:
+    """How a posterior is trained; none of it is paid for.
+
+    Attributes:
+        restarts: points to start from.
+        start_steps: steps to each.
+        steps: of the posterior.
+        samples: draws per step.
+        batch: examples per step.
+        draws: of the weights, each with its share of delta.
+        l1: weight of the L1 norm on the way to a start.
+    """
+
+    restarts: int = 6
+    start_steps: int = 400
+    steps: int = 900
+    samples: int = 8
+    batch: int = 96
+    draws: int = 4
+    l1: float = 1e-3
+
+
+def prior_for(network: ModelNetwork, seed: int = 0) -> Prior:
+    """The prior of a model with learned positions: it depends on its shapes and a seed alone."""
+    reference = network.reference(INIT)
+    layers = list(attentions(network.architecture.stages))
+    if "positions" not in reference.laws or "readout" not in reference.laws or not layers:
+        raise InvalidSetting("pac-bayes needs a model with attention, learned positions and a read-out")
+    weights = reference.weights(seed)
+    read = weights["positions"][read_row(network.architecture)]
+    row = weights["embedding"][-1] + read if "embedding" in weights else read
+    layer = layers[0]
+    block = layer.block
+    if layer.d_head is None:
+        joint = weights[f"W_QK[{block}]"][0]
+        asked = np.append(row, 1.0) if layer.qk_bias else row
+        direction = asked @ joint
+    else:
+        direction = weights[f"W_K[{block}]"][0] @ (row @ weights[f"W_Q[{block}]"][0])
+    direction = direction / math.sqrt(math.fsum(x * x for x in direction.tolist()))
+    groups = [
+        Group(name, tuple(direction.tolist()) if name == "positions" else None, deviation)
+        for name, deviation in DEVIATIONS.items()
+        if name in reference.laws
+    ]
+    return Prior(reference, seed, tuple(groups), EXPONENT)
+
+
+def certify_posterior(
+    network: ModelNetwork,
+    data: Data,
+    delta: float,
+    *,
+    prior: Prior | None = None,
+    rule: PosteriorRule | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Drawn:
+    """Train a posterior and certify the best of a few draws from it."""
+    prior, rule = prior or prior_for(network), rule or PosteriorRule()
+    say = progress or (lambda _: None)
+    fit = _Fit(network, prior, rule, data, torch.Generator().manual_seed(substream(seed, "pac-bayes")))
+    centre = fit.start()
+    say("found where the posterior starts")
+    centre, deviation = fit.widen(centre)
+    say("trained the posterior")
+    laws = [
+        LatticeLaw(float(c) / prior.step, max(0.02, float(s) / prior.step))
+        for c, s in zip(centre.double(), deviation.double(), strict=True)
+    ]
+    return certify_draws(network, prior, laws, data, delta, rule.draws)
+
+
+class _Fit:
+    def __init__(
+        self, network: ModelNetwork, prior: Prior, rule: PosteriorRule, data: Data, generator: torch.Generator
+    ) -> None:
+        self.network, self.prior, self.rule, self.generator = network, prior, rule, generator
+        self.x = torch.from_numpy(np.ascontiguousarray(data.x))
+        self.y = torch.from_numpy(np.ascontiguousarray(data.y))
+        drawn = prior.reference.weights(prior.seed, network.checkpoint)
+        self.weights = {name: torch.as_tensor(value, dtype=torch.float32).unsqueeze(0) for name, value in drawn.items()}
+        self.stack = Stack(network.architecture, network.shape, self.weights)
+        shapes = prior.reference.shapes
+        sizes = [group.count(shapes[group.tensor]) for group in prior.groups]
+        self.sizes = sizes
+        self.spread = torch.cat(
+            [torch.full((size,), group.deviation) for size, group in zip(sizes, prior.groups, strict=True)]
+        )
+
+    def loss(self, coordinates: Tensor, steps: Tensor) -> Tensor:
+        """Mean loss of every row of coordinates, on a batch."""
+        count = len(coordinates)
+        weights = {name: value.expand(count, *value.shape[1:]) for name, value in self.weights.items()}
+        for group, part in zip(self.prior.groups, coordinates.split(self.sizes, 1), strict=True):
+            moved = part.unsqueeze(-1) * torch.tensor(group.direction) if group.direction is not None else part
+            value = weights[group.tensor]
+            weights[group.tensor] = value + moved.reshape(value.shape)
+        self.stack.weights = weights
+        x, y = self.x[steps], self.y[steps]
+        outputs = self.stack(self.stack.inputs(x.unsqueeze(0).expand(count, *x.shape)))
+        return losses(self.network.shape, 2 * outputs, y.unsqueeze(0).expand(count, -1)).mean(1)
+
+    def some(self, size: int) -> Tensor:
+        return torch.randint(len(self.y), (min(len(self.y), size),), generator=self.generator)
+
+    def start(self) -> Tensor:
+        """The best of several points trained with an L1 norm."""
+        rule = self.rule
+        points = torch.randn(rule.restarts, len(self.spread), generator=self.generator) * 0.02
+        points.requires_grad_()
+        optimiser = torch.optim.Adam([points], lr=0.05)
+        for _ in range(rule.start_steps):
+            total = self.loss(points, self.some(64)) + rule.l1 * points.abs().sum(1)
+            optimiser.zero_grad()
+            total.sum().backward()
+            optimiser.step()
+        with torch.no_grad():
+            energy = (points / self.spread).square().sum(1) / 2 / len(self.y)
+            return points[int((self.loss(points, self.some(2000)) + energy).argmin())].clone()
+
+    def widen(self, centre: Tensor) -> tuple[Tensor, Tensor]:
+        """Centre and deviations that make the expected loss and the divergence small together."""
+        rule = self.rule
+        centre = centre.clone().requires_grad_()
+        large = centre.detach().abs() > 0.5 * centre.detach().abs().max()
+        width = (self.spread.log() - torch.where(large, 1.0, 0.3)).requires_grad_()
+        optimiser = torch.optim.Adam([centre, width], lr=0.02)
+        for step in range(rule.steps):
+            optimiser.param_groups[0]["lr"] = 0.02 * min(1.0, 2 * (1 - step / rule.steps) + 0.02)
+            noise = torch.randn(rule.samples, len(centre), generator=self.generator)
+            loss = self.loss(centre + width.exp() * noise, self.some(rule.batch)).mean() / math.log(2)
+            ratio = width.exp() / self.spread
+            divergence = (0.5 * (ratio.square() + (centre / self.spread).square() - 1) - ratio.log()).sum()
+            optimiser.zero_grad()
+            (loss + divergence / len(self.y)).backward()
+            optimiser.step()
+        return centre.detach(), width.detach().exp()

@@ -1,0 +1,195 @@
+"""Occam: a predictor that few bits say, relative to weights fixed before the data. Any search may have found it.
+
+A certificate holds the code (reference weights, unit of updates), the file in this code, and the errors of what the file
+decodes to. Its bits are -log2 of the probability that the code gives the message: these sum to at most 1 by
+construction (`predictors.coding`). Decoding needs NumPy alone; counting errors needs the network.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.predictors.certificate import (
+    Method,
+    PredictorCertificate,
+    issue,
+    json_object,
+    object_of,
+    register,
+    sha256_text,
+)
+from boundcalc.predictors.data import Array, Data, digest_of_arrays
+from boundcalc.predictors.methods import data_evidence
+from boundcalc.predictors.reference import Reference
+from boundcalc.predictors.tails import float_limit
+from boundcalc.predictors.updates import Message, read, write
+
+
+class Network(Protocol):
+    """What turns weights into answers. All of it is fixed before the data, its float arithmetic too."""
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """All that determines it, as JSON."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        """Versions, as JSON."""
+        ...
+
+    @property
+    def checkpoint(self) -> Mapping[str, Array] | None:
+        """The tensors that updates are relative to, where they are not drawn."""
+        ...
+
+    def scores(self, weights: Mapping[str, Array], examples: Data) -> Array:
+        """A score per example: right where it is above 0."""
+        ...
+
+
+@dataclass(frozen=True)
+class Code:
+    """A prefix-free code of weights, fixed before the data.
+
+    Attributes:
+        reference: weights that updates are relative to.
+        exponent: of two: the step updates have most often.
+    """
+
+    reference: Reference
+    exponent: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As a certificate lists it."""
+        return {**self.reference.to_json(), "exponent": self.exponent}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Code:
+        """Read strictly."""
+        raw = object_of("a code", data, ("tensors", "checkpoint", "exponent"))
+        exponent = raw["exponent"]
+        if not isinstance(exponent, int) or isinstance(exponent, bool) or abs(exponent) > 1000:
+            raise CertificateError(f"exponent of a code must be a whole number within 1000, got {exponent!r}")
+        reference = Reference.from_json({name: raw[name] for name in ("tensors", "checkpoint")})
+        return cls(reference, exponent)
+
+    def write(self, message: Message) -> tuple[str, float]:
+        """The file and its bits."""
+        return write(message, self.reference.shapes, self.exponent)
+
+    def read(self, file: str) -> tuple[Message, float]:
+        """The message of a file and its bits."""
+        return read(file, self.reference.shapes, self.exponent)
+
+    def weights(self, message: Message, checkpoint: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """What a message decodes to, in float64."""
+        found = self.reference.weights(message.seed, checkpoint)
+        for name, update in message.updates.items():
+            found[name] = found[name] + update.dense(found[name].shape)
+        return found
+
+
+def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
+    """G7 in floats: what a search makes small."""
+    return 1.0 if errors >= n else float_limit(errors, n, math.log(delta) - bits * math.log(2))
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A certificate, what its file says, and the weights that it decodes to."""
+
+    certificate: PredictorCertificate
+    message: Message
+    state: Mapping[str, Array]
+
+
+def certify_message(network: Network, code: Code, message: Message, data: Data, delta: float) -> Decoded:
+    """The certificate of a message: written, read back, decoded, and its errors counted."""
+    file, bits = code.write(message)
+    again, _ = code.read(file)
+    weights = code.weights(again, network.checkpoint)
+    certificate = issue(
+        "occam",
+        "G7",
+        {"errors": int((network.scores(weights, data) <= 0).sum()), "n": len(data), "bits": bits},
+        delta=delta,
+        alternatives=({**code.to_json(), "delta": delta},),
+        chosen=0,
+        evidence={
+            "data": {"sha256": data.sha256, "examples": len(data)},
+            "recipe": network.recipe,
+            "file": file,
+            "weights": digest_of_arrays(weights),
+            "environment": network.environment,
+        },
+    )
+    return Decoded(certificate, again, weights)
+
+
+def _file(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise CertificateError(f"{name} is a text of bits, got {value!r}")
+    return value
+
+
+def code_of(certificate: PredictorCertificate) -> Code:
+    """The code a certificate was written in."""
+    entry = dict(certificate.alternatives[certificate.chosen])
+    return Code.from_json({name: value for name, value in entry.items() if name != "delta"})
+
+
+def _consistent(certificate: PredictorCertificate) -> str | None:
+    if certificate.facts["n"] != certificate.evidence["data"]["examples"]:
+        return (
+            f"{certificate.facts['n']} examples are claimed, the data have {certificate.evidence['data']['examples']}"
+        )
+    _, bits = code_of(certificate).read(certificate.evidence["file"])
+    claimed = certificate.facts["bits"]
+    if not bits <= claimed <= bits * (1 + 1e-9):
+        return f"the file takes {bits!r} bits in its code, {claimed!r} are claimed"
+    return None
+
+
+def count_again(certificate: PredictorCertificate, data: Data, weights: Mapping[str, Array], network: Network) -> int:
+    """The errors of weights on the examples of a certificate; refuses other examples, other weights, another count."""
+    if len(data) != certificate.evidence["data"]["examples"] or data.sha256 != certificate.evidence["data"]["sha256"]:
+        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    if digest_of_arrays(weights) != certificate.evidence["weights"]:
+        raise CertificateError("the weights that come out are not those of the certificate: their sha256 differs")
+    errors = int((network.scores(weights, data) <= 0).sum())
+    if errors != certificate.facts["errors"]:
+        raise CertificateError(f"{errors} errors are counted, {certificate.facts['errors']} are claimed")
+    return errors
+
+
+def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    network = network_of(certificate.evidence["recipe"])
+    code, file = code_of(certificate), certificate.evidence["file"]
+    message, _ = code.read(file)
+    errors = count_again(certificate, data, code.weights(message, network.checkpoint), network)
+    bits = file.partition(":")[0]
+    return f"the file of {bits} bits decodes to the weights, equal to the bit; {errors} errors counted again"
+
+
+OCCAM = register(
+    Method(
+        "occam",
+        ("G7",),
+        "decoded from the file",
+        {
+            "data": data_evidence,
+            "recipe": json_object,
+            "file": _file,
+            "weights": sha256_text,
+            "environment": json_object,
+        },
+        lambda entry: Code.from_json(dict(entry)),
+        _consistent,
+        _establish,
+    )
+)

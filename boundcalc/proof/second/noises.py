@@ -1,0 +1,65 @@
+"""G11 in 50 digits: what noise on a map is compared with, and how far it moves a point."""
+
+from __future__ import annotations
+
+from boundcalc.proof.certificate import Choice
+from boundcalc.proof.second.centres import majorant, multigamma
+from boundcalc.proof.second.covers import View
+from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+
+PARAMETERS = {"V1": (), "V2": ("s", "r"), "V2t": ("s", "r"), "V3": ("s", "r")}
+RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
+
+
+def events(view: View) -> int:
+    """Gaussian rows that one example sees; a gain has its coordinates."""
+    return view.sizes.k if view.kind == "gain" else max(1, view.count(1))
+
+
+def depth(seen: int, eta: Real) -> Real:
+    """The t at which so many events have the chance eta together."""
+    return MP.sqrt(-2 * MP.log(num(eta) / max(1, seen)))
+
+
+def spread(view: View, t: Real) -> Real:
+    """What is not exceeded but for e^(-t^2/2): t for one Gaussian, sqrt(ka) for k, a two Newton steps from its start."""
+    k = view.sizes.k
+    if k <= 2 or view.kind in ("score", "gain"):
+        return t
+    target = t**2 / num(k)
+    a = 1 + MP.sqrt(2 * target) + target
+    for _ in range(2):
+        a -= (a - 1 - MP.log(a) - target) / (1 - 1 / a)
+    return MP.sqrt(k * a)
+
+
+def divergence(choice: Choice, view: View, eps: Real, t: Real) -> Real:
+    """What noise costs that leaves eps."""
+    law, sizes, given = choice.lemma, view.sizes, choice.params
+    if law not in PARAMETERS:
+        raise unknown("law of noise", law)
+    demand(set(given) == set(PARAMETERS[law]), f"{law} takes the parameters {', '.join(PARAMETERS[law])}")
+    for name, value in given.items():
+        demand(RANGES[name][0] <= num(value) <= RANGES[name][1], f"{law}: {name} is out of range")
+    plain = view.kind in ("map", "score")
+    demand(plain or (law == "V1" and view.kind in ("vector", "gain", "table")), f"{law} is not for a {view.kind}")
+    sigma = eps / (view.radius * spread(view, t))
+    d, k = (sizes.k, sizes.d) if law == "V2t" else (sizes.d, sizes.k)
+    n = num(d * k)
+    if law == "V1":
+        square = sizes.fro**2 if plain else {"vector": 1, "gain": k, "table": d}[view.kind] * sizes.op**2
+        return n / 2 * MP.log(1 + square / (n * sigma**2))
+    own = n / 2 * MP.log(2 * MP.pi * MP.e * sigma**2)
+    s, r = num(given["s"]), num(given["r"])
+    if law == "V3":
+        low, high = min(d, k), max(d, k)
+        rho, beta = r * high * sigma**2, num(d + k - 1) / 2 + s
+        mass = n / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
+        largest = majorant(sizes.nuclear / (low * MP.sqrt(rho + high * sigma**2)))
+        return mass + beta * low * (MP.log(1 + high * sigma**2 / rho) + largest) - own
+    demand(k > 1, f"{law} is for several columns")
+    rho, power = r * d * sigma**2, num(d) / 2 + s
+    mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
+    budget = sizes.two_one_t if law == "V2t" else sizes.two_one
+    largest = majorant(budget / (k * MP.sqrt(rho + d * sigma**2)))
+    return k * (mass + power * (MP.log(1 + d * sigma**2 / rho) + largest)) - own

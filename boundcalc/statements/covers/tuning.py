@@ -1,0 +1,149 @@
+"""Parameters for T11-T14, chosen on a grid and kept. Any admissible ones are valid: nothing here is trusted.
+
+Grids let the gamma functions of a matrix, which depend on its sides and a parameter only, be computed once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from boundcalc.base.numbers import FLOAT
+from boundcalc.statements.covers.curve import LAST, STEP, Curve
+from boundcalc.statements.covers.noise import drawn_cover, net_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ROOT = math.sqrt(2)
+_STRIDES = (4, 2, 1)
+_MOST_MOVES = 60
+
+Place = tuple[int, ...]
+
+
+class Tunable(Protocol):
+    """What the search needs of a lemma."""
+
+    names: tuple[str, ...]
+
+    def missed(self, ns: object, y: float, d: int, k: int, params: Mapping[str, float], /) -> float: ...
+
+
+class Tuning(Curve):
+    """The best parameters of one lemma on matrices of one shape, by log y."""
+
+    def __init__(self, lemma: Tunable, d: int, k: int, copies: int) -> None:
+        super().__init__(d * k * copies, self._log_count)
+        self._lemma = lemma
+        self._sides = d, k
+        self._copies = copies
+        self._t = net_share(d * k)
+        self._names = [name for name in lemma.names if name != "t"]
+        self._found: dict[int, Place] = {}
+        self._params: dict[int, Mapping[str, float]] = {}
+
+    def params(self, log_y: float) -> Mapping[str, float]:
+        """Near-optimal ones: those of the nearest node."""
+        i = min(LAST, max(0, round(log_y / STEP)))
+        if i not in self._params:
+            self._params[i] = self._at(self._place(i))
+        return self._params[i]
+
+    def log_cost(self, log_y: float) -> float:
+        """As of any curve; beyond the last node the net still grows."""
+        found = super().log_cost(log_y)
+        if log_y <= LAST * STEP:
+            return found
+        net = math.log(2 / self._t)
+        return math.log(math.exp(found) + self._copies * math.log((net + log_y) / (net + LAST * STEP)))
+
+    def _log_count(self, log_y: float) -> float:
+        y = math.exp(log_y)
+        missed = self._missed(y / (1 - self._t), self.params(log_y))
+        d, k = self._sides
+        return math.log(self._copies * drawn_cover(FLOAT, d * k, y, self._t, missed))
+
+    def _missed(self, y: float, params: Mapping[str, float]) -> float:
+        return self._lemma.missed(FLOAT, y, *self._sides, params)
+
+    def _at(self, place: Place) -> Mapping[str, float]:
+        """The parameters at a place of the grid: powers of sqrt 2 in units of the sides, and a = 0 as the least a."""
+        units = {"a": (sum(self._sides) + 1) / 128, "s": max(self._sides) / 1024, "r": 1 / 1024}
+        values = {
+            name: 0.0 if name == "a" and j == 0 else units[name] * _ROOT ** (j - (name == "a"))
+            for name, j in zip(self._names, place, strict=True)
+        }
+        return {**values, "t": self._t}
+
+    def _place(self, i: int) -> Place:
+        """By descent from the place of a coarser node, so that what is found does not depend on who asks first."""
+        if i not in self._found:
+            start = self._place(i & (i - 1)) if i else tuple({"a": 12, "s": 13, "r": 15}[name] for name in self._names)
+            self._found[i] = self._descend(math.exp(i * STEP) / (1 - self._t), start)
+        return self._found[i]
+
+    def _descend(self, y: float, place: Place) -> Place:
+        best = self._missed(y, self._at(place))
+        for stride in _STRIDES:
+            for _ in range(_MOST_MOVES):
+                tried = [(self._missed(y, self._at(other)), other) for other in _neighbours(place, stride)]
+                least, other = min(tried)
+                if least >= best:
+                    break
+                best, place = least, other
+        return place
+
+
+_HIGHEST = 60
+
+
+def _neighbours(place: Place, stride: int) -> Iterator[Place]:
+    for axis, j in enumerate(place):
+        for moved in (j - stride, j + stride):
+            if 0 <= moved <= _HIGHEST:
+                yield (*place[:axis], moved, *place[axis + 1 :])
+    if len(place) == 3:  # s and r together: heavier tails want a narrower body
+        a, s, r = place
+        for moved in (-stride, stride):
+            if 0 <= s + moved <= _HIGHEST and 0 <= r + moved <= _HIGHEST:
+                yield a, s + moved, r + moved
+
+
+@lru_cache(maxsize=4096)
+def tuning(lemma: Tunable, d: int, k: int, copies: int) -> Tuning:
+    """One per lemma and shape."""
+    return Tuning(lemma, d, k, copies)
+
+
+class NoiseTuning(Tuning):
+    """The same for noise (V): divergences instead of counts, and no net."""
+
+    def __init__(self, lemma: Tunable, d: int, k: int) -> None:
+        super().__init__(lemma, d, k, 1)
+        self._t = 0.0
+
+    def log_cost(self, log_y: float) -> float:
+        return Curve.log_cost(self, log_y)
+
+    def _log_count(self, log_y: float) -> float:
+        cost = self._missed(math.exp(log_y), self.params(log_y))
+        return math.log(max(cost, _LEAST_COST))
+
+    def _place(self, i: int) -> Place:
+        return super()._place(i) if self._names else ()
+
+    def _at(self, place: Place) -> Mapping[str, float]:
+        found = super()._at(place)
+        return {name: found[name] for name in self._names}
+
+
+_LEAST_COST = 1e-9
+
+
+@lru_cache(maxsize=4096)
+def noise_tuning(lemma: Tunable, d: int, k: int) -> NoiseTuning:
+    """One per law and shape."""
+    return NoiseTuning(lemma, d, k)

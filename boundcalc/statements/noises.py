@@ -1,0 +1,207 @@
+"""V: noise on one linear map instead of a cover of it; `NOISES` is the registry.
+
+G11 adds independent Gaussian noise of size sigma to every entry of a map. What one row of one example sees of it is
+sigma b times the `spread`, but for a chance of e^(-t^2/2) per event; what it costs is its divergence from a law that was
+fixed in advance. Costs are functions of z = norm/sigma. No covering strategy takes a noise.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from boundcalc.base.errors import Refusal
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.statement import Statement
+from boundcalc.setting.validate import shown
+from boundcalc.statements.covers.base import CoverLemma, Params, Profile
+from boundcalc.statements.covers.centres import log_tails
+from boundcalc.statements.covers.noise import LARGEST_SIDE, is_number, levels
+from boundcalc.statements.covers.tuning import NoiseTuning, noise_tuning
+from boundcalc.statements.targets import Target
+
+_RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
+_NEWTON_STEPS = 2
+
+
+def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
+    """How far unit noise moves a point of norm 1, but for a chance of e^(-t^2/2) per event.
+
+    A score, or one coordinate of a gain, is one Gaussian g: P(|g| > t) <= e^(-t^2/2), as of two. A row of k has
+    P(|g|^2 > ka) <= e^(-k(a-1-log a)/2), a > 1 (Chernoff); the a with a-1-log a = t^2/k is found by Newton's method
+    from 1 + u + u^2/2 with u^2 = 2t^2/k, above it, and by convexity every step stays above it.
+    """
+    if target.kind in ("score", "gain") or target.k <= 2:
+        return t
+    k = ns.number(target.k)
+    half = t**2 / k
+    a = 1 + ns.sqrt(2 * half) + half
+    for _ in range(_NEWTON_STEPS):
+        a = a - (a - 1 - ns.log(a) - half) * a / (a - 1)
+    return ns.sqrt(k * a)
+
+
+def events(target: Target) -> int:
+    """How many Gaussians (rows of them) one example sees: of a gain its coordinates, which serve every row."""
+    return target.k if target.kind == "gain" else max(1, target.points.count(1))
+
+
+class Noise(CoverLemma):
+    """Gaussian noise, and the law it is compared with."""
+
+    uniform = True
+    quadratic = False
+    names: ClassVar[tuple[str, ...]] = ()
+
+    def sides(self, target: Target) -> tuple[int, int]:
+        """Length and number of the columns, as this law takes them."""
+        return target.d, target.k
+
+    @abstractmethod
+    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
+        """The divergence at sigma = 1, for a budget of y."""
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        raise NotImplementedError(f"{self.name} has no closed form: it is for G11 alone")
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        return self.missed(ns, y, *self.sides(target), params)
+
+    def check_params(self, params: Params) -> str | None:
+        if set(params) != set(self.names):
+            return f"{self.name} takes the parameters {', '.join(self.names) or 'none'}, got {shown(sorted(params))}"
+        for name in self.names:
+            low, high = _RANGES[name]
+            if not is_number(params[name], low, high):
+                return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
+        return None
+
+    def params(self, log_y: float, target: Target, n: int) -> Params:
+        return self.tuned(target).params(log_y) if self.names else {}
+
+    def profile(self, target: Target, n: int) -> Profile:
+        return self.tuned(target)
+
+    def tuned(self, target: Target) -> NoiseTuning:
+        """Parameters and costs over all z, found as they are asked for."""
+        return noise_tuning(self, *self.sides(target))
+
+
+class GaussianNoise(Noise):
+    """V1."""
+
+    statement = Statement(
+        "V1",
+        "noise against a Gaussian law",
+        r"I=\frac n2\log\Big(1+\frac{B^2}{n\sigma^2}\Big)",
+        "A map, score, offset, gain or table of n entries with |W|_F <= B (a table of V rows of norm at most r has "
+        "B^2 = V r^2, a gain |g|_inf <= r on k coordinates B^2 = k r^2), seen through noise sigma N on every entry.",
+        "The divergence of N(W, sigma^2) from N(0, sigma^2 + B^2/n) is (n/2) log(1 + B^2/(n sigma^2)) plus half of "
+        "(n sigma^2 + |W|^2)/(sigma^2 + B^2/n) - n, which is at most 0.",
+    )
+    kinds = frozenset({"map", "score", "vector", "gain", "table"})
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.op if target.kind in ("vector", "gain", "table") else target.norms.fro
+
+    def sides(self, target: Target) -> tuple[int, int]:
+        """Entries of a part whose norm has the budget, and how many such parts there are."""
+        parts = {"gain": target.k, "table": target.d}.get(target.kind, 1)
+        return target.size // parts, parts
+
+    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
+        return ns.number(d * k) / 2 * ns.log1p(y**2 / ns.number(d))
+
+
+class StudentNoise(Noise):
+    """V2."""
+
+    statement = Statement(
+        "V2",
+        "noise against Student columns",
+        r"I=k\log\frac{\Gamma(s)(\pi\rho)^{d/2}}{\Gamma(\frac d2+s)}+k\Big(\frac d2+s\Big)\Big(\log\Big(1+\frac"
+        r"{d\sigma^2}\rho\Big)+\hat f(y)\Big)-\frac n2\log(2\pi e\sigma^2),\quad y=\frac K{k\sqrt{\rho+d\sigma^2}}",
+        "A map or score with |W|_{2,1} <= K, any s > 0, rho = r d sigma^2 > 0; f-hat as in T13.",
+        "T13 without its net: the law has independent Student columns, the noise d sigma^2 of mean energy per column and "
+        "the entropy (n/2) log(2 pi e sigma^2).",
+    )
+    kinds = frozenset({"map", "score"})
+    names = ("s", "r")
+
+    def applies(self, target: Target) -> Refusal | None:
+        if target.kind in self.kinds and target.k == 1:
+            return Refusal(self.name, "one column", "several (V1 is for one)")
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.two_one
+
+    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
+        rows, columns, one = ns.number(d), ns.number(k), ns.number(1)
+        s, r = ns.number(params["s"]), ns.number(params["r"])
+        power = rows / 2 + s
+        size = ns.log1p(one / r) + levels(ns, y / (columns * ns.sqrt(rows * (1 + r))))
+        column = ns.lgamma(s) - ns.lgamma(power) + rows / 2 * ns.log(ns.pi * r * rows) + power * size
+        return columns * column - rows * columns / 2 * (1 + ns.log(2 * ns.pi))
+
+
+class StudentRowsNoise(StudentNoise):
+    """V2t."""
+
+    statement = Statement(
+        "V2t",
+        "noise against Student rows",
+        r"I\text{ as in V2 of }W^\top",
+        "A map or score with |W^T|_{2,1} <= K.",
+        "Noise on W is noise on its transpose.",
+    )
+
+    def applies(self, target: Target) -> Refusal | None:
+        if target.kind in self.kinds and target.d == 1:
+            return Refusal(self.name, "one row", "several (V1 is for one)")
+        return Noise.applies(self, target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.two_one_t
+
+    def sides(self, target: Target) -> tuple[int, int]:
+        return target.k, target.d
+
+
+class MatrixStudentNoise(Noise):
+    """V3."""
+
+    statement = Statement(
+        "V3",
+        "noise against a matrix-t law",
+        r"I=\log\frac{(\pi\rho)^{n/2}\Gamma_l(\beta-\frac h2)}{\Gamma_l(\beta)}+\beta l\Big(\log\Big(1+\frac{h\sigma^2}"
+        r"\rho\Big)+\hat f(y)\Big)-\frac n2\log(2\pi e\sigma^2),\quad y=\frac K{l\sqrt{\rho+h\sigma^2}}",
+        "A map or score with nuclear norm at most K, l and h its smaller and larger side, beta = (d+k-1)/2 + s, any s > 0, "
+        "rho = r h sigma^2 > 0; f-hat as in T13.",
+        "T14 without its net: of noise with as many rows as h the mean of N'N is h sigma^2 times the identity.",
+    )
+    kinds = frozenset({"map", "score"})
+    names = ("s", "r")
+
+    def applies(self, target: Target) -> Refusal | None:
+        if target.kind in self.kinds and min(target.d, target.k) > LARGEST_SIDE:
+            return Refusal(self.name, f"{target.d} x {target.k}", f"a side of at most {LARGEST_SIDE}")
+        return super().applies(target)
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.nuclear
+
+    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
+        low, high = min(d, k), max(d, k)
+        n, tall, one = ns.number(d * k), ns.number(high), ns.number(1)
+        s, r = ns.number(params["s"]), ns.number(params["r"])
+        power = ns.number(low + high - 1) / 2 + s
+        size = ns.log1p(one / r) + levels(ns, y / (low * ns.sqrt(tall * (1 + r))))
+        mass = n / 2 * ns.log(ns.pi * r * tall) + log_tails(ns, params["s"], low, high)
+        return mass + power * low * size - n / 2 * (1 + ns.log(2 * ns.pi))
+
+
+V1, V2, V2T, V3 = GaussianNoise(), StudentNoise(), StudentRowsNoise(), MatrixStudentNoise()
+
+NOISES: dict[str, Noise] = {noise.name: noise for noise in (V1, V2, V2T, V3)}
+"""Every law that noise is compared with, by name."""

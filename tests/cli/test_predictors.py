@@ -1,0 +1,44 @@
+"""`train --certify` and `verify` of what it wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run, one_line
+
+TRAIN = ("train", "conjunction", "--T", "8", "--m", "60", "--d", "8", "--heads", "2", "--steps", "150")
+QUIET = ("--no-bounds", "--quiet", "--n-test", "200")
+
+
+def test_certificates_are_made_written_and_verified(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file, examples = tmp_path / "risk.json", tmp_path / "examples.npz"
+    line = (*TRAIN, *QUIET, "--certify", "holdout", "--certify", "p2l", "--certificate", str(file))
+    made = run(*line, "--examples", str(examples), "--format", "json")
+    assert made.exit_code == 0, made.stderr
+    entries = json.loads(made.stdout)["certificates"]
+    assert [entry["method"] for entry in entries] == ["holdout", "p2l"]
+    for entry in entries:
+        assert {"statement", "risk", "delta", "errors", "n", "test_error", "certified", "file"} <= entry.keys()
+        facts = run("verify", entry["file"], "--format", "json")
+        assert facts.exit_code == 0, facts.stderr
+        assert json.loads(facts.stdout)["facts_established"] is False
+        again = run("verify", entry["file"], "--data", str(examples))
+        assert again.exit_code == 0, again.stderr
+        assert "equal to the bit" in again.stdout
+    forged = json.loads(Path(entries[0]["file"]).read_text())
+    forged["risk"] /= 2
+    file.write_text(json.dumps(forged))
+    refused = run("verify", str(file))
+    assert refused.exit_code == 1
+    assert "was changed" in one_line(refused)
+
+
+def test_options_of_certificates_need_a_method(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    outcome = run(*TRAIN, *QUIET, "--certificate", str(tmp_path / "c.json"))
+    assert outcome.exit_code in (1, 2)
+    assert "--certify" in outcome.stderr

@@ -1,0 +1,161 @@
+"""Learners of certificates: the same bits from the same picks, whatever else there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.lab.train.data import Examples
+from boundcalc.lab.train.pickers import CHUNK, ModelLearner, ModuleLearner, PickRule, learner_of
+from boundcalc.lab.train.tasks import Task, task_from_json
+from boundcalc.lab.train.trial import Trial, model_for
+from boundcalc.predictors.data import Data
+from boundcalc.predictors.learner import Learner
+from boundcalc.predictors.picking import NotReproduced, Run, pick_to_learn
+from boundcalc.predictors.plans import shared, splits, stops, until_right
+from boundcalc.predictors.verify import verify_predictor
+
+QUICK = PickRule(prefix_steps=60, round_steps=20)
+TASKS = ({"task": "conjunction", "T": 12}, {"task": "mixture", "L": 6}, {"task": "masked-token", "L": 6, "V": 5})
+
+
+def examples(task: Task, m: int = 90) -> Data:
+    trial = Trial(task, model_for(task, d=8, heads=2, d_ff=8), m, seed=3, n_test=2)
+    found = Examples(trial, torch.device("cpu")).train
+    assert found is not None
+    return Data(found[0].numpy(), found[1].numpy())
+
+
+def model(task: Task) -> ModelLearner:
+    return ModelLearner(rule=QUICK, architecture=model_for(task, d=8, heads=2, d_ff=8), shape=task.shape)
+
+
+class Small(nn.Module):
+    """Bits in, one score out, with dropout and a batch norm that training may use and scoring may not."""
+
+    def __init__(self, width: int, normalised: bool = False) -> None:
+        super().__init__()
+        inner: list[nn.Module] = [nn.Linear(width, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1)]
+        if normalised:
+            inner.insert(1, nn.BatchNorm1d(16))
+        self.inner = nn.Sequential(*inner)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x.float())
+
+
+def module(normalised: bool = False) -> ModuleLearner:
+    return ModuleLearner(rule=QUICK, make=lambda: Small(12, normalised), name="small")
+
+
+LEARNERS: dict[str, Callable[[], tuple[Learner, Data]]] = {
+    **{
+        str(task["task"]): lambda task=task: (model(task_from_json(task)), examples(task_from_json(task)))
+        for task in TASKS
+    },
+    "module": lambda: (module(), examples(task_from_json(TASKS[0]))),
+    "module with batch norm": lambda: (module(True), examples(task_from_json(TASKS[0]))),
+}
+
+
+@pytest.mark.parametrize("prefix", [0, 70])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_same_picks_give_the_same_bits_among_any_others(name: str, prefix: int) -> None:
+    learner, data = LEARNERS[name]()
+    run = Run(learner, data, prefix, 1, np.arange(prefix, 90))
+    for _ in range(3):
+        run.round(2)
+    rng = np.random.default_rng(0)
+    for size in (0, 7, 14):
+        mixed = rng.permutation(np.concatenate([run.picks, rng.permutation(run.left)[:size]]).astype(np.int64))
+        torch.rand(17)  # whatever the world did with torch's own generator meanwhile
+        again = Run(learner, data, prefix, 1, mixed)
+        for _ in range(3):
+            again.round(2)
+        assert again.stop().picks == run.stop().picks
+        assert again.stop().weights == run.stop().weights
+    other = Run(learner, data, prefix, 2, np.arange(prefix, 90))
+    assert other.stop().weights != Run(learner, data, prefix, 1, np.arange(prefix, 90)).stop().weights
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_score_does_not_depend_on_who_else_is_scored(name: str) -> None:
+    learner, data = LEARNERS[name]()
+    state = learner.fit(learner.start(0), data.take(range(20)), 20)
+    many = np.concatenate([np.arange(90)] * (CHUNK // 90 + 1))
+    scores = learner.scores(state, data.take(many))
+    assert (scores[:90] == learner.scores(state, data)).all()
+    assert (scores[:1] == learner.scores(state, data.take([0]))).all()
+    assert np.unique(scores[:90]).size > 1
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_state_that_was_put_away_goes_on_the_same(name: str) -> None:
+    learner, data = LEARNERS[name]()
+    state = learner.fit(learner.start(0), data.take(range(10)), 0)
+    copy = learner.restore(learner.dump(state))
+    for found in (state, copy):
+        learner.fit(found, data.take(range(14)), 0)
+    left, right = learner.weights(state), learner.weights(copy)
+    assert all((left[key] == right[key]).all() for key in left)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task["task"])
+def test_a_certificate_is_made_again_from_its_recipe(task: dict[str, object]) -> None:
+    learner, data = model(task_from_json(task)), examples(task_from_json(task))
+    plans = (
+        ("holdout", shared(splits([30, 60]), 0.05)),
+        ("p2l", shared(stops(60, [4, 4], [0, 8], prefix=30), 0.05)),
+    )
+    for method, members in plans:
+        made = pick_to_learn(learner, data, members, 0.05, method=method)
+        again = verify_predictor(made.certificate, data, ModelLearner.from_recipe)
+        assert again.established is not None
+        assert "equal to the bit" in again.established
+    with pytest.raises(CertificateError, match="makes no model"):
+        ModelLearner.from_recipe({"kind": "model"})
+
+
+def test_a_module_that_forgets_its_seed_is_refused() -> None:
+    """Weights from a global generator: nothing can be certified."""
+    width, asked = 12, [0]
+
+    def make() -> nn.Module:
+        asked[0] += 1
+        torch.manual_seed(asked[0])
+        return Small(width)
+
+    learner = ModuleLearner(rule=QUICK, make=make, name="forgetful")
+    data = examples(task_from_json(TASKS[0]))
+    with pytest.raises(NotReproduced, match="no certificate"):
+        pick_to_learn(learner, data, shared(stops(90, [4, 4], [8]), 0.05), 0.05)
+
+
+def test_a_conjunction_is_certified_from_picks() -> None:
+    task = task_from_json({"task": "conjunction", "T": 16})
+    trial = Trial(task, model_for(task, d=16, heads=4, d_ff=16), 300, seed=1, n_test=4000)
+    found = Examples(trial, torch.device("cpu"))
+    assert found.train is not None
+    data, test = (Data(x.numpy(), y.numpy()) for x, y in (found.train, found.test))
+    learner = learner_of(trial, round_lr=3e-3)
+    made = pick_to_learn(learner, data, shared(until_right([0, 1], batch=2), 0.05), 0.05, most=60)
+    assert made.certificate.risk < 0.3
+    assert float((learner.scores(made.state, test) <= 0).mean()) <= made.certificate.risk
+
+
+def test_what_cannot_be_right_or_wrong_is_refused() -> None:
+    task = task_from_json({"task": "gaussian-linear", "L": 4})
+    with pytest.raises(InvalidSetting, match="right or wrong"):
+        ModelLearner(architecture=model_for(task, d=8, heads=2), shape=task.shape)
+    with pytest.raises(InvalidSetting, match="needs make"):
+        ModuleLearner()
+    with pytest.raises(InvalidSetting, match="needs an architecture"):
+        ModelLearner()
+    with pytest.raises(InvalidSetting, match="round_steps"):
+        replace(QUICK, round_steps=0)

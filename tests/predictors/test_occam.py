@@ -1,0 +1,200 @@
+"""Occam certificates: of a linear network whose risk is known, forged in every field, and from the search."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.predictors.certificate import PredictorCertificate
+from boundcalc.predictors.data import Array, Data, digest_of_arrays
+from boundcalc.predictors.occam import Code, Decoded, certify_message, float_risk
+from boundcalc.predictors.reference import LAWS, Law, Reference
+from boundcalc.predictors.updates import Message, Update
+from boundcalc.predictors.verify import verify_predictor
+from tests.predictors.test_certificate import leaves, others, put, sealed
+
+BITS = 16
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Votes of bits +-1: right where the answer's side has more."""
+
+    checkpoint: Mapping[str, Array] | None = None
+    recipe: Mapping[str, Any] = field(default_factory=lambda: {"kind": "linear"})
+    environment: Mapping[str, Any] = field(default_factory=lambda: {"numpy": np.__version__})
+
+    def scores(self, weights: Mapping[str, Array], examples: Data) -> Array:
+        return (examples.x @ weights["votes"][:, 0] + weights["bias"][0]) * np.where(examples.y == 1, 1.0, -1.0)
+
+
+REFERENCE = Reference({"votes": Law((BITS, 1), "constant", 0.0), "bias": Law((1,), "constant", 0.0)})
+CODE = Code(REFERENCE)
+
+
+def draw(seed: int, n: int, noise: float) -> Data:
+    """The answer is bit 3, flipped with probability `noise`."""
+    rng = np.random.default_rng(seed)
+    x = rng.choice([-1.0, 1.0], (n, BITS))
+    return Data(x, np.where(rng.random(n) < noise, x[:, 3] < 0, x[:, 3] > 0).astype(np.int64))
+
+
+DATA = draw(5, 80, 0.1)
+BIT = [Message(0, {"votes": Update(0, {place: 1})}) for place in range(BITS)]
+
+
+def made(data: Data = DATA, message: Message = BIT[3], delta: float = 0.05) -> Decoded:
+    return certify_message(Linear(), CODE, message, data, delta)
+
+
+def check(raw: Any, data: Data | None) -> Any:
+    return verify_predictor(PredictorCertificate.from_json(raw), data, lambda recipe: _network(recipe))
+
+
+def _network(recipe: Mapping[str, Any]) -> Linear:
+    if recipe != {"kind": "linear"}:
+        raise CertificateError("no such network")
+    return Linear()
+
+
+def test_a_certificate_follows_from_its_file(tmp_path: Path) -> None:
+    found = made()
+    path = tmp_path / "c.json"
+    found.certificate.save(path)
+    again = PredictorCertificate.load(path)
+    assert again == found.certificate
+    assert again.risk == pytest.approx(float_risk(again.facts["errors"], 80, again.facts["bits"], 0.05), rel=1e-6)
+    assert 0.1 < again.risk < 0.5
+    said = check(json.loads(path.read_text()), DATA).established
+    assert said is not None
+    assert "equal to the bit" in said
+    assert verify_predictor(again).established is None
+
+
+def test_every_forged_field_is_refused_on_the_examples() -> None:
+    raw = made().certificate.to_json()
+    check(sealed(raw), DATA)
+    for path, value in leaves(raw):
+        if path[0] == "sha256" or "environment" in path:
+            continue
+        for other in others(value):
+            if other == value and type(other) is type(value):
+                continue
+            if path[-1] == "delta" and path[0] == "delta" and other > value:
+                continue  # a weaker claim
+            if path[:3] == ("alternatives", 0, "tensors") and path[-1] == 3 and other == -value:
+                continue  # minus zero
+            with pytest.raises((BoundcalcError, TypeError)):
+                check(sealed(put(raw, path, other)), DATA)
+
+
+def test_other_files_examples_and_counts_are_refused() -> None:
+    raw = made().certificate.to_json()
+    other = made(message=BIT[4]).certificate.to_json()
+    for forge in (
+        lambda r: r["evidence"].update(file=other["evidence"]["file"]),
+        lambda r: r["evidence"].update(file=CODE.write(Message(0, {}))[0]),
+        lambda r: r["facts"].update(bits=raw["facts"]["bits"] - 1),
+        lambda r: r["alternatives"][0].update(exponent=3),
+        lambda r: r["alternatives"][0].update(more=3),
+        lambda r: r["evidence"].update(weights="0" * 64),
+    ):
+        forged = copy.deepcopy(raw)
+        forge(forged)
+        with pytest.raises(CertificateError):
+            check(sealed(forged), DATA)
+    with pytest.raises(CertificateError, match="not the examples"):
+        check(raw, draw(6, 80, 0.1))
+    # a claim that fits a smaller count of errors is caught by counting, and by nothing else
+    fewer = copy.deepcopy(raw)
+    fewer["facts"]["errors"] -= 1
+    from boundcalc.predictors.statements import STATEMENTS
+
+    fewer["risk"] = STATEMENTS["G7"].risk(fewer["facts"], 0.05)
+    assert check(sealed(fewer), None).established is None
+    with pytest.raises(CertificateError, match="are counted"):
+        check(sealed(fewer), DATA)
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05])
+def test_the_best_of_many_words_fails_rarely_enough_and_not_when_they_cost_nothing(delta: float) -> None:
+    """All sixteen bits are noise, so every risk is 1/2: the search takes the luckiest."""
+    rng = np.random.default_rng(11)
+    n, runs = 60, 1500
+    bits = CODE.write(BIT[0])[1]
+    risks = {e: float_risk(e, n, bits, delta) for e in range(n + 1)}
+    free = {e: float_risk(e, n, 0.0, delta) for e in range(n + 1)}
+    failed = cheated = 0
+    for _ in range(runs):
+        wrong = rng.binomial(n, 0.5, BITS).min()
+        failed += risks[int(wrong)] < 0.5
+        cheated += free[int(wrong)] < 0.5
+    assert failed <= delta * runs + 3 * (delta * runs) ** 0.5
+    assert cheated > 2 * delta * runs or cheated > 0.9 * runs
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_references_are_the_same_everywhere(law: str) -> None:
+    value = Law((40, 50), law, 2.0).draw("label")
+    assert np.array_equal(value, Law((40, 50), law, 2.0).draw("label"))
+    if law == "normal":
+        assert value.std() == pytest.approx(2.0, rel=0.05)
+        assert abs(value.mean()) < 0.2
+    if law == "uniform":
+        assert 1.9 < np.abs(value).max() < 2.0
+    if law == "sphere":
+        assert np.linalg.norm(value, axis=1) == pytest.approx(np.full(40, 2.0), rel=1e-12)
+
+
+def test_the_bits_of_a_reference_are_pinned() -> None:
+    laws = {law: Law((3, 4), law, 0.7) for law in LAWS}
+    assert digest_of_arrays(Reference(laws).weights(5)) == PINNED
+
+
+PINNED = "a5d4e4a9b15532d80d1183db8d45ccadc6a0e9175b390ce2eb05a92e5db824b8"
+
+
+def test_a_checkpoint_is_a_reference_by_its_digest() -> None:
+    arrays = {"votes": np.zeros((BITS, 1), np.float32), "bias": np.zeros(1, np.float32)}
+    arrays["votes"][3] = 0.25
+    code = Code(Reference.of_checkpoint(arrays))
+    network = Linear(arrays)
+    found = certify_message(network, code, Message(0, {}), DATA, 0.05).certificate
+    assert found.facts["bits"] < 6
+    assert verify_predictor(found, DATA, lambda recipe: network).established is not None
+    for wrong in (None, {**arrays, "bias": np.ones(1, np.float32)}):
+        with pytest.raises(CertificateError):
+            verify_predictor(found, DATA, lambda recipe, wrong=wrong: Linear(wrong))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_the_search_finds_few_bits_and_answers_for_its_number(noise: float) -> None:
+    torch = pytest.importorskip("torch")
+    from boundcalc.lab.train.network import ModelNetwork
+    from boundcalc.lab.train.occam import search
+    from boundcalc.lab.train.tasks import BooleanTask
+    from boundcalc.lab.train.trial import Trial, model_for
+
+    torch.set_num_threads(1)
+    task = BooleanTask(T=16, s=2, noise=noise)
+    trial = Trial(task, model_for(task, d=8, heads=1, d_ff=8), 300, seed=1, n_test=4000)
+    from boundcalc.cli.predictors import _examples
+
+    data, test = _examples(trial)
+    network = ModelNetwork.of(trial)
+    found = search(network, data, 0.05)
+    certificate = found.certificate
+    assert certificate.facts["bits"] < 45
+    assert certificate.risk < 0.12 + 2.5 * noise
+    assert float((network.scores(found.state, test) <= 0).mean()) <= certificate.risk
+    again = verify_predictor(certificate, data, ModelNetwork.from_recipe)
+    assert again.established is not None
+    assert json.dumps(certificate.to_json())

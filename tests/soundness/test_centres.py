@@ -1,0 +1,335 @@
+"""T11-T14 against what they claim: the noise sampled, centres drawn around the worst matrices, volumes, known tables.
+
+Each check takes the cost as a function, so that a constant put below the truth can be shown to fail it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.numbers import FLOAT
+from boundcalc.proof.second import centres as centres_mp
+from boundcalc.statements.covers import LEMMAS, T13
+from boundcalc.statements.covers import noise as noises
+from boundcalc.statements.covers.centres import Centres
+from boundcalc.statements.covers.noise import BEND, LINE, Noise, noise
+from boundcalc.statements.targets import MatrixNorms, Points, Target
+from tests.oracle.covers_mp import MP, log_vol_21, log_vol_op
+
+NAMES = ("T11", "T12", "T13", "T14")
+SHAPES = ((2, 2), (3, 2), (2, 3), (3, 3), (3, 1), (1, 3))
+
+
+def lemma(name: str) -> Centres:
+    found = LEMMAS[name]
+    assert isinstance(found, Centres)
+    return found
+
+
+def unit(d: int, k: int, kind: str = "map") -> Target:
+    return Target(kind, d, k, 1.0, MatrixNorms(*6 * (1.0,), min(d, k)), Points(1))  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------ the noise
+
+
+def sample_noise(rng: np.random.Generator, d: int, k: int, a: float, number: int) -> np.ndarray:
+    """u'u of the noise has a matrix beta law: u = g (g'g + h'h)^(-1/2) for Gaussian g and h, h with k + 1 + 2a rows."""
+    if d < k:
+        return sample_noise(rng, k, d, a, number).transpose(0, 2, 1)
+    g = rng.standard_normal((number, d, k))
+    h = rng.standard_normal((number, round(k + 1 + 2 * a), k))
+    values, vectors = np.linalg.eigh(g.transpose(0, 2, 1) @ g + h.transpose(0, 2, 1) @ h)
+    root = vectors @ (vectors / np.sqrt(values)[:, None, :]).transpose(0, 2, 1)
+    return g @ root
+
+
+Facts = Callable[[int, int, float], Noise]
+
+
+def noise_failures(facts: Facts) -> list[str]:
+    """Mean energy within five standard errors; entropy at most the sampled one, and near it."""
+    rng = np.random.default_rng(3)
+    found: list[str] = []
+    for d, k in SHAPES:
+        for a in (0.0, 0.5, 3.0, 20.0):
+            u = sample_noise(rng, d, k, a, 20_000)
+            claimed = facts(d, k, a)
+            energy = (u**2).sum(axis=(1, 2)) / min(d, k)
+            if abs(energy.mean() - claimed.energy) > 5 * energy.std() / math.sqrt(len(u)):
+                found.append(f"energy {d}x{k} a={a}")
+            least = u.transpose(0, 2, 1) @ u if d >= k else u @ u.transpose(0, 2, 1)
+            logs = float(centres_mp.log_mass(d, k, a)) - a * np.linalg.slogdet(np.eye(min(d, k)) - least)[1]
+            if not -0.02 * d * k < logs.mean() - claimed.entropy + 5 * logs.std() / math.sqrt(len(u)) < 0.2 * d * k:
+                found.append(f"entropy {d}x{k} a={a}")
+            if claimed.entropy > float(centres_mp.entropy(d, k, a)) + 1e-9:
+                found.append(f"entropy above the exact one {d}x{k} a={a}")
+    return found
+
+
+def honest(d: int, k: int, a: float) -> Noise:
+    return noise(FLOAT, d, k, a)
+
+
+def without_entropy(d: int, k: int, a: float) -> Noise:
+    return Noise(0.0, honest(d, k, a).energy)
+
+
+def less_energy(d: int, k: int, a: float) -> Noise:
+    return Noise(honest(d, k, a).entropy, max(d, k) / (d + k + 2 + 4 * a))
+
+
+def backward_slope(d: int, k: int, a: float) -> Noise:
+    """(log Z)' taken at its lower end: the convex function's step before a, not the steps after it."""
+    if a < 0.5:
+        return honest(d, k, a)
+    low, high = min(d, k), max(d, k)
+    at, before = (float(centres_mp.log_mass(low, high, x)) for x in (a, a - 0.5))
+    return Noise(at - 2 * a * (at - before), honest(d, k, a).energy)
+
+
+def test_the_noise_is_what_it_is_said_to_be() -> None:
+    assert noise_failures(honest) == []
+
+
+@pytest.mark.parametrize("wrong", [without_entropy, less_energy, backward_slope])
+def test_wrong_facts_about_the_noise_are_noticed(wrong: Facts) -> None:
+    assert noise_failures(wrong)
+
+
+@pytest.mark.parametrize("a", [0.0, 0.3, 2.0, 50.0])
+def test_the_entropy_is_bounded_closely(a: float) -> None:
+    for d, k in (*SHAPES, (64, 64), (200, 16)):
+        exact = float(centres_mp.entropy(d, k, a))
+        enclosed = upper_float(noise(INTERVAL, d, k, a).entropy)
+        assert exact - 0.02 * d * k <= enclosed <= exact + 1e-9 * (1 + abs(exact))
+
+
+def test_constants_of_the_concave_majorant() -> None:
+    bend = MP.findroot(lambda y: 2 * y**2 / (1 + y**2) - MP.log(1 + y**2), 2)
+    slope = MP.log(1 + bend**2) / bend
+    assert bend < MP.mpf(BEND) < bend + MP.mpf("1e-4")
+    assert slope < MP.mpf(LINE) < slope + MP.mpf("1e-5")
+    for y in np.linspace(0.001, 8, 4001):
+        exact = float(slope * y) if y <= bend else math.log1p(y * y)
+        assert exact <= noises.levels(FLOAT, float(y)) + 1e-12 <= exact + 1e-4
+
+
+# ------------------------------------------------------------------------------------------------ centres
+
+
+def draw(name: str, rng: np.random.Generator, d: int, k: int, eps: float, params: Mapping[str, float], number: int):
+    """Centres of the law of the proof for a budget of 1."""
+    n = d * k
+    a = params["a"]
+    c2 = eps**2 * d / (d + k + 1 + 2 * a)
+    if name == "T11":
+        rate = n / (math.sqrt(1 + c2) + (k - 1) * math.sqrt(c2))
+        directions = rng.standard_normal((number, d, k))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return directions * rng.gamma(d, 1 / rate, (number, 1, k))
+    if name == "T12":
+        return rng.standard_normal((number, d, k)) * math.sqrt((1 + k * c2) / n)
+    s = params["s"]
+    if name == "T13":
+        scale = rng.gamma(s, 1.0, (number, 1, k))
+        return rng.standard_normal((number, d, k)) * np.sqrt(params["r"] * c2 / (2 * scale))
+    if d < k:
+        return draw(name, rng, k, d, eps, params, number).transpose(0, 2, 1)
+    beta = (d + k - 1) / 2 + s
+    degrees = round(2 * beta - d)  # V = G A^(-1/2), A Wishart with so many degrees of freedom
+    assert abs(degrees - (2 * beta - d)) < 1e-9
+    h = rng.standard_normal((number, degrees, k))
+    values, vectors = np.linalg.eigh(h.transpose(0, 2, 1) @ h)
+    root = vectors @ (vectors / np.sqrt(values)[:, None, :]).transpose(0, 2, 1)
+    return math.sqrt(params["r"] * c2) * rng.standard_normal((number, d, k)) @ root
+
+
+def extreme(name: str, rng: np.random.Generator, d: int, k: int) -> list[np.ndarray]:
+    """Matrices on the boundary of the body: one column, equal columns, equal singular values, random ones."""
+    one = np.zeros((d, k))
+    one[0, 0] = 1.0
+    eye = np.eye(d, k)
+    same = np.zeros((d, k))
+    same[0] = 1.0
+    found = [0 * one, one, eye, same, *rng.standard_normal((8, d, k))]
+    return [w / max(size(name, w), 1e-300) if w.any() else w for w in found]
+
+
+def size(name: str, w: np.ndarray) -> float:
+    if name == "T12":
+        return float(np.linalg.norm(w))
+    return float(np.linalg.norm(w, "nuc") if name == "T14" else np.linalg.norm(w, axis=0).sum())
+
+
+def hits(centres: np.ndarray, w: np.ndarray, eps: float) -> float:
+    """The share of centres within eps in spectral norm; the smaller side is 2."""
+    off = centres - w
+    one, two = (off[:, :, 0], off[:, :, 1]) if w.shape[1] == 2 else (off[:, 0], off[:, 1])
+    a, b, c = ((x * y).sum(axis=1) for x, y in ((one, one), (two, two), (one, two)))
+    trace, det = a + b, a * b - c * c
+    largest = trace / 2 + np.sqrt(np.maximum(trace**2 / 4 - det, 0))
+    return float((largest <= eps * eps).mean())
+
+
+Missed = Callable[[str, float, int, int, Mapping[str, float]], float]
+
+
+def claimed_chance(name: str, y: float, d: int, k: int, params: Mapping[str, float]) -> float:
+    return lemma(name).missed(FLOAT, y, d, k, params)
+
+
+def too_rare(missed: Missed, name: str, shapes: tuple[tuple[int, int], ...] = SHAPES[:3]) -> list[str]:
+    """Matrices, found at random and by climbing towards fewer hits, that centres reach less often than e^-I."""
+    rng = np.random.default_rng(7)
+    found: list[str] = []
+    for d, k in shapes:
+        for eps in (0.2, 0.6):
+            for a in (None, 0.0, 20.0):
+                params = dict(lemma(name).params(-math.log(eps), unit(d, k), 1))
+                params["s"] = max(1, round(2 * params.get("s", 1.5))) / 2  # whole degrees of freedom, to draw from
+                params["a"] = params["a"] if a is None else a
+                chance = math.exp(-missed(name, 1 / eps, d, k, params))
+                centres = draw(name, rng, d, k, eps, params, 40_000)
+                worst = min(extreme(name, rng, d, k), key=lambda w, c=centres[:8_000], e=eps: hits(c, w, e))
+                for _ in range(6):
+                    other = worst + 0.3 * rng.standard_normal((d, k))
+                    other /= max(1.0, size(name, other))
+                    if hits(centres[:8_000], other, eps) < hits(centres[:8_000], worst, eps):
+                        worst = other
+                rate = hits(centres, worst, eps)
+                if rate + 5 * math.sqrt(rate / len(centres)) + 3 / len(centres) < chance:
+                    found.append(f"{name} {d}x{k} eps={eps} a={a}: {rate} < {chance}")
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_centres_reach_the_worst_matrix_often_enough(name: str) -> None:
+    assert too_rare(claimed_chance, name) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_nat_too_little_is_noticed(name: str) -> None:
+    """(The entropy and the energy by themselves are held against the noise, above.)"""
+    assert too_rare(lambda *case: claimed_chance(*case) - 1, name)
+
+
+def covers(name: str, scale: float, d: int, k: int, eps: float) -> bool:
+    """Whether e^claim times a factor random centres serve every point of a fine grid of the body."""
+    rng = np.random.default_rng(11)
+    target, rule = unit(d, k), lemma(name)
+    params = rule.params(-math.log(eps), target, 1)
+    number = int(math.exp(rule.sharp(FLOAT, 1 / eps, target, 1, params)) * scale)
+    centres = draw(name, rng, d, k, (1 - params["t"]) * eps, params, number)
+    steps = np.arange(-1, 1.0001, eps / 8)
+    grid = np.stack(np.meshgrid(*[steps] * (d * k)), axis=-1).reshape(-1, d, k)
+    grid = grid[[size(name, w) <= 1 for w in grid]]
+    return all(np.linalg.norm(centres - w, axis=(1, 2)).min() <= eps for w in grid)
+
+
+@pytest.mark.parametrize(
+    ("name", "d", "k"), [("T11", 2, 1), ("T12", 2, 1), ("T12", 1, 2), ("T13", 2, 1), ("T13", 1, 2)]
+)
+def test_as_many_centres_as_claimed_cover_and_few_do_not(name: str, d: int, k: int) -> None:
+    """log L is what the net costs: without it, and a little less, points are missed."""
+    assert covers(name, 1.0, d, k, 0.3)
+    target, rule = unit(d, k), lemma(name)
+    params = rule.params(-math.log(0.3), target, 1)
+    net = math.log(d * k * math.log1p(2 / (0.3 * params["t"])))
+    assert not covers(name, math.exp(-net) / 2, d, k, 0.3)
+
+
+# ------------------------------------------------------------------------------------------------ volumes and tables
+
+TABLES: Mapping[int, Mapping[float, tuple[float, float, float, float | None]]] = {
+    64: {
+        0.3: (0.105, 0.227, 0.0735, 0.162),
+        0.1: (0.259, 0.811, 0.160, 0.317),
+        0.05: (0.443, 1.406, 0.272, 0.490),
+        0.03: (0.639, 1.893, 0.408, 0.679),
+        0.01: (1.268, 2.979, 1.011, 1.349),
+        0.001: (3.249, 5.280, 3.214, 3.525),
+    },
+    768: {
+        0.3: (0.0138, 0.0398, 0.0087, None),
+        0.1: (0.0347, 0.183, 0.0193, None),
+        0.05: (0.0616, 0.447, 0.0326, None),
+        0.03: (0.0936, 0.775, 0.0486, None),
+        0.01: (0.227, 1.746, 0.118, None),
+        0.001: (1.138, 4.030, 0.840, None),
+    },
+}
+"""Nats per parameter of T11, T12, T13, T14 at budget and radius 1, found by a search of its own."""
+
+
+def checked(name: str, d: int, k: int, eps: float) -> float:
+    """The upper end the checker computes."""
+    rule, target = lemma(name), unit(d, k)
+    params = rule.params(-math.log(eps), target, 1)
+    assert rule.check_params(params) is None
+    return upper_float(rule.sharp(INTERVAL, 1 / arb(eps), target, arb(1), params))
+
+
+@pytest.mark.parametrize("d", TABLES)
+def test_known_tables_are_reproduced(d: int) -> None:
+    for eps, row in TABLES[d].items():
+        for name, known in zip(NAMES, row, strict=True):
+            if known is not None:
+                last = 10.0 ** (math.floor(math.log10(known)) - 2)
+                found = checked(name, d, d, eps) / d**2
+                assert known - last <= found <= 1.04 * known + last, (name, eps)
+
+
+def volume_failures(cost: Callable[[str, int, int, float], float]) -> list[str]:
+    """A cover is at least as large as the quotient of volumes; the (2,1) ball lies in the others."""
+    found: list[str] = []
+    for d, k in (*SHAPES, (8, 8), (64, 64), (20, 5), (5, 20)):
+        for eps in (0.3, 0.1, 0.03, 0.01, 0.001, 1e-6):
+            least = float(log_vol_21(d, k) - log_vol_op(d, k)) - d * k * math.log(eps)
+            found += [f"{name} {d}x{k} {eps}" for name in NAMES if cost(name, d, k, eps) < least]
+    return found
+
+
+def test_never_below_the_volumes() -> None:
+    assert volume_failures(checked) == []
+    assert volume_failures(lambda name, d, k, eps: checked(name, d, k, eps) - 0.4 * d * k)
+
+
+def test_params_out_of_range_are_refused() -> None:
+    good = dict(T13.params(1.0, unit(4, 4), 1))
+    assert T13.check_params(good) is None
+    for name in good:
+        for bad in (-1.0, math.nan, math.inf, True, "x", 1e300):
+            wrong: Any = {**good, name: bad}
+            assert T13.check_params(wrong) is not None, (name, bad)
+        assert T13.check_params({key: value for key, value in good.items() if key != name}) is not None
+    assert T13.check_params({**good, "rho": 1.0}) is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_huge_matrices_are_quick_and_too_huge_ones_refused(name: str) -> None:
+    cost = partial(lemma(name).params, 3.0, unit(10**4, 10**4), 1)
+    assert set(cost()) == set(lemma(name).names)
+    if name != "T12":
+        assert lemma(name).applies(unit(10**6, 10**6)) is not None
+    assert lemma(name).applies(unit(10**6, 8)) is None
+
+
+def test_the_search_leaves_out_only_what_is_no_better() -> None:
+    """`promising` says no where another lemma is at most a hundredth worse."""
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        d, k = (int(v) for v in rng.choice([1, 2, 3, 8, 16, 64], 2))
+        y, target = float(np.exp(rng.uniform(0.1, 9))), unit(d, k)
+        tried = [rule for rule in LEMMAS.values() if rule.uniform and rule.applies(target) is None]
+        costs = {r: r.sharp(FLOAT, y, target, 1, r.params(math.log(y), target, 1)) for r in tried}
+        best = min(costs[r] for r in tried if r.promising(target))
+        assert all(best <= 1.04 * costs[r] + 0.3 for r in tried), (d, k, y, {r.name: c for r, c in costs.items()})

@@ -1,0 +1,356 @@
+"""V and G11 against exact chances, divergences by other roads, whole noisy networks, and a class of coins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import binom, chi2, multivariate_t
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.numbers import FLOAT, LOG
+from boundcalc.engine.allocate import covers_of
+from boundcalc.engine.exact import allocate_exactly
+from boundcalc.engine.noise import noise_items
+from boundcalc.engine.search import HALF, Search
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof import checker, second
+from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
+from boundcalc.proof.checker import check
+from boundcalc.setting import Activation, Budget, Norms, Setting
+from boundcalc.setting.norms import place_of
+from boundcalc.statements import gap
+from boundcalc.statements.compose import lower
+from boundcalc.statements.layers import Slot
+from boundcalc.statements.noises import NOISES, events, spread
+from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
+from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
+from tests.soundness.network import Dice, tokens_or_rows
+from tests.soundness.test_networks import SETTINGS, Rival
+
+Spread = Callable[[Target, float], float]
+STRATEGY = STRATEGIES["noise-margin"]
+
+
+def target(kind: Kind, d: int, k: int, budget: Budget | None = None, points: int = 1) -> Target:
+    norms = matrix_norms(FLOAT, budget or Budget(op=1.0), d, k)
+    assert norms is not None
+    return Target(kind, d, k, 1.0, norms, Points(points))
+
+
+# -- how far noise moves one example
+
+
+def chance(of: Target, bound: float) -> float:
+    """That unit noise moves some of the example's points, at right angles to each other, by more than the bound."""
+    single = float(chi2.sf(bound**2, 1 if of.kind in ("score", "gain") else of.k))
+    many = of.k if of.kind == "gain" else max(1, of.points.count(1))  # of a gain: a row along each of its coordinates
+    return -math.expm1(many * math.log1p(-min(single, 1 - 1e-16)))
+
+
+def too_likely(rule: Spread, depth: Callable[[float, int], float]) -> list[str]:
+    found: list[str] = []
+    for kind in ("map", "score", "gain", "vector", "table"):
+        for k in (1, 2, 3, 17, 300):
+            for points in (1, 40):
+                for eta in (0.5, 0.1, 1e-3, 1e-9):
+                    of = target(kind, 1 if kind in ("gain", "vector") else 5, k, points=points)
+                    if kind in ("gain", "vector"):
+                        of = replace(of, points=Points(0, 1))
+                    if chance(of, rule(of, depth(eta, events(of)))) > eta * (1 + 1e-12):
+                        found.append(f"{kind} k={k} points={points} eta={eta}")
+    return found
+
+
+def own_spread(of: Target, t: float) -> float:
+    return spread(FLOAT, of, t)
+
+
+def own_depth(eta: float, seen: int) -> float:
+    return gap.noise_depth(FLOAT, eta, seen)
+
+
+def test_noise_stays_within_its_spread_but_for_eta() -> None:
+    assert too_likely(own_spread, own_depth) == []
+
+
+def test_without_the_union_it_does_not() -> None:
+    assert too_likely(own_spread, lambda eta, seen: own_depth(eta, 1))
+
+
+def test_with_the_length_of_the_row_dropped_it_does_not() -> None:
+    assert too_likely(lambda of, t: t, own_depth)
+
+
+def test_the_spread_is_near_the_exact_quantile() -> None:
+    """Within a sixth, and below sqrt k + t: little is to be gained there."""
+    for k in (3, 17, 300):
+        for t in (2.0, 7.0):
+            found = own_spread(target("map", 5, k), t)
+            exact = math.sqrt(chi2.isf(math.exp(-(t**2) / 2), k))
+            assert exact <= found <= min((1.4 if k == 3 else 1.17) * exact, math.sqrt(k) + t)
+
+
+# -- what noise costs
+
+
+def student(v: Any, s: float, rho: float) -> Any:
+    """Log density of columns in R^d by scipy: 2s degrees of freedom."""
+    d = v.shape[-1]
+    frozen: Any = multivariate_t
+    return frozen(np.zeros(d), np.eye(d) * rho / (2 * s), df=2 * s).logpdf(v)
+
+
+def matrix_student(v: Any, s: float, rho: float) -> Any:
+    """Log density of d x 2 matrices, its normaliser by two Student columns: |I + V'V/rho| = (1+|v|^2/rho)(1 + w'Aw/rho)."""
+    d = v.shape[-2]
+    beta = (d + 1) / 2 + s
+    first, second_ = v[..., 0], v[..., 1]
+    square = (first**2).sum(-1) / rho
+    rest = (second_**2).sum(-1) / rho - ((first * second_).sum(-1) / rho) ** 2 / (1 + square)
+    # the second column given the first has the Student density with det(A) = 1/(1+square)
+    second_mass = d / 2 * math.log(math.pi * rho) + gammaln(beta - d / 2) - gammaln(beta)
+    power = beta - 0.5
+    first_mass = d / 2 * math.log(math.pi * rho) + gammaln(power - d / 2) - gammaln(power)
+    return -beta * (np.log1p(square) + np.log1p(rest)) - second_mass - first_mass
+
+
+def divergence(law: str, w: Any, sigma: float, params: Mapping[str, float], rng: np.random.Generator) -> float:
+    """Monte Carlo of the divergence, three standard errors down."""
+    d, k = w.shape
+    draws = w + sigma * rng.standard_normal((40_000, d, k))
+    if law == "V3":
+        logs = matrix_student(draws, params["s"], params["r"] * max(d, k) * sigma**2)
+    else:
+        if law == "V2t":
+            draws = np.swapaxes(draws, 1, 2)
+        length = draws.shape[1]
+        logs = student(np.swapaxes(draws, 1, 2), params["s"], params["r"] * length * sigma**2).sum(-1)
+    cost = -logs - d * k / 2 * math.log(2 * math.pi * math.e * sigma**2)
+    return float(cost.mean() - 3 * cost.std() / math.sqrt(len(cost)))
+
+
+def undershoots(factor: float) -> list[str]:
+    """Where a claimed divergence (times a factor) is below what is drawn, over weights that touch their budget."""
+    found: list[str] = []
+    rng = np.random.default_rng(5)
+    limits = {"V2": Budget(two_one=1.0), "V2t": Budget(two_one_t=1.0), "V3": Budget(schatten=(1.0, 1.0))}
+    for law, limit in limits.items():
+        for d, k in ((3, 2), (2, 2)) if law == "V3" else ((3, 2), (2, 5)):
+            for sigma in (0.02, 0.3):
+                of, noise = target("map", d, k, limit), NOISES[law]
+                params = noise.params(-math.log(sigma), of, 1)
+                claimed = noise.sharp(FLOAT, noise.norm(of) / sigma, of, 1, params)
+                spike, flat = np.zeros((d, k)), np.zeros((d, k))
+                spike[0, 0] = 1.0
+                flat[range(min(d, k)), range(min(d, k))] = 1 / min(d, k)
+                worst = max(divergence(law, w, sigma, params, rng) for w in (spike, flat, 0 * flat))
+                if factor * claimed < worst:
+                    found.append(f"{law} {d}x{k} sigma={sigma}: {claimed} < {worst}")
+    return found
+
+
+def test_divergences_are_at_most_what_is_claimed() -> None:
+    assert undershoots(1.0) == []
+
+
+def test_a_lower_divergence_is_noticed() -> None:
+    assert len(undershoots(0.85)) >= 6
+
+
+@pytest.mark.parametrize(("kind", "d", "k", "square"), [("map", 3, 4, 1.0), ("gain", 1, 4, 4.0), ("table", 5, 2, 5.0)])
+def test_the_gaussian_law_exactly(kind: Kind, d: int, k: int, square: float) -> None:
+    """The divergence of two Gaussians at the largest |W|_F^2 there is, and no other variance does better."""
+    n, sigma = d * k, 0.3
+    of = target(kind, d, k, Budget(fro=1.0))
+    claimed = NOISES["V1"].sharp(FLOAT, 1 / sigma, of, 1, {})
+
+    def exact(variance: float) -> float:
+        return n / 2 * math.log(variance / sigma**2) + (n * sigma**2 + square) / (2 * variance) - n / 2
+
+    assert claimed == pytest.approx(exact(sigma**2 + square / n), rel=1e-12)
+    assert all(claimed <= exact((sigma**2 + square / n) * f) for f in (0.5, 0.9, 1.1, 2.0))
+
+
+# -- whole networks
+
+
+def noisy(setting: Setting, eta: float) -> Certificate:
+    """A certificate with another eta than the search takes."""
+    items = noise_items(lower(setting, LOG), eta)
+    level = Level(HALF, covers_of(items, allocate_exactly(items, HALF)))
+    return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)
+
+
+def depth_of(slots: Mapping[str, Slot], level: Level, eta: float) -> float:
+    seen = sum(
+        member.multiplicity * events(member.targets[choice.target])
+        for name, slot in slots.items()
+        for choice, member in zip(level.covers[name].choices, slot.members, strict=True)
+        if choice.lemma != "zero"
+    )
+    return math.sqrt(2 * math.log(seen / eta))
+
+
+def share_moved(setting: Setting, eta: float, louder: float = 1.0, draws: int = 150) -> float:
+    """How often noise moves the loss by more than 1/2, over weights and inputs."""
+    certificate = noisy(setting, eta)
+    check(certificate)
+    rival, rng = Rival(setting, certificate.levels[0]), np.random.default_rng(3)
+    t = depth_of(rival.slots, rival.level, eta)
+    moved = 0
+    for step in range(draws):
+        dice = Dice(rng, aligned=step % 2 == 0)
+        p = rival.plain(rival.network.draw(dice))
+        x = tokens_or_rows(dice, rival.network, rival.width, rival.vocabulary)
+        near = dict(p)
+        for name, cover in rival.level.covers.items():
+            kind, block, _ = place_of(name)
+            member, choice = rival.slots[name].members[0], cover.choices[0]
+            of = member.targets[choice.target]
+            size = louder * math.exp(cover.log_eps) / (float(of.radius) * spread(FLOAT, of, t))
+            for key, w in p.items():
+                if key[:2] == (kind, block):
+                    near[key] = 0 * w if choice.lemma == "zero" else w + size * rng.standard_normal(w.shape)
+        moved += rival.change(p, near, x) > 1 + 1e-9
+    return moved / draws
+
+
+@pytest.mark.parametrize(
+    "name", ["edelman2022", "edelman2022 deep", "edelman2022 heads", "bert", "llama", "vit", "line"]
+)
+def test_a_noisy_network_moves_the_loss_seldom(name: str) -> None:
+    eta = 0.3
+    assert share_moved(SETTINGS[name], eta) <= eta + 3 * math.sqrt(eta / 150)
+
+
+def test_louder_noise_is_noticed() -> None:
+    assert share_moved(SETTINGS["line"], 0.3, louder=100.0) > 0.4
+    assert share_moved(SETTINGS["edelman2022"], 0.3, louder=100.0) > 0.4
+
+
+# -- the strategy
+
+
+def test_averaging_is_above_the_exact_moment() -> None:
+    """E exp(m kl(mean|p)) for binomial means, which no p exceeds."""
+    for m in (1, 2, 3, 7, 50, 4000):
+        j = np.arange(m + 1)
+        logs = binom.logpmf(j, m, np.clip(j / m, 0, 1))
+        moment = float(np.exp(logs).sum())
+        assert math.log(moment) <= gap.averaging(FLOAT, m) <= math.log(moment) + 0.75
+
+
+def coins(value: Callable[[Known], float]) -> float:
+    """All labelings at once, noise that makes every answer a fair coin (eta = 1/2, I = 0): right on the sample, risk 1."""
+    known = Known(0.5, [0.5], [0.0], math.log(20), 10**6, 0.0, mu=4e-3, eta=0.5)
+    return value(known)
+
+
+def test_answers_that_are_coins_may_all_be_wrong() -> None:
+    assert coins(lambda known: STRATEGY.value(FLOAT, known)) >= 1
+    without_share = coins(lambda known: STRATEGY.value(FLOAT, known) / 2)
+    without_eta = coins(lambda known: STRATEGY.value(FLOAT, replace(known, train_error=-0.5)))
+    assert without_share < 0.6
+    assert without_eta < 0.1
+
+
+# -- certificates
+
+
+SETTING = Setting.of(depth=1, d=48, seq_len=20, n_train=10**6, margin=0.4)
+
+
+def found(setting: Setting = SETTING) -> Certificate:
+    risks = Search(setting, POLICIES["best"]).risks()
+    return next(f.certificate for f in risks if f.certificate.strategy == STRATEGY.name)
+
+
+def changed(certificate: Certificate, **values: Any) -> Certificate:
+    return check(replace(certificate, **values)).claimed
+
+
+def test_it_beats_covers_where_they_were_best() -> None:
+    values = {f.certificate.strategy: f.log_value for f in Search(SETTING, POLICIES["best"]).risks()}
+    assert values.pop(STRATEGY.name) < min(values.values()) - 0.1
+
+
+def swapped(certificate: Certificate, key: str, choice: Choice) -> Certificate:
+    level = certificate.levels[0]
+    cover = Cover(level.covers[key].log_eps, (choice,))
+    return replace(certificate, levels=(Level(level.log_scale, {**level.covers, key: cover}),))
+
+
+def test_covering_strategies_take_no_noise() -> None:
+    for look in (check, second.log_value):
+        with pytest.raises(CertificateError, match=r"lemma|needs uniform covers"):
+            look(replace(found(), strategy="uniform-margin", mu=None, eta=None))
+
+
+def test_noise_and_uniform_covers_stand_beside_each_other_but_no_empirical_ones() -> None:
+    """A centre of a uniform cover is a point mass against the uniform law on all centres; no event is counted for it."""
+    certificate = found()
+    covered = swapped(certificate, "W_V[0]", Choice("T4", 0))
+    value = check(covered).value
+    assert value > check(certificate).value
+    assert float(second.log_value(covered)) == pytest.approx(math.log(value), rel=1e-9)
+    for look in (check, second.log_value):
+        with pytest.raises(CertificateError, match=r"empirical|uniform"):
+            look(swapped(certificate, "W_V[0]", Choice("T2", 0, {"rho": 2.0})))
+
+
+def test_a_look_at_one_example_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: a first checker without the union disagrees with the second."""
+    certificate = found()
+    assert check(certificate).log_value == pytest.approx(float(second.log_value(certificate)), abs=1e-9)
+    monkeypatch.setattr(checker, "events", lambda of: 1)
+    assert check(certificate).log_value < float(second.log_value(certificate)) - 0.02
+
+
+def test_noise_is_never_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where eps is above a piece's reach a cover costs nothing, and noise still something."""
+    certificate = found()
+    level = certificate.levels[0]
+    cover = replace(level.covers["readout"], log_eps=5.0)
+    wide = replace(certificate, levels=(Level(9.0, {**level.covers, "readout": cover}),))
+    monkeypatch.setattr(type(STRATEGY), "conditions", lambda *_: iter(()))
+    assert float(check(wide)._run.booked[0]["readout"].cost) > 0
+
+
+@pytest.mark.parametrize("eta", [None, 0.0, -1.0, 0.75, math.nan, True])
+def test_eta_is_a_chance(eta: Any) -> None:
+    for look in (check, second.log_value):
+        with pytest.raises(CertificateError):
+            look(replace(found(), eta=eta))
+
+
+def test_a_larger_eta_costs_itself() -> None:
+    assert changed(found(), eta=0.3).log_value > math.log(0.3)
+
+
+def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:
+    from boundcalc.engine.evaluate import Desk
+
+    desk = Desk(SETTING.but(train_error=0.001, measured=("train_error",)))
+    certificate = next(f.certificate for f in desk.search("best").risks() if f.certificate.strategy == STRATEGY.name)
+    assert certificate.eta == noise_chance(10**6)
+    check(certificate)
+    for look in (check, second.log_value):
+        with pytest.raises(CertificateError, match="look at the training error"):
+            look(replace(certificate, eta=1e-7))
+
+
+def test_layers_from_outside_are_refused() -> None:
+    from tests.recipes import test_layer
+
+    assert STRATEGY.refuses(SETTING) is None
+    del test_layer
+    strange = type("Other", (Activation,), {"label": "other"})
+    layers = (*SETTING.architecture.stages[:-1], strange("relu"), SETTING.architecture.stages[-1])
+    setting = Setting.of(layers=layers, seq_len=20, n_train=10**6, norms=Norms(C=1.0))
+    assert "other" in (STRATEGY.refuses(setting) or "")
