@@ -58,7 +58,9 @@ def command(
     quantity = quantity or "gap"
     question.refuse(_FIELDS.get(variable, variable), f"{variable} is what is solved for; leave it out")
     if quantity == "gap":
-        question.refuse("train_error", "the gap bound holds for every training error; --quantity risk asks for the risk")
+        question.refuse(
+            "train_error", "the gap bound holds for every training error; --quantity risk asks for the risk"
+        )
     from boundcalc.engine.solve import solve
 
     found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]

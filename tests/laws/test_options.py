@@ -83,7 +83,9 @@ def commands() -> Iterator[tuple[str, click.Command]]:
     while todo:
         name, command = todo.pop(0)
         if isinstance(command, click.Group):
-            todo += [(f"{name} {inner}", command.get_command(context, inner)) for inner in command.list_commands(context)]
+            todo += [
+                (f"{name} {inner}", command.get_command(context, inner)) for inner in command.list_commands(context)
+            ]
         elif command is not None:
             yield name, command
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from boundcalc import Architecture, Norms, Sample, Setting, evaluate
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.norms.limits import budget, limits
 from boundcalc.norms.matrix import held, measure, vector
 from boundcalc.setting import Budget

@@ -106,7 +106,7 @@ def test_what_came_before_goes_with_what_read_it() -> None:
 
 @pytest.mark.parametrize("value", [1e-5, 0.1])
 def test_the_default_given_by_name_is_refused_too(value: float) -> None:
-    with pytest.raises(InvalidSetting, match="eps = .* would change nothing"):
+    with pytest.raises(InvalidSetting, match=r"eps = .* would change nothing"):
         Setting.of(eps=value)
 
 
@@ -122,11 +122,11 @@ def test_random_settings_are_read_back() -> None:
 
 def test_layers_one_by_one() -> None:
     tokens = (Embedding(5, 4), Pool("cls"), Linear("readout", 4, 1))
-    with pytest.raises(InvalidSetting, match="input_radius = 2.0 would change nothing: the input is tokens"):
+    with pytest.raises(InvalidSetting, match=r"input_radius = 2.0 would change nothing: the input is tokens"):
         Architecture(layers=tokens, input_radius=2.0)
-    with pytest.raises(InvalidSetting, match="heads = 2 would change nothing: .* one by one"):
+    with pytest.raises(InvalidSetting, match=r"heads = 2 would change nothing: .* one by one"):
         Architecture(layers=tokens, heads=2)
-    with pytest.raises(InvalidSetting, match="position radius = 1.0 would change nothing"):
+    with pytest.raises(InvalidSetting, match=r"position radius = 1.0 would change nothing"):
         Embedding(5, 4, position_radius=1.0)
 
 
