@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-METHODS = ("holdout", "p2l", "occam")
+METHODS = ("holdout", "p2l", "occam", "pac-bayes")
 """What `--certify` takes, beside all."""
 
 
@@ -114,6 +114,15 @@ def _occam(trial: Any, data: Any, delta: float, prefix: float, progress: Any) ->
     return search(network, data, delta, seed=trial.seed, progress=progress), network
 
 
+def _pac_bayes(trial: Any, data: Any, delta: float, prefix: float, progress: Any) -> tuple[Any, Any]:
+    from boundcalc.lab.train.network import ModelNetwork
+    from boundcalc.lab.train.pac_bayes import certify_posterior
+
+    _no_prefix("pac-bayes", prefix)
+    network = ModelNetwork.of(trial)
+    return certify_posterior(network, data, delta, seed=trial.seed, progress=progress), network
+
+
 def _no_prefix(method: str, prefix: float) -> None:
     from boundcalc.base.errors import InvalidSetting
 
@@ -121,7 +130,12 @@ def _no_prefix(method: str, prefix: float) -> None:
         raise InvalidSetting(f"{method} learns from all examples and starts from none: leave --prefix out")
 
 
-_MAKE: Mapping[str, Callable[..., tuple[Any, Any]]] = {"holdout": _holdout, "p2l": _p2l, "occam": _occam}
+_MAKE: Mapping[str, Callable[..., tuple[Any, Any]]] = {
+    "holdout": _holdout,
+    "p2l": _p2l,
+    "occam": _occam,
+    "pac-bayes": _pac_bayes,
+}
 
 
 def _progress(name: str, quiet: bool) -> Callable[[Mapping[str, Any] | str], None] | None:
@@ -150,7 +164,7 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         if entry["risk"] is None:
             click.echo(f"  {entry['method']:<10}none: {entry['refused']}")
             continue
-        facts = ", ".join(f"{entry[name]} {name}" for name in ("picks", "bits", "nats") if name in entry)
+        facts = ", ".join(f"{_short(entry[name])} {name}" for name in ("picks", "bits", "nats") if name in entry)
         facts = f"{facts}, " if facts else ""
         measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"
         click.echo(
@@ -159,6 +173,13 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         )
         if entry["file"]:
             click.echo(f"            {entry['file']}")
+
+
+def _short(fact: float) -> str:
+    """A count as it is; bits and nats rounded up."""
+    import math
+
+    return str(fact) if isinstance(fact, int) else f"{math.ceil(fact * 100) / 100:.2f}"
 
 
 def _rounded_up(risk: float, upper: Callable[..., str]) -> str:
@@ -201,7 +222,8 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
         click.echo(json.dumps(found, indent=1))
         return
     summary = certificate.summary()
-    facts = ", ".join(f"{name} {summary[name]}" for name in ("n", "errors", "picks", "bits", "nats") if name in summary)
+    names = [name for name in ("n", "errors", "picks", "bits", "nats") if name in summary]
+    facts = ", ".join(f"{name} {_short(summary[name])}" for name in names)
     click.echo(
         f"verified: risk of {certificate.speaks_of} <= {_rounded_up(certificate.risk, upper)}, "
         f"with probability at least {1 - certificate.delta:g}"

@@ -76,7 +76,7 @@ Examples:
     "--certify",
     "methods",
     multiple=True,
-    type=click.Choice(("holdout", "p2l", "occam", "all")),
+    type=click.Choice(("holdout", "p2l", "occam", "pac-bayes", "all")),
     help="Certify a predictor's risk by this method, within --delta (repeatable).",
 )
 @click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")

@@ -37,6 +37,25 @@ def test_certificates_are_made_written_and_verified(run: Run, tmp_path: Path) ->
     assert "was changed" in one_line(refused)
 
 
+def test_codes_and_draws_are_made_written_and_verified(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file, examples = tmp_path / "risk.json", tmp_path / "examples.npz"
+    line = ("train", "conjunction", "--T", "8", "--m", "200", "--d", "8", "--heads", "1", "--steps", "10", *QUIET)
+    methods = ("--certify", "occam", "--certify", "pac-bayes")
+    made = run(*line, *methods, "--certificate", str(file), "--examples", str(examples), "--format", "json")
+    assert made.exit_code == 0, made.stderr
+    entries = json.loads(made.stdout)["certificates"]
+    assert [entry["method"] for entry in entries] == ["occam", "pac-bayes"]
+    for entry, fact in zip(entries, ("bits", "nats"), strict=True):
+        assert entry["test_error"] <= entry["risk"] < 1
+        again = run("verify", entry["file"], "--data", str(examples))
+        assert again.exit_code == 0, again.stderr
+        assert fact in again.stdout
+        assert "equal to the bit" in again.stdout
+    refused = run(*line, *methods, "--prefix", "0.5", "--format", "json")
+    assert all("--prefix" in entry["refused"] for entry in json.loads(refused.stdout)["certificates"])
+
+
 def test_options_of_certificates_need_a_method(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     outcome = run(*TRAIN, *QUIET, "--certificate", str(tmp_path / "c.json"))

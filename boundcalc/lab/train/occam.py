@@ -151,12 +151,13 @@ def search(
         best = min(best, _by_positions(run, say), key=lambda pair: pair[0])
     if run.rule.everything and best[0] > 0.5:
         best = min(best, _by_all(run, say), key=lambda pair: pair[0])
-    if best[1] is None:
+    risk, message = best
+    if message is None:
         raise NothingFound(
             f"no predictor of few bits and errors was found among {run.restarts} starts: give more examples, or more "
             "restarts and steps"
         )
-    return certify_message(network, code, shave(run, *best), data, delta)
+    return certify_message(network, code, shave(run, risk, message), data, delta)
 
 
 def _by_positions(run: _Search, say: Callable[[str], None]) -> tuple[float, Message | None]:
