@@ -17,6 +17,7 @@ from boundcalc.engine.allocate import (
     Option,
     Point,
     TradeOff,
+    allocate,
     build_items,
     covers_of,
     lemmas_of,
@@ -57,6 +58,8 @@ _LINKS = 3
 _FINER = 0.05
 _FARTHER = 4.0
 """How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
+_GLANCES = (-4.0, -8.0)
+"""Logs of the scales that are tried where any cover will do."""
 _BELOW_ONE = 0.998
 _LARGEST_LOG = 690.0
 _MU_STEPS = 40
@@ -247,6 +250,26 @@ class Search:
         for strategy in self._strategies(SingleStrategy):
             items, points, counts = self._points(uniform=strategy.uniform)
             yield from self._single(strategy, items, points, counts)
+
+    def glance(self) -> Found | None:
+        """A gap certificate of one uniform cover at a few multipliers: not the least, but found in a few passes.
+
+        Covers of n parameters cost about n log(1/share), so at the multiplier n/e shares sum to about e.
+        """
+        strategies = [each for each in self._strategies(SingleStrategy) if each.uniform]
+        if self._closed is not None or not strategies:
+            return None
+        items = self.items(self.m, uniform=True)
+        sizes = [
+            item.total + min((o.log_a for o in options if not o.power), default=0.0)
+            for item in items
+            for _, options in item.members[:1]
+        ]
+        points = [allocate(items, log_sum(sizes) - log_scale) for log_scale in _GLANCES]
+        points = [point for point in points if -math.inf < point.log_count and point.log_scale < self.log_start]
+        counts = [point.log_count for point in points]
+        found = [each for strategy in strategies for each in self._single(strategy, items, points, counts)]
+        return min(found, key=lambda each: each.log_value, default=None)
 
     def _points(
         self, *, uniform: bool, farther: float | None = None
