@@ -329,15 +329,20 @@ class TradeOff:
             self._extend()
         return next((point.log_count for point in self._points if point.log_count > -math.inf), 0.0)
 
-    def until(self, log_m: float) -> list[Point]:
+    def until(self, log_m: float, may_gain: Callable[[Point], bool] = lambda _: True) -> list[Point]:
         """Vertices down to where counting costs more than the scale gains with so many samples (log).
 
-        A last link costs at least e sqrt(2 log N/m) and gains less than 2 e.
+        A last link costs at least e sqrt(2 log N/m) and gains less than 2 e. `may_gain` is asked of every vertex in
+        turn, whether finer ones are of any use: none is looked for behind one where they are not.
         """
         most = log_m + math.log(2)
         many = MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * SPACING))  # scales fall like 1/sqrt(m)
-        while self._points[-1].log_count < most and len(self._points) < many and not self._exhausted:
-            self._extend()
+        at = 0
+        while at < len(self._points) and may_gain(self._points[at]):
+            at += 1
+            wanted = self._points[-1].log_count < most and len(self._points) < many
+            while at == len(self._points) and wanted and not self._exhausted:
+                self._extend()
         end = next((i for i, point in enumerate(self._points) if point.log_count >= most), len(self._points))
         return self._points[: min(end + 1, many)]
 

@@ -302,6 +302,24 @@ class Desk:
         """Why no network of the class meets the premise of a risk bound (G0e), whatever the policy."""
         return no_member(self.paid)
 
+    def found(self, name: str, quantity: Quantity) -> list[Found]:
+        """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply."""
+        found = self._gather(name, quantity)
+        if isinstance(found, Refusal):
+            raise Unsupported(found)
+        return found
+
+    def glance(self, name: str) -> Found | None:
+        """A gap certificate of a policy that is found quickly and need not be its least; None where there is none."""
+        try:
+            return self.search(name).glance()
+        except Unsupported:
+            return None
+
+    def at_most(self, name: str, found: Found) -> BoundValue:
+        """What one certificate of the gap says of a policy's gap and risk."""
+        return BoundValue(name, self.kind, self.setting, self.prove([found]), None, risk_refusal=self.risk_refusal)
+
     def value(self, name: str) -> BoundValue:
         """A policy's checked gap and risk."""
         gaps = self._gather(name, "gap")

@@ -17,6 +17,7 @@ from boundcalc.engine.allocate import (
     Option,
     Point,
     TradeOff,
+    allocate,
     build_items,
     covers_of,
     lemmas_of,
@@ -57,6 +58,8 @@ _LINKS = 3
 _FINER = 0.05
 _FARTHER = 4.0
 """How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
+_GLANCES = (-4.0, -8.0)
+"""Logs of the scales that are tried where any cover will do."""
 _BELOW_ONE = 0.998
 _LARGEST_LOG = 690.0
 _MU_STEPS = 40
@@ -248,16 +251,31 @@ class Search:
             items, points, counts = self._points(uniform=strategy.uniform)
             yield from self._single(strategy, items, points, counts)
 
-    def _points(
-        self, *, uniform: bool, farther: float | None = None
-    ) -> tuple[Sequence[Item], list[Point], list[float]]:
-        """Allocations to chain through and their log counts; uniform ones are the same for every number of samples.
+    def glance(self) -> Found | None:
+        """A gap certificate of one uniform cover at a few multipliers: not the least, but found in a few passes.
 
-        With `farther`, as if the samples were e^farther times the first log count, however many there are.
+        Covers of n parameters cost about n log(1/share), so at the multiplier n/e shares sum to about e.
         """
+        strategies = [each for each in self._strategies(SingleStrategy) if each.uniform]
+        if self._closed is not None or not strategies:
+            return None
+        items = self.items(self.m, uniform=True)
+        sizes = [
+            item.total + min((o.log_a for o in options if not o.power), default=0.0)
+            for item in items
+            for _, options in item.members[:1]
+        ]
+        points = [allocate(items, log_sum(sizes) - log_scale) for log_scale in _GLANCES]
+        points = [point for point in points if -math.inf < point.log_count and point.log_scale < self.log_start]
+        counts = [point.log_count for point in points]
+        found = [each for strategy in strategies for each in self._single(strategy, items, points, counts)]
+        return min(found, key=lambda each: each.log_value, default=None)
+
+    def _points(self, *, uniform: bool) -> tuple[Sequence[Item], list[Point], list[float]]:
+        """Allocations to chain through and their log counts; uniform ones are the same for every number of samples."""
         origin = self._beside or self
         curve = origin._uniform if uniform else origin._empirical
-        points = curve.until(math.log(self.m) if farther is None else curve.first + farther)
+        points = curve.until(math.log(self.m))
         if uniform or origin is self:
             return curve.items, points, [point.log_count for point in points]
         return curve.items, points, [recount(curve.items, point, self.m) for point in points]
@@ -347,20 +365,39 @@ class Search:
         for uniform in (False, True):
             if not (self.has_uniform if uniform else self.has_empirical):
                 continue
-            items, points, _ = self._points(uniform=uniform, farther=_FARTHER)
-            for alpha in (None,) if uniform else GHOSTS:
+            alphas = (None,) if uniform else GHOSTS
+            items, points = self._coarsest(alphas, uniform=uniform)
+            for alpha in alphas:
                 rough += [
-                    Link(self._log_samples(alpha, point, point.log_count), point.log_count, items, point, alpha)
+                    Link(
+                        self._log_samples(alpha, point.log_scale, point.log_count), point.log_count, items, point, alpha
+                    )
                     for point in points
                     if point.log_count > -math.inf and point.log_scale < self.log_start - _FINER
                 ]
         rough.sort(key=lambda link: link.log_m)
         return min(map(self._settled, rough[:_LINKS]), key=lambda link: link.log_m, default=None)
 
-    def _log_samples(self, alpha: int | None, point: Point, log_count: float) -> float:
+    def _coarsest(self, alphas: Sequence[int | None], *, uniform: bool) -> tuple[Sequence[Item], list[Point]]:
+        """Allocations for a first link, down to where even an error of 0 at the same count would not be better."""
+        origin = self._beside or self
+        curve = origin._uniform if uniform else origin._empirical
+        least: list[float] = []
+
+        def may_gain(point: Point) -> bool:
+            if point.log_count == -math.inf:
+                return True
+            if point.log_scale < self.log_start - _FINER:
+                least.extend(self._log_samples(alpha, point.log_scale, point.log_count) for alpha in alphas)
+            limit = min(self._log_samples(alpha, -math.inf, point.log_count) for alpha in alphas)
+            return len(least) < _LINKS or limit < sorted(least)[_LINKS - 1]
+
+        return curve.items, curve.until(curve.first + _FARTHER, may_gain)
+
+    def _log_samples(self, alpha: int | None, log_scale: float, log_count: float) -> float:
         """Log of the m with which a link of this count brings the gap below 1; `alpha` None for uniform covers."""
         factor = 1.0 if alpha is None else 1 + 1 / alpha
-        left = _BELOW_ONE * 2 * math.exp(self.log_start) - 2 * math.exp(point.log_scale)
+        left = _BELOW_ONE * 2 * math.exp(self.log_start) - 2 * math.exp(log_scale)
         log_link = math.log(factor) + self.log_start + 0.5 * (math.log(2) + log_count)
         return 2 * (log_add(log_link, 0.5 * math.log(self.log_inverse_delta / 2)) - math.log(left))
 
@@ -373,7 +410,7 @@ class Search:
             if link.log_m > _LARGEST_LOG:
                 return link
             log_count = recount(link.items, link.point, (1 + alpha) * math.ceil(math.exp(link.log_m)))
-            log_m = self._log_samples(alpha, link.point, log_count)
+            log_m = self._log_samples(alpha, link.point.log_scale, log_count)
             if log_m <= link.log_m:
                 return replace(link, log_count=log_count)
             link = replace(link, log_m=log_m + 1e-3, log_count=log_count)

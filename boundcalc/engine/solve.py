@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
 from boundcalc.engine.evaluate import BoundValue, Desk, evaluate, refuse_symbols
+from boundcalc.engine.search import Found
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
@@ -29,13 +30,15 @@ class _Axis:
     high: float
     whole: bool
     more_helps: bool
+    stride: float = math.inf
+    """The longest step, in logs, where a trial costs more the farther out it is."""
 
 
 AXES: dict[str, _Axis] = {
     "m": _Axis("n_train", 1, 1e18, True, True),
     "T": _Axis("seq_len", 1, 1e18, True, False),
     "C": _Axis("C", 1e-9, 1e9, False, False),
-    "depth": _Axis("depth", 1, 2048, True, False),
+    "depth": _Axis("depth", 1, 2048, True, False, math.log(4)),
     "gamma": _Axis("margin", 1e-12, 1e12, False, True),
     "delta": _Axis("delta", 1e-300, 1 - 1e-12, False, True),
 }
@@ -43,13 +46,15 @@ AXES: dict[str, _Axis] = {
 
 _WIDENINGS = 60
 _NARROWINGS = 60
+_ROOM = 1e-6
+"""What the checker's rounding may add to the log of a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The extreme value of a variable at which a bound still meets its target, and the bound there.
+    """The extreme value of a variable at which a bound still meets its target, and a checked bound there.
 
-    `at_end`: every value in the range searched meets the target.
+    `at_end`: every value in the range searched meets the target; the bound there need not be the least then.
     """
 
     variable: str
@@ -87,10 +92,11 @@ def solve(
 
     refuse_symbols(setting)
     axis = _with_members(setting, variable, axis)
-    trial = (
-        _Samples(setting, bound, quantity, desk) if variable == "m" else _Settings(setting, variable, bound, quantity)
-    )
     log_target = math.log(target)
+    if variable == "m":
+        trial: _Samples | _Settings = _Samples(setting, bound, quantity, desk)
+    else:
+        trial = _Settings(setting, variable, bound, quantity, log_target)
     search = _Bracket(axis, lambda x: trial.quick(x) - log_target, digits)
     x = search.run(_start(setting, variable))
     if x is None:
@@ -158,20 +164,60 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
     return inside
 
 
-class _Settings:
-    """Tries a variable by evaluating the changed setting in full."""
+def _least(gaps: Iterable[Found], risks: Iterable[Found], setting: Setting, quantity: str) -> float:
+    """Log of the value a search expects; 0 where the gap is trivial."""
+    ranked = sorted(gaps, key=lambda found: found.log_value)
+    least = next((found.log_value for found in ranked if not covers_nothing(found.certificate)), 0.0)
+    if quantity == "gap":
+        return least
+    plain = math.log(math.exp(min(least, 0.0)) + setting.sample.train_error)
+    return min([plain, *(found.log_value for found in risks)])
 
-    def __init__(self, setting: Setting, variable: str, bound: str, quantity: Quantity) -> None:
-        self.setting, self.variable, self.bound = setting, variable, bound
+
+class _Settings:
+    """Tries a variable by searching the changed setting for the quantity asked for; only the last is checked."""
+
+    def __init__(self, setting: Setting, variable: str, bound: str, quantity: Quantity, log_target: float) -> None:
+        self.setting, self.variable, self.bound = setting, variable, known_bound(bound)
+        self.log_target = log_target
         self.quantity: Quantity = quantity
+        self._tried: dict[float, float] = {}
+        self._glances: dict[float, Found | None] = {}
 
     def quick(self, x: float) -> float:
-        """Log of the checked value."""
-        return _log_of(self.checked(x), self.quantity)
+        """Log of the value the search expects."""
+        if x not in self._tried:
+            glanced = self._glanced(x)
+            self._tried[x] = self._searched(x) if glanced is None else _least([glanced], (), *self._asked(x))
+        return self._tried[x]
+
+    def _searched(self, x: float) -> float:
+        desk = Desk(self._at(x))
+        risks = desk.found(self.bound, "risk") if self.quantity == "risk" else ()
+        return _least(desk.found(self.bound, "gap"), risks, *self._asked(x))
+
+    def _glanced(self, x: float) -> Found | None:
+        """A certificate that meets the target though little was spent on finding it, where trials cost much."""
+        if not math.isfinite(AXES[self.variable].stride):
+            return None
+        if x not in self._glances:
+            found = Desk(self._at(x)).glance(self.bound)
+            meets = found is not None and _least([found], (), *self._asked(x)) <= self.log_target - _ROOM
+            self._glances[x] = found if meets else None
+        return self._glances[x]
+
+    def _asked(self, x: float) -> tuple[Setting, str]:
+        return self._at(x), self.quantity
 
     def checked(self, x: float) -> BoundValue:
-        """The checked bound."""
-        return evaluate(_change(self.setting, self.variable, AXES[self.variable], x), self.bound)
+        """The checked bound; at the end of the range one that meets the target will do."""
+        glanced = self._glanced(x) if x == AXES[self.variable].high else None
+        if glanced is not None:
+            return Desk(self._at(x)).at_most(self.bound, glanced)
+        return evaluate(self._at(x), self.bound)
+
+    def _at(self, x: float) -> Setting:
+        return _change(self.setting, self.variable, AXES[self.variable], x)
 
 
 class _Samples:
@@ -186,12 +232,8 @@ class _Samples:
     def quick(self, x: float) -> float:
         """Log of the value the search expects."""
         here = self.base.with_samples(round(x))
-        ranked = sorted(here.gaps(), key=lambda found: found.log_value)
-        least = next((found.log_value for found in ranked if not covers_nothing(found.certificate)), 0.0)
-        if self.quantity == "gap":
-            return least
-        plain = math.log(math.exp(min(least, 0.0)) + self.setting.sample.train_error)
-        return min([plain, *(found.log_value for found in here.risks())])
+        risks = here.risks() if self.quantity == "risk" else ()
+        return _least(here.gaps(), risks, self.setting, self.quantity)
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound."""
@@ -217,7 +259,7 @@ class _Bracket:
         for _ in range(_WIDENINGS):
             if x == outward:
                 return None if miss > 0 else x
-            length = 0.3 + 2.2 * min(abs(miss), 40.0)
+            length = min(0.3 + 2.2 * min(abs(miss), 40.0), self.axis.stride)
             new = self._rounded(self._clamped(math.log(x) + step * length))
             if new == x:
                 new = outward
