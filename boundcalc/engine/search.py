@@ -63,6 +63,8 @@ _GLANCES = (-4.0, -8.0)
 _BELOW_ONE = 0.998
 _LARGEST_LOG = 690.0
 _MU_STEPS = 40
+_HOPELESS = 30.0
+"""Nats per sample of a uniform cover beyond which noise is not tried."""
 _MOST_COUNT = 600.0
 """Logs of log counts that floats can hold."""
 _LOG_ROUNDING = 16 * 2.0**-53
@@ -499,19 +501,26 @@ class Search:
         """Certificates of G11; where maps meet, noise on the product is as good (but for references, which it forgets)."""
         if not self.policy.noise or (self._met is not None and not _referred(self.setting)):
             return
-        for strategy in STRATEGIES.values():
+        lemmas = self._beside_noise
+        for strategy in STRATEGIES.values() if lemmas is not None else ():
             if isinstance(strategy, MarginStrategy) and strategy.noisy and strategy.refuses(self.setting) is None:
                 eta = noise_chance(self.m)
-                items = noise_items(self.lowered, eta, self._allows_uniform)
-                missing = uncoverable(items)
-                if missing is None:
-                    point = self._once(("noise", eta), lambda items=items: allocate_exactly(items, HALF))
+                items = noise_items(self.lowered, eta, lambda lemma: lemma.name in lemmas)
+                if uncoverable(items) is None:
+                    point = self._once(("noise", eta), partial(allocate_exactly, items, HALF))
                     known = replace(self._known(HALF, point.log_count), eta=eta)
                     value, mu = least_mu(lambda mu, s=strategy, known=known: s.value(FLOAT, replace(known, mu=mu)))
                     yield Found(_log(value), partial(self._noise, strategy, items, point, mu, eta))
 
-    def _allows_uniform(self, lemma: CoverLemma) -> bool:
-        return lemma.uniform and self.policy.allows(lemma)
+    @cached_property
+    def _beside_noise(self) -> frozenset[str] | None:
+        """The lemmas of the cheapest uniform cover, which may stand beside noise; None where noise too is hopeless."""
+        if not self.has_uniform:
+            return frozenset()
+        point = self._uniform_half[1]
+        if point.log_count > math.log(_HOPELESS * self.m):
+            return None
+        return frozenset(choice.lemma for choices in point.choices for choice in choices)
 
     def _noise(
         self, strategy: MarginStrategy, items: Sequence[Item], point: Point, mu: float, eta: float
