@@ -169,7 +169,9 @@ class Rules(Generic[_Rule]):
         rule = self._rules.get(type(layer))
         if rule is None:
             known = ", ".join(sorted(cls.label for cls in self._rules))
-            raise Unsupported(Refusal(self._what, f"layer {layer.label!r}, which it has no rule for", f"one of {known}"))
+            raise Unsupported(
+                Refusal(self._what, f"layer {layer.label!r}, which it has no rule for", f"one of {known}")
+            )
         return rule
 
 

@@ -116,7 +116,9 @@ SETTINGS: Mapping[str, Setting] = {
     "llama": Setting.of("llama", **SMALL, depth=2, vocabulary=4, kv_heads=1, C=0.9),
     "vit": Setting.of("vit", **SMALL, depth=1, d_patch=3, input_radius=1.5, classes=3, C=0.9),
     "line": Setting.of(layers=LINE, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})),
-    "parallel": Setting.of(layers=PARALLEL, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})),
+    "parallel": Setting.of(
+        layers=PARALLEL, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})
+    ),
     "neox": Setting.of(layers=NEOX, seq_len=3, n_train=10**5, C=0.7),
     "floor": Setting.of("vit", **FLOOR, depth=1, d_patch=3, classes=2, C=0.9, variance_floor=0.5),
 }

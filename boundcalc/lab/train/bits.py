@@ -71,8 +71,9 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
     tail = tuple(stage for stage in stages[at + 1 :] if stage not in pools)
     stage = stages[at]
     if stage is not found[0]:
-        plain = isinstance(stage, Residual) and stage.skip and not stage.beside
-        if not plain or not any(layer is found[0] for layer in stage.branch):
+        if not isinstance(stage, Residual) or stage.beside or not stage.skip:
+            return None
+        if not any(layer is found[0] for layer in stage.branch):
             return None
         cut = stage.branch.index(found[0])
         inside, after = stage.branch[:cut], stage.branch[cut + 1 :]
