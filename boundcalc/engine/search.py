@@ -505,7 +505,7 @@ class Search:
         for strategy in STRATEGIES.values() if lemmas is not None else ():
             if isinstance(strategy, MarginStrategy) and strategy.noisy and strategy.refuses(self.setting) is None:
                 eta = noise_chance(self.m)
-                items = noise_items(self.lowered, eta, lambda lemma: lemma.name in lemmas)
+                items = noise_items(self.lowered, eta, lambda lemma: lemma.name in (lemmas or ()))
                 if uncoverable(items) is None:
                     point = self._once(("noise", eta), partial(allocate_exactly, items, HALF))
                     known = replace(self._known(HALF, point.log_count), eta=eta)

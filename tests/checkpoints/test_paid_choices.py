@@ -50,7 +50,7 @@ def test_a_measured_margin_costs_its_place_on_the_grid() -> None:
 
 def test_a_measured_training_error_costs_the_number_of_choices() -> None:
     paid = evaluate(setting(margin=0.5, measured=("train_error",)))
-    assert posthoc_cost(FLOAT, paid.risk_certificate) == pytest.approx(math.log(14))
+    assert posthoc_cost(FLOAT, paid.risk_certificate) == pytest.approx(math.log(15))
     assert risk_candidates() == 15  # the gap bound, G3, G11, and G4 and G5 with six numbers of ghosts
 
 
@@ -99,7 +99,7 @@ def vars_of(budget: Budget) -> dict[str, Any]:
         (lambda c: _sample(c, measured=("margin",)), "without P1"),
         (lambda c: replace(c, measured={"sample": {"delta": 1}}), "margin"),
         (lambda c: replace(c, measured={"sample": {"margin": "0.7"}}), "must be a number"),
-        (lambda c: replace(c, strategy="ghost", alpha=3), "not among the choices"),
+        (lambda c: replace(c, strategy="ghost", alpha=3, eta=None), "not among the choices"),
     ],
 )
 def test_tampered_choices_are_refused(change: Any, message: str) -> None:
