@@ -28,6 +28,7 @@ from boundcalc.setting import (
     Linear,
     Pool,
     Residual,
+    SoftCap,
 )
 from boundcalc.setting.layer import Rules, flat
 
@@ -244,7 +245,7 @@ class Plan:
         stacked = not fused and len(self.model.place("W_Q", b).tensor.shape) == 3
         entries = sum(self._use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
         split = layer.qk == "split"
-        conserved = layer.normaliser.name == "softmax"
+        conserved = layer.normaliser.name == "softmax" and layer.cap is None
         for role, needed in (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias)):
             if needed and self.model.has(role, b):
                 self._use(role, b)
@@ -334,7 +335,7 @@ _MEASURES: Rules[Callable[[Plan, Any], Iterator[Task]]] = Rules(
         Linear: Plan._linear,
         Embedding: Plan._embedding,
         Attention: Plan._attention,
-        **dict.fromkeys((LayerNorm, GatedFeedForward, Activation, Ball, Pool, Residual), Plan._each),
+        **dict.fromkeys((LayerNorm, GatedFeedForward, Activation, Ball, SoftCap, Pool, Residual), Plan._each),
     },
 )
 """The measurements of a layer, its inner layers' apart."""

@@ -154,6 +154,35 @@ class Ball(Layer):
 
 
 @dataclass(frozen=True, slots=True)
+class SoftCap(Layer):
+    """x -> cap tanh(x / cap), entry by entry, on rows of width d."""
+
+    label: ClassVar[str] = "softcap"
+
+    d: int
+    cap: float
+
+    def __post_init__(self) -> None:
+        validate.set_size(self, "d", "softcap: d")
+        validate.positive("cap", self.cap)
+
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d, self.d
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
 class LayerNorm(Layer):
     """LayerNorm, or RMSNorm without centring, with a gain and perhaps an offset."""
 
@@ -168,15 +197,19 @@ class LayerNorm(Layer):
     variance_floor: float = 0.0
     """Coordinate variance (mean square for RMSNorm) that the class guarantees for every admissible input."""
     block: int | None = None
+    around_one: bool = False
+    """The gain is 1 + w, and w is what is trained and has the budget."""
 
     def __post_init__(self) -> None:
         validate.word("kind", self.kind)
         validate.set_size(self, "d", f"{self.kind}: d")
-        for name in ("centred", "gain", "offset"):
+        for name in ("centred", "gain", "offset", "around_one"):
             validate.flag(f"{self.kind}: {name}", getattr(self, name))
         validate.set_size(self, "block", f"{self.kind}: block", least=0, optional=True)
         validate.positive(f"{self.kind}: variance_floor", self.variance_floor, zero=True)
         validate.positive(f"{self.kind}: eps", self.eps, zero=self.variance_floor > 0)
+        if self.around_one and not self.gain:
+            raise InvalidSetting(f"{self.kind}: around_one says what the gain is, so it needs a gain")
 
     def where(self) -> int | None:
         return self.block
@@ -200,7 +233,8 @@ class Attention(Layer):
     """Attention heads. `qk`: one joint matrix W_QK per head, or separate W_Q and W_K (RoPE, grouped keys).
 
     `combine`: the heads' outputs are summed (each value matrix maps to d) or concatenated (each maps to
-    d_value; an output matrix follows as a `Linear` of its own).
+    d_value; an output matrix follows as a `Linear` of its own). `offsets`: fixed numbers, such as ALiBi's, that are
+    added to the scores. `cap`: scores s become cap tanh(s / cap), once divided by the temperature.
     """
 
     label: ClassVar[str] = "attention"
@@ -217,6 +251,8 @@ class Attention(Layer):
     qk_bias: bool = False
     v_bias: bool = False
     block: int | None = None
+    offsets: Literal["none", "fixed"] = "none"
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         validate.set_size(self, "d", "attention d")
@@ -234,6 +270,13 @@ class Attention(Layer):
             raise InvalidSetting(f"heads must be a multiple of kv_heads, got {self.heads} and {self.groups}")
         if self.qk == "split" and self.d_head is None:
             raise InvalidSetting("separate queries and keys need d_head")
+        validate.choice("offsets", self.offsets, ("none", "fixed"))
+        if self.cap is not None:
+            validate.positive("cap", self.cap)
+        if self.offsets != "none" and self.normaliser.name != "softmax":
+            raise InvalidSetting(
+                f"numbers added to scores are known to cost nothing under softmax, not under {self.normaliser.name!r}"
+            )
 
     @property
     def groups(self) -> int:
@@ -257,14 +300,14 @@ class Attention(Layer):
     @property
     def scores(self) -> Weight:
         """The joint score matrix of a head; offsets of queries and keys are one more row and column of it."""
-        shape = (self.d + int(self.qk_bias), self.d + int(self._key_bias))
+        shape = (self.d + int(self.qk_bias), self.d + int(self.key_bias))
         factors = self._factors("factor", "factor vector") if self.d_head is not None else ()
         return self._weight("W_QK", "matrix", shape, self.heads, factors)
 
     @property
-    def _key_bias(self) -> bool:
+    def key_bias(self) -> bool:
         """Whether an offset of the keys changes anything: softmax forgets what is the same for all keys (T8)."""
-        return self.qk_bias and (self.qk == "split" or self.normaliser.name != "softmax")
+        return self.qk_bias and (self.qk == "split" or self.normaliser.name != "softmax" or self.cap is not None)
 
     def _factors(
         self, matrix: Literal["matrix", "factor"], vector: Literal["vector", "factor vector"]
@@ -273,7 +316,7 @@ class Attention(Layer):
         queries = self._weight("W_Q", matrix, (self.d, width), self.heads)
         keys = self._weight("W_K", matrix, (self.d, width), self.groups)
         b_q = (self._weight("b_Q", vector, (width,), self.heads),) if self.qk_bias else ()
-        b_k = (self._weight("b_K", vector, (width,), self.groups),) if self._key_bias else ()
+        b_k = (self._weight("b_K", vector, (width,), self.groups),) if self.key_bias else ()
         return (queries, keys, *b_q, *b_k)
 
     def _weight(
@@ -293,7 +336,7 @@ class Attention(Layer):
 
 @dataclass(frozen=True, slots=True)
 class GatedFeedForward(Layer):
-    """h = (s(x W_1) * (x W_3)) W_2."""
+    """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
 
     label: ClassVar[str] = "gated"
 
@@ -301,20 +344,25 @@ class GatedFeedForward(Layer):
     d_ff: int
     activation: str = "silu"
     block: int | None = None
+    bias: bool = False
 
     def __post_init__(self) -> None:
         validate.set_size(self, "d")
         validate.set_size(self, "d_ff")
         validate.set_size(self, "block", "feed-forward: block", least=0, optional=True)
         validate.choice("activation", self.activation, ACTIVATIONS)
+        validate.flag("feed-forward: bias", self.bias)
 
     def where(self) -> int | None:
         return self.block
 
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         into, out = (self.d, self.d_ff), (self.d_ff, self.d)
-        return tuple(
-            Weight(kind, "matrix", shape, self.block) for kind, shape in (("W_1", into), ("W_3", into), ("W_2", out))
+        matrices = (("W_1", into), ("W_3", into), ("W_2", out))
+        offsets = (("b_1", self.d_ff), ("b_3", self.d_ff), ("b_2", self.d)) if self.bias else ()
+        return (
+            *(Weight(kind, "matrix", shape, self.block) for kind, shape in matrices),
+            *(Weight(kind, "vector", (size,), self.block) for kind, size in offsets),
         )
 
     def inner(self) -> tuple[Layer, ...]:
@@ -457,7 +505,7 @@ class Residual(Layer):
 
 _TYPES: dict[str, type[Layer]] = {
     cls.label: cls
-    for cls in (Linear, Activation, Ball, LayerNorm, Attention, GatedFeedForward, Embedding, Pool, Residual)
+    for cls in (Linear, Activation, Ball, SoftCap, LayerNorm, Attention, GatedFeedForward, Embedding, Pool, Residual)
 }
 _AnyLayer = TypeVar("_AnyLayer", bound=Layer)
 

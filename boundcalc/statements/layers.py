@@ -26,7 +26,9 @@ from boundcalc.setting import (
     Pool,
     Residual,
     Setting,
+    SoftCap,
 )
+from boundcalc.setting.layer import flat
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Matrix, Weights
 
@@ -159,6 +161,13 @@ def _ball(layer: Ball, at: Context) -> Facts:
     return Facts(at.ns.minimum(at.radius, at.ns.number(layer.radius)), at.ns.number(1), (), ("L4",))
 
 
+def _softcap(layer: SoftCap, at: Context) -> Facts:
+    """L12."""
+    ns = at.ns
+    reach = ns.minimum(at.radius, ns.number(layer.cap) * ns.sqrt(ns.number(layer.d)))
+    return Facts(reach, ns.number(1), (), ("L12",))
+
+
 def _layernorm(layer: LayerNorm, at: Context) -> Facts:
     """L5, T9, T9b."""
     ns = at.ns
@@ -172,6 +181,8 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
     if layer.gain:
         kind = f"{layer.kind}.gain"
         largest, covered = at.weights.gain(kind, layer.block)
+        if layer.around_one:
+            largest = 1 + largest
         radius, stretch = largest * reach, largest * stretch
         slots.append(Slot(kind, ns.number(1), (Member(1, (vector_target(ns, "gain", layer.d, covered, reach),)),)))
     if layer.offset:
@@ -179,7 +190,8 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
         norm, covered = at.weights.vector(kind, layer.block)
         radius = radius + norm
         slots.append(_offset_slot(kind, ns.number(1), layer.d, covered, at))
-    return Facts(radius, stretch, tuple(slots), ("L5", "T9"))
+    uses = ("L5", "T9", "L10") if layer.around_one else ("L5", "T9")
+    return Facts(radius, stretch, tuple(slots), uses)
 
 
 def _check_floor(layer: LayerNorm, at: Context) -> None:
@@ -281,6 +293,8 @@ def _attention(layer: Attention, at: Context) -> Facts:
         "L2": True,
         "L7": True,
         "L8": layer.heads != 1,
+        "L11": layer.offsets != "none",
+        "L12": layer.cap is not None,
         "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
     }
     used = tuple(name for name, holds in uses.items() if holds)
@@ -352,9 +366,9 @@ def _temperature(layer: Attention, at: Context) -> Number:
 def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     ns, b = at.ns, at.radius
     tau = _temperature(layer, at)
-    conserved = layer.normaliser.name == "softmax"
+    conserved, softmax1 = layer.normaliser.name == "softmax", layer.normaliser.name == "softmax1"
     augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
-    key_radius = b if conserved else augmented  # a key bias drops out only where weights sum to 1
+    key_radius = augmented if layer.key_bias else b  # a key bias drops out where weights sum to 1 and nothing caps
     rows, columns = layer.scores.shape
     score = at.weights.scores(layer.scores, head, layer.d_head)
     reach = augmented * key_radius
@@ -366,7 +380,7 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     if "L7" in at.published:
         spread = 2 * c if layer.normaliser.name == "custom" else 4 / tau
         lipschitz = c_v * mass + spread * inside * augmented * c_w
-    elif conserved or (layer.normaliser.name == "softmax1" and not layer.qk_bias and not layer.v_bias):
+    elif layer.cap is None and (conserved or (softmax1 and not layer.qk_bias and not layer.v_bias)):
         direct = b**2 * c_w / tau
         lipschitz = c_v * (direct + ns.sqrt(1 + (b * augmented * c_w / tau) ** 2))
     else:
@@ -429,17 +443,32 @@ def _gated(layer: GatedFeedForward, at: Context) -> Facts:
     )
     stretch = ns.number(ACTIVATION_LIPSCHITZ[layer.activation])
     c1, c2, c3 = w1.whole.op, w2.whole.op, w3.whole.op
+    gate, value = b * c1, b * c3
     inner = b**2 * c1 * c3
+    steep = b * c1 * c3 * c2 * (1 + stretch)
+    offsets: list[Slot] = []
+    radius = inner * c2
+    if layer.bias:
+        (b1, near1), (b3, near3), (b2, near2) = (at.weights.vector(kind, layer.block) for kind in ("b_1", "b_3", "b_2"))
+        gate, value = gate + b1, value + b3
+        inner = gate * value
+        steep = c2 * (stretch * c1 * value + gate * c3)
+        radius = inner * c2 + b2
+        offsets = [
+            _offset_slot("b_1", stretch * value * c2, layer.d_ff, near1, at),
+            _offset_slot("b_3", gate * c2, layer.d_ff, near3, at),
+            _offset_slot("b_2", ns.number(1), layer.d, near2, at),
+        ]
 
     def slot(kind: str, sensitivity: Number, d: int, k: int, radius: Number, matrix: Matrix) -> Slot:
         return Slot(kind, sensitivity, (Member(1, (Target("map", d, k, radius, matrix.covered, Points(at.rows)),)),))
 
     slots = (
-        slot("W_1", stretch * b * c3 * c2, layer.d, layer.d_ff, b, w1),
-        slot("W_3", b * c1 * c2, layer.d, layer.d_ff, b, w3),
+        slot("W_1", stretch * value * c2, layer.d, layer.d_ff, b, w1),
+        slot("W_3", gate * c2, layer.d, layer.d_ff, b, w3),
         slot("W_2", ns.number(1), layer.d_ff, layer.d, inner, w2),
     )
-    return Facts(inner * c2, b * c1 * c3 * c2 * (1 + stretch), slots, ("L9",))
+    return Facts(radius, steep, (*slots, *offsets), ("L9", "T8") if layer.bias else ("L9",))
 
 
 def _embedding(layer: Embedding, at: Context) -> Facts:
@@ -491,6 +520,7 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Linear: _linear,
     Activation: _activation,
     Ball: _ball,
+    SoftCap: _softcap,
     LayerNorm: _layernorm,
     Attention: _attention,
     GatedFeedForward: _gated,
@@ -502,17 +532,16 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
 _OWN = frozenset(_RULES)
 
 
+def _met_by_noise(layer: Layer) -> bool:
+    """Whether G11 was proved for a layer: not for options that came later (L10-L12, L9 with offsets, L8 side by side)."""
+    later = ("around_one", "cap", "beside") + (("bias",) if isinstance(layer, GatedFeedForward) else ())
+    plain = not any(getattr(layer, name, None) for name in later) and getattr(layer, "skip", True)
+    return plain and (type(layer) in _OWN or isinstance(layer, Residual)) and getattr(layer, "offsets", "none") == "none"
+
+
 def unknown_layer(setting: Setting) -> str | None:
     """The label of a layer whose rule came from outside, or None: what G11 says of noise was proved for these alone."""
-
-    def strange(layers: Sequence[Layer]) -> Layer | None:
-        for layer in layers:
-            found = strange(layer.branch) if isinstance(layer, Residual) else None if type(layer) in _OWN else layer
-            if found is not None:
-                return found
-        return None
-
-    found = strange(setting.architecture.stages)
+    found = next((layer for layer in flat(setting.architecture.stages) if not _met_by_noise(layer)), None)
     return None if found is None else repr(found.label)
 
 

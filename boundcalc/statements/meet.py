@@ -17,7 +17,7 @@ from boundcalc.setting import Activation, Architecture, Attention, Ball, Budget,
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.layers import Context, facts
+from boundcalc.statements.layers import Context, facts, total
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Weights
 
@@ -106,10 +106,13 @@ class _Walk:
 
     def _after(self, layer: Layer, radius: Number) -> Number:
         if isinstance(layer, Residual):
-            inner = radius
-            for stage in layer.branch:
-                inner = self._after(stage, inner)
-            return radius + inner
+            reaches: list[Number] = []
+            for branch in layer.branches:
+                inner = radius
+                for stage in branch:
+                    inner = self._after(stage, inner)
+                reaches.append(inner)
+            return total(reaches)
         return facts(layer, Context(self.weights, radius, 1, self.architecture.seq_len)).radius
 
     def _take(self, layer: Layer, radius: Number) -> Iterator[Layer]:

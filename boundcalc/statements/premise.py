@@ -119,6 +119,8 @@ class _Reach:
         return self._plain(layer, radius) * self._mass(layer, radius)
 
     def _gated(self, layer: GatedFeedForward, radius: arb) -> arb:
+        if layer.bias:
+            return self._plain(layer, radius)
         first, third, second = (
             self.weights.matrix(weight.kind, weight.block, None, *weight.shape).whole.op
             for weight in layer.weights(self.seq_len)
@@ -131,7 +133,8 @@ class _Reach:
         reach = radius * (d / (radius**2 + d * arb(layer.eps))).sqrt() if layer.eps else d.sqrt()
         reach = arb(0) if layer.centred and layer.d == 1 else reach
         if layer.gain:
-            reach = reach * self.weights.gain(f"{layer.kind}.gain", layer.block)[0]
+            gain = self.weights.gain(f"{layer.kind}.gain", layer.block)[0]
+            reach = reach * (1 + gain if layer.around_one else gain)
         return reach + self.weights.vector(f"{layer.kind}.offset", layer.block)[0] if layer.offset else reach
 
     def _mass(self, layer: Attention, radius: arb) -> arb:

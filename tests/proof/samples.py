@@ -14,12 +14,14 @@ from boundcalc.setting import (
     Attention,
     Budget,
     Embedding,
+    GatedFeedForward,
     LayerNorm,
     Linear,
     Norms,
     Pool,
     Residual,
     Setting,
+    SoftCap,
 )
 from boundcalc.statements.premise import no_member
 
@@ -35,6 +37,17 @@ PARALLEL = (
     Linear("readout", 4, 1),
 )
 
+CAPPED = (
+    Embedding(10, 4),
+    LayerNorm("norm", 4, 1.0, centred=False, around_one=True, block=0),
+    Attention(4, 2, d_head=2, qk_bias=True, v_bias=True, cap=0.5, offsets="fixed", block=0),
+    Attention(4, 2, d_head=2, qk="split", qk_bias=True, cap=0.5, block=1),
+    GatedFeedForward(4, 6, bias=True, block=0),
+    Pool(),
+    Linear("readout", 4, 2),
+    SoftCap(2, 0.3),
+)
+
 SETTINGS = {
     "edelman": Setting.of(**SMALL),
     "deep": Setting.of(depth=2, d=64, C=1.5, n_train=10**9),
@@ -46,6 +59,7 @@ SETTINGS = {
         **SMALL, norms=Norms(C=1.0, budgets={f"W_V[0,{h}]": Budget(op=0.5 + h, two_one=1.0 + h) for h in range(2)})
     ),
     "parallel": Setting.of(layers=PARALLEL, seq_len=5, n_train=10**6, C=0.3),
+    "capped": Setting.of(layers=CAPPED, seq_len=5, n_train=10**6, C=0.5, classes=2, margin=0.3),
     "measured": Setting.of(
         **SMALL,
         norms=Norms(

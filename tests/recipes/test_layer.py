@@ -23,7 +23,7 @@ from boundcalc.statements.layers import Context, Facts, register_rule
 class SoftCap(Layer):
     """Entries of a row of width d stay within c."""
 
-    label: ClassVar[str] = "softcap"
+    label: ClassVar[str] = "recipe"
     d: int
     c: float
 

@@ -28,6 +28,7 @@ from boundcalc.setting import (
     Norms,
     Pool,
     Residual,
+    SoftCap,
 )
 from boundcalc.statements.layers import Context, Facts, facts
 from boundcalc.statements.targets import Target
@@ -194,6 +195,8 @@ class Network:
                 ("W_2", (layer.d_ff, layer.d)),
             ):
                 p[kind, layer.block, None] = dice.matrix(*shape, find(kind, layer.block))
+            for kind, size in (("b_1", layer.d_ff), ("b_3", layer.d_ff), ("b_2", layer.d)) if layer.bias else ():
+                self._vector(dice, p, (kind, layer.block, None), size)
         elif isinstance(layer, Embedding):
             for kind, size in (
                 ("embedding", layer.vocabulary),
@@ -238,7 +241,7 @@ class Network:
                         self._vector(dice, p, (f"b_{kind}", block, index), layer.d_head)
             return
         augmented = 1 if layer.qk_bias else 0
-        columns = d + (augmented if layer.normaliser.name != "softmax" else 0)
+        columns = d + int(layer.key_bias)
         p["W_QK", block, head] = dice.matrix(d + augmented, columns, find("W_QK", block, head), layer.d_head)
 
     # -- forward
@@ -269,6 +272,8 @@ class Network:
             return y + p[layer.bias, layer.block, None] if layer.bias else y
         if isinstance(layer, Activation):
             return ACTIVATIONS[layer.name](x)
+        if isinstance(layer, SoftCap):
+            return layer.cap * np.tanh(x / layer.cap)
         if isinstance(layer, Ball):
             return ball(x, layer.radius)
         if isinstance(layer, LayerNorm):
@@ -288,15 +293,19 @@ class Network:
         y = x - x.mean(axis=-1, keepdims=True) if layer.centred else x
         variance = np.maximum((y**2).mean(axis=-1, keepdims=True), layer.variance_floor)
         y = y / np.sqrt(variance + layer.eps)
-        y = y * p[f"{layer.kind}.gain", layer.block, None] if layer.gain else y
+        y = y * (p[f"{layer.kind}.gain", layer.block, None] + layer.around_one) if layer.gain else y
         return y + p[f"{layer.kind}.offset", layer.block, None] if layer.offset else y
 
     def _gated(self, layer: GatedFeedForward, p: Parameters, x: Array, radius: float) -> Array:
         c1, c3 = (self.weights.matrix(kind, layer.block, None, layer.d, layer.d_ff).whole.op for kind in ("W_1", "W_3"))
-        gate = ball(x @ p["W_1", layer.block, None], radius * c1)
-        value = ball(x @ p["W_3", layer.block, None], radius * c3)
-        product = ball(ACTIVATIONS[layer.activation](gate) * value, radius**2 * c1 * c3)
-        return product @ p["W_2", layer.block, None]
+        kinds = ("b_1", "b_3", "b_2")
+        b1, b3, b2 = (p[kind, layer.block, None] if layer.bias else np.zeros(1) for kind in kinds)
+        r1, r3 = (self.weights.vector(kind, layer.block)[0] if layer.bias else 0.0 for kind in ("b_1", "b_3"))
+        left, right = radius * c1 + r1, radius * c3 + r3
+        gate = ball(x @ p["W_1", layer.block, None] + b1, left)
+        value = ball(x @ p["W_3", layer.block, None] + b3, right)
+        product = ball(ACTIVATIONS[layer.activation](gate) * value, left * right)
+        return product @ p["W_2", layer.block, None] + b2
 
     def _embed(self, layer: Embedding, p: Parameters, x: Array) -> Array:
         if layer.vocabulary:
@@ -335,6 +344,9 @@ class Network:
 
     def _head(self, layer: Attention, head: int, p: Parameters, x: Array, at: Context, *, project: bool) -> Array:
         s = self.scores(layer, head, p, x, at.radius if project else math.inf)
+        s = s if layer.cap is None else layer.cap * np.tanh(s / layer.cap)
+        if layer.offsets == "fixed":  # as ALiBi has them
+            s = s - 0.7 * abs(np.arange(len(s))[:, None] - np.arange(s.shape[1]))
         mask = np.tril(np.ones_like(s)) if layer.causal else np.ones_like(s)
         limit = score_limit(layer, at) if project and layer.normaliser.name == "linear" else math.inf
         a = row_weights(layer.normaliser.name, s, mask, limit)
@@ -401,7 +413,7 @@ def joined(network: Network, layer: Attention, p: Parameters) -> Parameters:
         if layer.qk_bias:
             left = np.concatenate([left, q.pop(("b_Q", *at))[None]])
             offset = q.pop(("b_K", *at))[None]
-            right = right if layer.normaliser.name == "softmax" else np.concatenate([right, offset])
+            right = np.concatenate([right, offset]) if layer.key_bias else right
         q["W_QK", *at] = left @ right.T
     return q
 

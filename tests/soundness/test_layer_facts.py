@@ -26,6 +26,7 @@ from boundcalc.setting import (
     Normaliser,
     Norms,
     Pool,
+    SoftCap,
 )
 from boundcalc.setting.layer import Weight
 from boundcalc.statements import layers as calculus
@@ -145,6 +146,29 @@ def subjects() -> Iterator[Subject]:
             radius=1.3,
             tight=frozenset({"radius", "W_1", "W_2", "W_3"} if name == "relu" else ()),
         )
+    yield Subject(
+        "gated with offsets",
+        GatedFeedForward(2, 3, "relu", bias=True),
+        budgets(**{f"W_{i}": Budget(op=1.4) for i in (1, 2, 3)}, **{f"b_{i}": Budget(op=0.6) for i in (1, 2, 3)}),
+        radius=1.3,
+        tight=frozenset({"b_2"}),
+    )
+    yield Subject(
+        "norm with gain 1 + w",
+        LayerNorm("n", 3, 0.05, centred=False, around_one=True),
+        budgets(n__gain=gain),
+        width=3,
+        radius=0.7,
+        tight=frozenset({"lipschitz", "radius", "n.gain"}),
+    )
+    yield Subject("soft cap", SoftCap(1, 0.4), width=1, radius=3.0, tight=frozenset({"radius"}))
+    yield Subject("soft cap out of reach", SoftCap(2, 50.0), tight=frozenset({"radius", "lipschitz"}))
+    for cap, offsets in ((0.3, "none"), (None, "fixed"), (2.0, "fixed")):
+        for joint, bias in ((True, False), (False, True)):
+            layer, norms = heads(joint=joint, bias=bias, d_head=2, heads=2, cap=cap, offsets=offsets, sizes=3.0)
+            yield Subject(f"heads cap {cap} {offsets} {bias}", layer, norms, tight=frozenset({"W_V"}))
+        layer, norms = heads(joint=False, d_head=2, qk="split", combine="concat", heads=2, cap=cap, offsets=offsets)
+        yield Subject(f"rotary cap {cap} {offsets}", layer, norms, tight=frozenset({"W_V"}))
     table = {"embedding": Budget(row=1.2), "positions": Budget(row=0.5), "segments": Budget(row=0.3)}
     yield Subject(
         "embedding",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
@@ -38,7 +38,8 @@ from boundcalc.setting.norms import place_of
 from boundcalc.statements import compose
 from boundcalc.statements import layers as calculus
 from boundcalc.statements.compose import loss_lipschitz, lower
-from boundcalc.statements.layers import Facts, Slot
+from boundcalc.statements.layers import Facts, Slot, unknown_layer
+from boundcalc.statements.meet import joined as joined_maps
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6
@@ -331,3 +332,14 @@ def test_a_wider_cover_is_refused_before_it_does_harm() -> None:
         wider = replace(level, covers={**level.covers, piece: replace(cover, log_eps=cover.log_eps + 0.01)})
         with pytest.raises(CertificateError, match="larger error"):
             check(replace(certificate, levels=(wider,)))
+
+
+def test_maps_do_not_meet_through_a_ball_that_parallel_branches_reach() -> None:
+    """A6 by the radius of the first branch alone would pass over a ball that acts; G11 is not proved for such branches."""
+    beside = Residual((Linear("B", 1, 1),), ((Linear("D", 1, 1),),))
+    layers = (Linear("A", 1, 1), beside, Linear("E", 1, 1), Ball(2.5), Pool(), Linear("readout", 1, 1))
+    setting = Setting.of(layers=layers, seq_len=1, n_train=10**5, C=1.0)
+    assert isinstance(joined_maps(setting), Refusal)
+    wider = Setting.of(layers=(*layers[:3], Ball(3.5), *layers[4:]), seq_len=1, n_train=10**5, C=1.0)
+    assert isinstance(joined_maps(wider), Setting)
+    assert unknown_layer(setting) == "'residual'"

@@ -198,9 +198,44 @@ def s4(rng: Rng) -> tuple[Value, Any]:
     }
 
 
+def l10(rng: Rng) -> tuple[Value, Any]:
+    beta, w = some(rng, 2)
+    d, eps = whole(rng, 1, 900), float(10 ** rng.uniform(-12, -1))
+
+    def value(ns: NumberSystem) -> Any:
+        return compute("L10")(ns, ns.number(beta), d, ns.number(w), eps)
+
+    gain = 1 + num(w)
+    return value, {
+        "radius": layers_mp.l5_radius(gain, eps, d, beta),
+        "lipschitz": layers_mp.l5_lipschitz(gain, eps),
+    }
+
+
+def l11(rng: Rng) -> tuple[Value, Any]:
+    b, c_w, c_v = some(rng, 3)
+    truth = {"radius": layers_mp.l7_radius(b, c_v), "lipschitz": layers_mp.l7_lipschitz_sharp(b, c_w, c_v)}
+    return of("L11", b, c_w, c_v), truth
+
+
+def l12(rng: Rng) -> tuple[Value, Any]:
+    b, c_w, c_v = some(rng, 3)
+    width, cap = whole(rng, 1, 900), float(10 ** rng.uniform(-2, 2))
+
+    def value(ns: NumberSystem) -> Any:
+        return compute("L12")(ns, ns.number(b), width, cap, ns.number(c_w), ns.number(c_v))
+
+    return value, {
+        "radius": min(num(b), num(cap) * MP.sqrt(width)),
+        "lipschitz": num(1),
+        "head lipschitz": layers_mp.l7_lipschitz(b, c_w, c_v),
+    }
+
+
 CHECKS: dict[str, Check] = {
     "T7": t7, "T9b": t9b,
     "L1": l1, "L2": l2, "L3": l3, "L4": l4, "L5": l5, "L6": l6, "L7": l7, "L8": l8, "L9": l9,
+    "L10": l10, "L11": l11, "L12": l12,
     "S1": s1, "S2": s2, "S3": s3, "S4": s4,
 }  # fmt: skip
 

@@ -30,6 +30,7 @@ from boundcalc.setting import (
     Norms,
     Residual,
     Setting,
+    SoftCap,
 )
 from boundcalc.setting.layer import Rules, rows_used
 from boundcalc.statements.compose import Lowered, loss_lipschitz
@@ -269,6 +270,7 @@ _SHOWN = Rules(
         Linear: _Shown("linear map", lambda _: (_linear,), _matrices),
         Activation: _Shown("activation", _activations),
         Ball: _Shown("projection onto the ball", lambda _: (_projection,)),
+        SoftCap: _Shown("soft cap"),
         LayerNorm: _Shown("normalisation"),
         Attention: _Shown("attention", lambda _: (_softmax, _sharper_head), _matrices),
         GatedFeedForward: _Shown("gated feed-forward", matrices=_matrices),

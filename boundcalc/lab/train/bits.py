@@ -60,7 +60,7 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
     """The cut, or None where the architecture does not allow it."""
     stages = architecture.stages
     found = list(attentions(stages))
-    if len(found) != 1 or found[0].causal or not reads_one_row(architecture):
+    if len(found) != 1 or found[0].causal or found[0].cap is not None or not reads_one_row(architecture):
         return None
     embedding = stages[0]
     if not isinstance(embedding, Embedding) or embedding.vocabulary != CLS + 1:

@@ -26,6 +26,7 @@ from boundcalc.setting import (
     Linear,
     Pool,
     Residual,
+    SoftCap,
 )
 from boundcalc.setting.layer import Rules
 
@@ -66,7 +67,7 @@ def norm(layer: LayerNorm, weights: Weights, x: Tensor) -> Tensor:
     else:
         x = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + layer.eps)
     if gain is not None:
-        x = x * gain.unsqueeze(-2)
+        x = x * (1 + gain if layer.around_one else gain).unsqueeze(-2)
     return x if offset is None else x + offset.unsqueeze(-2)
 
 
@@ -80,7 +81,10 @@ def ball(radius: float, x: Tensor) -> Tensor:
 def gated(layer: GatedFeedForward, weights: Weights, x: Tensor) -> Tensor:
     """The gated feed-forward layer."""
     w_1, w_3, w_2 = (weights[weight_name(kind, layer.block)] for kind in ("W_1", "W_3", "W_2"))
-    return (activation(layer.activation, x @ w_1) * (x @ w_3)) @ w_2
+    if not layer.bias:
+        return (activation(layer.activation, x @ w_1) * (x @ w_3)) @ w_2
+    b_1, b_3, b_2 = (weights[weight_name(kind, layer.block)] for kind in ("b_1", "b_3", "b_2"))
+    return linear(activation(layer.activation, linear(x, w_1, b_1)) * linear(x, w_3, b_3), w_2, b_2)
 
 
 def affine(layer: Linear, weights: Weights, x: Tensor) -> Tensor:
@@ -125,7 +129,7 @@ def temperature(layer: Attention) -> float:
 def attention(layer: Attention, weights: Weights, x: Tensor, read: int | None = None) -> Tensor:
     """Attention from every row of x (n, T, d), or from the row `read` alone (the result then has one row)."""
     queries = x if read is None else x[:, read : read + 1 or None]
-    scores = _scores(layer, weights, queries, x) / temperature(layer)
+    scores = capped(layer.cap, _scores(layer, weights, queries, x) / temperature(layer))
     if layer.causal and read is None:
         unseen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
         scores = scores.masked_fill(unseen, -torch.inf)
@@ -135,8 +139,13 @@ def attention(layer: Attention, weights: Weights, x: Tensor, read: int | None = 
 
 def weights_of_read(layer: Attention, weights: Weights, x: Tensor, read: int) -> Tensor:
     """The attention weights (n, heads, T) of one row."""
-    scores = _scores(layer, weights, x[:, read : read + 1 or None], x) / temperature(layer)
+    scores = capped(layer.cap, _scores(layer, weights, x[:, read : read + 1 or None], x) / temperature(layer))
     return normalise(layer.normaliser.name, scores, x.shape[1]).squeeze(-2)
+
+
+def capped(cap: float | None, x: Tensor) -> Tensor:
+    """Entries softly kept within the cap: cap tanh(x / cap)."""
+    return x if cap is None else cap * torch.tanh(x / cap)
 
 
 def combine(layer: Attention, heads: Tensor) -> Tensor:
@@ -194,6 +203,7 @@ FORWARD: Rules[Callable[[Any, Weights, Tensor, int], Tensor]] = Rules(
     {
         Linear: lambda layer, weights, x, _: affine(layer, weights, x),
         Activation: lambda layer, _, x, __: activation(layer.name, x),
+        SoftCap: lambda layer, _, x, __: capped(layer.cap, x),
         Ball: lambda layer, _, x, __: ball(layer.radius, x),
         LayerNorm: lambda layer, weights, x, _: norm(layer, weights, x),
         Attention: lambda layer, weights, x, _: attention(layer, weights, x),

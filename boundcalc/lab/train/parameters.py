@@ -24,6 +24,7 @@ from boundcalc.setting import (
     Linear,
     Pool,
     Residual,
+    SoftCap,
 )
 from boundcalc.setting.layer import Rules, flat, of_class
 
@@ -83,6 +84,10 @@ def parameters(architecture: Architecture, init: Init | None = None) -> dict[str
 def trainable(architecture: Architecture) -> None:
     """Refuse what can be bounded but is not trained here."""
     for attention in attentions(architecture.stages):
+        if attention.offsets != "none":
+            raise Unsupported(
+                Refusal("training", "numbers added to scores", "scores of rows alone", "Use Attention(offsets='none').")
+            )
         if attention.normaliser.name == "custom":
             raise Unsupported(
                 Refusal("training", "normaliser 'custom'", "a normaliser that says how it maps scores to weights")
@@ -128,12 +133,14 @@ def _of_linear(layer: Linear, seq_len: int, init: Init) -> Iterator[Parameter]:
 
 def _of_gated(layer: GatedFeedForward, seq_len: int, init: Init) -> Iterator[Parameter]:
     for weight in layer.weights(seq_len):
-        yield Parameter(weight.kind, weight.block, weight.shape, "uniform", 1 / math.sqrt(weight.shape[0]))
+        bound = 1 / math.sqrt(weight.shape[0]) if weight.role == "matrix" else 0.0
+        yield Parameter(weight.kind, weight.block, weight.shape, "uniform", bound)
 
 
 def _of_norm(layer: LayerNorm, seq_len: int, init: Init) -> Iterator[Parameter]:
     for weight in layer.weights(seq_len):
-        yield Parameter(weight.kind, weight.block, weight.shape, "constant", 1.0 if weight.role == "gain" else 0.0)
+        start = 1.0 if weight.role == "gain" and not layer.around_one else 0.0
+        yield Parameter(weight.kind, weight.block, weight.shape, "constant", start)
 
 
 def _of_embedding(layer: Embedding, seq_len: int, init: Init) -> Iterator[Parameter]:
@@ -169,7 +176,7 @@ STARTS: Rules[Callable[[Any, int, Init], Iterator[Parameter]]] = Rules(
         GatedFeedForward: _of_gated,
         LayerNorm: _of_norm,
         Attention: _of_attention,
-        **dict.fromkeys((Activation, Ball, Pool, Residual), _of_none),
+        **dict.fromkeys((Activation, Ball, Pool, Residual, SoftCap), _of_none),
     },
 )
 """The tensors of a layer, its inner layers' apart."""

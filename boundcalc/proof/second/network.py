@@ -24,6 +24,7 @@ from boundcalc.setting import (
     Pool,
     Residual,
     Setting,
+    SoftCap,
 )
 
 SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
@@ -165,6 +166,8 @@ class Walk:
                 self.error *= num(SLOPES[layer.name])
             case Ball():
                 self.radius = min(self.radius, num(layer.radius))
+            case SoftCap():
+                self.radius = min(self.radius, num(layer.cap) * MP.sqrt(layer.d))
             case LayerNorm():
                 self._normalise(layer)
             case Attention():
@@ -197,6 +200,7 @@ class Walk:
         self.radius = reach
         if layer.gain:
             largest, apart = self.vector(("sup",), f"{layer.kind}.gain", layer.block)
+            largest += 1 if layer.around_one else 0
             steep, self.radius = steep * largest, largest * reach
             self.error *= steep
             maps = [(1, [single("gain", layer.d, apart, reach)])]
@@ -214,12 +218,19 @@ class Walk:
         b, slope, block = self.radius, num(SLOPES[layer.activation]), layer.block
         (w1, v1), (w3, v3) = (self.matrix(kind, block, None, layer.d, layer.d_ff) for kind in ("W_1", "W_3"))
         w2, v2 = self.matrix("W_2", block, None, layer.d_ff, layer.d)
-        inner = b**2 * w1.op * w3.op
-        self.error *= b * w1.op * w3.op * w2.op * (1 + slope)
-        self.error += self.piece("W_1", block, [(1, [View("map", b, rows, v1)])], slope * b * w3.op * w2.op)
-        self.error += self.piece("W_3", block, [(1, [View("map", b, rows, v3)])], b * w1.op * w2.op)
-        self.error += self.piece("W_2", block, [(1, [View("map", inner, rows, v2)])], num(1))
-        self.radius = inner * w2.op
+        zero = num(0), num(0)
+        b1, b3, b2 = (self.offset(kind, block) if layer.bias else zero for kind in ("b_1", "b_3", "b_2"))
+        left, right = b * w1.op + b1[0], b * w3.op + b3[0]
+        self.error *= w2.op * (slope * w1.op * right + left * w3.op)
+        self.error += self.piece("W_1", block, [(1, [View("map", b, rows, v1)])], slope * right * w2.op)
+        self.error += self.piece("W_3", block, [(1, [View("map", b, rows, v3)])], left * w2.op)
+        self.error += self.piece("W_2", block, [(1, [View("map", left * right, rows, v2)])], num(1))
+        if layer.bias:
+            into = ("b_1", slope * right * w2.op, b1[1]), ("b_3", left * w2.op, b3[1])
+            for kind, steep, apart in into:
+                self.error += self.piece(kind, block, [(1, [single("vector", layer.d_ff, apart)])], steep)
+            self.error += self.piece("b_2", block, [(1, [single("vector", layer.d, b2[1])])], num(1))
+        self.radius = left * right * w2.op + b2[0]
 
     def _embedding(self, layer: Embedding) -> None:
         """T10."""
@@ -297,6 +308,7 @@ class _Head:
         self.head = head
         b, block, name = walk.radius, layer.block, layer.normaliser.name
         self.softmax = name == "softmax"  # rows of weights sum to 1
+        self.keys_alone = self.softmax and layer.cap is None  # what a query adds to all its scores changes nothing
         zero = num(0)
         given = layer.normaliser.temperature
         tau = num(1) if given is None else num(given)
@@ -322,14 +334,16 @@ class _Head:
                 self.scores.append(("b_K", q_radius, [single("vector", layer.d_head or 1, biases[1][1])]))
         else:
             wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
-            keys = b if self.softmax else wide
+            keys = b if self.keys_alone else wide
             w, covered = self._joint(walk, layer, head)
             c, self.mass = self._constants(walk, layer, tau, wide * keys * w.op)
             kappa = b**2 * w.op / tau
             if walk.published:
                 steep = 2 * c if name == "custom" else 4 / tau
                 self.lipschitz = value.op * self.mass + steep * self.inside * wide * w.op
-            elif self.softmax or (name == "softmax1" and not layer.qk_bias and not layer.v_bias):
+            elif layer.cap is None and (
+                self.softmax or (name == "softmax1" and not layer.qk_bias and not layer.v_bias)
+            ):
                 self.lipschitz = value.op * (kappa + MP.sqrt(1 + (b * wide * w.op / tau) ** 2))
             else:
                 self.lipschitz = value.op * self.mass + c * self.inside * (keys + wide) * w.op
@@ -356,15 +370,15 @@ class _Head:
     def _joint(self, walk: Walk, layer: Attention, head: int | None) -> tuple[Sizes, Sizes]:
         """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
         rows = layer.d + 1 if layer.qk_bias else layer.d
-        columns = layer.d if self.softmax else rows
+        columns = layer.d if self.keys_alone else rows
         factors = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
-        factors += ["b_K"] if layer.qk_bias and not self.softmax else []
+        factors += ["b_K"] if layer.qk_bias and not self.keys_alone else []
         if layer.d_head is None or all(walk.budget(kind, layer.block, head) is None for kind in factors):
             return walk.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
         q = walk.matrix("W_Q", layer.block, head, layer.d, layer.d_head)[0]
         k = walk.matrix("W_K", layer.block, head, layer.d, layer.d_head)[0]
         b_q = walk.offset("b_Q", layer.block, head)[0] if layer.qk_bias else num(0)
-        b_k = walk.offset("b_K", layer.block, head)[0] if layer.qk_bias and not self.softmax else num(0)
+        b_k = walk.offset("b_K", layer.block, head)[0] if layer.qk_bias and not self.keys_alone else num(0)
         q_op, q_fro = MP.sqrt(q.op**2 + b_q**2), MP.sqrt(q.fro**2 + b_q**2)
         k_op, k_fro = MP.sqrt(k.op**2 + b_k**2), MP.sqrt(k.fro**2 + b_k**2)
         fro = min(q_op * k_fro, q_fro * k_op)
@@ -403,7 +417,7 @@ def mixes(layer: Layer) -> bool:
             return layer.how == "mean"
         case Attention():
             return True
-        case Linear() | Activation() | Ball() | LayerNorm() | GatedFeedForward() | Embedding():
+        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Embedding():
             return False
         case _:
             raise unknown("layer", type(layer).__name__)

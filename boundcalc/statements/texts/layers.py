@@ -19,6 +19,7 @@ from boundcalc.setting import (
     Linear,
     Normaliser,
     Norms,
+    SoftCap,
 )
 from boundcalc.statements.covers import T1, T2, T4
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, Slot, facts, normaliser_constants
@@ -172,6 +173,26 @@ def _gated(ns: NumberSystem, b: Number, c1: Number, c3: Number, c2: Number, acti
         **{f"{kind} sensitivity": slot.sensitivity for kind, slot in slots.items()},
         "W_2 radius": slots["W_2"].members[0].targets[0].radius,
     }
+
+
+def _around_one(ns: NumberSystem, beta: Number, d: int, gain: Number, eps: float) -> Values:
+    """By the largest entry of w, where the gain is 1 + w."""
+    fact = _rule(ns, LayerNorm("norm", d, eps, centred=False, around_one=True), beta, {"norm.gain": gain})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+def _fixed_offsets(ns: NumberSystem, b: Number, c_w: Number, c_v: Number) -> Values:
+    layer = Attention(1, normaliser=Normaliser("softmax", 1.0), offsets="fixed")
+    fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+def _soft_cap(ns: NumberSystem, b: Number, width: int, cap: float, c_w: Number, c_v: Number) -> Values:
+    """Of rows of some width, and of a head whose scores are capped."""
+    rows = _rule(ns, SoftCap(width, cap), b)
+    head = Attention(1, normaliser=Normaliser("softmax", 1.0), cap=cap)
+    capped = _rule(ns, head, b, {"W_QK": c_w, "W_V": c_v}).lipschitz
+    return {"radius": rows.radius, "lipschitz": rows.lipschitz, "head lipschitz": capped}
 
 
 def _score_targets(
@@ -338,6 +359,40 @@ LAYERS = (
         "other factor of a changed product would not be bounded.",
         compute=_gated,
         applies=_has_slope,
+    ),
+)
+
+LAYERS += (
+    Statement(
+        "L10",
+        "gains around one",
+        r"|1+w|_\infty\le1+|w|_\infty,\quad|(1+w)\ast u-(1+w')\ast u|\le|w-w'|_\infty|u|",
+        "A normalisation y = (1 + w) * x/sqrt(|x|^2/d + e), as Gemma has it; w is trained and has the budget. In L5 and T9 "
+        "the largest gain is 1 + |w|_inf, and what is covered is w (or its distance from a reference, T7).",
+        "Triangle inequality; the ones cancel in a difference.",
+        compute=_around_one,
+    ),
+    Statement(
+        "L11",
+        "fixed numbers added to scores",
+        r"s_{qt}\mapsto s_{qt}+c_{qt}:\quad\text{L7, L8, S1--S4 as they are (softmax)}",
+        "Numbers that depend on positions alone and are no weights, such as ALiBi's (Bloom, MPT). Softmax only: other "
+        "normalisers' masses were bounded through the largest score.",
+        "Differences of scores, and derivatives of scores by rows, do not contain c; that weights sum to 1, and all else "
+        "that the proofs of L7 and L1 use of them, holds for any scores.",
+        compute=_fixed_offsets,
+    ),
+    Statement(
+        "L12",
+        "soft caps",
+        r"|\mathrm{cap}\tanh(x/\mathrm{cap})-\mathrm{cap}\tanh(y/\mathrm{cap})|\le|x-y|,\quad|\cdot|\le\min(|x|,"
+        r"\mathrm{cap}\sqrt k)",
+        "Entry by entry on rows of width k (logits), or on the scores of attention after division by the temperature "
+        "(Gemma 2). A capped head has L7 in its second form; an offset of the keys then matters under softmax too.",
+        "The slope of tanh is in (0, 1] and |tanh x| <= min(|x|, 1). A score error is not enlarged, so c and S1-S4 stay; the "
+        "first form of L7 used that sum_t a_t c_t = 0, which slopes that differ between keys break. What a query adds to "
+        "all its scores is bent by the cap, so softmax no longer forgets it.",
+        compute=_soft_cap,
     ),
 )
 
