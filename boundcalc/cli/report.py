@@ -267,10 +267,16 @@ def notes(report: Report) -> list[str]:
     sample = report.question.setting.sample
     assumed = " (assumed)" if report.question.assumed("train_error") else ""
     refusals = {str(row.value.risk_refusal): None for row in report.rows if row.value.risk_refusal is not None}
-    lines = [f"The gap bound holds for every training error. No risk bound: {text}" for text in refusals] or [
-        f"The gap bound holds for every training error; the risk bound at train error {sample.train_error:g}{assumed}. "
-        "Gap and risk are different quantities: do not compare the columns."
-    ]
+    if sample.lipschitz is not None:
+        lines = [
+            f"The loss is any with values in [0, 1] and Lipschitz constant {sample.lipschitz:g}; no margin is meant. "
+            "Risk is its expectation where the training loss is 0: the gap bound."
+        ]
+    else:
+        lines = [f"The gap bound holds for every training error. No risk bound: {text}" for text in refusals] or [
+            f"The gap bound holds for every training error; the risk bound at train error {sample.train_error:g}"
+            f"{assumed}. Gap and risk are different quantities: do not compare the columns."
+        ]
     if any(row.value.kind == "proxy" for row in report.rows):
         lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
     lines += _trivial_lines(report)
