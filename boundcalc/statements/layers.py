@@ -199,7 +199,9 @@ def _check_floor(layer: LayerNorm, at: Context) -> None:
     most = at.radius**2 / at.ns.number(layer.d)
     if layer.centred and layer.d == 1:
         most = at.ns.number(0)
-    if layer.variance_floor and _surely(at.ns.number(layer.variance_floor) * (1 - _ROUNDING) > most):
+    if not layer.variance_floor or _has_symbols(layer.variance_floor) or _has_symbols(most):
+        return  # of symbols it may not be known, and algebra takes a minute to say so
+    if _surely(at.ns.number(layer.variance_floor) * (1 - _ROUNDING) > most):
         name = layer.kind if layer.block is None else f"{layer.kind}[{layer.block}]"
         raise InvalidSetting(
             f"no network has a variance of {layer.variance_floor:g} before {name}: rows x there have |x| <= "
@@ -207,9 +209,13 @@ def _check_floor(layer: LayerNorm, at: Context) -> None:
         )
 
 
+def _has_symbols(number: Number) -> bool:
+    return bool(getattr(number, "free_symbols", ()))
+
+
 def _surely(comparison: Any) -> bool:
-    """Whether a comparison holds: of symbols it may not be known; of arrays, at some point."""
-    return bool(comparison.any()) if hasattr(comparison, "any") else comparison in (True,)
+    """Whether a comparison holds; of arrays, at some point."""
+    return bool(comparison.any()) if hasattr(comparison, "any") else bool(comparison)
 
 
 def _spoken(number: Number) -> str:
@@ -536,7 +542,9 @@ def _met_by_noise(layer: Layer) -> bool:
     """Whether G11 was proved for a layer: not for options that came later (L10-L12, L9 with offsets, L8 side by side)."""
     later = ("around_one", "cap", "beside") + (("bias",) if isinstance(layer, GatedFeedForward) else ())
     plain = not any(getattr(layer, name, None) for name in later) and getattr(layer, "skip", True)
-    return plain and (type(layer) in _OWN or isinstance(layer, Residual)) and getattr(layer, "offsets", "none") == "none"
+    return (
+        plain and (type(layer) in _OWN or isinstance(layer, Residual)) and getattr(layer, "offsets", "none") == "none"
+    )
 
 
 def unknown_layer(setting: Setting) -> str | None:
