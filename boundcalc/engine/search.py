@@ -400,6 +400,8 @@ class Search:
         """Log of the m with which a link of this count brings the gap below 1; `alpha` None for uniform covers."""
         factor = 1.0 if alpha is None else 1 + 1 / alpha
         left = _BELOW_ONE * 2 * math.exp(self.log_start) - 2 * math.exp(log_scale)
+        if left <= 0:
+            return math.inf
         log_link = math.log(factor) + self.log_start + 0.5 * (math.log(2) + log_count)
         return 2 * (log_add(log_link, 0.5 * math.log(self.log_inverse_delta / 2)) - math.log(left))
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import BoundcalcError, CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT, LOG, log_sum
 from boundcalc.engine.allocate import Item, build_items, cost_at
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
+from boundcalc.engine.noise import noise_items
 from boundcalc.engine.search import Link, Search
 from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS, Policy
@@ -24,7 +25,8 @@ from boundcalc.setting import Norms, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.strategies import STRATEGIES, ChainStrategy
+from boundcalc.statements.meet import joined
+from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, MarginStrategy, noise_chance
 
 _STEP = 1.02
 _TRIED, _SHOWN = 6, 3
@@ -157,23 +159,29 @@ class _Held:
     mu: float | None
     log_union: float
     first_link: bool
+    meeting: bool = False
+    """Whether the proof is about the class in which maps that meet are one (A6)."""
 
     def counts(self, setting: Setting) -> list[dict[str, float]] | None:
         """Log counts of every level by piece; None where the pieces are others."""
         items = self._items(setting)
-        if any({item.key for item in items} != set(level.shares) for level in self.levels):
+        if items is None or any({item.key for item in items} != set(level.shares) for level in self.levels):
             return None
         return [{item.key: cost_at(item, level.shares[item.key])[0] for item in items} for level in self.levels]
 
-    def _items(self, setting: Setting) -> list[Item]:
+    def _items(self, setting: Setting) -> list[Item] | None:
+        whole = joined(setting) if self.meeting else setting
+        if isinstance(whole, Refusal):
+            return None
         strategy = STRATEGIES[self.strategy]
-        samples = strategy.samples(setting.sample.n_train, self.alpha)
         policy, uniform = BOUNDS[self.policy], strategy.uniform
 
         def allowed(lemma: CoverLemma) -> bool:
             return policy.allows(lemma) and (lemma.uniform or not uniform)
 
-        return build_items(lower(setting, LOG), samples, allowed)
+        if isinstance(strategy, MarginStrategy) and strategy.noisy:
+            return noise_items(lower(whole, LOG), noise_chance(setting.sample.n_train), allowed)
+        return build_items(lower(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
 
     def log_value(self, setting: Setting) -> float | None:
         """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
@@ -185,6 +193,8 @@ class _Held:
     def _combined(self, setting: Setting, log_counts: Sequence[float]) -> float:
         m, inverse = setting.sample.n_train, self.log_union - math.log(setting.sample.delta)
         strategy = STRATEGIES[self.strategy]
+        if isinstance(strategy, MarginStrategy) and strategy.noisy:
+            inverse += math.log(2 + math.sqrt(math.pi * m / 2))
         if strategy.quantity == "risk":
             return math.log((math.exp(min(log_counts[0], 600.0)) + inverse) / m)
         scales = [level.log_scale for level in self.levels]
@@ -218,8 +228,12 @@ def _held_link(policy: str, link: Link, desk: Desk) -> _Held:
 
 
 def _held_certificate(certificate: Certificate, desk: Desk) -> _Held:
-    gains = {piece.key: piece.gain.log for piece in desk.search(certificate.policy).lowered.pieces}
-    caps = {piece.key: piece.cap for piece in desk.search(certificate.policy).lowered.pieces}
+    whole = joined(certificate.setting) if certificate.meeting else certificate.setting
+    if isinstance(whole, Refusal):
+        raise CertificateError(str(whole))
+    pieces = lower(whole, LOG).pieces
+    gains = {piece.key: piece.gain.log for piece in pieces}
+    caps = {piece.key: piece.cap for piece in pieces}
     levels: list[_Level] = []
     for level in certificate.levels:
         shares: dict[str, float] = {}
@@ -238,6 +252,7 @@ def _held_certificate(certificate: Certificate, desk: Desk) -> _Held:
         certificate.mu,
         desk.log_union,
         False,
+        certificate.meeting,
     )
 
 
@@ -362,8 +377,18 @@ class _Account:
             factor = 2.0 if name != "depth" else (self.paid.architecture.depth + 1) / self.paid.architecture.depth
         if name == "delta":
             factor = 1 / _STEP
+        for step in (factor, 1 / factor):  # upwards maps may no longer meet (A6), where the proof is another
+            there = self._held_measure(name, step)
+            if there is not None:
+                return (there - self.measure) / math.log(step)
         there = self._measured(name, factor)
         return None if there is None else (there - self.measure) / math.log(factor)
+
+    def _held_measure(self, name: str, factor: float) -> float | None:
+        try:
+            return self.held.log_value(self.changers[name](factor))
+        except (BoundcalcError, OverflowError, ValueError):
+            return None
 
     def _measured(self, name: str, factor: float) -> float | None:
         """The held proof's measure after a change; of another depth, the search's own."""

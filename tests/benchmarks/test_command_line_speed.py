@@ -50,6 +50,13 @@ def test_eval_takes_at_most_four_times_its_libraries(capsys: pytest.CaptureFixtu
     assert command <= 4 * libraries
 
 
+def test_the_account_takes_at_most_three_times_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("-m", "boundcalc", "eval", "--depth", "2", "--T", "512")
+    bounds, account = _least(_process(*words), _process(*words, "--why"))
+    _report(capsys, f"eval --why: {account * 1e3:.0f} ms, {account / bounds:.2f} times eval")
+    assert account <= 3 * bounds
+
+
 def _by_hand(C: np.ndarray | float, m: np.ndarray, T: np.ndarray | int, depth: int = 2, d: int = 64) -> np.ndarray:
     """A4, G1 and G2 for the edelman2022 preset, at gamma = 1 and delta = 0.05."""
     one, every = 17 * m, 17 * m * T

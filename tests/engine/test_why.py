@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 
 import pytest
 
 from boundcalc import Setting, evaluate
-from boundcalc.engine.evaluate import BoundValue, Desk, compare
+from boundcalc.engine.evaluate import BoundValue, Desk
 from boundcalc.engine.why import Why, changers, why
 from boundcalc.setting import Budget, Norms
 
@@ -37,6 +36,11 @@ def log_of(value: BoundValue, quantity: str) -> float:
     return value.log10 * math.log(10) if quantity == "gap" else value.log_risk
 
 
+def proof_of(value: BoundValue, quantity: str) -> tuple[str, bool]:
+    certificate = value.certificate if quantity == "gap" else value.risk_certificate
+    return certificate.strategy, certificate.meeting
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_slopes_are_those_of_the_bound(name: str) -> None:
     setting = SETTINGS[name]
@@ -48,10 +52,13 @@ def test_slopes_are_those_of_the_bound(name: str) -> None:
         for what, slope in each.elasticities.items():
             if what in ("T", "d", "depth"):
                 continue  # by whole steps
-            there = evaluate(changers(setting)[what](_STEP))
-            if there.risk_refusal is not None:
-                continue
-            measured = (log_of(there, quantity) - log_of(value, quantity)) / math.log(_STEP)
+            for step in (_STEP, 1 / _STEP):
+                there = evaluate(changers(setting)[what](step))
+                if there.risk_refusal is None and proof_of(there, quantity) == proof_of(value, quantity):
+                    break
+            else:
+                continue  # another theorem, or maps that meet on one side only
+            measured = (log_of(there, quantity) - log_of(value, quantity)) / math.log(step)
             assert measured == pytest.approx(slope, abs=0.15 + 0.2 * abs(slope)), (quantity, what)
             compared += 1
     assert compared or value.vacuous
@@ -76,10 +83,10 @@ def test_what_is_advised_reaches_the_target_and_speaks_of_some_network(name: str
 
 
 def test_a_change_that_leaves_no_network_with_the_margin_is_no_advice() -> None:
-    """Every norm times 0.3 halves this bound, as no network has the margin there."""
+    """Every norm times 0.3 halves this gap, as no network has the margin there."""
     setting = SETTINGS["default"]
     _, found = account(setting)
-    assert "every norm" not in [change.what for each in found.values() for change in each.changes]
+    assert "every norm" not in [change.what for change in found["gap"].changes]
     there = evaluate(changers(setting)["every norm"](0.3))
     assert there.gap < found["gap"].target
     assert there.risk_refusal is not None
@@ -95,15 +102,3 @@ def test_the_first_link_of_a_trivial_gap_is_what_is_needed() -> None:
         assert not there.trivial
         assert there.gap < 1
         assert evaluate(setting.but(n_train=round(value.needed.n_train / 4))).trivial
-
-
-def test_the_account_costs_less_than_twice_the_bounds() -> None:
-    setting = SETTINGS["default"]
-    desk = Desk(setting)
-    compare(setting, desk=desk)  # what imports cost is not counted
-    start = time.process_time()
-    desk = Desk(setting)
-    (value, *_) = compare(setting, desk=desk)
-    between = time.process_time()
-    why(value, desk)
-    assert time.process_time() - between < 2 * (between - start) + 0.1

@@ -80,7 +80,10 @@ def l4(rng: Rng) -> tuple[Value, Any]:
 
 def l5(rng: Rng) -> tuple[Value, Any]:
     beta, gain, offset = some(rng, 3)
-    d, eps, floor = whole(rng, 1, 900), float(10 ** rng.uniform(-12, -1)), float(rng.choice([0.0, 0.3]))
+    d, eps = whole(rng, 2, 900), float(10 ** rng.uniform(-12, -1))
+    floor = (
+        float(rng.choice([0.0, 0.3])) * float(beta) ** 2 / d
+    )  # below the largest variance that rows of norm beta have
 
     def value(ns: NumberSystem) -> Any:
         numbers = [ns.number(x) for x in (gain, offset)]
