@@ -30,6 +30,7 @@ SPEAK_OF_NONE = ("norms of nothing", "all margin")
 """Where no network has a margin above gamma."""
 LARGEST: dict[str, Any] = EXTREMES["everything large"] | {"depth": 1000}
 LARGEST_DIFFERENCE = 1e-6
+NOISE_DIFFERENCE = 2e-3
 
 
 @pytest.mark.parametrize("name", EXTREMES)
@@ -56,7 +57,8 @@ def test_the_search_knows_what_the_checker_finds(name: str) -> None:
             if not math.isfinite(found.log_value):
                 continue  # a risk too large for floats is only known to be vacuous
             checked = check(found.certificate).log_value
-            room = LARGEST_DIFFERENCE * max(1.0, abs(checked))
+            noisy = found.certificate.strategy == "noise-margin"  # lgammas of 10^8 parameters cancel in floats
+            room = (NOISE_DIFFERENCE if noisy else LARGEST_DIFFERENCE) * max(1.0, abs(checked))
             assert checked <= found.log_value + room
             if found.certificate.strategy != "ghost-realizable":  # its ceiling may round up once more
                 assert checked >= found.log_value - room

@@ -60,10 +60,14 @@ def shorter(setting: Setting, rng: random.Random) -> Setting:
 
 
 def smaller_inputs(setting: Setting, rng: random.Random) -> Setting:
+    if setting.architecture.unread("input_radius") is not None:  # tokens: their table bounds them
+        return setting
     return setting.but(input_radius=0.8 * setting.architecture.input_radius)
 
 
 def smaller_positions(setting: Setting, rng: random.Random) -> Setting:
+    if setting.architecture.unread("position_radius") is not None:
+        return setting
     return setting.but(position_radius=0.8 * setting.architecture.position_radius)
 
 
