@@ -34,7 +34,7 @@ POINT: dict[str, Any] = {"C": 1.5, "m": 10**7, "d": 16, "heads": 2, "gamma": 1, 
 def test_trauger_is_what_the_checker_proves() -> None:
     C, K = 1.5, 4.0
     norms = Norms(budgets={kind: Budget(op=C, one_one=K) for kind in ("W_QK", "W_V", "W_1", "readout")})
-    setting = Setting.of(norms=norms, depth=3, d=64, heads=2, n_train=10**9)
+    setting = Setting.of(norms=norms, depth=3, d=64, heads=2, n_train=10**9, margin=1.0)
     policy = Policy("T3 alone", "", frozenset({"T3"}), "closed")
     (found,) = Search(setting, policy).gaps()
     checked = check(found.certificate).log_value
@@ -57,7 +57,7 @@ def one_cover(setting: Setting, lemma: str) -> float:
 
 @pytest.mark.parametrize("depth", [1, 2, 6])
 def test_parameter_counting_is_what_the_checker_proves(depth: int) -> None:
-    setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7)
+    setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7, margin=1.0)
     checked = one_cover(setting, "T4")
     formula = float(mpmath.log(theorems.parameters.gap.mp(depth=depth, **POINT)))
     assert checked <= formula + 1e-12
@@ -68,7 +68,7 @@ def test_parameter_counting_is_what_the_checker_proves(depth: int) -> None:
 @pytest.mark.parametrize(("name", "factor"), [("zhang2022", 2), ("truong2024", 4)])
 def test_x5_in_symbolic_depth_is_at_least_the_sum(name: str, factor: int, depth: int) -> None:
     """X5 of the calculus on the pieces of a network with numbers; equal for one block, a little less for more."""
-    setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7)
+    setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7, margin=1.0)
     rank = 3
     dimensions: list[float] = []
     stretches: list[float] = []
