@@ -188,7 +188,7 @@ def _trial(options: dict[str, Any], device: str) -> Any:
         ("train", ("optimiser", "lr", "weight_decay", "batch", "steps", "curve_every", "precision")),
     ):
         parts[part] |= {name: options[name] for name in names if options[name] is not None}
-    if "d" in parts["model"] and "d_ff" not in parts["model"]:
+    if "d" in parts["model"] and "d_ff" not in parts["model"] and parts["model"].get("style") != "edelman":
         parts["model"]["d_ff"] = 4 * parts["model"]["d"]
     if options["balls"]:
         parts["train"]["balls"] = _balls(options["balls"])

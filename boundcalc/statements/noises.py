@@ -16,11 +16,10 @@ from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.centres import log_tails
-from boundcalc.statements.covers.noise import LARGEST_SIDE, is_number, levels
+from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, levels
 from boundcalc.statements.covers.tuning import NoiseTuning, noise_tuning
 from boundcalc.statements.targets import Target
 
-_RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
 _NEWTON_STEPS = 2
 
 
@@ -71,7 +70,7 @@ class Noise(CoverLemma):
         if set(params) != set(self.names):
             return f"{self.name} takes the parameters {', '.join(self.names) or 'none'}, got {shown(sorted(params))}"
         for name in self.names:
-            low, high = _RANGES[name]
+            low, high = RANGES[name]
             if not is_number(params[name], low, high):
                 return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
         return None

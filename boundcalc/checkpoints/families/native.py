@@ -44,9 +44,12 @@ def family_of(architecture: Architecture) -> Family:
     ignored = {"encoding.signs": "how bits become rows is fixed before any data"}
     if _fixed(architecture.stages):
         ignored["positions"] = "fixed positions are not trained"
-    return Family(
-        "boundcalc", ("boundcalc",), tensors, lambda model: said_otherwise(model, architecture), ignored, fields=_FIELDS
-    )
+
+    def known(model: Model) -> Architecture:
+        model.setting("architecture")  # which is what the table was made of
+        return said_otherwise(model, architecture)
+
+    return Family("boundcalc", ("boundcalc",), tensors, known, ignored, fields=_FIELDS)
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:

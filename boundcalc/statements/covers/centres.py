@@ -18,6 +18,7 @@ from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.noise import (
     KEPT,
     LARGEST_SIDE,
+    RANGES,
     ROUGH_SHARE,
     drawn_cover,
     gammas,
@@ -27,8 +28,6 @@ from boundcalc.statements.covers.noise import (
 )
 from boundcalc.statements.covers.tuning import Tuning, tuning
 from boundcalc.statements.targets import Target
-
-_RANGES = {"a": (0.0, 1e9), "s": (1e-9, 1e9), "r": (1e-12, 1e12), "t": (1e-15, 0.75)}
 
 
 def log_ball(ns: NumberSystem, n: Number) -> Number:
@@ -85,7 +84,7 @@ class Centres(CoverLemma):
         if set(params) != set(self.names):
             return f"{self.name} takes the parameters {', '.join(self.names)}, got {shown(sorted(params))}"
         for name in self.names:
-            low, high = _RANGES[name]
+            low, high = RANGES[name]
             if not is_number(params[name], low, high):
                 return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
         return None

@@ -14,6 +14,9 @@ from boundcalc.base.numbers import Number, NumberSystem
 LARGEST_SIDE = 10**5
 """The volume of a spectral ball is a product of as many factors as its smaller side."""
 
+RANGES = {"a": (0.0, 1e9), "s": (1e-9, 1e9), "r": (1e-12, 1e12), "t": (1e-15, 0.75)}
+"""What a certificate may say of the law of centres or of noise."""
+
 KEPT = ("float", "log", "interval")
 """Systems whose values depend on numbers alone and may be kept."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.statements.covers.curve import LAST, STEP, Curve
-from boundcalc.statements.covers.noise import drawn_cover, net_share
+from boundcalc.statements.covers.noise import RANGES, drawn_cover, net_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +76,8 @@ class Tuning(Curve):
             name: 0.0 if name == "a" and j == 0 else units[name] * _ROOT ** (j - (name == "a"))
             for name, j in zip(self._names, place, strict=True)
         }
-        return {**values, "t": self._t}
+        inside = {name: min(max(value, RANGES[name][0]), RANGES[name][1]) for name, value in values.items()}
+        return {**inside, "t": self._t}
 
     def _place(self, i: int) -> Place:
         """By descent from the place of a coarser node, so that what is found does not depend on who asks first."""

@@ -197,7 +197,7 @@ def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
     if ns.name == "log":  # floats hold it, and are quicker
         return ns.number(log_spectral_ball(FLOAT, d, k))
     total = ns.number(low * high) / 2 * ns.log(ns.pi)
-    if ns.name in ("float", "interval"):
+    if ns.name in ("float", "interval") and low + high <= _MOST_SUMS:
         sums = _half_gammas(ns, low + high)
         return total + sums[low] + sums[high] - sums[low + high]
     for i in range(1, low + 1):
@@ -216,6 +216,7 @@ def _half_gammas(ns: NumberSystem, n: int) -> list[Number]:
 
 
 _HALF_GAMMAS: dict[str, tuple[list[Number], list[Number]]] = {}
+_MOST_SUMS = 20_000  # the longer side alone may be 10^15: its table would fill the memory
 
 
 def _body(ns: NumberSystem, norm: str, d: int, k: int) -> tuple[Number, Number]:
