@@ -32,6 +32,10 @@ def command(target: str, published: bool, expand: bool, **options: Any) -> None:
     from boundcalc.formulas.derivation import derive
     from boundcalc.formulas.theorems import Theorem
 
+    if expand and target != "latex":
+        raise InvalidSetting(f"--expand is for --to latex; {target} has every part written out")
+    if published and target == "bibtex":
+        raise InvalidSetting("--published changes no entry of --to bibtex: leave it out")
     wanted = options.get("quantity")
     asked = take_formula(options)
     if target == "bibtex":

@@ -10,6 +10,7 @@ import click
 
 from boundcalc.base.rounding import up
 from boundcalc.cli.files import FileGroup, Input
+from boundcalc.cli.idle import refuse_idle
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -199,6 +200,7 @@ Examples:
 @form_option
 def bound(n: int, form: str, **options: Any) -> None:
     """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
+    refuse_idle({"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext"})
     found = list(_bounds(n, **options))
     rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")

@@ -157,9 +157,10 @@ def _progress(name: str, quiet: bool) -> Callable[[Mapping[str, Any] | str], Non
 
 def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> None:
     """The table that `train` prints."""
+    from boundcalc.base.rounding import confidence
     from boundcalc.cli.values import upper
 
-    click.echo(f"\ncertificates, each by itself with probability at least {1 - delta:g} (its own predictor)")
+    click.echo(f"\ncertificates, each by itself with probability at least {confidence(delta)} (its own predictor)")
     for entry in entries:
         if entry["risk"] is None:
             click.echo(f"  {entry['method']:<10}none: {entry['refused']}")
@@ -191,6 +192,7 @@ def _rounded_up(risk: float, upper: Callable[..., str]) -> str:
 def verify_file(file: str, raw: object, data_file: str | None, form: str) -> None:
     """Check a predictor's certificate: its number from its facts; with the examples, its facts too."""
     from boundcalc.base.errors import BoundcalcError, CertificateError
+    from boundcalc.base.rounding import confidence
     from boundcalc.cli.values import upper
     from boundcalc.predictors.certificate import PredictorCertificate
     from boundcalc.predictors.verify import verify_predictor
@@ -226,7 +228,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in names)
     click.echo(
         f"verified: risk of {certificate.speaks_of} <= {_rounded_up(certificate.risk, upper)}, "
-        f"with probability at least {1 - certificate.delta:g}"
+        f"with probability at least {confidence(certificate.delta)}"
     )
     count = len(certificate.alternatives)
     shared = f", its share of {count} alternatives {certificate.share:g}" if count > 1 else ""

@@ -196,7 +196,7 @@ def cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Op
         return -math.inf, (ZERO,) * len(item.members), None
     costs: list[float] = []
     chosen: list[Choice] = []
-    first: Option | None = None
+    dearest, highest = None, -math.inf
     for log_multiplicity, options in item.members:
         best, best_choice, best_option = math.inf, ZERO, None
         for option in options:
@@ -205,8 +205,9 @@ def cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Op
                 best, best_choice, best_option = cost, choice, option
         costs.append(best + log_multiplicity)
         chosen.append(best_choice)
-        first = first or best_option
-    return log_sum(costs), tuple(chosen), first
+        if best + log_multiplicity > highest:  # whichever is listed first would make the order of heads matter
+            dearest, highest = best_option, best + log_multiplicity
+    return log_sum(costs), tuple(chosen), dearest
 
 
 def _best_share(
@@ -242,8 +243,8 @@ def _best_share(
         if candidate < value:
             value, best = candidate, found
     if not single and best[3] is not None:
-        cost, choices, first = cost_at(item, best[0])
-        return best[0], cost, choices, first or best[3]
+        cost, choices, dearest = cost_at(item, best[0])
+        return best[0], cost, choices, dearest or best[3]
     return best
 
 

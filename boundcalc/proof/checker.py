@@ -8,7 +8,7 @@ the value; the search walks backward and works in floats.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,7 +66,7 @@ class Checked:
     value: float
     log_counts: tuple[float, ...]
     nats: float
-    _run: _Run
+    _run: _Run = field(repr=False, compare=False)
 
     @cached_property
     def shares(self) -> Mapping[str, float]:

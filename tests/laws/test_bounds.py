@@ -138,12 +138,8 @@ def test_each_norm_of_each_kind_counts_the_right_way() -> None:
 
 def test_the_monotone_laws_see_growth() -> None:
     rng = random.Random(0)
-    harder = [
-        setting
-        for setting in settings(6, 12)
-        if setting.norms.C and not fell(every_norm_smaller(setting, rng), setting)
-    ]
-    assert harder
+    kept = [s for s in settings(6, 12) if s.norms.C and not s.architecture.variance_floor]  # which small norms miss
+    assert any(not fell(every_norm_smaller(setting, rng), setting) for setting in kept)
 
 
 def test_depth_counts_where_layers_do_not_shrink() -> None:

@@ -137,7 +137,8 @@ class Rival:
         self.network = Network(architecture.stages, self.setting.norms, architecture.seq_len, architecture.input_radius)
         first = architecture.stages[0]
         self.vocabulary = first.vocabulary if isinstance(first, Embedding) else 0
-        self.width = first.d_in if isinstance(first, Linear) else architecture.d
+        widths = (first.widths() for first in architecture.stages)
+        self.width = next(width for width, _ in widths if width is not None)
         self.slots = self._slots()
 
     def _slots(self) -> dict[str, Slot]:
@@ -206,17 +207,20 @@ def only(p: Parameters, name: str) -> Parameters:
     return {key: w for key, w in p.items() if key[:2] == (kind, block)}
 
 
-def levels(setting: Setting) -> list[Level]:
-    """Levels that the checker accepts, one per strategy: the coarsest or the finest."""
-    found: dict[str, Level] = {}
+def levels(setting: Setting) -> list[Rival]:
+    """Levels that the checker accepts, one per strategy: the coarsest or the finest; of maps that meet in their class."""
+    found: dict[tuple[str, bool], Rival] = {}
     for name in ("best", "edelman", "closed"):
         search = Search(setting, POLICIES[name])
         for each in (*search.gaps(), *search.risks()):
             certificate = each.certificate
-            if certificate.levels and certificate.strategy not in found:
+            key = certificate.strategy, certificate.meeting
+            if certificate.levels and key not in found:
                 check(certificate)
-                found[certificate.strategy] = certificate.levels[-1 if len(found) % 2 else 0]
-    return list(found.values())
+                of = joined_maps(setting) if certificate.meeting else setting
+                assert isinstance(of, Setting)
+                found[key] = Rival(of, certificate.levels[-1 if len(found) % 2 else 0])
+    return sorted(found.values(), key=lambda rival: rival.setting is not setting)
 
 
 def alone(rival: Rival, name: str, seed: int, draws: int) -> float:
@@ -254,13 +258,13 @@ def test_no_network_within_a_level_leaves_its_scale(name: str) -> None:
     setting = SETTINGS[name]
     found = levels(setting)
     assert len(found) >= 4
-    for i, level in enumerate(found):
-        assert attack(Rival(setting, level), i, 30) <= SLACK
+    for i, rival in enumerate(found):
+        assert attack(rival, i, 30) <= SLACK
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_piece_costs_more_than_its_gain(name: str) -> None:
-    rival = Rival(SETTINGS[name], levels(SETTINGS[name])[0])
+    rival = levels(SETTINGS[name])[0]
     tight = TIGHT.get(name, set())
     for piece in rival.slots:
         ratio = alone(rival, piece, 1, 120 if piece in tight else 12)
@@ -270,8 +274,8 @@ def test_no_piece_costs_more_than_its_gain(name: str) -> None:
 
 def test_the_attack_uses_most_of_a_level_where_errors_add_up() -> None:
     """More than half of the scale is used on a line, so a factor lowered by half is noticed below."""
-    assert max(attack(Rival(SETTINGS["line"], level), 1, 150) for level in levels(SETTINGS["line"])) > 0.6
-    assert attack(Rival(SETTINGS["edelman2022"], levels(SETTINGS["edelman2022"])[0]), 1, 150) > 0.4
+    assert max(attack(rival, 1, 150) for rival in levels(SETTINGS["line"])) > 0.6
+    assert attack(levels(SETTINGS["edelman2022"])[0], 1, 150) > 0.4
 
 
 def test_a_lower_lipschitz_factor_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +287,7 @@ def test_a_lower_lipschitz_factor_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
         return replace(fact, lipschitz=fact.lipschitz / 2)
 
     monkeypatch.setitem(calculus._RULES, Linear, halved)
-    assert max(attack(Rival(SETTINGS["line"], level), 1, 150) for level in levels(SETTINGS["line"])) > SLACK
+    assert max(attack(rival, 1, 150) for rival in levels(SETTINGS["line"])) > SLACK
 
 
 def test_a_skip_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +295,7 @@ def test_a_skip_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     The checker, which walks the other way, refuses what such a search finds.
     """
-    rival = Rival(SETTINGS["line"], levels(SETTINGS["line"])[0])
+    rival = levels(SETTINGS["line"])[0]
     assert alone(rival, "A", 1, 150) <= SLACK
     honest = compose._backward
 
@@ -313,7 +317,7 @@ def test_a_skip_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_parallel_branch_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were only the first of two branches to carry an error on, what stands before them would seem to cost less."""
-    rival = Rival(SETTINGS["parallel"], levels(SETTINGS["parallel"])[0])
+    rival = levels(SETTINGS["parallel"])[0]
     assert alone(rival, "A", 1, 150) <= SLACK
     honest = compose._beside
     monkeypatch.setattr(compose, "_beside", lambda branches: honest(branches[:2]))

@@ -142,13 +142,13 @@ def test_learning_without_torch_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_extreme_questions_are_answered_in_every_format() -> None:
-    """Where nothing is chosen, as no tilt helps at this temperature, no NaN is printed; 2 is printed as 2."""
+    """Where nothing is chosen, as no tilt helps at this temperature, no NaN is printed; 2 is printed as it is."""
     words = ("bound", "--L", "1", "--tau", "1e-4", "--sphere", "3", "--m", "1", "--reg", "1e-300")
     found = json.loads(run(*words, "--format", "json").stdout)
     assert [one["value"] for one in found if one["name"] == "X4"] == [2.0, 2.0, 2.0]
     shown = run(*words).stdout
     assert "nan" not in shown
-    assert "X4      any keys         bound   2 " in shown
+    assert "X4      any keys         bound   2.000 " in shown
 
 
 @pytest.mark.parametrize("x", [2.0, 0.1, 0.12341, 0.12345678, 99995.0, 1e-300, 3.00000001e200])

@@ -340,7 +340,7 @@ def test_predictions_lie_above_measurements_and_the_check_can_fail(stores: dict[
     lying = tuple(replace(s, y=tuple(0.05 for _ in s.y)) if s.kind == "bound" else s for s in data.series)
     found = contradictions(replace(data, series=lying))
     assert [c.x for c in found] == [12, 24]
-    assert "above the 0.05 predicted" in str(found[0])
+    assert "above the 0.05001 predicted" in str(found[0])
     honest = tuple(replace(s, kind="reference") if s.kind == "bound" else s for s in lying)
     assert contradictions(replace(data, series=honest)) == []  # a reference promises nothing
 

@@ -37,7 +37,7 @@ def record(
         for block in range(depth)
     }
     for block in range(depth):
-        budgets |= {f"b_{name}[{block}]": {"op": 0.5} for name in ("Q", "V", "O", "1", "2")}
+        budgets |= {f"b_{name}[{block}]": {"op": 0.5} for name in ("V", "O", "1", "2")}
     budgets |= {"readout": {"op": size, "F": size, "21": size}, "b_readout": {"op": 0.1}}
     budgets |= {"embedding": {"row": 1.0}, "positions": {"row": 1.0}}
     result = {

@@ -25,7 +25,7 @@ from boundcalc.lab.train.optim import StackedOptimiser, nearest, project_on_ball
 from boundcalc.lab.train.parameters import parameters  # noqa: E402
 from boundcalc.lab.train.rerun import rerun_some  # noqa: E402
 from boundcalc.lab.train.run import run_sweep, stacks_of  # noqa: E402
-from boundcalc.lab.train.store import Store  # noqa: E402
+from boundcalc.lab.train.store import Store, digest_of  # noqa: E402
 from boundcalc.lab.train.sweep import sweep_from_json  # noqa: E402
 from boundcalc.lab.train.tasks import (  # noqa: E402
     ArraysTask,
@@ -35,7 +35,7 @@ from boundcalc.lab.train.tasks import (  # noqa: E402
     MixtureTask,
 )
 from boundcalc.lab.train.trainer import stack_of, train  # noqa: E402
-from boundcalc.lab.train.trial import Optimisation, Trial, model_for  # noqa: E402
+from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for  # noqa: E402
 from boundcalc.setting import Architecture  # noqa: E402
 
 DEVICES = [
@@ -217,16 +217,15 @@ OTHER = [
     (GaussianLinearTask(L=8, p=2), {}, 256),
     (MixtureTask(L=8, K=3, p=4), {"normalisation": "layernorm", "depth": 2}, 64),
     (MaskedTokenTask(L=8, V=5, K=2), {"style": "pre", "normalisation": "rmsnorm", "gated": True, "bias": False}, 64),
-    (BooleanTask(T=8, s=2, function="parity"), {"style": "edelman", "heads": 4}, 32),
+    (BooleanTask(T=8, s=2, function="parity"), {"style": "edelman", "heads": 4, "d_ff": None}, 32),
     (BooleanTask(T=8, s=2, noise=0.1), {"style": "post", "normalisation": "layernorm", "readout": "mean"}, 32),
 ]
 
 
 @pytest.mark.parametrize(("task", "model", "m"), OTHER, ids=lambda v: getattr(v, "kind", None))
 def test_every_kind_of_task_trains(task: Any, model: dict[str, Any], m: int) -> None:
-    trial = Trial(
-        task, model_for(task, **{**SMALL, **model}), m, 0, 128, optimisation=Optimisation(steps=150, lr=3e-3, batch=32)
-    )
+    given = {name: value for name, value in {**SMALL, **model}.items() if value is not None}
+    trial = Trial(task, model_for(task, **given), m, 0, 128, optimisation=Optimisation(steps=150, lr=3e-3, batch=32))
     result = train([trial, trial.but(seed=1)])[0].result
     assert result["status"] == "done"
     assert result["train"]["loss"] < result["curves"][0]["train_loss"]
@@ -506,7 +505,8 @@ def test_a_sweep_does_what_is_missing_and_can_be_checked(tmp_path: Path) -> None
         assert rerun_some(store, 4) == []
         record = next(iter(store.records()))
         broken = json.dumps({**record.result, "test": {**record.result["test"], "error": 0.123}})
-        store.connection.execute("UPDATE trials SET result = ? WHERE hash = ?", (broken, record.hash))
+        said = (broken, digest_of(record.hash, canonical(record.trial.to_json()), broken), record.hash)
+        store.connection.execute("UPDATE trials SET result = ?, digest = ? WHERE hash = ?", said)
         assert "trained again" in rerun_some(store, 1)[0]  # negative control
 
 

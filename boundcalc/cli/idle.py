@@ -1,0 +1,20 @@
+"""Options that only another option gives a meaning: given alone they would change nothing, and are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+from click.core import ParameterSource
+
+from boundcalc.base.errors import InvalidSetting
+
+
+def refuse_idle(needs: Mapping[str, str]) -> None:
+    """Refuse each parameter of the running command that was given while what it needs was not."""
+    context = click.get_current_context()
+    flags = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
+    for name, needed in needs.items():
+        given = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
+        if given and not context.params[needed] and context.params[name] not in (False, ()):
+            raise InvalidSetting(f"{flags[name]} has no effect without {flags[needed]}")
