@@ -24,11 +24,8 @@ from boundcalc.setting import (
     Linear,
     Normaliser,
     Pool,
-    Residual,
-    Setting,
     SoftCap,
 )
-from boundcalc.setting.layer import flat
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Matrix, Weights
 
@@ -533,24 +530,6 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Embedding: _embedding,
     Pool: _pool,
 }
-
-
-_OWN = frozenset(_RULES)
-
-
-def _met_by_noise(layer: Layer) -> bool:
-    """Whether G11 was proved for a layer: not for options that came later (L10-L12, L9 with offsets, L8 side by side)."""
-    later = ("around_one", "cap", "beside") + (("bias",) if isinstance(layer, GatedFeedForward) else ())
-    plain = not any(getattr(layer, name, None) for name in later) and getattr(layer, "skip", True)
-    return (
-        plain and (type(layer) in _OWN or isinstance(layer, Residual)) and getattr(layer, "offsets", "none") == "none"
-    )
-
-
-def unknown_layer(setting: Setting) -> str | None:
-    """The label of a layer whose rule came from outside, or None: what G11 says of noise was proved for these alone."""
-    found = next((layer for layer in flat(setting.architecture.stages) if not _met_by_noise(layer)), None)
-    return None if found is None else repr(found.label)
 
 
 def register_rule(cls: type[Layer], rule: Callable[[Any, Context], Facts]) -> None:

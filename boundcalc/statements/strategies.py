@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, NamedTuple
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
+from boundcalc.statements.noisy import unknown_layer
 
 Quantity = Literal["gap", "risk"]
 
@@ -384,8 +385,6 @@ class NoiseMargin(MarginStrategy):
     formula = "risk <= klinv(train error + eta, (I + log(1/delta) + log(2 + sqrt(pi m/2)))/m)/(1 - eta)"
 
     def refuses(self, setting: Setting) -> str | None:
-        from boundcalc.statements.layers import unknown_layer  # only here: whoever reads a certificate needs no rules
-
         strange = unknown_layer(setting)
         if strange is not None:
             return f"G11 knows the library's own layers only, got {strange}"
