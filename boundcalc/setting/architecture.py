@@ -198,7 +198,7 @@ class Architecture:
 
         What is given and not read is refused, unless it says that something is left out, which it is.
         """
-        values = {f.name: f.default for f in fields(cls)} | dict(defaults) | dict(given)
+        values: dict[str, Any] = {f.name: f.default for f in fields(cls)} | dict(defaults) | dict(given)
         bare = object.__new__(cls)  # unchecked: the defaults that are in the way are still to go
         for name, value in values.items():
             object.__setattr__(bare, name, value)

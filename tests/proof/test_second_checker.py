@@ -48,7 +48,7 @@ def random_setting(rng: random.Random) -> Setting:
     depth = rng.choice((1, 2, 3))
     if depth == 1:  # a common budget that no block reads is refused
         given = {key: budget for key, budget in given.items() if f"{key}[0]" not in given}
-    ramp = {"margin": rng.choice((0.05, 0.05, 0.3, 1.0)), "train_error": rng.choice((0.0, 0.03))}
+    ramp: dict[str, Any] = {"margin": rng.choice((0.05, 0.05, 0.3, 1.0)), "train_error": rng.choice((0.0, 0.03))}
     return Setting.of(
         depth=depth,
         heads=heads,

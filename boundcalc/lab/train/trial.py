@@ -13,6 +13,7 @@ from boundcalc.lab.train import defaults
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import ArraysTask, Shape, Task, task_from_json
 from boundcalc.setting import Architecture, Normaliser, validate
+from boundcalc.setting.layers import layer_to_json
 
 RESULT_VERSION = 1
 """Raised whenever training code changes what a trial gives, so that old results are not taken for new ones."""
@@ -128,7 +129,7 @@ class Trial:
 
     @property
     def hash(self) -> str:
-        """Names the trial by all that determines its result, defaults included."""
+        """Names the trial by all that determines its result; layers without what is at its default, so that they may gain options."""
         task = asdict(self.task)
         if isinstance(self.task, ArraysTask):
             del task["path"]  # its content counts, not where it lies
@@ -136,7 +137,7 @@ class Trial:
             "result": RESULT_VERSION,
             "task": [self.task.kind, task],
             "seq_len": self.architecture.seq_len,
-            "stages": [[type(stage).__name__, asdict(stage)] for stage in self.architecture.stages],
+            "stages": [layer_to_json(stage) for stage in self.architecture.stages],
             "m": self.m,
             "seed": self.seed,
             "n_test": self.n_test,

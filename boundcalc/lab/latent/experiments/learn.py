@@ -196,11 +196,12 @@ def with_bounds(row: GapRow, plan: LearnPlan, architecture: Architecture, delta:
     budgets = {name: Budget(op=plan.C) for name in _KINDS if rows or name != "W_patch"}
     if not rows:
         budgets["embedding"] = Budget(row=plan.C)
+    loss: dict[str, Any] = {"lipschitz": 2.0} if rows else {"margin": 1.0}
     setting = Setting(
         replace(architecture, input_radius=ROW_RADIUS) if rows else architecture,
         Norms(budgets=budgets),
         # squared error cut at 1 is 2-Lipschitz; for tokens the ramp of margin 1
-        Sample(n_train=row.m, delta=delta, **({"lipschitz": 2.0} if rows else {"margin": 1.0})),
+        Sample(n_train=row.m, delta=delta, **loss),
     )
     log_t = 10 ** evaluate(setting, "closed").log10  # uncapped: the others stop growing where they say nothing
     return replace(row, x5=learning_bound(setting).value, log_t=log_t)
