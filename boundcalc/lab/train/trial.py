@@ -129,7 +129,7 @@ class Trial:
 
     @property
     def hash(self) -> str:
-        """Names the trial by all that determines its result; what layers leave at its default is left out: they may gain options."""
+        """Names the trial by all that determines its result, without what layers leave at default: they may gain options."""
         task = asdict(self.task)
         if isinstance(self.task, ArraysTask):
             del task["path"]  # its content counts, not where it lies
