@@ -218,6 +218,25 @@ class Search:
         return any(self.policy.allows(lemma) and not lemma.uniform for lemma in LEMMAS.values())
 
     @cached_property
+    def _points_count(self) -> bool:
+        """Whether counting points may be of use: else every cover is as good uniformly, with the better constants.
+
+        Covers that count points cost 1/scale^2, so where none is chosen at the coarsest scale none is at finer ones.
+        """
+        if self._beside is not None:
+            return self._beside._points_count
+        if self._met is None and not self.has_uniform:
+            return True
+        items = self.items(self.m, uniform=False)
+        log_lambda, excess = log_sum([item.total for item in items]) - self.log_start, math.inf
+        while excess > 0:
+            point = allocate(items, log_lambda)
+            excess = point.log_scale - self.log_start
+            log_lambda += 0.5 + 1.3 * excess
+        chosen = {choice.lemma for choices in point.choices for choice in choices}
+        return any(name in LEMMAS and not LEMMAS[name].uniform for name in chosen)
+
+    @cached_property
     def _closed(self) -> Strategy | None:
         """The closed form the policy is about, if it is about one."""
         return None if self.policy.form == "search" else STRATEGIES[self.policy.form]
@@ -227,7 +246,7 @@ class Search:
         for strategy in STRATEGIES.values():
             if isinstance(strategy, kind) and not strategy.noisy and strategy.refuses(self.setting) is None:
                 uniform = self._met is None and self.has_uniform  # else maps that meet have smaller uniform covers
-                possible = uniform if strategy.uniform else self.has_empirical
+                possible = uniform if strategy.uniform else self.has_empirical and self._points_count
                 if possible:
                     yield strategy
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.special import gammaln
-from scipy.stats import norm
+from scipy.special import gammaln, ndtri
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
@@ -203,5 +202,5 @@ def extendibility(sequences: Any, confidence: float = 0.99) -> Extendibility:
     ratio = float(pairs.mean()) / variance
     residual = pairs - ratio * squares / length
     spread = float(residual.std(ddof=1)) / math.sqrt(len(x)) / variance
-    half = float(norm.ppf((1 + confidence) / 2)) * spread
+    half = float(ndtri((1 + confidence) / 2)) * spread
     return Extendibility(ratio, ratio - half, ratio + half, length)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.models import BetaBernoulli, CategoricalMixture, DirichletCategorical, GaussianMean
@@ -114,10 +114,10 @@ def sampled_information(
             pairs[i] = np.square(laws[i] - laws[waiting.pop(key)]).sum() / 2
         else:
             waiting[key] = i
-    spread = student.ppf(confidence, n - half - 1)
+    spread = stdtrit(n - half - 1, confidence)
     upper = float(above.mean() + spread * above.std(ddof=1) / math.sqrt(len(above)))
     # a pair stands for its two draws; those left alone count as 0, which keeps the end low
-    below = float(pairs.mean() - student.ppf(confidence, n - 1) * pairs.std(ddof=1) / math.sqrt(n))
+    below = float(pairs.mean() - stdtrit(n - 1, confidence) * pairs.std(ddof=1) / math.sqrt(n))
     return Information(max(0.0, below), float(above.mean()), max(0.0, upper), "estimate")
 
 

@@ -6,7 +6,7 @@ Grids let the gamma functions of a matrix, which depend on its sides and a param
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -80,24 +80,41 @@ class Tuning(Curve):
         return {**inside, "t": self._t}
 
     def _place(self, i: int) -> Place:
-        """By descent from the place of a coarser node, so that what is found does not depend on who asks first."""
+        """By descent from between the places of two coarser nodes, so that what is found does not depend on who asks first."""
+        i = min(i, _LAST_TUNED)
         if i not in self._found:
-            start = self._place(i & (i - 1)) if i else tuple({"a": 12, "s": 13, "r": 15}[name] for name in self._names)
-            self._found[i] = self._descend(math.exp(i * STEP) / (1 - self._t), start)
+            near = i & -i  # how far the coarser nodes are
+            if i and i + near <= _LAST_TUNED:
+                sides = zip(self._place(i - near), self._place(i + near), strict=True)
+                start, strides = tuple((low + high) // 2 for low, high in sides), _STRIDES[-1:]
+            else:
+                start, strides = self._place(i - near) if i else self._first(), _STRIDES
+            self._found[i] = self._descend(math.exp(i * STEP) / (1 - self._t), start, strides)
         return self._found[i]
 
-    def _descend(self, y: float, place: Place) -> Place:
-        best = self._missed(y, self._at(place))
-        for stride in _STRIDES:
+    def _first(self) -> Place:
+        return tuple({"a": 12, "s": 13, "r": 15}[name] for name in self._names)
+
+    def _descend(self, y: float, place: Place, strides: Sequence[int]) -> Place:
+        known: dict[Place, float] = {}
+
+        def cost(at: Place) -> float:
+            if at not in known:
+                known[at] = self._missed(y, self._at(at))
+            return known[at]
+
+        best = cost(place)
+        for stride in strides:
             for _ in range(_MOST_MOVES):
-                tried = [(self._missed(y, self._at(other)), other) for other in _neighbours(place, stride)]
-                least, other = min(tried)
+                least, other = min((cost(other), other) for other in _neighbours(place, stride))
                 if least >= best:
                     break
                 best, place = least, other
         return place
 
 
+_LAST_TUNED = 24
+"""From y = e^12 on the parameters stay: covers by volume are as good there, and little of a chain is."""
 _HIGHEST = 60
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
-from scipy.stats import t as student
+from scipy.special import bdtrc, stdtrit
 
 from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
@@ -38,7 +37,7 @@ def mean_interval(x: Any, confidence: float = 0.95) -> Interval:
     """A mean with Student's interval."""
     values = np.asarray(x, dtype=float)
     mean = float(values.mean())
-    half = float(student.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
     return Interval(mean, mean - half, mean + half)
 
 
@@ -47,6 +46,8 @@ def quantile_interval(x: Any, level: float, confidence: float = 0.95) -> Interva
     values = np.sort(np.asarray(x, dtype=float))
     n = len(values)
     tail = (1 - confidence) / 2
+    from scipy.stats import binom  # slow to load, and seldom needed
+
     low = int(binom.ppf(tail, n, level)) - 1
     high = int(binom.ppf(1 - tail, n, level))
     return Interval(
@@ -63,7 +64,7 @@ def share_interval(failures: int, n: int, confidence: float = 0.95) -> Interval:
 
 def significantly_above(failures: int, n: int, delta: float, level: float = 1e-3) -> bool:
     """Whether so many failures would be this unlikely if each had probability at most delta."""
-    return bool(binom.sf(failures - 1, n, delta) < level)
+    return bool((bdtrc(failures - 1, n, delta) if failures else 1.0) < level)
 
 
 def fit_slope(
@@ -86,7 +87,7 @@ def fit_slope(
     residual = b - float((weights * b).sum() / weights.sum()) - slope * (a - centre)
     chi = float((weights * residual**2).sum()) / (len(a) - 2)
     variance = (chi if errors is None else max(1.0, chi)) / scatter
-    half = float(student.ppf((1 + confidence) / 2, len(a) - 2)) * math.sqrt(variance)
+    half = float(stdtrit(len(a) - 2, (1 + confidence) / 2)) * math.sqrt(variance)
     return Interval(slope, slope - half, slope + half)
 
 
