@@ -239,6 +239,15 @@ def test_every_sweep_of_the_gallery_can_be_read() -> None:
             assert sweep_from_json({"name": name, **data}, device="cpu").trials
 
 
+def test_a_plate_of_the_quick_gallery_end_to_end(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    words = ("gallery", "--quick", "--only", "overlay", "-o", str(tmp_path / "figures"))
+    outcome = run(*words)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert json.loads((tmp_path / "figures" / "overlay.json").read_text(encoding="utf-8"))["data"]["trials"]
+    assert ", 0 to train" in run(*words).stdout
+
+
 @pytest.mark.slow
 def test_the_quick_gallery_end_to_end(tmp_path: Path) -> None:
     pytest.importorskip("torch")

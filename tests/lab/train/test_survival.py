@@ -34,7 +34,7 @@ SPEC: dict[str, Any] = {
     "name": "survival",
     "task": {"task": "conjunction", "s": 2},
     "model": {"d": 16, "heads": 4, "d_ff": 16},
-    "train": {"lr": 4e-3, "steps": 120},
+    "train": {"lr": 4e-3, "steps": 40},
     "n_test": 64,
     "seeds": 10,
     "grid": {"T": [8, 12], "m": [20, 24, 28]},
@@ -93,14 +93,14 @@ def sweep_here(path: str) -> None:
         run_sweep(sweep_from_json(SPEC), store, stack=STACK)
 
 
-@pytest.mark.slow
-def test_kill_9_in_mid_sweep_ten_times(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_kill_9_in_mid_sweep_again_and_again(tmp_path: Path, times: int) -> None:
     rng = np.random.default_rng(0)
     context = get_context("forkserver")  # imports torch once, not ten times
     context.set_forkserver_preload(["boundcalc.lab.train.run", "boundcalc.lab.train.trainer"])
     path = tmp_path / "runs.db"
     before: set[str] = set()
-    for _ in range(10):
+    for _ in range(times):
         child = context.Process(target=sweep_here, args=(str(path),))
         child.start()
         enough = len(before) + int(rng.integers(0, 6))  # at most 50 in all: it is always in mid-sweep
@@ -168,7 +168,6 @@ def test_a_full_disk_ends_the_sweep_with_one_line(tmp_path: Path) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
-@pytest.mark.slow
 def test_files_that_may_not_grow_end_the_sweep_with_one_line(tmp_path: Path) -> None:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
