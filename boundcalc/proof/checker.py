@@ -288,7 +288,7 @@ class _Run:
             return slot.cap, total
         error = slot.sensitivity * eps
         if slot.cap is not None and not self.strategy.every_scale:
-            error = INTERVAL.minimum(error, slot.cap)
+            error = slot.cap * (error / slot.cap).tanh() if slot.saturates else INTERVAL.minimum(error, slot.cap)
         return error, total
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:

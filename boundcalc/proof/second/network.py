@@ -112,7 +112,15 @@ class Walk:
 
     # -- pieces
 
-    def piece(self, kind: str, block: int | None, maps: Maps, sensitivity: Real, cap: Real | None = None) -> Real:
+    def piece(
+        self,
+        kind: str,
+        block: int | None,
+        maps: Maps,
+        sensitivity: Real,
+        cap: Real | None = None,
+        bends: bool = False,
+    ) -> Real:
         """Adds the cost of a piece; returns the error its cover leaves in the output of the layer."""
         name = kind if block is None else f"{kind}[{block}]"
         self.seen[name] += 1
@@ -141,7 +149,9 @@ class Walk:
             demand(cap is not None and all(c.lemma == "zero" for c in cover.choices), f"{key} is not covered at eps")
             return cap
         left = sensitivity * eps
-        return left if cap is None or self.every_scale else min(left, cap)
+        if cap is None or self.every_scale:
+            return left
+        return cap * MP.tanh(left / cap) if bends else min(left, cap)
 
     # -- layers
 
@@ -277,8 +287,9 @@ class Walk:
         for i, (kind, _, _) in enumerate(heads[0].scores):
             steep = together([head.score_error * head.scores[i][1] for head in heads])
             once = kind in ("W_K", "b_K")
+            bends = kind == "q" and layer.normaliser.name in ("softmax", "softmax1") and not self.published  # S5
             maps = [(shared(n) if once else n, head.scores[i][2]) for n, head in zip(numbers, heads, strict=True)]
-            error += self.piece(kind, block, maps, steep, wrong)
+            error += self.piece(kind, block, maps, steep, wrong, bends)
         maps = [(shared(n), [head.value]) for n, head in zip(numbers, heads, strict=True)]
         error += self.piece("W_V", block, maps, together([num(1) for _ in heads]))
         if layer.v_bias:
@@ -292,7 +303,7 @@ class Walk:
 
     def _representatives(self, layer: Attention) -> list[int | None]:
         """One head for each set of heads with the same budgets, in the order certificates list them."""
-        kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
+        kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "q")
         sets: dict[str, list[int]] = {}
         for head in range(layer.heads):
             sets.setdefault(repr([self.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
@@ -302,7 +313,7 @@ class Walk:
 
 
 class _Head:
-    """L7, S1-S4, T8 for one head: constants, radii and the ways its maps are covered."""
+    """L7, S1-S5, T8 for one head: constants, radii and the ways its maps are covered."""
 
     def __init__(self, walk: Walk, layer: Attention, rows: int, head: int | None) -> None:
         self.head = head
@@ -332,6 +343,14 @@ class _Head:
             if layer.qk_bias:
                 self.scores.append(("b_Q", k_radius, [single("vector", layer.d_head or 1, biases[0][1])]))
                 self.scores.append(("b_K", q_radius, [single("vector", layer.d_head or 1, biases[1][1])]))
+        elif layer.qk == "fixed":
+            q, q_covered = walk.matrix("q", block, head, layer.d, 1)
+            c, self.mass = self._constants(walk, layer, tau, b * q.op)
+            exact = layer.cap is None and (self.softmax or (name == "softmax1" and not layer.v_bias))
+            self.lipschitz = value.op * self.mass + c * self.inside * q.op
+            if exact and not walk.published:
+                self.lipschitz = value.op * MP.sqrt(1 + (b * q.op / tau) ** 2)
+            self.scores = [("q", num(1), [View("map", b, walk.seq_len, q_covered)])]
         else:
             wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
             keys = b if self.keys_alone else wide
@@ -351,7 +370,8 @@ class _Head:
             views = [View(kind, wide * keys, points, covered) for kind, points in ways]
             self.scores = [("W_QK", num(1), views)]
         self.score_error = c * self.inside
-        self.value = View("map", self.mass * b, rows * (layer.heads // layer.groups), value_covered)
+        pooled = 1 if layer.qk == "fixed" else rows
+        self.value = View("map", self.mass * b, pooled * (layer.heads // layer.groups), value_covered)
 
     @staticmethod
     def _constants(walk: Walk, layer: Attention, tau: Real, largest: Real) -> tuple[Real, Real]:
