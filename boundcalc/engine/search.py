@@ -347,7 +347,10 @@ class Search:
         scales = [math.exp(min(points[i].log_scale + room, self.log_start)) for i in chain]
         counts = log_counts(items, points, chain, refined)
         q = self.setting.sample.train_error
-        value = strategy.value(FLOAT, Known(start, scales, counts, self.log_inverse_delta, self.m, q))
+        known = Known(start, scales, counts, self.log_inverse_delta, self.m, q)
+        if any(less > more for less, more, _ in strategy.conditions(FLOAT, known)):
+            return
+        value = strategy.value(FLOAT, known)
 
         def write() -> Certificate:
             levels: list[Level] = []

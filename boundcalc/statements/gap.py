@@ -25,18 +25,11 @@ def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Num
 
 
 def refined_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
-    """G12: links of levels whose counts are what they add, (e_(j-1)^2/u_j + u_j c_j)/sqrt(2m).
+    """G12: e_(j-1) sqrt(2 c_j/m) for every level, c_j what it adds to the log count of all centres so far.
 
-    Any u that does not rise from a level to the next is valid; with u_j = e_(j-1)/sqrt(c_j), where that does not rise,
-    a link is e_(j-1) sqrt(2 c_j/m).
+    Asks that c_j/e_(j-1)^2 does not fall with j.
     """
-    links: list[Number] = []
-    u = ns.number(0)
-    for coarser, count in reversed(list(zip(scales, counts, strict=False))):
-        added = ns.maximum(count, ns.number(1))
-        u = ns.maximum(u, coarser / ns.sqrt(added))
-        links.append((coarser**2 / u + u * added) / ns.sqrt(2 * m))
-    return links[::-1]
+    return [coarser * ns.sqrt(2 * count / m) for coarser, count in zip(scales, counts, strict=False)]
 
 
 def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:

@@ -222,6 +222,12 @@ class RefinedChain(UniformChain):
     refines = True
     how = "uniform covers, some of what the level before has left"
 
+    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+        yield from super().conditions(ns, known)
+        scales = [known.start, *known.scales]
+        for j, (count, more) in enumerate(pairwise(known.counts)):
+            yield scales[j + 1] ** 2 * count, scales[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
+
     def value(self, ns: NumberSystem, known: Known) -> Number:
         last = known.scales[-1] if known.scales else known.start
         linked = sum(self.links(ns, known), start=ns.number(0))

@@ -25,7 +25,7 @@ LETTERS = {
     "L": [str(number) for number in range(1, 13)],
     "S": list("12345"),
     "A": list("0123456"),
-    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11"],
+    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12"],
     "V": ["1", "2", "2t", "3"],
 }
 CALCULUS = [name for name in STATEMENTS if name[0] in "TVLSAGPE"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from boundcalc.proof.certificate import Cover
-from boundcalc.proof.second.covers import LEAST, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.certificate import Choice, Cover
+from boundcalc.proof.second.covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
@@ -44,6 +44,7 @@ class Walk:
         every_scale: whether costs stand for all scales (A4, PUB).
         published: whether L1 and L7 have their published constants.
         depth: t of G11, where maps carry noise instead of being covered.
+        before: covers of the level before, where this one may refine them (G12).
     """
 
     setting: Setting
@@ -52,6 +53,7 @@ class Walk:
     every_scale: bool = False
     published: bool = False
     depth: Real | None = None
+    before: Mapping[str, Cover] | None = None
 
     def __post_init__(self) -> None:
         architecture = self.setting.architecture
@@ -132,7 +134,10 @@ class Walk:
         demand(len(cover.choices) == len(maps), f"{key} has {len(maps)} kinds of maps")
         eps = MP.exp(num(cover.log_eps))
         outside = False
-        for choice, (number, views) in zip(cover.choices, maps, strict=True):
+        for index, (choice, (number, views)) in enumerate(zip(cover.choices, maps, strict=True)):
+            if choice.refines:
+                self.count += number * self._refinement(key, index, choice, cover.log_eps, views)
+                continue
             if choice.lemma == "zero":
                 demand(not self.every_scale, f"{key}: a closed form leaves nothing out")
                 outside = outside or all(view.reach > eps for view in views)
@@ -152,6 +157,19 @@ class Walk:
         if cap is None or self.every_scale:
             return left
         return cap * MP.tanh(left / cap) if bends else min(left, cap)
+
+    def _refinement(self, key: str, index: int, choice: Choice, log_eps: float, views: Sequence[View]) -> Real:
+        """G12: a cover of the ball in which the level before has left one map."""
+        old = None if self.before is None else self.before.get(key)
+        demand(old is not None and index < len(old.choices), f"{key}: there is nothing before it to refine")
+        assert old is not None  # noqa: S101 - just asked
+        mine = old.choices[index]
+        demand(choice.lemma in REFINING and mine.lemma != "zero", f"{key}: {choice.lemma} of {mine.lemma} refines nothing")
+        demand(mine.target == choice.target < len(views), f"{key}: it is refined in another metric")
+        view = views[choice.target]
+        ratio = MP.exp(num(old.log_eps) - num(log_eps))
+        unit = replace(view, radius=num(1), sizes=replace(view.sizes, op=ratio))
+        return cost(choice, unit, num(1), self.samples)
 
     # -- layers
 
