@@ -265,7 +265,7 @@ LAYERS = (
         "Rows of any length and any mask. A shift of u - v by a constant is free.",
         "On the segment from v to u the derivative is J = diag(p) - p p^T. |Jh|_1 is convex in h, so over |h|_inf "
         "<= 1 it is largest at a vector of signs; there, with P the mass of the signs +1, sum_i p_i |h_i - p.h| = "
-        "4P(1-P) = 1 - (p.h)^2 <= 1. Tight at P = 1/2. (Globally 2 tanh(|u-v|_inf/(2 tau)), which is not used.)",
+        "4P(1-P) = 1 - (p.h)^2 <= 1. Tight at P = 1/2. (Globally 2 tanh(|u-v|_inf/(2 tau)), see S5.)",
         "published with constant 2",
         EDELMAN2022,
         compute=_softmax,
