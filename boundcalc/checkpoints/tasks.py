@@ -229,10 +229,12 @@ class Plan:
 
     def _attention(self, layer: Attention) -> Iterator[Task]:
         b = layer.block
-        if self.model.has("W_QK", b):
-            self._expect("W_QK", b, (layer.heads, layer.d + layer.qk_bias, layer.d))
+        scores = layer.scores.kind
+        if self.model.has(scores, b):
+            rows, columns = layer.scores.shape
+            self._expect(scores, b, (layer.heads, rows, columns))
             self._expect("W_V", b, (layer.groups, layer.d, layer.out))
-            yield self._headed("W_QK", layer)
+            yield self._headed(scores, layer)
             yield self._headed("W_V", layer)
             if layer.v_bias:
                 self._expect("b_V", b, (layer.groups * layer.out,))

@@ -123,6 +123,14 @@ class Item:
     """(log multiplicity, options)."""
     total: float = 0.0
     """log of the number of maps."""
+    log_bend: float = math.inf
+    """log of the error on the loss towards which that of wrong maps bends (S5)."""
+
+    def bent(self, log_share: float) -> float:
+        """What a share leaves of the error it is counted with (S5)."""
+        if self.log_bend == math.inf or log_share >= self.log_zero:
+            return log_share
+        return self.log_bend + math.log(math.tanh(math.exp(log_share - self.log_bend)))
 
 
 @dataclass(slots=True)
@@ -162,7 +170,8 @@ def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> 
         zero = max(zero, min(target.radius.log + target.norms.op.log for target in member.targets) + log_gain)
     if piece.cap is not None:
         zero = min(zero, piece.cap.log)
-    return Item(piece.key, log_gain, zero, members, math.log(count))
+    bend = piece.cap.log if piece.saturates and piece.cap is not None else math.inf
+    return Item(piece.key, log_gain, zero, members, math.log(count), bend)
 
 
 def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gain: float) -> Option:
@@ -251,13 +260,13 @@ def _best_share(
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     """The Lagrangian minimiser: a vertex of the hull of (error, log count)."""
     found = [_best_share(item, log_lambda) for item in items]
-    return point_of(found)
+    return point_of(items, found)
 
 
-def point_of(found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
+def point_of(items: Sequence[Item], found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
     """An allocation from (log share, log cost, choices, option) of every piece."""
     return Point(
-        log_sum([f[0] for f in found]),
+        log_sum([item.bent(f[0]) for item, f in zip(items, found, strict=True)]),
         log_sum([f[1] for f in found]),
         [f[0] for f in found],
         [f[1] for f in found],

@@ -28,6 +28,7 @@ from boundcalc.engine.allocate import (
 from boundcalc.engine.chain import best_chain
 from boundcalc.engine.exact import allocate_exactly
 from boundcalc.engine.noise import noise_items
+from boundcalc.engine.refine import best_refined, log_counts, refined_covers
 from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.setting import Setting
@@ -260,7 +261,12 @@ class Search:
         if self._met is not None:
             yield from self._met.gaps()
         for strategy in self._strategies(ChainStrategy):
+            if strategy.refines and not self.policy.refining:
+                continue
             items, points, counts = self._points(uniform=strategy.uniform)
+            if strategy.refines:
+                yield from self._refined(strategy, items, points)
+                continue
             if "alpha" not in strategy.parameters:
                 yield self._chain(strategy, items, points, counts)
                 continue
@@ -349,6 +355,30 @@ class Search:
             return replace(self._certificate(strategy, levels), alpha=alpha)
 
         return Found(math.log(total), write)
+
+    def _refined(self, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> Iterator[Found]:
+        """G12, where some level refines another."""
+        room = slack(items)
+        start = math.exp(self.log_start)
+        chain, refined = best_refined(start, items, points, self.m)
+        if not any(refined):
+            return
+        scales = [math.exp(min(points[i].log_scale + room, self.log_start)) for i in chain]
+        counts = log_counts(items, points, chain, refined)
+        q = self.setting.sample.train_error
+        known = Known(start, scales, counts, self.log_inverse_delta, self.m, q)
+        if any(less > more for less, more, _ in strategy.conditions(FLOAT, known)):
+            return
+        value = strategy.value(FLOAT, known)
+
+        def write() -> Certificate:
+            levels: list[Level] = []
+            for i, which in zip(chain, refined, strict=True):
+                covers = refined_covers(items, points[i], which)
+                levels.append(Level(min(points[i].log_scale + room, self.log_start), covers))
+            return self._certificate(strategy, tuple(levels))
+
+        yield Found(math.log(value), write)
 
     def _single(
         self, strategy: Strategy, items: Sequence[Item], points: Sequence[Point], log_counts: Sequence[float]

@@ -95,7 +95,8 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     many = capacity_of(frozenset(), CLOSED, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
     yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
     whole = POLICIES["best"]
-    apart = replace(whole, meeting=False, noise=False)
+    fresh = replace(whole, refining=False)
+    apart = replace(fresh, meeting=False, noise=False)
     for name, statement, policy in (
         (
             "covers T3-T6, numeric allocation and scales",
@@ -103,6 +104,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             replace(apart, lemmas=whole.lemmas - CENTRES),
         ),
         ("random centres reached through noise", "T11-T14", apart),
+        ("linear maps that meet are one", "A6", fresh),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)
@@ -110,7 +112,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             yield Rung(name, statement, searched.log10)
     best: BoundValue = desk.value("best")
     if not best.trivial:
-        yield Rung("linear maps that meet are one", "A6", best.log10)
+        yield Rung("levels that refine one another", "G12", best.log10)
     least = _any(best)
     if least is not None:
         yield Rung("any strategy, at training error 0", "G3, G4, G11", least)

@@ -36,11 +36,15 @@ LEAST_COUNT = -1e4
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How one member of a piece is covered: a lemma on one of its targets, with parameters."""
+    """How one member of a piece is covered: a lemma on one of its targets, with parameters.
+
+    `refines`: what is covered is the ball in which the cover of the level before has left it (G12).
+    """
 
     lemma: str
     target: int
     params: Mapping[str, float] = field(default_factory=dict[str, float])
+    refines: bool = False
 
 
 ZERO = Choice("zero", 0)
@@ -343,7 +347,8 @@ def _level_to_json(level: Level) -> dict[str, Any]:
 def _choice_to_json(choice: Choice) -> dict[str, Any]:
     if choice.lemma == "zero":
         return {"lemma": "zero"}
-    return {"lemma": choice.lemma, "target": choice.target, "params": dict(choice.params)}
+    refines = {"refines": True} if choice.refines else {}
+    return {"lemma": choice.lemma, "target": choice.target, "params": dict(choice.params)} | refines
 
 
 def _level_from_json(where: str, data: object) -> Level:
@@ -371,9 +376,12 @@ def _choice_from_json(where: str, data: object) -> Choice:
     if lemma == "zero":
         _object(f"{where}: the choice 'zero'", data, ("lemma",))
         return ZERO
-    raw = _object(f"{where}: the choice {shown(lemma)}", data, ("lemma", "target", "params"))
+    raw = _object(f"{where}: the choice {shown(lemma)}", data, ("lemma", "target", "params"), ("refines",))
+    if raw.get("refines", True) is not True:
+        raise CertificateError(f"{where}: refines is true or left out, got {shown(raw['refines'])}")
     target = raw["target"]
     if not isinstance(target, int) or isinstance(target, bool) or target < 0:
         raise CertificateError(f"{where}: a target is a whole number, got {shown(target)}")
     params = _mapping(f"{where}: params", raw["params"])
-    return Choice(lemma, target, {str(name): _finite(value, str(name)) for name, value in params.items()})
+    numbers = {str(name): _finite(value, str(name)) for name, value in params.items()}
+    return Choice(lemma, target, numbers, "refines" in raw)

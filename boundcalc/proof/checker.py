@@ -21,7 +21,7 @@ from boundcalc.proof.network import Network
 from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
 from boundcalc.statements import gap
-from boundcalc.statements.covers import LEMMAS, CoverLemma
+from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
 from boundcalc.statements.layers import Member, Slot
 from boundcalc.statements.meet import joined
 from boundcalc.statements.noises import NOISES, events, spread
@@ -206,7 +206,9 @@ class _Run:
         levels = self.certificate.levels
         eta = self.certificate.eta
         self.eta = None if eta is None else arb(eta)
-        self.booked = [self._level(level) for level in levels]
+        self.booked: list[dict[str, Booked]] = []
+        for level in levels:
+            self.booked.append(self._level(level))
         sample = self.certificate.setting.sample
         mu = self.certificate.mu
         start = INTERVAL.minimum(arb(1) / 2, self.network.reach)
@@ -274,12 +276,14 @@ class _Run:
         eps = arb(cover.log_eps).exp()
         total = arb(0)
         unbounded = False
-        for choice, member in zip(cover.choices, slot.members, strict=True):
+        for index, (choice, member) in enumerate(zip(cover.choices, slot.members, strict=True)):
             if choice.lemma == "zero" and self.strategy.every_scale:
                 raise CertificateError(f"{name}: a closed form covers every scale, so no piece can be left out")
             if choice.lemma == "zero":
                 within = any(certainly_le(t.radius * t.norms.op, eps) for t in member.targets)
                 unbounded = unbounded or not within
+            elif choice.refines:
+                total = total + member.multiplicity * self._refinement(index, choice, member, cover.log_eps, name)
             else:
                 total = total + member.multiplicity * self._cost(choice, member, cover.log_eps, eps, name)
         if unbounded:
@@ -288,8 +292,28 @@ class _Run:
             return slot.cap, total
         error = slot.sensitivity * eps
         if slot.cap is not None and not self.strategy.every_scale:
-            error = INTERVAL.minimum(error, slot.cap)
+            error = slot.cap * (error / slot.cap).tanh() if slot.saturates else INTERVAL.minimum(error, slot.cap)
         return error, total
+
+    def _refinement(self, index: int, choice: Choice, member: Member, log_eps: float, name: str) -> arb:
+        """G12: what it costs to cover the ball in which the cover of the level before has left a map."""
+        before = self.booked[-1].get(name) if self.booked else None
+        if not self.strategy.refines or before is None:
+            raise CertificateError(f"{name}: no level before that strategy {self.strategy.name!r} could refine")
+        target = self._target(choice, member, name)
+        old = before.cover.choices[index]
+        if old.lemma == "zero" or old.target != choice.target:
+            raise CertificateError(f"{name}: it refines a cover of the same maps in the same metric only")
+        if choice.lemma not in REFINING:
+            raise CertificateError(f"{name}: {shown(choice.lemma)} does not cover what the level before has left")
+        lemma = LEMMAS[choice.lemma]
+        problem = lemma.applies(target) or lemma.check_params(choice.params)
+        if problem is not None:
+            raise CertificateError(f"{name}: {problem}")
+        y = (arb(before.cover.log_eps) - arb(log_eps)).exp()
+        if certainly_le(y, arb(1)):
+            return arb(0)
+        return lemma.sharp(INTERVAL, y, target, target.points.count(self.samples), choice.params)
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)

@@ -230,7 +230,9 @@ class LayerNorm(Layer):
 
 @dataclass(frozen=True, slots=True)
 class Attention(Layer):
-    """Attention heads. `qk`: one joint matrix W_QK per head, or separate W_Q and W_K (RoPE, grouped keys).
+    """Attention heads. `qk`: one joint matrix W_QK per head, separate W_Q and W_K (RoPE, grouped keys), or a query q of
+    the layer's own ("fixed"), the same for every example: every row of the output is then the same (attention pooling, a
+    [CLS] row without data in the first layer).
 
     `combine`: the heads' outputs are summed (each value matrix maps to d) or concatenated (each maps to
     d_value; an output matrix follows as a `Linear` of its own). `offsets`: fixed numbers, such as ALiBi's, that are
@@ -244,7 +246,7 @@ class Attention(Layer):
     d_head: int | None = None
     d_value: int | None = None
     kv_heads: int | None = None
-    qk: Literal["joint", "split"] = "joint"
+    qk: Literal["joint", "split", "fixed"] = "joint"
     combine: Literal["sum", "concat"] = "sum"
     normaliser: Normaliser = Normaliser()
     causal: bool = False
@@ -264,12 +266,14 @@ class Attention(Layer):
             validate.flag(name, getattr(self, name))
         for name in ("d_head", "d_value", "kv_heads"):
             validate.set_size(self, name, optional=True)
-        validate.choice("qk", self.qk, ("joint", "split"))
+        validate.choice("qk", self.qk, ("joint", "split", "fixed"))
         validate.choice("combine", self.combine, ("sum", "concat"))
         if self.heads % self.groups:
             raise InvalidSetting(f"heads must be a multiple of kv_heads, got {self.heads} and {self.groups}")
         if self.qk == "split" and self.d_head is None:
             raise InvalidSetting("separate queries and keys need d_head")
+        if self.qk == "fixed" and (self.d_head is not None or self.qk_bias or self.causal):
+            raise InvalidSetting("a query of the layer's own takes no d_head, no qk_bias and no causal mask")
         validate.choice("offsets", self.offsets, ("none", "fixed"))
         if self.cap is not None:
             validate.positive("cap", self.cap)
@@ -292,14 +296,19 @@ class Attention(Layer):
         return self.block
 
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        scores = (self.scores,) if self.qk == "joint" else self._factors("matrix", "vector")
+        scores = self._factors("matrix", "vector") if self.qk == "split" else (self.scores,)
         values = self._weight("W_V", "matrix", (self.d, self.out), self.groups)
         offset = (self._weight("b_V", "vector", (self.out,), self.groups),) if self.v_bias else ()
         return (*scores, values, *offset)
 
     @property
     def scores(self) -> Weight:
-        """The joint score matrix of a head; offsets of queries and keys are one more row and column of it."""
+        """The joint score matrix of a head; offsets of queries and keys are one more row and column of it.
+
+        A query of the layer's own is one column.
+        """
+        if self.qk == "fixed":
+            return self._weight("q", "matrix", (self.d, 1), self.heads)
         shape = (self.d + int(self.qk_bias), self.d + int(self.key_bias))
         factors = self._factors("factor", "factor vector") if self.d_head is not None else ()
         return self._weight("W_QK", "matrix", shape, self.heads, factors)

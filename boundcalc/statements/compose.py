@@ -22,12 +22,14 @@ class Piece:
         gain: error of the loss per eps.
         cap: error of the loss however wrong the maps are, where that is known.
         members: the maps.
+        saturates: whether an error of e, to first order, is at most cap tanh(e / cap) (S5).
     """
 
     key: str
     gain: Number
     cap: Number | None
     members: tuple[Member, ...]
+    saturates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def lower(setting: Setting, ns: NumberSystem, *, published: frozenset[str] = fro
         names[name] += 1
         key = name if names[name] == 1 else f"{name}#{names[name]}"
         cap = None if slot.cap is None else amp * slot.cap
-        pieces.append(Piece(key, amp * slot.sensitivity, cap, slot.members))
+        pieces.append(Piece(key, amp * slot.sensitivity, cap, slot.members, slot.saturates))
     return Lowered(tuple(pieces), lipschitz * radius, amplification, tuple(uses))
 
 

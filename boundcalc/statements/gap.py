@@ -24,6 +24,14 @@ def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Num
     return links[::-1]
 
 
+def refined_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
+    """G12: e_(j-1) sqrt(2 c_j/m) for every level, c_j what it adds to the log count of all centres so far.
+
+    Asks that c_j/e_(j-1)^2 does not fall with j.
+    """
+    return [coarser * ns.sqrt(2 * count / m) for coarser, count in zip(scales, counts, strict=False)]
+
+
 def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
     """G1: the sum of the links."""
     total = ns.number(0)

@@ -8,7 +8,7 @@ largest l2 norm of a row. Every rule is one function, generic over the number sy
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -59,12 +59,14 @@ class Slot:
         sensitivity: error of the layer's output per eps.
         members: the maps.
         cap: error of the layer's output however wrong the maps are.
+        saturates: whether an error of e, to first order, is at most cap tanh(e / cap) (S5).
     """
 
     kind: str
     sensitivity: Number
     members: tuple[Member, ...]
     cap: Number | None = None
+    saturates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +260,8 @@ class _Head:
 
 
 def _attention(layer: Attention, at: Context) -> Facts:
-    """L7, L8 and the score covers S1-S4."""
-    build = _split_head if layer.qk == "split" else _joint_head
+    """L7, L8 and the score covers S1-S5."""
+    build = {"joint": _joint_head, "split": _split_head, "fixed": _fixed_head}[layer.qk]
     heads = [build(layer, at, group, count) for group, count in _head_groups(layer, at)]
     ns = at.ns
 
@@ -274,12 +276,12 @@ def _attention(layer: Attention, at: Context) -> Facts:
     for index, (kind, _, _) in enumerate(heads[0].scores):
         parts = [head.scores[index] for head in heads]
         sensitivity = gather([head.score_error * part[1] for head, part in zip(heads, parts, strict=True)])
-        shared = layer.qk == "split" and kind != "W_Q" and kind != "b_Q"
+        shared = kind in ("W_K", "b_K")
         members = tuple(
             Member(_shared(head.count, layer, shared), _as_tuple(part[2]))
             for head, part in zip(heads, parts, strict=True)
         )
-        slots.append(Slot(kind, sensitivity, members, cap=wrong))
+        slots.append(Slot(kind, sensitivity, members, wrong, saturates=kind == "q" and _bends(layer, at)))
     ones = gather([ns.number(1) for _ in heads])
     values = tuple(Member(_shared(head.count, layer, shared=True), (head.value,)) for head in heads)
     slots.append(Slot("W_V", ones, values))
@@ -299,9 +301,15 @@ def _attention(layer: Attention, at: Context) -> Facts:
         "L11": layer.offsets != "none",
         "L12": layer.cap is not None,
         "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
+        "S5": layer.qk == "fixed",
     }
     used = tuple(name for name, holds in uses.items() if holds)
     return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), used)
+
+
+def _bends(layer: Attention, at: Context) -> bool:
+    """Whether the weights are softmax's, with its exact modulus 2 tanh(e/2) (S5)."""
+    return layer.normaliser.name in ("softmax", "softmax1") and "L1" not in at.published
 
 
 def total(values: Sequence[Number]) -> Number:
@@ -431,6 +439,28 @@ def _split_head(layer: Attention, at: Context, head: int | None, count: int) -> 
         scores.append(("b_K", q_radius, vector_target(ns, "vector", layer.d_head, b_k_covered)))
     value_radius = b * value.whole.op + offset
     return _Head(count, lipschitz, value_radius, inside, c * inside, mass, tuple(scores), value_target, offset_covered)
+
+
+def _fixed_head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
+    """S5: scores <q, x_t>/tau are one linear map with d weights; all rows of the output are the same."""
+    ns, b = at.ns, at.radius
+    tau = _temperature(layer, at)
+    query = at.weights.matrix("q", layer.block, head, layer.d, 1)
+    length = query.whole.op
+    c, mass = normaliser_constants(layer.normaliser, tau, b * length, at)
+    value, value_target = _value(layer, replace(at, rows=1), head, mass)
+    c_v = value.whole.op
+    offset, offset_covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
+    name = layer.normaliser.name
+    inside = b * c_v if name == "softmax" else b * c_v + offset
+    sharp = layer.cap is None and (name == "softmax" or (name == "softmax1" and not layer.v_bias))
+    if sharp and "L7" not in at.published:
+        lipschitz = c_v * ns.sqrt(1 + (b * length / tau) ** 2)
+    else:
+        lipschitz = c_v * mass + c * inside * length
+    target = Target("map", layer.d, 1, b, query.covered, Points(at.seq_len))
+    scores: tuple[tuple[str, Number, Target | tuple[Target, ...]], ...] = (("q", ns.number(1), target),)
+    return _Head(count, lipschitz, b * c_v + offset, inside, c * inside, mass, scores, value_target, offset_covered)
 
 
 def _gated(layer: GatedFeedForward, at: Context) -> Facts:

@@ -154,6 +154,8 @@ class _Reach:
     def _score(self, layer: Attention, b: arb, head: int | None) -> arb:
         """The largest score of a head."""
         weights, block = self.weights, layer.block
+        if layer.qk == "fixed":
+            return b * weights.matrix("q", block, head, layer.d, 1).whole.op
         if layer.qk == "split" and layer.d_head is not None:
             sizes = []
             for kind in ("Q", "K"):

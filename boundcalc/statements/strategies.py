@@ -78,6 +78,7 @@ class Strategy(ABC):
         parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
+        refines: whether a level may refine what the level before has left, its counts being what each level adds (G12).
     """
 
     name: ClassVar[str]
@@ -92,6 +93,7 @@ class Strategy(ABC):
     parameters: ClassVar[tuple[str, ...]] = ()
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
@@ -209,6 +211,30 @@ class UniformChain(ChainStrategy):
 
     def factor(self, ns: NumberSystem, alpha: int) -> Number:
         return gap.chain_factor(ns, None, uniform=True)
+
+
+class RefinedChain(UniformChain):
+    """G12."""
+
+    name = "refined-chain"
+    title = "chaining of uniform covers that refine one another"
+    uses = ("G0", "G2", "G12")
+    refines = True
+    how = "uniform covers, some of what the level before has left"
+
+    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+        yield from super().conditions(ns, known)
+        scales = [known.start, *known.scales]
+        for j, (count, more) in enumerate(pairwise(known.counts)):
+            yield scales[j + 1] ** 2 * count, scales[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
+
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        last = known.scales[-1] if known.scales else known.start
+        linked = sum(self.links(ns, known), start=ns.number(0))
+        return gap.gap_chain(ns, last, linked, self.factor(ns, known.alpha), known.log_inverse_delta, known.m)
+
+    def links(self, ns: NumberSystem, known: Known) -> list[Number]:
+        return gap.refined_links(ns, [known.start, *known.scales], known.counts, known.m)
 
 
 class SingleStrategy(Strategy):
@@ -419,6 +445,7 @@ STRATEGIES: dict[str, Strategy] = {
         Chain(),
         GhostChain(),
         UniformChain(),
+        RefinedChain(),
         UniformSingle(),
         Closed(),
         Published(),

@@ -17,6 +17,7 @@ from boundcalc.setting import (
     GatedFeedForward,
     LayerNorm,
     Linear,
+    Normaliser,
     Norms,
     Pool,
     Residual,
@@ -48,6 +49,14 @@ CAPPED = (
     SoftCap(2, 0.3),
 )
 
+POOLED = (
+    Linear("W_in", 3, 4, block=0),
+    Residual((Attention(4, 2, qk="fixed", v_bias=True, block=0),)),
+    Attention(4, 2, d_value=2, qk="fixed", combine="concat", normaliser=Normaliser("softmax1"), block=1),
+    Pool(),
+    Linear("readout", 4, 1),
+)
+
 SETTINGS = {
     "edelman": Setting.of(**SMALL),
     "deep": Setting.of(depth=2, d=64, C=1.5, n_train=10**9),
@@ -60,6 +69,7 @@ SETTINGS = {
     ),
     "parallel": Setting.of(layers=PARALLEL, seq_len=5, n_train=10**6, C=0.3),
     "capped": Setting.of(layers=CAPPED, seq_len=5, n_train=10**6, C=0.5, classes=2, margin=0.3),
+    "pooled": Setting.of(layers=POOLED, seq_len=5, n_train=10**6, norms=Norms(C=0.7, budgets={"q[1]": Budget(op=3.0)})),
     "measured": Setting.of(
         **SMALL,
         norms=Norms(

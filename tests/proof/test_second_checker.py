@@ -151,7 +151,7 @@ def test_every_strategy_and_lemma_is_compared() -> None:
                 lemmas |= {choice.lemma for cover in level.covers.values() for choice in cover.choices}
     assert strategies == {
         *("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published"),
-        *("uniform-margin", "ghost-realizable", "ghost", "noise-margin"),
+        *("refined-chain", "uniform-margin", "ghost-realizable", "ghost", "noise-margin"),
     }
     assert {"zero", "T1", "T2", "T3", "T4", "T4r", "T4v", "T4f", "T5", "T6", "Tpub"} <= lemmas
     assert {"T11", "T12", "T13", "T14"} <= lemmas

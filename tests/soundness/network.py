@@ -230,6 +230,9 @@ class Network:
             p["W_V", block, shared] = dice.matrix(d, layer.out, find("W_V", block, shared))
             if layer.v_bias:
                 self._vector(dice, p, ("b_V", block, shared), layer.out)
+        if layer.qk == "fixed":
+            p["q", block, head] = dice.matrix(d, 1, find("q", block, head))
+            return
         if split or layer.scores not in layer.scores.read(self.norms, head):
             assert layer.d_head is not None
             keys = shared if split else head
@@ -330,6 +333,8 @@ class Network:
                 radius += self.weights.vector("b_K", block, shared)[0]
             return rotated(q) @ ball(rotated(k), radius).T / (math.sqrt(layer.d_head) if tau is None else tau)
         tau = 1.0 if tau is None else tau
+        if layer.qk == "fixed":
+            return np.repeat((x @ p["q", block, head]).T, len(x), axis=0) / tau
         if ("W_QK", block, head) in p:
             w = p["W_QK", block, head]
             left = with_one(x) if w.shape[0] > layer.d else x
@@ -404,7 +409,7 @@ def nudge(dice: Dice, w: Array, target: Target, eps: float) -> Array:
 
 def joined(network: Network, layer: Attention, p: Parameters) -> Parameters:
     """The same weights with each head's W_QK in place of its queries, keys and their biases (joint scores only)."""
-    if layer.qk == "split" or ("W_QK", layer.block, 0) in p:
+    if layer.qk != "joint" or ("W_QK", layer.block, 0) in p:
         return p
     q = dict(p)
     for head in range(layer.heads):

@@ -84,6 +84,13 @@ def heads(
     return layer, Norms(C=1.0, budgets=given)
 
 
+def own_query(**values: object) -> tuple[Attention, Norms]:
+    """A layer whose heads have queries of their own."""
+    layer = Attention(d=2, qk="fixed", **values)  # type: ignore[arg-type]
+    given = {"q": Budget(op=2.0), "W_V": Budget(op=1.3)} | ({"b_V": Budget(op=0.7)} if layer.v_bias else {})
+    return layer, Norms(C=1.0, budgets=given)
+
+
 def subjects() -> Iterator[Subject]:
     """Every kind of layer, with every option that changes its rule."""
     w = Budget(op=1.4, two_one=1.6)
@@ -134,6 +141,12 @@ def subjects() -> Iterator[Subject]:
             combine="concat",
         )
         yield Subject(f"rotary {name}", layer, norms, tight=frozenset({"W_V"} if name == "softmax" else ()))
+    for name, bias, cap in (("softmax", True, None), ("softmax1", False, None), ("softmax1", True, 0.5), ("linear", 0, None)):
+        pooling, norms = own_query(normaliser=Normaliser(name), v_bias=bool(bias), cap=cap)
+        tight = {"W_V"} if name == "softmax" else {"W_V", "q"} if name == "linear" else set[str]()
+        yield Subject(f"own query {name} {bias} {cap}", pooling, norms, tight=frozenset(tight))
+    pooling, norms = own_query(heads=2, combine="concat", v_bias=True)
+    yield Subject("own query published", pooling, norms, published=calculus.PUBLISHED)
     layer, norms = heads(heads=2, d_head=1)
     per_head = {"W_V[0,0]": Budget(op=0.3), "W_V[0,1]": Budget(op=2.0), "W_QK[0,1]": Budget(op=3.0)}
     unequal = Norms(C=1.0, budgets={**norms.budgets, **per_head})
@@ -233,6 +246,8 @@ class Attack:
                 yield slot.kind, change / (slot.sensitivity * eps)
                 if slot.cap is not None:
                     yield f"{slot.kind} cap", change / slot.cap
+                if slot.saturates:
+                    yield f"{slot.kind} bent", change / (slot.cap * np.tanh(slot.sensitivity * eps / slot.cap))
 
     def stretch(self, dice: Dice, f: Callable[[Array], Array], y: Array) -> Iterator[Claim]:
         here = self.place[2]
@@ -336,6 +351,42 @@ def test_the_cost_of_a_score_error_is_tight() -> None:
         assert cap <= SLACK
     assert extremal_score(1e-3)[0] > TIGHT
     assert extremal_score(7.9)[1] > TIGHT
+
+
+# ------------------------------------------------------------------------------------------------ queries of the layer's own
+
+
+def extremal_query(gap: float, lowered: float = 1.0) -> float:
+    """Two opposite rows, q turned round so that both scores move by gap/2: change over 2 tanh(gap/2 / 2) b C_V."""
+    layer = Attention(d=2, qk="fixed")
+    norms = Norms(budgets={"q": Budget(op=gap), "W_V": Budget(op=1.0)})
+    network = Subject("own query", layer, norms, seq_len=2).network()
+    x = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    p: Parameters = {("q", None, 0): np.array([[-gap / 2], [0.0]]), ("W_V", None, 0): np.eye(2)}
+    attack = Attack(Subject("own query", layer, norms, seq_len=2), network, p, x)
+    slot = attack.place[2].slots[0]
+    assert slot.saturates
+    assert slot.cap is not None
+    change = rows(attack.layer({**p, ("q", None, 0): -p["q", None, 0]})(x) - attack.layer(p)(x))
+    return change / (lowered * slot.cap * float(np.tanh(slot.sensitivity * gap / slot.cap)))
+
+
+@pytest.mark.parametrize("gap", [0.01, 1.0, 3.0, 8.0])
+def test_the_bent_cost_of_a_query_is_exact(gap: float) -> None:
+    assert extremal_query(gap) == pytest.approx(1.0)
+    assert extremal_query(gap, 0.9) > SLACK
+
+
+def test_the_factor_of_a_query_is_that_of_l7_without_its_part() -> None:
+    """As `extremal`: two rows apart along v with weights one half each, q beside v."""
+    for size in (0.5, 2.0, 6.0):
+        layer = Attention(d=2, qk="fixed")
+        subject = Subject("own query", layer, Norms(budgets={"q": Budget(op=size), "W_V": Budget(op=1.0)}), seq_len=2)
+        p: Parameters = {("q", None, 0): np.array([[0.0], [size]]), ("W_V", None, 0): np.eye(2)}
+        attack = Attack(subject, subject.network(), p, np.array([[1.0, 0.0], [-1.0, 0.0]]))
+        f = attack.layer(p)
+        ratio = slope_at(f, attack.x, worst_direction(f, attack.x, 0)) / attack.place[2].lipschitz
+        assert TIGHT < ratio <= SLACK
 
 
 # ------------------------------------------------------------------------------------------------ negative controls

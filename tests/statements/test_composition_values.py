@@ -244,6 +244,17 @@ def risk_case(rng: Rng) -> tuple[float, float, float, float, float]:
     )
 
 
+def g12(rng: Rng) -> tuple[Value, Any]:
+    """Where counts rise it is G2 with them."""
+    scales, counts, confidence, m = chain_case(rng)
+    counts = sorted(counts)
+
+    def value(ns: NumberSystem) -> Any:
+        return compute("G12")(ns, in_system(ns, scales), in_system(ns, counts), ns.number(confidence), ns.number(m))
+
+    return value, gap_mp.g2_uniform_entropy_chain(scales, counts, m, delta_of(confidence))
+
+
 def g3(rng: Rng) -> tuple[Value, Any]:
     q, count, confidence, m, mu = risk_case(rng)
     c = (num(count) + num(confidence)) / num(m)
@@ -323,7 +334,7 @@ def pub(rng: Rng) -> tuple[Value, Any]:
 
 CHECKS: dict[str, Check] = {
     "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6,
-    "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8, "G11": g11,
+    "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8, "G11": g11, "G12": g12,
     "P1": p1, "PUB": pub,
 }  # fmt: skip
 

@@ -201,6 +201,15 @@ def s4(rng: Rng) -> tuple[Value, Any]:
     }
 
 
+def s5(rng: Rng) -> tuple[Value, Any]:
+    b, c_q, c_v = some(rng, 3)
+    return of("S5", b, c_q, c_v, seq_len=whole(rng, 1, 900)), {
+        "per eps_q": num(b) * c_v,
+        "at most": 2 * num(b) * c_v,
+        "lipschitz": num(c_v) * MP.sqrt(1 + (num(b) * c_q) ** 2),
+    }
+
+
 def l10(rng: Rng) -> tuple[Value, Any]:
     beta, w = some(rng, 2)
     d, eps = whole(rng, 1, 900), float(10 ** rng.uniform(-12, -1))
@@ -239,7 +248,7 @@ CHECKS: dict[str, Check] = {
     "T7": t7, "T9b": t9b,
     "L1": l1, "L2": l2, "L3": l3, "L4": l4, "L5": l5, "L6": l6, "L7": l7, "L8": l8, "L9": l9,
     "L10": l10, "L11": l11, "L12": l12,
-    "S1": s1, "S2": s2, "S3": s3, "S4": s4,
+    "S1": s1, "S2": s2, "S3": s3, "S4": s4, "S5": s5,
 }  # fmt: skip
 
 

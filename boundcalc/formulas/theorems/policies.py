@@ -25,6 +25,7 @@ class Policy:
         fixed_positions: whether learned positions, whose number grows with T, are refused.
         meeting: whether linear maps that meet may be covered as one (A6).
         noise: whether noise may stand for covers in risk bounds (G11).
+        refining: whether levels of a chain may refine one another (G12).
     """
 
     name: str
@@ -34,6 +35,7 @@ class Policy:
     fixed_positions: bool = False
     meeting: bool = False
     noise: bool = False
+    refining: bool = False
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
@@ -56,7 +58,14 @@ _UNIFORM = T_FREE | {"T5", "T6"}
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        Policy("best", "every lemma, every theorem of G, the least", _UNIFORM | {"T1", "T2"}, meeting=True, noise=True),
+        Policy(
+            "best",
+            "every lemma, every theorem of G, the least",
+            _UNIFORM | {"T1", "T2"},
+            meeting=True,
+            noise=True,
+            refining=True,
+        ),
         Policy(
             "closed",
             "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)",

@@ -88,6 +88,10 @@ def trainable(architecture: Architecture) -> None:
             raise Unsupported(
                 Refusal("training", "numbers added to scores", "scores of rows alone", "Use Attention(offsets='none').")
             )
+        if attention.qk == "fixed":
+            raise Unsupported(
+                Refusal("training", "a query of the layer's own", "queries of rows", "Use Attention(qk='joint').")
+            )
         if attention.normaliser.name == "custom":
             raise Unsupported(
                 Refusal("training", "normaliser 'custom'", "a normaliser that says how it maps scores to weights")

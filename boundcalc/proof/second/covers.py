@@ -107,6 +107,8 @@ KINDS = {
     **dict.fromkeys(("T11", "T13", "T14"), ("map", "query")),
     "T12": ("map", "query", "vector", "table"),
 }
+REFINING = ("T4r", "T8", "T9", "T10")
+"""Covers of a ball in the metric of the maps themselves."""
 UNIFORM = frozenset(KINDS) - {"T1", "T2", "Tpub"}
 
 

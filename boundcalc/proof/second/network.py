@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from boundcalc.proof.certificate import Cover
-from boundcalc.proof.second.covers import LEAST, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.certificate import Choice, Cover
+from boundcalc.proof.second.covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
@@ -44,6 +44,7 @@ class Walk:
         every_scale: whether costs stand for all scales (A4, PUB).
         published: whether L1 and L7 have their published constants.
         depth: t of G11, where maps carry noise instead of being covered.
+        before: covers of the level before, where this one may refine them (G12).
     """
 
     setting: Setting
@@ -52,6 +53,7 @@ class Walk:
     every_scale: bool = False
     published: bool = False
     depth: Real | None = None
+    before: Mapping[str, Cover] | None = None
 
     def __post_init__(self) -> None:
         architecture = self.setting.architecture
@@ -112,7 +114,15 @@ class Walk:
 
     # -- pieces
 
-    def piece(self, kind: str, block: int | None, maps: Maps, sensitivity: Real, cap: Real | None = None) -> Real:
+    def piece(
+        self,
+        kind: str,
+        block: int | None,
+        maps: Maps,
+        sensitivity: Real,
+        cap: Real | None = None,
+        bends: bool = False,
+    ) -> Real:
         """Adds the cost of a piece; returns the error its cover leaves in the output of the layer."""
         name = kind if block is None else f"{kind}[{block}]"
         self.seen[name] += 1
@@ -124,7 +134,10 @@ class Walk:
         demand(len(cover.choices) == len(maps), f"{key} has {len(maps)} kinds of maps")
         eps = MP.exp(num(cover.log_eps))
         outside = False
-        for choice, (number, views) in zip(cover.choices, maps, strict=True):
+        for index, (choice, (number, views)) in enumerate(zip(cover.choices, maps, strict=True)):
+            if choice.refines:
+                self.count += number * self._refinement(key, index, choice, cover.log_eps, views)
+                continue
             if choice.lemma == "zero":
                 demand(not self.every_scale, f"{key}: a closed form leaves nothing out")
                 outside = outside or all(view.reach > eps for view in views)
@@ -141,7 +154,22 @@ class Walk:
             demand(cap is not None and all(c.lemma == "zero" for c in cover.choices), f"{key} is not covered at eps")
             return cap
         left = sensitivity * eps
-        return left if cap is None or self.every_scale else min(left, cap)
+        if cap is None or self.every_scale:
+            return left
+        return cap * MP.tanh(left / cap) if bends else min(left, cap)
+
+    def _refinement(self, key: str, index: int, choice: Choice, log_eps: float, views: Sequence[View]) -> Real:
+        """G12: a cover of the ball in which the level before has left one map."""
+        old = None if self.before is None else self.before.get(key)
+        demand(old is not None and index < len(old.choices), f"{key}: there is nothing before it to refine")
+        assert old is not None  # noqa: S101 - just asked
+        mine = old.choices[index]
+        demand(choice.lemma in REFINING and mine.lemma != "zero", f"{key}: {choice.lemma} of {mine.lemma} refines nothing")
+        demand(mine.target == choice.target < len(views), f"{key}: it is refined in another metric")
+        view = views[choice.target]
+        ratio = MP.exp(num(old.log_eps) - num(log_eps))
+        unit = replace(view, radius=num(1), sizes=replace(view.sizes, op=ratio))
+        return cost(choice, unit, num(1), self.samples)
 
     # -- layers
 
@@ -277,8 +305,9 @@ class Walk:
         for i, (kind, _, _) in enumerate(heads[0].scores):
             steep = together([head.score_error * head.scores[i][1] for head in heads])
             once = kind in ("W_K", "b_K")
+            bends = kind == "q" and layer.normaliser.name in ("softmax", "softmax1") and not self.published  # S5
             maps = [(shared(n) if once else n, head.scores[i][2]) for n, head in zip(numbers, heads, strict=True)]
-            error += self.piece(kind, block, maps, steep, wrong)
+            error += self.piece(kind, block, maps, steep, wrong, bends)
         maps = [(shared(n), [head.value]) for n, head in zip(numbers, heads, strict=True)]
         error += self.piece("W_V", block, maps, together([num(1) for _ in heads]))
         if layer.v_bias:
@@ -292,7 +321,7 @@ class Walk:
 
     def _representatives(self, layer: Attention) -> list[int | None]:
         """One head for each set of heads with the same budgets, in the order certificates list them."""
-        kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
+        kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "q")
         sets: dict[str, list[int]] = {}
         for head in range(layer.heads):
             sets.setdefault(repr([self.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
@@ -302,7 +331,7 @@ class Walk:
 
 
 class _Head:
-    """L7, S1-S4, T8 for one head: constants, radii and the ways its maps are covered."""
+    """L7, S1-S5, T8 for one head: constants, radii and the ways its maps are covered."""
 
     def __init__(self, walk: Walk, layer: Attention, rows: int, head: int | None) -> None:
         self.head = head
@@ -332,6 +361,14 @@ class _Head:
             if layer.qk_bias:
                 self.scores.append(("b_Q", k_radius, [single("vector", layer.d_head or 1, biases[0][1])]))
                 self.scores.append(("b_K", q_radius, [single("vector", layer.d_head or 1, biases[1][1])]))
+        elif layer.qk == "fixed":
+            q, q_covered = walk.matrix("q", block, head, layer.d, 1)
+            c, self.mass = self._constants(walk, layer, tau, b * q.op)
+            exact = layer.cap is None and (self.softmax or (name == "softmax1" and not layer.v_bias))
+            self.lipschitz = value.op * self.mass + c * self.inside * q.op
+            if exact and not walk.published:
+                self.lipschitz = value.op * MP.sqrt(1 + (b * q.op / tau) ** 2)
+            self.scores = [("q", num(1), [View("map", b, walk.seq_len, q_covered)])]
         else:
             wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
             keys = b if self.keys_alone else wide
@@ -351,7 +388,8 @@ class _Head:
             views = [View(kind, wide * keys, points, covered) for kind, points in ways]
             self.scores = [("W_QK", num(1), views)]
         self.score_error = c * self.inside
-        self.value = View("map", self.mass * b, rows * (layer.heads // layer.groups), value_covered)
+        pooled = 1 if layer.qk == "fixed" else rows
+        self.value = View("map", self.mass * b, pooled * (layer.heads // layer.groups), value_covered)
 
     @staticmethod
     def _constants(walk: Walk, layer: Attention, tau: Real, largest: Real) -> tuple[Real, Real]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.certificate import Certificate, Cover
 from boundcalc.proof.second.covers import UNIFORM
 from boundcalc.proof.second.meeting import joined
 from boundcalc.proof.second.network import Walk
@@ -16,7 +16,7 @@ from boundcalc.setting import Budget, Norms
 
 CLOSED_GHOSTS = 16
 KNOWN = ("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published")
-KNOWN += ("uniform-margin", "ghost-realizable", "ghost", "noise-margin")
+KNOWN += ("refined-chain", "uniform-margin", "ghost-realizable", "ghost", "noise-margin")
 POWERS = 21
 """Schatten powers one may choose among, or that tied ones differ."""
 ROUNDED = num("1e-13")
@@ -45,8 +45,9 @@ def _value(certificate: Certificate) -> Real:
         samples = m * (1 + alpha)
     scales: list[Real] = []
     counts: list[Real] = []
+    before: Mapping[str, Cover] | None = None
     for level in certificate.levels:
-        if strategy in ("uniform-chain", "uniform-single", "uniform-margin", "noise-margin"):
+        if strategy in ("uniform-chain", "refined-chain", "uniform-single", "uniform-margin", "noise-margin"):
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
             laws = LAWS if strategy == "noise-margin" else {}
             demand(lemmas <= UNIFORM | {"zero"} | set(laws), "a uniform strategy needs uniform covers")
@@ -56,13 +57,16 @@ def _value(certificate: Certificate) -> Real:
             demand(certificate.eta is not None and 0 < num(certificate.eta) <= num(1) / 2, "noise needs a chance eta")
             seen = Walk(walked, level.covers, 1, depth=num(2)).events
             depth = noise_depth(seen, certificate.eta)
-        walk = Walk(walked, level.covers, samples, closed, published, depth)
+        walk = Walk(walked, level.covers, samples, closed, published, depth, before)
+        before = level.covers if strategy == "refined-chain" else None
         scales.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= scales[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
-    if strategy in ("chain", "ghost-chain", "uniform-chain"):
+    if strategy in ("chain", "ghost-chain", "uniform-chain", "refined-chain"):
         first = min(num(1) / 2, steep * Walk(walked, None, m).radius)
+        if strategy == "refined-chain":
+            return _refined([first, *scales], counts, m) + deviation
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha), "uniform-chain": num(1)}[strategy]
         return _chained([first, *scales], counts, factor, m) + deviation
     demand(len(scales) == 1, "one level is needed")
@@ -100,6 +104,18 @@ def _chained(scales: Sequence[Real], counts: Sequence[Real], factor: Real, m: in
         demand(scales[j + 1] <= coarse * (1 + num("1e-30")), "the scales of a chain must fall")
         links += coarse * MP.sqrt(2 * min(counts[j:]) / m)
     return 2 * scales[-1] + factor * links
+
+
+def _refined(scales: Sequence[Real], counts: Sequence[Real], m: int) -> Real:
+    """2 e_J + sum e_(j-1) sqrt(2 c_j/m), c_j what a level adds; by parts, where c_j/e_(j-1)^2 does not fall."""
+    links = num(0)
+    steep = num(0)
+    for coarse, fine, count in zip(scales, scales[1:], counts, strict=False):
+        demand(fine <= coarse * (1 + num("1e-30")), "the scales of a chain must fall")
+        demand(steep * coarse**2 <= count * (1 + num("1e-30")), "what levels add shrinks faster than their links")
+        steep = count / coarse**2
+        links += coarse * MP.sqrt(2 * count / m)
+    return 2 * scales[-1] + links
 
 
 def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:

@@ -34,6 +34,13 @@ def _gap(
     return gap.gap_chain(ns, scales[-1], links, factor, log_inverse_delta, m)
 
 
+def _refined(
+    ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], log_inverse_delta: Number, m: Number
+) -> Number:
+    links = sum(gap.refined_links(ns, scales, counts, m), start=ns.number(0))
+    return gap.gap_chain(ns, scales[-1], links, ns.number(1), log_inverse_delta, m)
+
+
 def _sparse(ns: NumberSystem, s: int, seq_len: Number) -> Mapping[str, Number]:
     return {"log class size": gap.sparse_class_size(ns, s, seq_len), "label floor": gap.support_floor(ns, s, seq_len)}
 
@@ -202,6 +209,21 @@ GAP = (
         source=LANGFORD2005,
         compute=gap.risk_noise,
         applies=_needs_ramp,
+    ),
+    Statement(
+        "G12",
+        "levels that refine one another",
+        r"\mathbb Eg-\tfrac1m\sum_ig_i\le2e_J+\sum_{j=1}^Je_{j-1}\sqrt{\frac{2c_j}m}+\sqrt{\frac{\log(1/\delta)}{2m}}",
+        "G2 for uniform covers, where given the centres of the levels before, level j has at most e^{c_j}; c_j/e_{j-1}^2 does "
+        "not fall with j. A map whose centre at the level before was within eps' may pay for a cover of the ball of "
+        "radius eps' at eps (T4r, T8, T9, T10 with bB = eps'; nothing if eps >= eps') instead of a fresh cover. The "
+        "metric is that of the maps (spectral; of rows for tables and offsets), so empirical covers cannot be refined.",
+        "The proof of G2 uses of the counts only that X_1..X_m tell C_1..C_j at most H_j nats for every j; the tuple has at "
+        "most e^{c_1 + .. + c_j} values. W = V' + R with V' fixed by the levels before and |R|_op <= eps'/b, whatever W; a "
+        "centre of R added to V' is one of W, and A0 composes the level's maps as before. Summation by parts needs "
+        "e_{j-1}/sqrt(c_j) not to rise.",
+        compute=_refined,
+        applies=_falling,
     ),
     Statement(
         "G8",

@@ -248,6 +248,15 @@ def _split_scores(ns: NumberSystem, b: Number, c_q: Number, c_k: Number, d_head:
     }
 
 
+def _own_query(ns: NumberSystem, b: Number, c_q: Number, c_v: Number, seq_len: int) -> Values:
+    """Output error per eps_q, the most it can be, and the lipschitz factor, of one head."""
+    layer = Attention(1, normaliser=Normaliser("softmax", 1.0), qk="fixed")
+    fact = _rule(ns, layer, b, {"q": c_q, "W_V": c_v}, 1, seq_len)
+    slot = _slots(fact)["q"]
+    assert slot.cap is not None  # noqa: S101 - scores always have one
+    return {"per eps_q": slot.sensitivity, "at most": slot.cap, "lipschitz": fact.lipschitz}
+
+
 LAYERS = (
     Statement(
         "L1",
@@ -256,7 +265,7 @@ LAYERS = (
         "Rows of any length and any mask. A shift of u - v by a constant is free.",
         "On the segment from v to u the derivative is J = diag(p) - p p^T. |Jh|_1 is convex in h, so over |h|_inf "
         "<= 1 it is largest at a vector of signs; there, with P the mass of the signs +1, sum_i p_i |h_i - p.h| = "
-        "4P(1-P) = 1 - (p.h)^2 <= 1. Tight at P = 1/2. (Globally 2 tanh(|u-v|_inf/(2 tau)), which is not used.)",
+        "4P(1-P) = 1 - (p.h)^2 <= 1. Tight at P = 1/2. (Globally 2 tanh(|u-v|_inf/(2 tau)), see S5.)",
         "published with constant 2",
         EDELMAN2022,
         compute=_softmax,
@@ -436,5 +445,20 @@ SCORES = (
         "Change one factor at a time; rotations keep norms. sqrt(d_head) is the temperature unless one is given, "
         "never both.",
         compute=_split_scores,
+    ),
+    Statement(
+        "S5",
+        "a query of the layer's own",
+        r"\varepsilon_s\le b\,\varepsilon_q/\tau,\quad|y-y'|\le2\tanh(\varepsilon_s/2)\,bC_V,\quad"
+        r"\mathrm{Lip}\le C_V\sqrt{1+(b|q|/\tau)^2}\quad(\text{softmax})",
+        "Scores <q, x_t>/tau with one trained q of R^d per head, the same for every example and every row of the output: "
+        "attention pooling, learned queries, or q = x_0 W_QK of a [CLS] row x_0 without data in a first attention layer "
+        "that is read at that row alone. q is covered as a map of d weights with its own |q| <= Q on the mT keys, V on one "
+        "pooled row per sample. Other normalisers: the error as in L7, Lip <= C_V mu + c b C_V |q|.",
+        "Scores are linear in q. If |h|_inf <= e and a' is proportional to a e^h, |a' - a|_1 = 2 (a'(S) - a(S)) for a set "
+        "S; given a(S) the most is at h = e on S and -e off it, sigmoid(x + 2e) - sigmoid(x), largest at x = -e: "
+        "tanh(e/2). With the cap 2 b C_V of a head it is cap tanh(first order/cap); heads have one tau, so of several it is "
+        "the same of their sums (side by side: roots of sums of squares). Lip: L7 without dx_q.",
+        compute=_own_query,
     ),
 )

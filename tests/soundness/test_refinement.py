@@ -1,0 +1,152 @@
+"""G12: trees of coins, on which refinements pay what they add; and certificates that refine what cannot be refined."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.numbers import FLOAT
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof import second
+from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
+from boundcalc.proof.checker import check
+from boundcalc.setting import Setting
+from boundcalc.statements.strategies import STRATEGIES, Known
+
+M = 400
+DRAWS = 300
+TREES = (((0.35, 20), (0.15, 50)), ((0.01, 2), (0.49, 1000)), ((0.2, 5), (0.2, 5), (0.1, 200)), ((0.5, 300),))
+"""Per level: how far a child is from its parent at every point, and how many children every parent has."""
+
+
+def supremum(tree: tuple[tuple[float, int], ...]) -> float:
+    """E sup (P - P_m) g over g = 1/2 + sum of r_j times a coin of +-1 for every node on the way to a leaf."""
+    rng = np.random.default_rng(7)
+    found: list[float] = []
+    for _ in range(DRAWS):
+        means = np.zeros(1)
+        for size, children in tree:
+            flips = 2 * rng.binomial(M, 0.5, (len(means), children)) / M - 1
+            means = (means[:, None] - size * flips).ravel()
+        found.append(means.max())
+    return float(np.mean(found))
+
+
+def bound(tree: tuple[tuple[float, int], ...], counts: list[float]) -> float:
+    """The value of G12 without its deviation, down to a scale at which every leaf is its own centre."""
+    sizes = [size for size, _ in tree]
+    scales = [*(sum(sizes[j:]) for j in range(1, len(sizes))), 1e-12]
+    known = Known(sum(sizes), scales, counts, 0.0, M, 0.0)
+    strategy = STRATEGIES["refined-chain"]
+    assert all(less <= more for less, more, _ in strategy.conditions(FLOAT, known))
+    return strategy.value(FLOAT, known)
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_trees_of_coins_stay_below(tree: tuple[tuple[float, int], ...]) -> None:
+    assert supremum(tree) <= bound(tree, [math.log(children) for _, children in tree])
+
+
+def test_a_refinement_that_pays_for_two_of_a_thousand_is_noticed() -> None:
+    tree = TREES[1]
+    assert supremum(tree) > bound(tree, [math.log(2), math.log(2)])
+
+
+# ------------------------------------------------------------------------------------------------ certificates
+
+
+@cache
+def refined() -> Certificate:
+    certificate = evaluate(Setting.of(depth=1, d=16, n_train=10**6, margin=1.0)).certificate
+    assert certificate.strategy == "refined-chain"
+    return replace(certificate, log_value=1e6, nats=1e6)
+
+
+def where() -> tuple[int, str]:
+    """A level and a piece that it refines."""
+    for i, level in enumerate(refined().levels):
+        for key, cover in level.covers.items():
+            if all(choice.refines for choice in cover.choices):
+                return i, key
+    raise AssertionError
+
+
+def changed(index: int, key: str, choices: tuple[Choice, ...], log_eps: float | None = None) -> Certificate:
+    levels = list(refined().levels)
+    cover = levels[index].covers[key]
+    covers = {**levels[index].covers, key: Cover(cover.log_eps if log_eps is None else log_eps, choices)}
+    levels[index] = replace(levels[index], covers=covers)
+    return replace(refined(), levels=tuple(levels))
+
+
+def refusals(certificate: Certificate) -> list[str]:
+    """What both checkers say against a certificate."""
+    found: list[str] = []
+    for checker in (check, second.log_value):
+        with pytest.raises(CertificateError) as error:
+            checker(certificate)
+        found.append(str(error.value))
+    return found
+
+
+def test_a_refined_chain_is_below_the_plain_one_and_both_checkers_agree() -> None:
+    setting = refined().setting
+    found = check(refined())
+    assert abs(float(second.log_value(refined())) - found.log_value) < 1e-12
+    plain = [v for v in (evaluate(setting, name) for name in POLICIES if name != "best") if not v.trivial]
+    assert all(found.value < math.exp(v.certificate.log_value) for v in plain)
+
+
+def test_what_cannot_be_refined_is_refused() -> None:
+    i, key = where()
+    cover, before = refined().levels[i].covers[key], refined().levels[i - 1].covers[key]
+    (choice,) = cover.choices
+    (old,) = before.choices
+    reach = 20.0
+    broken = {
+        "no level before": changed(0, key, (choice,)),
+        "another metric": changed(i, key, (replace(choice, target=1 - choice.target),)),
+        "another body": changed(i, key, (replace(choice, lemma="T4v"),)),
+        "a map left out": changed(i - 1, key, (Choice("zero", 0),), reach),
+        "another strategy": replace(refined(), strategy="uniform-chain"),
+        "an empirical cover": changed(i - 1, key, (replace(old, lemma="T2", params={"rho": 1.3}, refines=False),)),
+        "parameters": changed(i, key, (replace(choice, params={"t": 0.9}),)),
+    }
+    for what, certificate in broken.items():
+        for why in refusals(certificate):
+            assert why, what
+
+
+def test_an_empirical_chain_refines_nothing() -> None:
+    """What T2 leaves is small on the points of a sample only: two matrices that agree there may be far apart."""
+    levels = tuple(
+        Level(level.log_scale, level.covers, level.log_count) for level in refined().levels
+    )
+    for strategy, alpha in (("chain", 1), ("ghost-chain", 4)):
+        refusals(replace(refined(), strategy=strategy, alpha=alpha, levels=levels))
+    points = np.eye(3)[:2]
+    w, v = np.diag([1.0, 1.0, 1.0]), np.diag([1.0, 1.0, -1.0])
+    assert np.allclose(points @ w, points @ v)
+    assert np.linalg.norm(w - v, 2) == 2.0
+
+
+def test_counts_that_shrink_faster_than_their_links_are_refused() -> None:
+    known = Known(0.5, [0.4, 0.3], [1e4, 10.0], 1.0, 10**6, 0.0)
+    conditions = STRATEGIES["refined-chain"].conditions(FLOAT, known)
+    assert [why for less, more, why in conditions if less > more] == ["what a level adds must grow as links shrink (G12)"]
+
+
+def test_a_refinement_costs_what_it_costs_at_the_ratio_alone() -> None:
+    """A larger budget changes nothing of a refinement, and a coarser predecessor makes it dearer."""
+    i, key = where()
+    before = refined().levels[i - 1].covers[key]
+    base = check(refined()).log_counts[i]
+    dearer = changed(i - 1, key, before.choices, before.log_eps + 0.05)
+    levels = tuple(replace(level, log_scale=level.log_scale + (0.1 if n == i - 1 else 0.0)) for n, level in enumerate(dearer.levels))
+    assert check(replace(dearer, levels=levels)).log_counts[i] > base
