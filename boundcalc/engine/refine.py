@@ -74,7 +74,9 @@ def best_refined(
     return chain, [_refined(residuals, fresh, ready, points, pair) for pair in zip([-1, *chain], chain, strict=False)]
 
 
-def log_counts(items: Sequence[Item], points: Sequence[Point], chain: Sequence[int], refined: Sequence[frozenset[int]]) -> list[float]:
+def log_counts(
+    items: Sequence[Item], points: Sequence[Point], chain: Sequence[int], refined: Sequence[frozenset[int]]
+) -> list[float]:
     """The log count that each level of a chain adds."""
     residuals = [_residual(item) for item in items]
     counts: list[float] = []

@@ -94,7 +94,7 @@ def solve(
     axis = _with_members(setting, variable, axis)
     log_target = math.log(target)
     if variable == "m":
-        trial: _Samples | _Settings = _Samples(setting, bound, quantity, desk)
+        trial: _Samples | _Settings = _Samples(setting, bound, quantity, desk, log_target)
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
     search = _Bracket(axis, lambda x: trial.quick(x) - log_target, digits)
@@ -223,8 +223,8 @@ class _Settings:
 class _Samples:
     """Tries numbers of samples with the allocations of one: only the chain is found anew, only the last is checked."""
 
-    def __init__(self, setting: Setting, bound: str, quantity: Quantity, desk: Desk | None) -> None:
-        self.setting, self.quantity = setting, quantity
+    def __init__(self, setting: Setting, bound: str, quantity: Quantity, desk: Desk | None, log_target: float) -> None:
+        self.setting, self.quantity, self.log_target = setting, quantity, log_target
         self.name = known_bound(bound)
         self.desk = desk or Desk(setting)
         self.base = self.desk.search(self.name)
@@ -232,8 +232,9 @@ class _Samples:
     def quick(self, x: float) -> float:
         """Log of the value the search expects."""
         here = self.base.with_samples(round(x))
-        risks = here.risks() if self.quantity == "risk" else ()
-        return _least(here.gaps(), risks, self.setting, self.quantity)
+        risks = list(here.risks()) if self.quantity == "risk" else []
+        enough = any(found.log_value <= self.log_target for found in risks)  # what the gap gives would change nothing
+        return _least(() if enough else here.gaps(), risks, self.setting, self.quantity)
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound."""

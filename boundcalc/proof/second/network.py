@@ -164,7 +164,9 @@ class Walk:
         demand(old is not None and index < len(old.choices), f"{key}: there is nothing before it to refine")
         assert old is not None  # noqa: S101 - just asked
         mine = old.choices[index]
-        demand(choice.lemma in REFINING and mine.lemma != "zero", f"{key}: {choice.lemma} of {mine.lemma} refines nothing")
+        demand(
+            choice.lemma in REFINING and mine.lemma != "zero", f"{key}: {choice.lemma} of {mine.lemma} refines nothing"
+        )
         demand(mine.target == choice.target < len(views), f"{key}: it is refined in another metric")
         view = views[choice.target]
         ratio = MP.exp(num(old.log_eps) - num(log_eps))
