@@ -14,7 +14,7 @@ from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 
 EXTREMES: dict[str, dict[str, Any]] = {
-    "everything large": {"depth": 100, "C": 50.0, "d": 12288, "seq_len": 10**9, "n_train": 10**15},
+    "everything large": {"depth": 30, "C": 50.0, "d": 12288, "seq_len": 10**9, "n_train": 10**15},
     "one of everything": {"depth": 1, "d": 1, "seq_len": 1, "n_train": 1},
     "norms beyond floats squared": {"depth": 3, "C": 1e300},
     "norms of nothing": {"depth": 3, "C": 1e-300},
@@ -23,7 +23,7 @@ EXTREMES: dict[str, dict[str, Any]] = {
     "sure": {"delta": 1e-300},
     "unsure": {"delta": 1 - 1e-15},
     "wide": {"d": 10**15, "n_train": 10**18},
-    "many heads": {"d": 10**5, "heads": 10**5},
+    "many heads": {"d": 3 * 10**4, "heads": 3 * 10**4},
     "every error": {"train_error": 1.0},
 }
 SPEAK_OF_NONE = ("norms of nothing", "all margin")
