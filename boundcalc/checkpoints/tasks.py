@@ -90,14 +90,20 @@ class Plan:
         tensor = self.model.place(role, block).tensor
         found = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
         if len(shapes[0]) == 1:
-            found = (tensor.size,)
+            found = (tensor.size if self.model.role_of(role, block)[1] is None else tensor.size // 2,)
         if found not in shapes:
             raise CheckpointError(f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}")
 
     def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
-        place = self.model.place(role, block)
-        self.read[role, self.model.stored(block)] = (place.tensor.size if entries is None else entries, why)
-        return place.tensor.size
+        size = self.model.place(role, block).tensor.size
+        role, half = self.model.role_of(role, block)
+        key = (role, self.model.stored(block))
+        if half is not None:
+            size //= 2
+            self.read[key] = (self.read.get(key, (0, ""))[0] + size, "")
+        else:
+            self.read[key] = (size if entries is None else entries, why)
+        return size
 
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
         for layer in flat(layers):
@@ -255,8 +261,9 @@ class Plan:
             self.read["b_K", self.model.stored(b)] = (0, KEY_BIAS)
         if self.model.has("b_QKV", b):
             size = self.model.place("b_QKV", b).tensor.size
-            used = size if split or not conserved else size - size // 3
-            self.read["b_QKV", self.model.stored(b)] = (used, "the key third: " + KEY_BIAS)
+            keys = size * layer.groups // (layer.heads + 2 * layer.groups)
+            used = size if split or not conserved else size - keys
+            self.read["b_QKV", self.model.stored(b)] = (used, "those of the keys: " + KEY_BIAS)
         per_group = layer.heads // layer.groups
         step = max(1, HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
         for first in range(0, layer.groups, step):
