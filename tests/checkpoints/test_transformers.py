@@ -49,6 +49,10 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "OPTForSequenceClassification": lambda: hf.OPTForSequenceClassification(hf.OPTConfig(**OPT)),
     "GraniteForCausalLM": lambda: hf.GraniteForCausalLM(hf.GraniteConfig(**GROUPED, **GRANITE)),
     "GPTNeoXForCausalLM": lambda: hf.GPTNeoXForCausalLM(hf.GPTNeoXConfig(**ZOO["gpt_neox"].values)),
+    **{
+        name: lambda name=name: ZOO[name].make().float()
+        for name in ("bloom", "falcon groups", "gemma2", "modernbert mlm")
+    },
     "DeiTModel": lambda: hf.DeiTModel(hf.DeiTConfig(**VIT)),
     "ViTModel": lambda: hf.ViTModel(hf.ViTConfig(**VIT)),
     "ViTForImageClassification": lambda: hf.ViTForImageClassification(hf.ViTConfig(**VIT, num_labels=5)),

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.bert import ALBERT, BERT, DISTILBERT, ELECTRA, ROBERTA
+from boundcalc.checkpoints.families.bloom import BLOOM
+from boundcalc.checkpoints.families.falcon import FALCON
+from boundcalc.checkpoints.families.gemma import GEMMA, GEMMA2
 from boundcalc.checkpoints.families.gpt2 import GPT2
 from boundcalc.checkpoints.families.gpt_neox import GPT_NEOX
 from boundcalc.checkpoints.families.llama import GRANITE, LLAMA
+from boundcalc.checkpoints.families.modernbert import MODERNBERT
 from boundcalc.checkpoints.families.native import NATIVE, family_of
 from boundcalc.checkpoints.families.opt import OPT
 from boundcalc.checkpoints.families.parallel import GPTJ, PHI
@@ -22,7 +26,8 @@ from boundcalc.setting import Architecture
 from boundcalc.setting.validate import choice
 
 _ALL = (
-    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, GPT2, GPTJ, OPT, GPT_NEOX, PHI, LLAMA, GRANITE, VIT, DEIT),
+    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, MODERNBERT, GPT2, GPTJ, OPT, BLOOM),
+    *(GPT_NEOX, PHI, FALCON, LLAMA, GRANITE, GEMMA, GEMMA2, VIT, DEIT),
     *(TORCH_ENCODER, NATIVE),
 )
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
@@ -33,12 +38,8 @@ _EXPERTS = "it routes tokens to experts: the choice is not continuous, so that n
 NOT_YET: Mapping[str, str] = {
     "qwen3": _NORMALISED,
     "olmo2": _NORMALISED + "; and it normalises what a sublayer adds, before it is added",
-    "gemma": "there are layers for it (L10), but no table of its tensors and fields yet",
-    "gemma2": "there are layers for it (L10, L12), but no table of its tensors and fields yet",
     "gemma3_text": _NORMALISED + "",
-    "falcon": "its queries, keys and values are fused group by group, which no table here reads yet",
     "cohere": "its logits have a factor of their own and its normalisations no offsets: nobody has written its table yet",
-    "bloom": "there are layers for it (L11), but no table of its tensors and fields yet",
     "mpt": "there are layers for it (L11), but no table of its tensors and fields yet",
     "t5": "it adds learned numbers to the scores, and has attention to another sequence: needs layers for that",
     "deberta": "it adds learned products with relative positions to the scores: needs a layer for that",

@@ -7,7 +7,7 @@ import numpy as np
 from boundcalc.checkpoints.decode import stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model, Place
-from boundcalc.norms.matrix import Floats, check_finite
+from boundcalc.norms.matrix import Floats, Native, check_finite
 
 
 def fused_groups(model: Model, block: int | None) -> int:
@@ -17,7 +17,9 @@ def fused_groups(model: Model, block: int | None) -> int:
     groups = (outputs // width - model.heads) // 2
     if groups < 1 or (model.heads + 2 * groups) * width != outputs or model.heads % groups:
         name = model.place("W_QKV", block).tensor.name
-        raise CheckpointError(f"{name}: {outputs} outputs do not make {model.heads} heads of width {width}, keys and values")
+        raise CheckpointError(
+            f"{name}: {outputs} outputs do not make {model.heads} heads of width {width}, keys and values"
+        )
     return groups
 
 
@@ -79,7 +81,7 @@ def _cut(place: Place, rows: int, offset: int, count: int, first: int, last: int
     return _in_heads(cut, place.tensor.name, last - first)
 
 
-def _in_heads(cut: Floats, name: str, count: int) -> Floats:
+def _in_heads(cut: Native, name: str, count: int) -> Floats:
     """(heads, width, d), checked once it lies in one piece, where that is quick."""
     values = np.ascontiguousarray(cut, np.float64)
     check_finite(values, name)

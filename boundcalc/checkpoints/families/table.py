@@ -51,6 +51,7 @@ class Family:
         by_group: whether fused queries, keys and values lie group by group, not one after the other: the query heads of
             a group, then its key, then its value.
         halves: role of a tensor that holds two weights, one after the other -> their roles.
+        bare_sublayers: whether a sublayer without gains in the file has no normalisation, and the file lacks nothing.
         stored_block: the block of the file whose weights a block of the model has.
     """
 
@@ -71,6 +72,7 @@ class Family:
     scales: Mapping[str, Callable[[Model], float]] = field(default_factory=dict[str, Any])
     by_group: bool = False
     halves: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, Any])
+    bare_sublayers: bool = False
     stored_block: Callable[[Model, int], int] = lambda _, block: block
 
 
@@ -348,8 +350,12 @@ class Model:
             return slice(first + start, first + stop)
 
         if place.transposed:
-            return Stored((size, whole.shape[1]), lambda rows, columns: whole.block(moved(rows), columns), whole.name), True
-        return Stored((whole.shape[0], size), lambda rows, columns: whole.block(rows, moved(columns)), whole.name), False
+            return Stored(
+                (size, whole.shape[1]), lambda rows, columns: whole.block(moved(rows), columns), whole.name
+            ), True
+        return Stored(
+            (whole.shape[0], size), lambda rows, columns: whole.block(rows, moved(columns)), whole.name
+        ), False
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
