@@ -17,6 +17,7 @@ from boundcalc.setting import (
     Ball,
     Budget,
     Embedding,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -204,6 +205,8 @@ class Walk:
                 self._attention(layer, rows)
             case GatedFeedForward():
                 self._gated(layer, rows)
+            case Experts():
+                self._experts(layer, rows)
             case Embedding():
                 self._embedding(layer)
             case Pool():
@@ -262,6 +265,23 @@ class Walk:
             self.error += self.piece("b_2", block, [(1, [single("vector", layer.d, b2[1])])], num(1))
         self.radius = left * right * w2.op + b2[0]
 
+    def _experts(self, layer: Experts, rows: int) -> None:
+        """L15."""
+        demand(layer.active in (None, layer.experts), "some experts do not run")
+        b, slope, block, n = self.radius, num(SLOPES[layer.activation]), layer.block, layer.experts
+        gate, near = self.matrix("W_gate", block, None, layer.d, n)
+        (w1, v1), (w3, v3) = (self.matrix(kind, block, None, layer.d, layer.d_ff) for kind in ("W_1", "W_3"))
+        w2, v2 = self.matrix("W_2", block, None, layer.d_ff, layer.d)
+        most = b**2 * w1.op * w3.op * w2.op
+        c = 1 / MP.sqrt(2)
+        self.error *= b * w1.op * w3.op * w2.op * (1 + slope) + c * most * gate.op
+        self.error += self.piece("W_gate", block, [(1, [View("map", b, rows, near)])], c * most, 2 * most)
+        self.error += self.piece("W_1", block, [(n, [View("map", b, rows, v1)])], slope * b * w3.op * w2.op)
+        self.error += self.piece("W_3", block, [(n, [View("map", b, rows, v3)])], b * w1.op * w2.op)
+        inner = b**2 * w1.op * w3.op
+        self.error += self.piece("W_2", block, [(n, [View("map", inner, rows, v2)])], num(1))
+        self.radius = most
+
     def _embedding(self, layer: Embedding) -> None:
         """T10."""
 
@@ -307,9 +327,15 @@ class Walk:
         for i, (kind, _, _) in enumerate(heads[0].scores):
             steep = together([head.score_error * head.scores[i][1] for head in heads])
             once = kind in ("W_K", "b_K")
+            one = kind in ("norm_Q.gain", "norm_K.gain")  # for all heads
             bends = kind == "q" and layer.normaliser.name in ("softmax", "softmax1") and not self.published  # S5
             maps = [(shared(n) if once else n, head.scores[i][2]) for n, head in zip(numbers, heads, strict=True)]
-            error += self.piece(kind, block, maps, steep, wrong, bends)
+            error += self.piece(kind, block, [(1, maps[0][1])] if one else maps, steep, wrong, bends)
+        if layer.offsets == "learned":  # L14
+            apart = self.vector(("sup",), "score_offsets", block)[1]
+            entries = single("gain", (layer.buckets or 1) * layer.heads, apart)
+            steep = together([head.score_error for head in heads])
+            error += self.piece("score_offsets", block, [(1, [entries])], steep, wrong)
         maps = [(shared(n), [head.value]) for n, head in zip(numbers, heads, strict=True)]
         error += self.piece("W_V", block, maps, together([num(1) for _ in heads]))
         if layer.v_bias:
@@ -328,6 +354,7 @@ class Walk:
         for head in range(layer.heads):
             sets.setdefault(repr([self.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
         demand(layer.groups == layer.heads or len(sets) == 1, "budgets per head with grouped queries")
+        demand(layer.qk_norm != "width" or len(sets) == 1, "budgets per head where all are normalised together")
         self._alike: dict[int | None, int] = {heads[0]: len(heads) for heads in sets.values()}
         return list(self._alike)
 
@@ -354,15 +381,24 @@ class _Head:
             q, q_covered = walk.matrix("W_Q", block, head, layer.d, layer.d_head or 1)
             k, k_covered = walk.matrix("W_K", block, head, layer.d, layer.d_head or 1)
             q_radius, k_radius = b * q.op + biases[0][0], b * k.op + biases[1][0]
+            q_unit, k_unit, gains = num(1), num(1), []
+            if layer.qk_norm != "none":
+                demand(self.softmax, "queries and keys are normalised under softmax only")
+                q_radius, q_unit, q_gain = self._unit(walk, layer, "norm_Q.gain", layer.heads, q_radius)
+                k_radius, k_unit, k_gain = self._unit(walk, layer, "norm_K.gain", layer.groups, k_radius)
+                gains = [("norm_Q.gain", k_radius, [q_gain]), ("norm_K.gain", q_radius, [k_gain])]
             c, self.mass = self._constants(walk, layer, tau, q_radius * k_radius)
-            self.lipschitz = value.op * self.mass + c * self.inside * (q.op * k_radius + q_radius * k.op)
+            self.lipschitz = value.op * self.mass + c * self.inside * (
+                q_unit * q.op * k_radius + q_radius * k.op * k_unit
+            )
             self.scores = [
-                ("W_Q", k_radius, [View("map", b, rows, q_covered)]),
-                ("W_K", q_radius, [View("map", b, walk.seq_len, k_covered)]),
+                ("W_Q", k_radius * q_unit, [View("map", b, rows, q_covered)]),
+                ("W_K", q_radius * k_unit, [View("map", b, walk.seq_len, k_covered)]),
             ]
             if layer.qk_bias:
-                self.scores.append(("b_Q", k_radius, [single("vector", layer.d_head or 1, biases[0][1])]))
-                self.scores.append(("b_K", q_radius, [single("vector", layer.d_head or 1, biases[1][1])]))
+                self.scores.append(("b_Q", k_radius * q_unit, [single("vector", layer.d_head or 1, biases[0][1])]))
+                self.scores.append(("b_K", q_radius * k_unit, [single("vector", layer.d_head or 1, biases[1][1])]))
+            self.scores += gains
         elif layer.qk == "fixed":
             q, q_covered = walk.matrix("q", block, head, layer.d, 1)
             c, self.mass = self._constants(walk, layer, tau, b * q.op)
@@ -392,6 +428,17 @@ class _Head:
         self.score_error = c * self.inside
         pooled = 1 if layer.qk == "fixed" else rows
         self.value = View("map", self.mass * b, pooled * (layer.heads // layer.groups), value_covered)
+
+    @staticmethod
+    def _unit(walk: Walk, layer: Attention, kind: str, copies: int, length: Real) -> tuple[Real, Real, View]:
+        """L13: the length of a normalised row, its error per error of the row, and the cover of its gain."""
+        heads = copies if layer.qk_norm == "width" else 1
+        size, e = layer.d_head or 1, num(layer.qk_eps or 0)
+        demand(e > 0, "normalised queries and keys need an epsilon")
+        largest, apart = walk.vector(("sup",), kind, layer.block)
+        whole = length * MP.sqrt(heads)  # of the rows of all heads that are normalised together
+        reach = largest * whole / MP.sqrt(whole**2 / (size * heads) + e)
+        return reach, largest / MP.sqrt(e), single("gain", size * heads, apart, MP.sqrt(size * heads))
 
     @staticmethod
     def _constants(walk: Walk, layer: Attention, tau: Real, largest: Real) -> tuple[Real, Real]:
@@ -457,7 +504,7 @@ def mixes(layer: Layer) -> bool:
             return layer.how == "mean"
         case Attention():
             return True
-        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Embedding():
+        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Experts() | Embedding():
             return False
         case _:
             raise unknown("layer", type(layer).__name__)
