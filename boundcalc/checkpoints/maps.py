@@ -62,7 +62,8 @@ class HeadMaps:
         if layer.qk == "split":
             out |= {key_of("W_Q", b, first + h): found for h, found in enumerate(q.measured())}
             out |= {key_of("W_K", b, first_group + h): found for h, found in enumerate(k.measured())}
-            out |= {key_of("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
+            if layer.qk_norm == "none":  # else the product says nothing of scores
+                out |= {key_of("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
         else:
             scores = products(self._queries(), keys)
             out |= {key_of("W_QK", b, first + h): found for h, found in enumerate(scores)}

@@ -177,14 +177,17 @@ class Plan:
         return found.transpose if transposed else found
 
     def _vector(self, kind: str, block: int | None, size: int) -> Task:
-        self._expect(kind, block, (size,))
-        entries = self._use(kind, block)
+        place = block if block is None or self.model.has(kind, block) or not self.model.has(kind) else None
+        self._expect(kind, place, (size,))
+        if block is not None and place is None and (kind, None) in self.read:
+            self.shared += size  # one tensor for all blocks
+        entries = self._use(kind, place)
 
         def run(_: np.random.Generator) -> Found:
-            values = self.model.vector(kind, block)
+            values = self.model.vector(kind, place)
             out = {key_of(kind, block): vector(values)}
             if self.reference is not None:
-                out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, block))).widened
+                out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, place))).widened
             return out
 
         return self._scaled(kind, Task(key_of(kind, block), entries, run))
@@ -239,6 +242,10 @@ class Plan:
         if self.model.has(scores, b):
             rows, columns = layer.scores.shape
             self._expect(scores, b, (layer.heads, rows, columns))
+            if any(layer.beside_heads()):
+                raise CheckpointError(
+                    "weights that heads share beside their maps are read where queries and keys are apart"
+                )
             self._expect("W_V", b, (layer.groups, layer.d, layer.out))
             yield self._headed(scores, layer)
             yield self._headed("W_V", layer)
@@ -270,6 +277,9 @@ class Plan:
             part = slice(first, min(first + step, layer.groups))
             share = entries * (part.stop - part.start) // layer.groups
             yield Task(f"heads[{b}]{first}", share, self._heads_task(layer, part, per_group, stacked))
+
+        for weight in layer.beside_heads():
+            yield self._vector(weight.kind, b, math.prod(weight.shape))
 
     def _expect_heads(self, layer: Attention) -> None:
         """Refuse maps of heads, and their offsets, that are not of the size the architecture says."""

@@ -33,6 +33,7 @@ from tests.soundness.network import ACTIVATIONS
 Rows = NDArray[np.float64]
 Rotate = Callable[[Rows, int | None], Rows]
 Added = Callable[[int], Rows]
+Bucket = Callable[[int], NDArray[np.int64]]
 Window = Callable[[int | None, int], NDArray[np.bool_]]
 
 
@@ -46,14 +47,16 @@ class Network:
         rotate: Rotate | None = None,
         added: Added | None = None,
         window: Window | None = None,
+        bucket: Bucket | None = None,
         **options: Any,
     ) -> None:
         """`row` is the one that is pooled; `rotate` turns (heads, T, width) queries and keys of a block, as rotary
         positions do; `added` are the numbers (heads, T, T) that positions add to the scores of T rows; `window` says
-        which keys each of T queries of a block may see, beside the causal mask."""
+        which keys each of T queries of a block may see, beside the causal mask; `bucket` is the number of each pair
+        of T positions in a table of learned ones."""
         self.model: Model = open_model(source, **options)
         self.architecture: Architecture = self.model.family.architecture(self.model)
-        self.row, self.rotate, self.added, self.window = row, rotate, added, window
+        self.row, self.rotate, self.added, self.window, self.bucket = row, rotate, added, window, bucket
 
     def __call__(self, tokens: Sequence[int] | Rows, segments: int = 0) -> Rows:
         """Logits of one sequence of tokens, or of rows."""
@@ -129,12 +132,18 @@ class Network:
 
         per_group = layer.heads // layer.groups
         q, k, v = through(maps.q, maps.b_q), through(maps.k, maps.b_k), through(maps.v, maps.b_v)
+        if layer.qk_norm != "none":
+            q, k = (self._normalised(layer, y, kind) for y, kind in ((q, "norm_Q.gain"), (k, "norm_K.gain")))
         if self.rotate is not None:
             q, k = self.rotate(q, layer.block), self.rotate(k, layer.block)
         k, v = np.repeat(k, per_group, 0), np.repeat(v, per_group, 0)
         scores = q @ k.swapaxes(1, 2) / (layer.normaliser.temperature or 1.0)
         assert (layer.offsets == "fixed") == (self.added is not None)
         scores = scores if self.added is None else scores + self.added(len(x))
+        if layer.buckets is not None:
+            assert self.bucket is not None
+            table = self.model.vector("score_offsets").reshape(layer.buckets, layer.heads)
+            scores = scores + table[self.bucket(len(x))].transpose(2, 0, 1) / (layer.normaliser.temperature or 1.0)
         scores = scores if layer.cap is None else layer.cap * np.tanh(scores / layer.cap)
         if layer.causal:
             scores = np.where(np.tri(len(x), dtype=bool), scores, -math.inf)
@@ -143,3 +152,9 @@ class Network:
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         return np.concatenate(list(weights @ v), axis=-1)
+
+    def _normalised(self, layer: Attention, y: Rows, kind: str) -> Rows:
+        """(heads, T, width), every head by itself or all of a row together."""
+        together = (0, 2) if layer.qk_norm == "width" else (2,)
+        y = y / np.sqrt((y**2).mean(together, keepdims=True) + layer.qk_eps)
+        return y * self._vector(kind, layer.block).reshape(-1, 1, y.shape[2])

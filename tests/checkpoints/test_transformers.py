@@ -51,7 +51,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "GPTNeoXForCausalLM": lambda: hf.GPTNeoXForCausalLM(hf.GPTNeoXConfig(**ZOO["gpt_neox"].values)),
     **{
         name: lambda name=name: ZOO[name].make().float()
-        for name in ("bloom", "falcon groups", "gemma2", "modernbert mlm")
+        for name in ("bloom", "falcon groups", "gemma2", "modernbert mlm", "qwen3", "olmo2", "t5 gated")
     },
     "DeiTModel": lambda: hf.DeiTModel(hf.DeiTConfig(**VIT)),
     "ViTModel": lambda: hf.ViTModel(hf.ViTConfig(**VIT)),

@@ -22,6 +22,11 @@ GRANITE: dict[str, Any] = {
     **{"embedding_multiplier": 3.0, "residual_multiplier": 0.3, "logits_scaling": 2.5, "attention_multiplier": 0.7}
 }
 
+T5: dict[str, Any] = {
+    **{"d_model": 16, "d_kv": 6, "d_ff": 24, "num_layers": 2, "num_heads": 4, "vocab_size": 31, "n_positions": 12},
+    **{"relative_attention_num_buckets": 6, "relative_attention_max_distance": 8},
+    **{"is_encoder_decoder": False, "use_cache": False},
+}
 BLOOM: dict[str, Any] = {"hidden_size": 16, "n_layer": 2, "n_head": 4, "vocab_size": 31, "seq_length": 12}
 FALCON: dict[str, Any] = {
     **{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_hidden_size": 24, "vocab_size": 31},
@@ -122,6 +127,10 @@ ZOO: dict[str, Kind] = {
     "llama": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED, last=True),
     "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED, last=True),
     "qwen2": Kind("Qwen2ForCausalLM", "Qwen2Config", GROUPED, last=True),
+    "qwen3": Kind("Qwen3ForCausalLM", "Qwen3Config", GROUPED | {"head_dim": 6}, last=True),
+    "olmo2": Kind("Olmo2ForCausalLM", "Olmo2Config", GROUPED | {"pad_token_id": 0}, last=True),
+    "t5": Kind("T5ForTokenClassification", "T5Config", T5 | {"num_labels": 3}),
+    "t5 gated": Kind("T5ForTokenClassification", "T5Config", T5 | {"num_labels": 3, "feed_forward_proj": "gated-gelu"}),
     "granite": Kind("GraniteForCausalLM", "GraniteConfig", GROUPED | GRANITE, last=True),
     "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
     "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),
@@ -160,6 +169,8 @@ def _options(kind: Kind, model: Any) -> dict[str, Any]:
     config, found = model.config, dict[str, Any]()
     if kind.config == "BloomConfig" or getattr(config, "alibi", False):
         found["added"] = lambda count: _alibi(model, count)
+    if kind.config == "T5Config":
+        found["bucket"] = lambda count: _buckets(model, count)
     types = getattr(config, "layer_types", None)
     if types and config.sliding_window is not None:
         causal = kind.config != "ModernBertConfig"
@@ -171,6 +182,15 @@ def _options(kind: Kind, model: Any) -> dict[str, Any]:
 
         found["window"] = window
     return found
+
+
+def _buckets(model: Any, count: int) -> NDArray[np.int64]:
+    """T5's numbers of pairs of positions, as the library has them."""
+    place = torch.arange(count)
+    attention = next(module for module in model.modules() if hasattr(module, "_relative_position_bucket"))
+    far = model.config.relative_attention_max_distance
+    many = model.config.relative_attention_num_buckets
+    return attention._relative_position_bucket(place[None] - place[:, None], num_buckets=many, max_distance=far).numpy()
 
 
 def _alibi(model: Any, count: int) -> NDArray[np.float64]:

@@ -42,6 +42,8 @@ class Shape:
         replaced: whether the normalised rows, not those before, are what a sublayer adds to.
         rope: whether queries and keys are rotated; alibi: whether fixed numbers are added to scores.
         cap: the scores' soft cap.
+        normalised: whether queries and keys are normalised, head by head or over the whole width.
+        buckets: how many learned numbers each head adds to its scores.
         temperature: what scores are divided by; unset, sqrt(d_head).
         gains: whether normalisations have gains.
         beside: whether attention and feed-forward part read the same rows, each through a normalisation ("two norms")
@@ -67,6 +69,8 @@ class Shape:
     replaced: bool = False
     alibi: bool = False
     cap: float | None = None
+    normalised: Literal["head", "width"] | None = None
+    buckets: int | None = None
 
 
 def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
@@ -93,8 +97,11 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         qk_bias=queries,
         v_bias=model.has("b_V", index) or model.has("b_QKV", index),
         block=index,
-        offsets="fixed" if shape.alibi else "none",
+        offsets="fixed" if shape.alibi else "none" if shape.buckets is None else "learned",
         cap=shape.cap,
+        buckets=shape.buckets,
+        qk_norm=shape.normalised or "none",
+        qk_eps=shape.eps if shape.normalised else None,
     )
     output = Linear("W_O", shape.heads * shape.d_head, shape.d, bias=bias("b_O"), block=index)
     if shape.gated:

@@ -70,6 +70,20 @@ def _per_logit(model: Model) -> float:
     return 1.0 if model.head == "ForSequenceClassification" else math.nextafter(1 / divisor, math.inf)
 
 
+def _qwen3(model: Model) -> Architecture:
+    """Queries and keys of each head are normalised before they are rotated (L13)."""
+    d_head = model.head_width(model.shape("W_Q", 0)[1])
+    act = activation(model.setting("hidden_act"))
+    return decoder(model, d_head, math.sqrt(d_head), act, normalised="head")
+
+
+def _olmo2(model: Model) -> Architecture:
+    """Queries and keys of all heads are normalised together, and what a sublayer adds; not what it reads."""
+    d_head = model.head_width(model.shape("W_Q", 0)[1])
+    act = activation(model.setting("hidden_act"))
+    return decoder(model, d_head, math.sqrt(d_head), act, normalised="width")
+
+
 _L = "layers.{b}."
 TENSORS = {
     "embed_tokens.weight": "embedding",
@@ -114,6 +128,40 @@ LLAMA = Family(
         "unsloth_version": neutral("which program trained it"),
     },
     classes=CLASSES,
+)
+
+_NORMALISED = {
+    _L + "self_attn.q_norm.weight": "norm_Q.gain",
+    _L + "self_attn.k_norm.weight": "norm_K.gain",
+}
+
+QWEN3 = Family(
+    "qwen3",
+    ("qwen3",),
+    TENSORS | _NORMALISED,
+    _qwen3,
+    BUFFERS,
+    prefixes=("model.",),
+    fields=DECODER | WINDOW,
+    classes=CLASSES,
+)
+
+OLMO2 = Family(
+    "olmo2",
+    ("olmo2",),
+    {name: role for name, role in TENSORS.items() if "layernorm" not in name}
+    | _NORMALISED
+    | {
+        _L + "self_attn.o_proj.bias": "b_O",
+        _L + "post_attention_layernorm.weight": "norm_attention_out.gain",
+        _L + "post_feedforward_layernorm.weight": "norm_ffn_out.gain",
+    },
+    _olmo2,
+    BUFFERS,
+    prefixes=("model.",),
+    fields=DECODER | {"rms_norm_eps": used("epsilon of every normalisation", 1e-5)},
+    classes=CLASSES,
+    bare_sublayers=True,
 )
 
 GRANITE = Family(
