@@ -376,8 +376,8 @@ class _Head:
         offset, self.offset_apart = walk.offset("b_V", block, head) if layer.v_bias else (zero, zero)
         self.inside = b * value.op if self.softmax else b * value.op + offset
         self.value_radius = b * value.op + offset
-        biases = [walk.offset(kind, block, head) if layer.qk_bias else (zero, zero) for kind in ("b_Q", "b_K")]
         if layer.qk == "split":
+            biases = [walk.offset(kind, block, head) if layer.qk_bias else (zero, zero) for kind in ("b_Q", "b_K")]
             q, q_covered = walk.matrix("W_Q", block, head, layer.d, layer.d_head or 1)
             k, k_covered = walk.matrix("W_K", block, head, layer.d, layer.d_head or 1)
             q_radius, k_radius = b * q.op + biases[0][0], b * k.op + biases[1][0]

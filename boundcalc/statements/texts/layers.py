@@ -445,8 +445,8 @@ LAYERS += (
     Statement(
         "L13",
         "normalised queries and keys",
-        r"|q|\le\frac{G_Q\sqrt k\,r}{\sqrt{r^2+ke}},\quad\varepsilon_s\le\Big(\frac{G_Q}{\sqrt e}\varepsilon_Q+"
-        r"\varepsilon_{g_Q}\Big)\frac{|k|}{\tau}+|q|\Big(\frac{G_K}{\sqrt e}\varepsilon_K+\varepsilon_{g_K}\Big)\frac1\tau",
+        r"|q|\le R_Q=\frac{G_Q\sqrt k\,r}{\sqrt{r^2+ke}},\quad\varepsilon_s\le\frac{R_K}{\tau}\Big(\frac{G_Q}{\sqrt e}"
+        r"\varepsilon_Q+\varepsilon_{g_Q}\Big)+\frac{R_Q}{\tau}\Big(\frac{G_K}{\sqrt e}\varepsilon_K+\varepsilon_{g_K}\Big)",
         "q = g_Q * u/sqrt(|u|^2/k + e) with u = x W_Q (+ b_Q), |u| <= r, rows of width k = d_head, |g_Q|_inf <= G_Q, then "
         "rotations; keys alike (Qwen3). Lengths are at most G sqrt(k) whatever the matrices are. In L7 (second form, softmax) "
         "and S4 these lengths and C G/sqrt(e) stand for b C and C. One gain serves all heads; T9 covers it on rows of norm "
