@@ -96,6 +96,17 @@ def gptj(block: int) -> Layer:
 
 NEOX = (Embedding(4, 2), neox(0), gptj(1), LayerNorm("norm_final", 2, 1.0), Pool(), Linear("readout", 2, 1))
 
+QWEN = (
+    Embedding(4, 2),
+    Residual((Attention(2, 2, d_head=2, kv_heads=1, qk="split", qk_norm="head", qk_eps=0.3, block=0),)),
+    Residual((Experts(2, 3, 2, block=0),)),
+    Attention(2, 2, d_head=1, d_value=1, qk="split", combine="concat", qk_norm="width", qk_eps=0.1, block=1),
+    Attention(2, 2, d_head=1, d_value=1, combine="concat", offsets="learned", buckets=2, block=2),
+    Pool(),
+    Linear("readout", 2, 1),
+)
+"""Layers with normalised queries and keys, learned numbers added to scores, and experts."""
+
 PAIR: dict[str, Any] = TINY | {"heads": 2}
 FLOOR: dict[str, Any] = SMALL | {"eps": 1e-9}
 
@@ -126,6 +137,7 @@ SETTINGS: Mapping[str, Setting] = {
         layers=PARALLEL, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})
     ),
     "neox": Setting.of(layers=NEOX, seq_len=3, n_train=10**5, C=0.7),
+    "qwen": Setting.of(layers=QWEN, seq_len=3, n_train=10**5, C=0.8),
     "floor": Setting.of("vit", **FLOOR, depth=1, d_patch=3, classes=2, C=0.9, variance_floor=0.5),
 }
 
