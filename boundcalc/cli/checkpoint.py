@@ -143,8 +143,8 @@ def account_lines(found: Audit) -> list[str]:
         lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
     elif account.shared:
         lines.append(
-            f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out that is the "
-            "embedding, blocks that share a tensor); the bound covers them again, as if they were free."
+            f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out that is "
+            "the embedding, blocks that share a tensor); the bound covers them again, as if they were free."
         )
     if found.failure:
         lines.append(

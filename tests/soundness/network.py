@@ -307,7 +307,9 @@ class Network:
             )
             parts = []
             for each in range(layer.experts):
-                own = {(kind, layer.block, None): p[kind, layer.block, each] for kind in ("W_1", "W_2", "W_3")}
+                own: Parameters = {
+                    (kind, layer.block, None): p[kind, layer.block, each] for kind in ("W_1", "W_2", "W_3")
+                }
                 parts.append(self._gated(one, own, x, radius))
             return sum((gate[:, i, None] * part for i, part in enumerate(parts)), start=np.zeros_like(x))
         if isinstance(layer, Embedding):
