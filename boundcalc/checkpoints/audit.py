@@ -68,8 +68,13 @@ class Audit:
     def norms(self, power: float | None = None, extra: Mapping[str, Budget] | None = None) -> Norms:
         """The budgets that the weights just fit, as a norms file has them; which limits, `norms.limits` says.
 
-        Groups of queries share keys and values, so their budgets are those of the largest head.
+        Groups of queries share keys and values, so their budgets are those of the largest head; so are those of heads whose
+        queries and keys are normalised together.
         """
+
+        def alike(layer: Attention) -> bool:
+            return layer.groups != layer.heads or layer.qk_norm == "width"
+
         attentions = {a.block: a for a in of_class(self.architecture.stages, Attention)}
         kept = {key: m for key, m in self.measured.items() if not key.endswith("~")}
         sizes: dict[str, list[Size]] = {}
@@ -85,7 +90,7 @@ class Audit:
             if key in self.distances:
                 apart = limits(kind, [(d, k, min(d, k, 2 * rank)) for d, k, rank in sizes[kind]])
                 found = replace(found, distance=budget_of(self.distances[key], apart, power))
-            shared = head is not None and attentions[block].groups != attentions[block].heads
+            shared = head is not None and alike(attentions[block])
             name = key_of(kind, block) if shared else key
             budgets[name] = budgets[name].join(found) if name in budgets else found
         return Norms(budgets=budgets | dict(extra or {}), measured=True, failure=self.failure)

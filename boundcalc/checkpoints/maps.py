@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from boundcalc.checkpoints.decode import read
+from boundcalc.checkpoints.families.heads import head_offsets, heads_of, output_heads
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.norms.heads import Heads, products
 from boundcalc.norms.matrix import Floats, Measured, Native, vector
@@ -61,7 +62,8 @@ class HeadMaps:
         if layer.qk == "split":
             out |= {key_of("W_Q", b, first + h): found for h, found in enumerate(q.measured())}
             out |= {key_of("W_K", b, first_group + h): found for h, found in enumerate(k.measured())}
-            out |= {key_of("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
+            if layer.qk_norm == "none":  # else the product says nothing of scores
+                out |= {key_of("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
         else:
             scores = products(self._queries(), keys)
             out |= {key_of("W_QK", b, first + h): found for h, found in enumerate(scores)}
@@ -110,10 +112,10 @@ def head_maps(model: Model, layer: Attention, queries: slice, groups: slice, sta
         if stacked:  # boundcalc's own: (heads, d, width)
             values = read(model.place(f"W_{kind}", b).tensor)
             return np.ascontiguousarray(np.asarray(values[part], np.float64).transpose(0, 2, 1))
-        return model.heads_of(kind, b, count, part)
+        return heads_of(model, kind, b, count, part)
 
     def offsets(kind: str, needed: bool, count: int, part: slice) -> Floats | None:
-        found = model.head_offsets(kind, b, count) if needed else None
+        found = head_offsets(model, kind, b, count) if needed else None
         return None if found is None else found[part]
 
     has_output = not stacked and model.has("W_O", b)
@@ -121,7 +123,7 @@ def head_maps(model: Model, layer: Attention, queries: slice, groups: slice, sta
         q=cut("Q", layer.heads, queries),
         k=cut("K", layer.groups, groups),
         v=cut("V", layer.groups, groups),
-        o=model.output_heads(b, layer.heads, queries) if has_output else None,
+        o=output_heads(model, b, layer.heads, queries) if has_output else None,
         b_q=offsets("Q", layer.qk_bias, layer.heads, queries),
         b_k=offsets("K", layer.qk_bias and layer.qk == "split", layer.groups, groups),
         b_v=offsets("V", layer.v_bias, layer.groups, groups),

@@ -90,14 +90,20 @@ class Plan:
         tensor = self.model.place(role, block).tensor
         found = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
         if len(shapes[0]) == 1:
-            found = (tensor.size,)
+            found = (tensor.size if self.model.role_of(role, block)[1] is None else tensor.size // 2,)
         if found not in shapes:
             raise CheckpointError(f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}")
 
     def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
-        place = self.model.place(role, block)
-        self.read[role, self.model.stored(block)] = (place.tensor.size if entries is None else entries, why)
-        return place.tensor.size
+        size = self.model.place(role, block).tensor.size
+        role, half = self.model.role_of(role, block)
+        key = (role, self.model.stored(block))
+        if half is not None:
+            size //= 2
+            self.read[key] = (self.read.get(key, (0, ""))[0] + size, "")
+        else:
+            self.read[key] = (size if entries is None else entries, why)
+        return size
 
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
         for layer in flat(layers):
@@ -171,14 +177,17 @@ class Plan:
         return found.transpose if transposed else found
 
     def _vector(self, kind: str, block: int | None, size: int) -> Task:
-        self._expect(kind, block, (size,))
-        entries = self._use(kind, block)
+        place = block if block is None or self.model.has(kind, block) or not self.model.has(kind) else None
+        self._expect(kind, place, (size,))
+        if block is not None and place is None and (kind, None) in self.read:
+            self.shared += size  # one tensor for all blocks
+        entries = self._use(kind, place)
 
         def run(_: np.random.Generator) -> Found:
-            values = self.model.vector(kind, block)
+            values = self.model.vector(kind, place)
             out = {key_of(kind, block): vector(values)}
             if self.reference is not None:
-                out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, block))).widened
+                out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, place))).widened
             return out
 
         return self._scaled(kind, Task(key_of(kind, block), entries, run))
@@ -233,6 +242,10 @@ class Plan:
         if self.model.has(scores, b):
             rows, columns = layer.scores.shape
             self._expect(scores, b, (layer.heads, rows, columns))
+            if any(layer.beside_heads()):
+                raise CheckpointError(
+                    "weights that heads share beside their maps are read where queries and keys are apart"
+                )
             self._expect("W_V", b, (layer.groups, layer.d, layer.out))
             yield self._headed(scores, layer)
             yield self._headed("W_V", layer)
@@ -255,14 +268,18 @@ class Plan:
             self.read["b_K", self.model.stored(b)] = (0, KEY_BIAS)
         if self.model.has("b_QKV", b):
             size = self.model.place("b_QKV", b).tensor.size
-            used = size if split or not conserved else size - size // 3
-            self.read["b_QKV", self.model.stored(b)] = (used, "the key third: " + KEY_BIAS)
+            keys = size * layer.groups // (layer.heads + 2 * layer.groups)
+            used = size if split or not conserved else size - keys
+            self.read["b_QKV", self.model.stored(b)] = (used, "those of the keys: " + KEY_BIAS)
         per_group = layer.heads // layer.groups
         step = max(1, HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
         for first in range(0, layer.groups, step):
             part = slice(first, min(first + step, layer.groups))
             share = entries * (part.stop - part.start) // layer.groups
             yield Task(f"heads[{b}]{first}", share, self._heads_task(layer, part, per_group, stacked))
+
+        for weight in layer.beside_heads():
+            yield self._vector(weight.kind, b, math.prod(weight.shape))
 
     def _expect_heads(self, layer: Attention) -> None:
         """Refuse maps of heads, and their offsets, that are not of the size the architecture says."""

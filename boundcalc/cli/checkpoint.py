@@ -143,7 +143,8 @@ def account_lines(found: Audit) -> list[str]:
         lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
     elif account.shared:
         lines.append(
-            "The read-out is tied to the embedding; the bound covers both, as if they were free of each other."
+            f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out that is "
+            "the embedding, blocks that share a tensor); the bound covers them again, as if they were free."
         )
     if found.failure:
         lines.append(

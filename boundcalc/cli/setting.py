@@ -14,7 +14,8 @@ from boundcalc.cli.files import FILE
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
-from boundcalc.setting.layers import ACTIVATIONS, NORMALISERS
+from boundcalc.setting.attention import NORMALISERS
+from boundcalc.setting.feedforward import ACTIVATIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

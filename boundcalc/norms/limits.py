@@ -25,6 +25,7 @@ _BY_KIND: Mapping[str, tuple[str, ...]] = {
     "embedding": ("row", "fro"),  # rare words may be longer than others
     "positions": ("row",),
     "segments": ("row",),
+    "score_offsets": ("sup",),
 }
 
 

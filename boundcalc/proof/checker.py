@@ -22,11 +22,11 @@ from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
-from boundcalc.statements.layers import Member, Slot
 from boundcalc.statements.meet import joined
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
+from boundcalc.statements.slots import Member, Slot
 from boundcalc.statements.strategies import STRATEGIES, Known
 from boundcalc.statements.targets import Target
 

@@ -17,7 +17,8 @@ from boundcalc.base.intervals import INTERVAL
 from boundcalc.setting import Layer, Residual, Setting
 from boundcalc.setting.layer import rows_used
 from boundcalc.statements.compose import loss_lipschitz
-from boundcalc.statements.layers import PUBLISHED, Context, Slot, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.slots import PUBLISHED, Context, Slot
 from boundcalc.statements.weights import Weights
 
 

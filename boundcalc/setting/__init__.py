@@ -1,16 +1,17 @@
 """What is to be bounded, as data: an architecture, its norm budgets and a sample. No mathematics here."""
 
 from boundcalc.setting.architecture import Architecture as Architecture
+from boundcalc.setting.attention import Attention as Attention
+from boundcalc.setting.attention import Normaliser as Normaliser
+from boundcalc.setting.feedforward import Activation as Activation
+from boundcalc.setting.feedforward import Experts as Experts
+from boundcalc.setting.feedforward import GatedFeedForward as GatedFeedForward
 from boundcalc.setting.layer import Layer as Layer
 from boundcalc.setting.layer import Weight as Weight
-from boundcalc.setting.layers import Activation as Activation
-from boundcalc.setting.layers import Attention as Attention
 from boundcalc.setting.layers import Ball as Ball
 from boundcalc.setting.layers import Embedding as Embedding
-from boundcalc.setting.layers import GatedFeedForward as GatedFeedForward
 from boundcalc.setting.layers import LayerNorm as LayerNorm
 from boundcalc.setting.layers import Linear as Linear
-from boundcalc.setting.layers import Normaliser as Normaliser
 from boundcalc.setting.layers import Pool as Pool
 from boundcalc.setting.layers import Residual as Residual
 from boundcalc.setting.layers import SoftCap as SoftCap

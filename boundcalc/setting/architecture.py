@@ -10,22 +10,10 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
+from boundcalc.setting.attention import Attention, Normaliser
+from boundcalc.setting.feedforward import ACTIVATIONS, Activation, GatedFeedForward
 from boundcalc.setting.layer import TOKENS, Layer, widths_of
-from boundcalc.setting.layers import (
-    ACTIVATIONS,
-    Activation,
-    Attention,
-    Ball,
-    Embedding,
-    GatedFeedForward,
-    LayerNorm,
-    Linear,
-    Normaliser,
-    Pool,
-    Residual,
-    layer_from_json,
-    layer_to_json,
-)
+from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual, layer_from_json, layer_to_json
 
 STYLES = ("edelman", "post", "pre")
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth")

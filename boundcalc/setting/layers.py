@@ -1,4 +1,4 @@
-"""The layers a Transformer is made of, as data.
+"""The layers a Transformer is made of beside attention and feed-forward parts, and all of them by the names files use.
 
 A matrix budget is found by its *kind* ("W_QK", "W_1", ...) and its block number, so a layer says
 which kinds it has and the norms say how large they may be.
@@ -10,56 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
+from boundcalc.setting.attention import Attention, Normaliser
+from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward
 from boundcalc.setting.layer import TOKENS, Layer, Role, Weight, widths_of
-
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh", "identity")
-NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
-
-_NO_CONSTANT = {
-    "cme": "its weights (k(K, K) + lam)^(-1) k(K, q) mix scores between keys, and their mass may grow like sqrt(T)",
-    "sparsemax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
-    "entmax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
-    "hardmax": "it is not continuous in the scores",
-    "sigmoid-logT": "the mass of its row is not bounded independently of T",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Normaliser:
-    """How scores become weights.
-
-    softmax, softmax1 ("plus one" in the denominator), sigmoid(s)/T, linear s/T, or custom with its own
-    l_inf -> l_1 constant `c` and largest l_1 mass `mu`. Scores are divided by `temperature`; unset, it is
-    1 for a joint score matrix and sqrt(d_head) for separate queries and keys.
-    """
-
-    name: str = "softmax"
-    temperature: float | None = None
-    c: float | None = None
-    mu: float | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.name, str) and self.name in _NO_CONSTANT:
-            raise Unsupported(
-                Refusal(
-                    what=f"normaliser {self.name!r}",
-                    got=_NO_CONSTANT[self.name],
-                    needs="a constant independent of T",
-                    fix="Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu).",
-                )
-            )
-        validate.choice("normaliser", self.name, NORMALISERS)
-        if self.temperature is not None:
-            validate.positive("temperature", self.temperature)
-        if self.name == "custom":
-            if self.c is None or self.mu is None:
-                raise InvalidSetting("normaliser 'custom' needs both c and mu")
-            validate.positive("normaliser c", self.c)
-            validate.positive("normaliser mu", self.mu)
-        elif self.c is not None or self.mu is not None:
-            raise InvalidSetting(f"c and mu belong to normaliser 'custom', not to {self.name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,33 +49,6 @@ class Linear(Layer):
 
     def widths(self) -> tuple[int | None, int | None]:
         return self.d_in, self.d_out
-
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
-
-@dataclass(frozen=True, slots=True)
-class Activation(Layer):
-    """An entrywise non-linearity."""
-
-    label: ClassVar[str] = "activation"
-
-    name: str = "relu"
-
-    def __post_init__(self) -> None:
-        validate.choice("activation", self.name, ACTIVATIONS)
-
-    def where(self) -> int | None:
-        return None
-
-    def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        return ()
-
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
-    def widths(self) -> tuple[int | None, int | None]:
-        return None, None
 
     def rows_before(self, rows: int, seq_len: int) -> int:
         return rows
@@ -217,162 +145,6 @@ class LayerNorm(Layer):
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         gain = (Weight(f"{self.kind}.gain", "gain", (self.d,), self.block),) if self.gain else ()
         return (*gain, Weight(f"{self.kind}.offset", "vector", (self.d,), self.block)) if self.offset else gain
-
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
-    def widths(self) -> tuple[int | None, int | None]:
-        return self.d, self.d
-
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
-
-@dataclass(frozen=True, slots=True)
-class Attention(Layer):
-    """Attention heads. `qk`: one joint matrix W_QK per head, separate W_Q and W_K (RoPE, grouped keys), or a query q of
-    the layer's own ("fixed"), the same for every example: every row of the output is then the same (attention pooling, a
-    [CLS] row without data in the first layer).
-
-    `combine`: the heads' outputs are summed (each value matrix maps to d) or concatenated (each maps to
-    d_value; an output matrix follows as a `Linear` of its own). `offsets`: fixed numbers, such as ALiBi's, that are
-    added to the scores. `cap`: scores s become cap tanh(s / cap), once divided by the temperature.
-    """
-
-    label: ClassVar[str] = "attention"
-
-    d: int
-    heads: int = 1
-    d_head: int | None = None
-    d_value: int | None = None
-    kv_heads: int | None = None
-    qk: Literal["joint", "split", "fixed"] = "joint"
-    combine: Literal["sum", "concat"] = "sum"
-    normaliser: Normaliser = Normaliser()
-    causal: bool = False
-    qk_bias: bool = False
-    v_bias: bool = False
-    block: int | None = None
-    offsets: Literal["none", "fixed"] = "none"
-    cap: float | None = None
-
-    def __post_init__(self) -> None:
-        validate.set_size(self, "d", "attention d")
-        validate.set_size(self, "heads", most=validate.MOST_STACKED)
-        validate.set_size(self, "block", "attention: block", least=0, optional=True)
-        if not isinstance(self.normaliser, Normaliser):
-            raise InvalidSetting(f"a normaliser is like Normaliser('softmax'), got {validate.shown(self.normaliser)}")
-        for name in ("causal", "qk_bias", "v_bias"):
-            validate.flag(name, getattr(self, name))
-        for name in ("d_head", "d_value", "kv_heads"):
-            validate.set_size(self, name, optional=True)
-        validate.choice("qk", self.qk, ("joint", "split", "fixed"))
-        validate.choice("combine", self.combine, ("sum", "concat"))
-        if self.heads % self.groups:
-            raise InvalidSetting(f"heads must be a multiple of kv_heads, got {self.heads} and {self.groups}")
-        if self.qk == "split" and self.d_head is None:
-            raise InvalidSetting("separate queries and keys need d_head")
-        if self.qk == "fixed" and (self.d_head is not None or self.qk_bias or self.causal):
-            raise InvalidSetting("a query of the layer's own takes no d_head, no qk_bias and no causal mask")
-        validate.choice("offsets", self.offsets, ("none", "fixed"))
-        if self.cap is not None:
-            validate.positive("cap", self.cap)
-        if self.offsets != "none" and self.normaliser.name != "softmax":
-            raise InvalidSetting(
-                f"numbers added to scores are known to cost nothing under softmax, not under {self.normaliser.name!r}"
-            )
-
-    @property
-    def groups(self) -> int:
-        """How many distinct key and value heads there are."""
-        return self.kv_heads or self.heads
-
-    @property
-    def out(self) -> int:
-        """Width of one head's value map."""
-        return self.d_value or self.d
-
-    def where(self) -> int | None:
-        return self.block
-
-    def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        scores = self._factors("matrix", "vector") if self.qk == "split" else (self.scores,)
-        values = self._weight("W_V", "matrix", (self.d, self.out), self.groups)
-        offset = (self._weight("b_V", "vector", (self.out,), self.groups),) if self.v_bias else ()
-        return (*scores, values, *offset)
-
-    @property
-    def scores(self) -> Weight:
-        """The joint score matrix of a head; offsets of queries and keys are one more row and column of it.
-
-        A query of the layer's own is one column.
-        """
-        if self.qk == "fixed":
-            return self._weight("q", "matrix", (self.d, 1), self.heads)
-        shape = (self.d + int(self.qk_bias), self.d + int(self.key_bias))
-        factors = self._factors("factor", "factor vector") if self.d_head is not None else ()
-        return self._weight("W_QK", "matrix", shape, self.heads, factors)
-
-    @property
-    def key_bias(self) -> bool:
-        """Whether an offset of the keys changes anything: softmax forgets what is the same for all keys (T8)."""
-        return self.qk_bias and (self.qk == "split" or self.normaliser.name != "softmax" or self.cap is not None)
-
-    def _factors(
-        self, matrix: Literal["matrix", "factor"], vector: Literal["vector", "factor vector"]
-    ) -> tuple[Weight, ...]:
-        width = self.d_head or self.d
-        queries = self._weight("W_Q", matrix, (self.d, width), self.heads)
-        keys = self._weight("W_K", matrix, (self.d, width), self.groups)
-        b_q = (self._weight("b_Q", vector, (width,), self.heads),) if self.qk_bias else ()
-        b_k = (self._weight("b_K", vector, (width,), self.groups),) if self.key_bias else ()
-        return (queries, keys, *b_q, *b_k)
-
-    def _weight(
-        self, kind: str, role: Role, shape: tuple[int, ...], copies: int, factors: tuple[Weight, ...] = ()
-    ) -> Weight:
-        return Weight(kind, role, shape, self.block, self.heads, copies, factors)
-
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
-    def widths(self) -> tuple[int | None, int | None]:
-        return self.d, self.heads * self.out if self.combine == "concat" else self.out
-
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return seq_len
-
-
-@dataclass(frozen=True, slots=True)
-class GatedFeedForward(Layer):
-    """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
-
-    label: ClassVar[str] = "gated"
-
-    d: int
-    d_ff: int
-    activation: str = "silu"
-    block: int | None = None
-    bias: bool = False
-
-    def __post_init__(self) -> None:
-        validate.set_size(self, "d")
-        validate.set_size(self, "d_ff")
-        validate.set_size(self, "block", "feed-forward: block", least=0, optional=True)
-        validate.choice("activation", self.activation, ACTIVATIONS)
-        validate.flag("feed-forward: bias", self.bias)
-
-    def where(self) -> int | None:
-        return self.block
-
-    def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        into, out = (self.d, self.d_ff), (self.d_ff, self.d)
-        matrices = (("W_1", into), ("W_3", into), ("W_2", out))
-        offsets = (("b_1", self.d_ff), ("b_3", self.d_ff), ("b_2", self.d)) if self.bias else ()
-        return (
-            *(Weight(kind, "matrix", shape, self.block) for kind, shape in matrices),
-            *(Weight(kind, "vector", (size,), self.block) for kind, size in offsets),
-        )
 
     def inner(self) -> tuple[Layer, ...]:
         return ()
@@ -514,7 +286,21 @@ class Residual(Layer):
 
 _TYPES: dict[str, type[Layer]] = {
     cls.label: cls
-    for cls in (Linear, Activation, Ball, SoftCap, LayerNorm, Attention, GatedFeedForward, Embedding, Pool, Residual)
+    for cls in (
+        *(
+            Linear,
+            Activation,
+            Ball,
+            SoftCap,
+            LayerNorm,
+            Attention,
+            GatedFeedForward,
+            Experts,
+            Embedding,
+            Pool,
+            Residual,
+        ),
+    )
 }
 _AnyLayer = TypeVar("_AnyLayer", bound=Layer)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Layer, Residual, Setting
 from boundcalc.setting.layer import rows_used
-from boundcalc.statements.layers import Context, Facts, Member, Slot, facts, total
+from boundcalc.statements.layers import facts
+from boundcalc.statements.slots import Context, Facts, Member, Slot, total
 from boundcalc.statements.weights import Weights
 
 

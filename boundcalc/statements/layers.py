@@ -7,8 +7,8 @@ largest l2 norm of a row. Every rule is one function, generic over the number sy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -18,16 +18,18 @@ from boundcalc.setting import (
     Attention,
     Ball,
     Embedding,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
     Linear,
-    Normaliser,
     Pool,
     SoftCap,
 )
+from boundcalc.statements.attention import attention
+from boundcalc.statements.slots import Context, Facts, Member, Slot, offset_slot, vector_target
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-from boundcalc.statements.weights import Matrix, Weights
+from boundcalc.statements.weights import Matrix
 
 ACTIVATION_LIPSCHITZ = {
     "relu": 1.0,
@@ -42,72 +44,8 @@ ACTIVATION_LIPSCHITZ = {
 """L3, rounded up; all of these also satisfy |s(x)| <= |x|."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One of the equal or similar maps of a slot (a head), and the ways it can be covered."""
-
-    multiplicity: int
-    targets: tuple[Target, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Maps of one kind in one layer, all covered to the same eps.
-
-    Attributes:
-        kind: name of the matrix.
-        sensitivity: error of the layer's output per eps.
-        members: the maps.
-        cap: error of the layer's output however wrong the maps are.
-        saturates: whether an error of e, to first order, is at most cap tanh(e / cap) (S5).
-    """
-
-    kind: str
-    sensitivity: Number
-    members: tuple[Member, ...]
-    cap: Number | None = None
-    saturates: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What composition needs to know of one layer."""
-
-    radius: Number
-    lipschitz: Number
-    slots: tuple[Slot, ...] = ()
-    uses: tuple[str, ...] = ()
-
-
 _ROUNDING = 1e-9
 """A limit that is met up to rounding is met, in every number system alike."""
-
-PUBLISHED = frozenset({"L1", "L7"})
-"""The statements of L whose published constants differ from ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Where a layer stands.
-
-    Attributes:
-        weights: the budgets, in some number system.
-        radius: largest l2 norm of an input row.
-        rows: rows of its output that are used, per sample.
-        seq_len: T.
-        published: statements ("L1", "L7") whose published constants are taken instead of the sharp ones (PUB).
-    """
-
-    weights: Weights
-    radius: Number
-    rows: int
-    seq_len: int
-    published: frozenset[str] = frozenset()
-
-    @property
-    def ns(self) -> NumberSystem:
-        """The number system."""
-        return self.weights.ns
 
 
 def facts(layer: Layer, at: Context) -> Facts:
@@ -125,18 +63,6 @@ def facts(layer: Layer, at: Context) -> Facts:
     return rule(layer, at)
 
 
-def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:
-    """Target of an offset (T8) or of a gain (T9)."""
-    norms = MatrixNorms(norm, norm, norm, norm, norm, norm, 1)
-    return Target(
-        "gain" if kind == "gain" else "vector", 1, size, ns.number(1) if radius is None else radius, norms, Points(0, 1)
-    )
-
-
-def _offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Context) -> Slot:
-    return Slot(kind, sensitivity, (Member(1, (vector_target(at.ns, "vector", size, norm),)),))
-
-
 def _linear(layer: Linear, at: Context) -> Facts:
     """L6, T8."""
     matrix = at.weights.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)
@@ -146,7 +72,7 @@ def _linear(layer: Linear, at: Context) -> Facts:
     if layer.bias:
         norm, covered = at.weights.vector(layer.bias, layer.block)
         radius = radius + norm
-        slots.append(_offset_slot(layer.bias, at.ns.number(1), layer.d_out, covered, at))
+        slots.append(offset_slot(layer.bias, at.ns.number(1), layer.d_out, covered, at))
     return Facts(radius, matrix.whole.op, tuple(slots), ("L6", "T8") if layer.bias else ("L6",))
 
 
@@ -188,7 +114,7 @@ def _layernorm(layer: LayerNorm, at: Context) -> Facts:
         kind = f"{layer.kind}.offset"
         norm, covered = at.weights.vector(kind, layer.block)
         radius = radius + norm
-        slots.append(_offset_slot(kind, ns.number(1), layer.d, covered, at))
+        slots.append(offset_slot(kind, ns.number(1), layer.d, covered, at))
     uses = ("L5", "T9", "L10") if layer.around_one else ("L5", "T9")
     return Facts(radius, stretch, tuple(slots), uses)
 
@@ -224,245 +150,6 @@ def _spoken(number: Number) -> str:
         return "a size that the budgets fix"
 
 
-def normaliser_constants(
-    normaliser: Normaliser, temperature: Number, score_radius: Number, at: Context
-) -> tuple[Number, Number]:
-    """L1 and L2: the l_inf -> l_1 constant c and the largest l_1 mass mu of a row of weights."""
-    ns = at.ns
-    one = ns.number(1)
-    if normaliser.name in ("softmax", "softmax1"):
-        return (ns.number(2) if "L1" in at.published else one) / temperature, one
-    if normaliser.name == "sigmoid":
-        return one / (4 * temperature), one
-    if normaliser.name == "linear":
-        return one / temperature, score_radius / temperature
-    if normaliser.c is None or normaliser.mu is None:
-        raise TypeError("a custom normaliser without (c, mu) should not have passed validation")
-    return ns.number(normaliser.c) / temperature, ns.number(normaliser.mu)
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """One kind of head: how many, its lipschitz factor, value radius and covers."""
-
-    count: int
-    lipschitz: Number
-    value_radius: Number
-    inside: Number
-    """What a shift of the weights moves: the values without an offset that a conserved mass carries along."""
-    score_error: Number
-    """Output error per unit of uniform score error."""
-    mass: Number
-    scores: tuple[tuple[str, Number, Target | tuple[Target, ...]], ...]
-    """(kind, score error per eps, targets)."""
-    value: Target
-    offset: Number | None
-
-
-def _attention(layer: Attention, at: Context) -> Facts:
-    """L7, L8 and the score covers S1-S5."""
-    build = {"joint": _joint_head, "split": _split_head, "fixed": _fixed_head}[layer.qk]
-    heads = [build(layer, at, group, count) for group, count in _head_groups(layer, at)]
-    ns = at.ns
-
-    def gather(values: Sequence[Number]) -> Number:
-        """Errors of heads add up when outputs are summed; side by side they add as squares."""
-        if layer.combine == "concat":
-            return ns.sqrt(total([head.count * value**2 for head, value in zip(heads, values, strict=True)]))
-        return total([head.count * value for head, value in zip(heads, values, strict=True)])
-
-    slots: list[Slot] = []
-    wrong = gather([2 * head.mass * head.inside for head in heads])
-    for index, (kind, _, _) in enumerate(heads[0].scores):
-        parts = [head.scores[index] for head in heads]
-        sensitivity = gather([head.score_error * part[1] for head, part in zip(heads, parts, strict=True)])
-        shared = kind in ("W_K", "b_K")
-        members = tuple(
-            Member(_shared(head.count, layer, shared), _as_tuple(part[2]))
-            for head, part in zip(heads, parts, strict=True)
-        )
-        slots.append(Slot(kind, sensitivity, members, wrong, saturates=kind == "q" and _bends(layer, at)))
-    ones = gather([ns.number(1) for _ in heads])
-    values = tuple(Member(_shared(head.count, layer, shared=True), (head.value,)) for head in heads)
-    slots.append(Slot("W_V", ones, values))
-    if layer.v_bias:
-        masses = gather([head.mass for head in heads])
-        offsets = tuple(
-            Member(_shared(head.count, layer, shared=True), (vector_target(ns, "vector", layer.out, head.offset),))
-            for head in heads
-        )
-        slots.append(Slot("b_V", masses, offsets))
-    radius = gather([head.mass * head.value_radius for head in heads])
-    uses = {
-        "L1": layer.normaliser.name in ("softmax", "softmax1"),
-        "L2": True,
-        "L7": True,
-        "L8": layer.heads != 1,
-        "L11": layer.offsets != "none",
-        "L12": layer.cap is not None,
-        "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
-        "S5": layer.qk == "fixed",
-    }
-    used = tuple(name for name, holds in uses.items() if holds)
-    return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), used)
-
-
-def _bends(layer: Attention, at: Context) -> bool:
-    """Whether the weights are softmax's, with its exact modulus 2 tanh(e/2) (S5)."""
-    return layer.normaliser.name in ("softmax", "softmax1") and "L1" not in at.published
-
-
-def total(values: Sequence[Number]) -> Number:
-    """The sum, in any number system."""
-    added = values[0]
-    for value in values[1:]:
-        added = added + value
-    return added
-
-
-def _as_tuple(targets: Target | tuple[Target, ...]) -> tuple[Target, ...]:
-    return targets if isinstance(targets, tuple) else (targets,)
-
-
-def _shared(count: int, layer: Attention, shared: bool) -> int:
-    """How many distinct maps serve so many query heads (grouped queries share keys and values)."""
-    return -(-count * layer.groups // layer.heads) if shared else count
-
-
-def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
-    """(a representative head, how many heads have just its budgets), in the order of the first of each.
-
-    Certificates list covers in this order.
-    """
-    norms = at.weights.norms
-    weights = [each for weight in layer.weights(at.seq_len) for each in weight.all]
-
-    def places(head: int) -> list[str | None]:
-        return [norms.place(each.kind, layer.block, head) for each in weights]
-
-    own = (
-        [place for head in range(layer.heads) for place in places(head) if place and "," in place]
-        if norms.headed
-        else []
-    )
-    if not own:
-        return [(None, layer.heads)]
-    if layer.groups != layer.heads:
-        raise Unsupported(Refusal("grouped queries", f"a budget for {own[0]} alone", "the same budgets for every head"))
-
-    def signature(head: int) -> str:
-        return repr([place and norms.budgets[place] for place in places(head)])
-
-    alike: dict[str, list[int]] = {}
-    for head in range(layer.heads):
-        alike.setdefault(signature(head), []).append(head)
-    return [(members[0], len(members)) for members in alike.values()]
-
-
-def _value(layer: Attention, at: Context, head: int | None, mass: Number) -> tuple[Matrix, Target]:
-    """The value map, covered on the pooled rows (radius mu b; the query heads of a group share it)."""
-    matrix = at.weights.matrix("W_V", layer.block, head, layer.d, layer.out)
-    points = Points(at.rows * (layer.heads // layer.groups))
-    return matrix, Target("map", layer.d, layer.out, mass * at.radius, matrix.covered, points)
-
-
-def _temperature(layer: Attention, at: Context) -> Number:
-    given = layer.normaliser.temperature
-    if given is None and layer.qk == "split":
-        assert layer.d_head is not None  # noqa: S101 - validated by Attention
-        return at.ns.sqrt(at.ns.number(layer.d_head))
-    return at.ns.number(1.0 if given is None else given)
-
-
-def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
-    ns, b = at.ns, at.radius
-    tau = _temperature(layer, at)
-    conserved, softmax1 = layer.normaliser.name == "softmax", layer.normaliser.name == "softmax1"
-    augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
-    key_radius = augmented if layer.key_bias else b  # a key bias drops out where weights sum to 1 and nothing caps
-    rows, columns = layer.scores.shape
-    score = at.weights.scores(layer.scores, head, layer.d_head)
-    reach = augmented * key_radius
-    c, mass = normaliser_constants(layer.normaliser, tau, reach * score.whole.op, at)
-    value, value_target = _value(layer, at, head, mass)
-    c_v, c_w = value.whole.op, score.whole.op
-    offset, offset_covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
-    inside = b * c_v if conserved else b * c_v + offset  # what a shift of the weights moves
-    if "L7" in at.published:
-        spread = 2 * c if layer.normaliser.name == "custom" else 4 / tau
-        lipschitz = c_v * mass + spread * inside * augmented * c_w
-    elif layer.cap is None and (conserved or (softmax1 and not layer.qk_bias and not layer.v_bias)):
-        direct = b**2 * c_w / tau
-        lipschitz = c_v * (direct + ns.sqrt(1 + (b * augmented * c_w / tau) ** 2))
-    else:
-        lipschitz = c_v * mass + c * inside * (key_radius + augmented) * c_w
-    n_q, keys = at.rows, at.seq_len
-    targets = (
-        Target("score", rows, columns, reach, score.covered, Points(n_q * keys)),
-        Target("query", rows, columns, reach, score.covered, Points(n_q)),
-        Target("key", columns, rows, reach, score.covered, Points(keys)),
-    )
-    return _Head(
-        count,
-        lipschitz,
-        b * c_v + offset,
-        inside,
-        c * inside,
-        mass,
-        (("W_QK", ns.number(1), targets),),
-        value_target,
-        offset_covered,
-    )
-
-
-def _split_head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
-    ns, b = at.ns, at.radius
-    assert layer.d_head is not None  # noqa: S101 - validated by Attention
-    tau = _temperature(layer, at)
-    zero = ns.number(0)
-    q = at.weights.matrix("W_Q", layer.block, head, layer.d, layer.d_head)
-    k = at.weights.matrix("W_K", layer.block, head, layer.d, layer.d_head)
-    b_q, b_q_covered = at.weights.vector("b_Q", layer.block, head) if layer.qk_bias else (zero, zero)
-    b_k, b_k_covered = at.weights.vector("b_K", layer.block, head) if layer.qk_bias else (zero, zero)
-    offset, offset_covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (zero, None)
-    q_radius, k_radius = b * q.whole.op + b_q, b * k.whole.op + b_k
-    c, mass = normaliser_constants(layer.normaliser, tau, q_radius * k_radius, at)
-    value, value_target = _value(layer, at, head, mass)
-    inside = b * value.whole.op if layer.normaliser.name == "softmax" else b * value.whole.op + offset
-    lipschitz = value.whole.op * mass + c * inside * (q.whole.op * k_radius + q_radius * k.whole.op)
-    scores: list[tuple[str, Number, Target | tuple[Target, ...]]] = [
-        ("W_Q", k_radius, Target("map", layer.d, layer.d_head, b, q.covered, Points(at.rows))),
-        ("W_K", q_radius, Target("map", layer.d, layer.d_head, b, k.covered, Points(at.seq_len))),
-    ]
-    if layer.qk_bias:
-        scores.append(("b_Q", k_radius, vector_target(ns, "vector", layer.d_head, b_q_covered)))
-        scores.append(("b_K", q_radius, vector_target(ns, "vector", layer.d_head, b_k_covered)))
-    value_radius = b * value.whole.op + offset
-    return _Head(count, lipschitz, value_radius, inside, c * inside, mass, tuple(scores), value_target, offset_covered)
-
-
-def _fixed_head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
-    """S5: scores <q, x_t>/tau are one linear map with d weights; all rows of the output are the same."""
-    ns, b = at.ns, at.radius
-    tau = _temperature(layer, at)
-    query = at.weights.matrix("q", layer.block, head, layer.d, 1)
-    length = query.whole.op
-    c, mass = normaliser_constants(layer.normaliser, tau, b * length, at)
-    value, value_target = _value(layer, replace(at, rows=1), head, mass)
-    c_v = value.whole.op
-    offset, offset_covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
-    name = layer.normaliser.name
-    inside = b * c_v if name == "softmax" else b * c_v + offset
-    sharp = layer.cap is None and (name == "softmax" or (name == "softmax1" and not layer.v_bias))
-    if sharp and "L7" not in at.published:
-        lipschitz = c_v * ns.sqrt(1 + (b * length / tau) ** 2)
-    else:
-        lipschitz = c_v * mass + c * inside * length
-    target = Target("map", layer.d, 1, b, query.covered, Points(at.seq_len))
-    scores: tuple[tuple[str, Number, Target | tuple[Target, ...]], ...] = (("q", ns.number(1), target),)
-    return _Head(count, lipschitz, b * c_v + offset, inside, c * inside, mass, scores, value_target, offset_covered)
-
-
 def _gated(layer: GatedFeedForward, at: Context) -> Facts:
     """L9."""
     ns, b = at.ns, at.radius
@@ -488,9 +175,9 @@ def _gated(layer: GatedFeedForward, at: Context) -> Facts:
         steep = c2 * (stretch * c1 * value + gate * c3)
         radius = inner * c2 + b2
         offsets = [
-            _offset_slot("b_1", stretch * value * c2, layer.d_ff, near1, at),
-            _offset_slot("b_3", gate * c2, layer.d_ff, near3, at),
-            _offset_slot("b_2", ns.number(1), layer.d, near2, at),
+            offset_slot("b_1", stretch * value * c2, layer.d_ff, near1, at),
+            offset_slot("b_3", gate * c2, layer.d_ff, near3, at),
+            offset_slot("b_2", ns.number(1), layer.d, near2, at),
         ]
 
     def slot(kind: str, sensitivity: Number, d: int, k: int, radius: Number, matrix: Matrix) -> Slot:
@@ -502,6 +189,20 @@ def _gated(layer: GatedFeedForward, at: Context) -> Facts:
         slot("W_2", ns.number(1), layer.d_ff, layer.d, inner, w2),
     )
     return Facts(radius, steep, (*slots, *offsets), ("L9", "T8") if layer.bias else ("L9",))
+
+
+def _experts(layer: Experts, at: Context) -> Facts:
+    """L15."""
+    one = _gated(GatedFeedForward(layer.d, layer.d_ff, layer.activation, layer.block), at)
+    gate = at.weights.matrix("W_gate", layer.block, None, layer.d, layer.experts)
+    c = 1 / at.ns.sqrt(at.ns.number(2))
+    target = Target("map", layer.d, layer.experts, at.radius, gate.covered, Points(at.rows))
+    slots = [Slot("W_gate", c * one.radius, (Member(1, (target,)),), cap=2 * one.radius)]
+    for slot in one.slots:
+        (member,) = slot.members
+        slots.append(replace(slot, members=(replace(member, multiplicity=layer.experts),)))
+    stretch = one.lipschitz + c * one.radius * gate.whole.op
+    return Facts(one.radius, stretch, tuple(slots), ("L9", "L15"))
 
 
 def _embedding(layer: Embedding, at: Context) -> Facts:
@@ -555,8 +256,9 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Ball: _ball,
     SoftCap: _softcap,
     LayerNorm: _layernorm,
-    Attention: _attention,
+    Attention: attention,
     GatedFeedForward: _gated,
+    Experts: _experts,
     Embedding: _embedding,
     Pool: _pool,
 }

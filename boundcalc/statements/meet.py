@@ -17,7 +17,8 @@ from boundcalc.setting import Activation, Architecture, Attention, Ball, Budget,
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.layers import Context, facts, total
+from boundcalc.statements.layers import facts
+from boundcalc.statements.slots import Context, total
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Weights
 

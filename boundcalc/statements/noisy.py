@@ -27,7 +27,7 @@ def unknown_layer(setting: Setting) -> str | None:
 
 
 def _met(layer: Layer) -> bool:
-    """Not with options that came later (L10-L12, L9 with offsets, L8 side by side)."""
-    later = ("around_one", "cap", "beside") + (("bias",) if isinstance(layer, GatedFeedForward) else ())
+    """Not with options that came later (L10-L14, L9 with offsets, L8 side by side)."""
+    later = ("around_one", "cap", "beside", "qk_eps") + (("bias",) if isinstance(layer, GatedFeedForward) else ())
     plain = not any(getattr(layer, name, None) for name in later) and getattr(layer, "skip", True)
     return plain and type(layer) in _PROVED and getattr(layer, "offsets", "none") == "none"

@@ -26,7 +26,8 @@ from boundcalc.setting import (
     Residual,
     Setting,
 )
-from boundcalc.statements.layers import Context, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.slots import Context
 from boundcalc.statements.weights import Weights
 
 

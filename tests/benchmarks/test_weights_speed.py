@@ -83,11 +83,12 @@ def heads_only(path: Path) -> None:
 def formed(path: Path, blocks: int) -> None:
     """A script that forms each head's d x d products and takes their singular values."""
     from boundcalc.checkpoints.audit import open_model
+    from boundcalc.checkpoints.families.heads import heads_of, output_heads
 
     model = open_model(path)
     for block in range(blocks):
-        q, k, v = (model.heads_of(kind, block, model.heads) for kind in "QKV")
-        o = model.output_heads(block, model.heads)
+        q, k, v = (heads_of(model, kind, block, model.heads) for kind in "QKV")
+        o = output_heads(model, block, model.heads)
         for head in range(model.heads):
             for product in (q[head].T @ k[head], v[head].T @ o[head]):
                 np.linalg.svd(product, compute_uv=False)

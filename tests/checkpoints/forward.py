@@ -26,21 +26,37 @@ from boundcalc.setting import (
     Linear,
     Pool,
     Residual,
+    SoftCap,
 )
 from tests.soundness.network import ACTIVATIONS
 
 Rows = NDArray[np.float64]
-Rotate = Callable[[Rows], Rows]
+Rotate = Callable[[Rows, int | None], Rows]
+Added = Callable[[int], Rows]
+Bucket = Callable[[int], NDArray[np.int64]]
+Window = Callable[[int | None, int], NDArray[np.bool_]]
 
 
 class Network:
     """A checkpoint run by its architecture."""
 
-    def __init__(self, source: object, row: int = 0, rotate: Rotate | None = None, **options: Any) -> None:
-        """`row` is the one that is pooled; `rotate` turns (heads, T, width) queries and keys, as rotary positions do."""
+    def __init__(
+        self,
+        source: object,
+        row: int = 0,
+        rotate: Rotate | None = None,
+        added: Added | None = None,
+        window: Window | None = None,
+        bucket: Bucket | None = None,
+        **options: Any,
+    ) -> None:
+        """`row` is the one that is pooled; `rotate` turns (heads, T, width) queries and keys of a block, as rotary
+        positions do; `added` are the numbers (heads, T, T) that positions add to the scores of T rows; `window` says
+        which keys each of T queries of a block may see, beside the causal mask; `bucket` is the number of each pair
+        of T positions in a table of learned ones."""
         self.model: Model = open_model(source, **options)
         self.architecture: Architecture = self.model.family.architecture(self.model)
-        self.row, self.rotate = row, rotate
+        self.row, self.rotate, self.added, self.window, self.bucket = row, rotate, added, window, bucket
 
     def __call__(self, tokens: Sequence[int] | Rows, segments: int = 0) -> Rows:
         """Logits of one sequence of tokens, or of rows."""
@@ -58,6 +74,9 @@ class Network:
         place = self.model.place("embedding" if tied else kind, block)
         values = np.asarray(read(place.tensor), np.float64)
         values = values.reshape(len(values), -1)
+        half = None if tied else self.model.role_of(kind, block)[1]
+        if half is not None:
+            values = np.split(values, 2, axis=0 if place.transposed else 1)[half]
         return self._scale(kind) * (values.T if place.transposed != tied else values)
 
     def _scale(self, kind: str) -> float:
@@ -80,15 +99,22 @@ class Network:
         if isinstance(layer, LayerNorm):
             y = x - x.mean(-1, keepdims=True) if layer.centred else x
             y = y / np.sqrt((y**2).mean(-1, keepdims=True) + layer.eps)
-            y = y * self._vector(f"{layer.kind}.gain", layer.block) if layer.gain else y
+            y = y * (self._vector(f"{layer.kind}.gain", layer.block) + layer.around_one) if layer.gain else y
             return y + self._vector(f"{layer.kind}.offset", layer.block) if layer.offset else y
         if isinstance(layer, GatedFeedForward):
-            gate = ACTIVATIONS[layer.activation](x @ self._matrix("W_1", layer.block))
-            return (gate * (x @ self._matrix("W_3", layer.block))) @ self._matrix("W_2", layer.block)
+            gate, value, out = ((f"W_{i}", f"b_{i}") for i in (1, 3, 2))
+            through = ACTIVATIONS[layer.activation](self._affine(x, *gate, layer)) * self._affine(x, *value, layer)
+            return self._affine(through, *out, layer)
+        if isinstance(layer, SoftCap):
+            return layer.cap * np.tanh(x / layer.cap)
         if isinstance(layer, Embedding):
             return self._embedding(layer, x)
         assert isinstance(layer, Attention)
         return self._attention(layer, x)
+
+    def _affine(self, x: Rows, kind: str, bias: str, layer: GatedFeedForward) -> Rows:
+        y = x @ self._matrix(kind, layer.block)
+        return y + self._vector(bias, layer.block) if layer.bias else y
 
     def _embedding(self, layer: Embedding, x: Any) -> Rows:
         y = self._matrix("embedding")[x] if layer.vocabulary else x
@@ -106,12 +132,29 @@ class Network:
 
         per_group = layer.heads // layer.groups
         q, k, v = through(maps.q, maps.b_q), through(maps.k, maps.b_k), through(maps.v, maps.b_v)
+        if layer.qk_norm != "none":
+            q, k = (self._normalised(layer, y, kind) for y, kind in ((q, "norm_Q.gain"), (k, "norm_K.gain")))
         if self.rotate is not None:
-            q, k = self.rotate(q), self.rotate(k)
+            q, k = self.rotate(q, layer.block), self.rotate(k, layer.block)
         k, v = np.repeat(k, per_group, 0), np.repeat(v, per_group, 0)
         scores = q @ k.swapaxes(1, 2) / (layer.normaliser.temperature or 1.0)
+        assert (layer.offsets == "fixed") == (self.added is not None)
+        scores = scores if self.added is None else scores + self.added(len(x))
+        if layer.buckets is not None:
+            assert self.bucket is not None
+            table = self.model.vector("score_offsets").reshape(layer.buckets, layer.heads)
+            scores = scores + table[self.bucket(len(x))].transpose(2, 0, 1) / (layer.normaliser.temperature or 1.0)
+        scores = scores if layer.cap is None else layer.cap * np.tanh(scores / layer.cap)
         if layer.causal:
             scores = np.where(np.tri(len(x), dtype=bool), scores, -math.inf)
+        if self.window is not None:
+            scores = np.where(self.window(layer.block, len(x)), scores, -math.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         return np.concatenate(list(weights @ v), axis=-1)
+
+    def _normalised(self, layer: Attention, y: Rows, kind: str) -> Rows:
+        """(heads, T, width), every head by itself or all of a row together."""
+        together = (0, 2) if layer.qk_norm == "width" else (2,)
+        y = y / np.sqrt((y**2).mean(together, keepdims=True) + layer.qk_eps)
+        return y * self._vector(kind, layer.block).reshape(-1, 1, y.shape[2])

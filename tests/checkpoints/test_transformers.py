@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from boundcalc import Sample, Setting, compare
 from boundcalc.checkpoints import Options, audit
+from boundcalc.proof import second
+from boundcalc.proof.checker import check
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 from tests.checkpoints.zoo import GRANITE, NARROW, OPT, ZOO
 
@@ -49,6 +52,10 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "OPTForSequenceClassification": lambda: hf.OPTForSequenceClassification(hf.OPTConfig(**OPT)),
     "GraniteForCausalLM": lambda: hf.GraniteForCausalLM(hf.GraniteConfig(**GROUPED, **GRANITE)),
     "GPTNeoXForCausalLM": lambda: hf.GPTNeoXForCausalLM(hf.GPTNeoXConfig(**ZOO["gpt_neox"].values)),
+    **{
+        name: lambda name=name: ZOO[name].make().float()
+        for name in ("bloom", "falcon groups", "gemma2", "modernbert mlm", "qwen3", "olmo2", "t5 gated")
+    },
     "DeiTModel": lambda: hf.DeiTModel(hf.DeiTConfig(**VIT)),
     "ViTModel": lambda: hf.ViTModel(hf.ViTConfig(**VIT)),
     "ViTForImageClassification": lambda: hf.ViTForImageClassification(hf.ViTConfig(**VIT, num_labels=5)),
@@ -97,3 +104,12 @@ def test_torch_encoder_module() -> None:
     assert found.account.balanced
     assert found.account.total == sum(p.numel() for p in model.parameters())
     assert sum("norm_attention.gain" in key for key in found.measured) == 2
+
+
+@pytest.mark.parametrize("name", ["bert", "falcon alibi", "qwen3", "olmo2", "t5 gated"])
+def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
+    """It once asked joint score matrices for budgets of the offsets that they hold."""
+    found = audit(ZOO[name].make(), seed=1)
+    setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
+    certificate = compare(setting, ["trauger"])[0].certificate
+    assert float(check(certificate).log_value) == pytest.approx(float(second.log_value(certificate)), rel=1e-12)

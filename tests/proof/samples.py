@@ -14,6 +14,7 @@ from boundcalc.setting import (
     Attention,
     Budget,
     Embedding,
+    Experts,
     GatedFeedForward,
     LayerNorm,
     Linear,
@@ -57,6 +58,19 @@ POOLED = (
     Linear("readout", 4, 1),
 )
 
+NORMALISED = (
+    Embedding(7, 4),
+    Residual((Attention(4, 2, d_head=2, kv_heads=1, qk="split", qk_bias=True, qk_norm="head", qk_eps=0.5, block=0),)),
+    Residual((Experts(4, 5, 3, block=0),)),
+    Attention(
+        4, 2, d_head=2, d_value=2, kv_heads=1, qk="split", combine="concat", qk_norm="width", qk_eps=0.1, block=1
+    ),
+    LayerNorm("norm", 4, 0.1),
+    Attention(4, 2, d_head=2, d_value=2, combine="concat", offsets="learned", buckets=3, block=2),
+    Pool(),
+    Linear("readout", 4, 1),
+)
+
 SETTINGS = {
     "edelman": Setting.of(**SMALL),
     "deep": Setting.of(depth=2, d=64, C=1.5, n_train=10**9),
@@ -69,6 +83,7 @@ SETTINGS = {
     ),
     "parallel": Setting.of(layers=PARALLEL, seq_len=5, n_train=10**6, C=0.3),
     "capped": Setting.of(layers=CAPPED, seq_len=5, n_train=10**6, C=0.5, classes=2, margin=0.3),
+    "normalised": Setting.of(layers=NORMALISED, seq_len=5, n_train=10**6, C=0.4),
     "pooled": Setting.of(layers=POOLED, seq_len=5, n_train=10**6, norms=Norms(C=0.7, budgets={"q[1]": Budget(op=3.0)})),
     "measured": Setting.of(
         **SMALL,

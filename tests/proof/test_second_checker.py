@@ -17,7 +17,7 @@ from boundcalc.proof import checker, network, second
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.statements import layers
+from boundcalc.statements import attention
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.targets import Points
@@ -189,8 +189,8 @@ def lowered_lemma(name: str, factor: float) -> Any:
 
 
 def lowered_constant(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = layers.normaliser_constants
-    monkeypatch.setattr(layers, "normaliser_constants", lambda *args: (honest(*args)[0] * 9 / 10, honest(*args)[1]))
+    honest = attention.normaliser_constants
+    monkeypatch.setattr(attention, "normaliser_constants", lambda *args: (honest(*args)[0] * 9 / 10, honest(*args)[1]))
 
 
 def test_a_lower_softmax_constant_lets_too_wide_covers_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Layer, Linear, Norms, Pool, Setting, Weight
 from boundcalc.setting.layers import layer_from_json, layer_to_json, register_layer
 from boundcalc.statements import layers as statements
-from boundcalc.statements.layers import Context, Facts, register_rule
+from boundcalc.statements.layers import register_rule
+from boundcalc.statements.slots import Context, Facts
 
 
 @dataclass(frozen=True, slots=True)

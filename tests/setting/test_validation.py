@@ -18,6 +18,7 @@ from boundcalc.setting import (
     Attention,
     Budget,
     Embedding,
+    Experts,
     LayerNorm,
     Linear,
     Normaliser,
@@ -272,6 +273,15 @@ def test_layers_must_fit_together() -> None:
         {"layer": "attention", "d": 4, "heads": 3, "kv_heads": 2},
         {"layer": "attention", "d": 4, "causal": 1},
         {"layer": "attention", "d": 4, "normaliser": "softmax"},
+        {"layer": "attention", "d": 4, "qk_norm": "head", "qk_eps": 0.1},
+        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_norm": "head"},
+        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_norm": "head", "qk_eps": 0.0},
+        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_eps": 0.1},
+        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_norm": "width", "qk_eps": 0.1},
+        {"layer": "attention", "d": 4, "offsets": "learned"},
+        {"layer": "attention", "d": 4, "offsets": "fixed", "buckets": 3},
+        {"layer": "attention", "d": 4, "offsets": "learned", "buckets": 3, "normaliser": {"name": "sigmoid"}},
+        {"layer": "experts", "d": 4, "d_ff": 5, "experts": 2, "active": 3},
         {"layer": "layernorm", "kind": "n", "d": 4, "eps": 0},
         {"layer": "layernorm", "kind": "n", "d": 4, "gain": "yes"},
         {"layer": "ball", "radius": 0},
@@ -291,6 +301,14 @@ def test_layers_of_json(layer: Any) -> None:
     with pytest.raises(InvalidSetting) as caught:
         Setting.from_json({"architecture": {"layers": [layer]}})
     assert "\n" not in str(caught.value)
+
+
+def test_routing_to_some_experts_is_refused_with_the_reason() -> None:
+    for active in (1, 2):
+        with pytest.raises(Unsupported, match="the output jumps") as caught:
+            Experts(4, 5, 3, active=active)
+        assert "\n" not in str(caught.value)
+    assert Experts(4, 5, 3, active=3).weights(1) == Experts(4, 5, 3).weights(1)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from boundcalc.setting import (
     Ball,
     Budget,
     Embedding,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -30,7 +31,8 @@ from boundcalc.setting import (
     Residual,
     SoftCap,
 )
-from boundcalc.statements.layers import Context, Facts, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 
@@ -197,6 +199,15 @@ class Network:
                 p[kind, layer.block, None] = dice.matrix(*shape, find(kind, layer.block))
             for kind, size in (("b_1", layer.d_ff), ("b_3", layer.d_ff), ("b_2", layer.d)) if layer.bias else ():
                 self._vector(dice, p, (kind, layer.block, None), size)
+        elif isinstance(layer, Experts):
+            p["W_gate", layer.block, None] = dice.matrix(layer.d, layer.experts, find("W_gate", layer.block))
+            for each in range(layer.experts):
+                for kind, shape in (
+                    ("W_1", (layer.d, layer.d_ff)),
+                    ("W_3", (layer.d, layer.d_ff)),
+                    ("W_2", (layer.d_ff, layer.d)),
+                ):
+                    p[kind, layer.block, each] = dice.matrix(*shape, find(kind, layer.block))
         elif isinstance(layer, Embedding):
             for kind, size in (
                 ("embedding", layer.vocabulary),
@@ -210,6 +221,9 @@ class Network:
         elif isinstance(layer, Attention):
             for head in range(layer.heads):
                 self._draw_head(layer, head, dice, p)
+            for weight in layer.beside_heads():
+                top = find(weight.kind, layer.block).sup or 0.0
+                p[weight.kind, layer.block, None] = top * dice.rng.choice([-1.0, 1.0, 0.3], weight.shape)
 
     def _vector(self, dice: Dice, p: Parameters, key: Key, size: int) -> None:
         limit = self.weights.vector(*key)[0]
@@ -283,6 +297,21 @@ class Network:
             return self._normalise(layer, p, x)
         if isinstance(layer, GatedFeedForward):
             return self._gated(layer, p, x, at.radius if project else math.inf)
+        if isinstance(layer, Experts):
+            gate = row_weights(
+                "softmax", x @ p["W_gate", layer.block, None], np.ones((len(x), layer.experts)), math.inf
+            )
+            one, radius = (
+                GatedFeedForward(layer.d, layer.d_ff, layer.activation, layer.block),
+                at.radius if project else math.inf,
+            )
+            parts = []
+            for each in range(layer.experts):
+                own: Parameters = {
+                    (kind, layer.block, None): p[kind, layer.block, each] for kind in ("W_1", "W_2", "W_3")
+                }
+                parts.append(self._gated(one, own, x, radius))
+            return sum((gate[:, i, None] * part for i, part in enumerate(parts)), start=np.zeros_like(x))
         if isinstance(layer, Embedding):
             return self._embed(layer, p, x)
         if isinstance(layer, Pool):
@@ -326,12 +355,10 @@ class Network:
         shared = head // (layer.heads // layer.groups)
         if layer.qk == "split":
             assert layer.d_head is not None
-            q, k = x @ p["W_Q", block, head], x @ p["W_K", block, shared]
-            radius = radius * self.weights.matrix("W_K", block, shared, layer.d, layer.d_head).whole.op
-            if layer.qk_bias:
-                q, k = q + p["b_Q", block, head], k + p["b_K", block, shared]
-                radius += self.weights.vector("b_K", block, shared)[0]
-            return rotated(q) @ ball(rotated(k), radius).T / (math.sqrt(layer.d_head) if tau is None else tau)
+            q, _ = self._side(layer, "Q", head, p, x, radius)
+            k, length = self._side(layer, "K", shared, p, x, radius)
+            s = rotated(q) @ ball(rotated(k), length).T + self._learned(layer, head, p, len(x))
+            return s / (math.sqrt(layer.d_head) if tau is None else tau)
         tau = 1.0 if tau is None else tau
         if layer.qk == "fixed":
             return np.repeat((x @ p["q", block, head]).T, len(x), axis=0) / tau
@@ -345,7 +372,39 @@ class Network:
             if layer.qk_bias:
                 q, k = q + p["b_Q", block, head], k + p["b_K", block, head]
             s = q @ k.T
-        return s / tau
+        return (s + self._learned(layer, head, p, len(x))) / tau
+
+    def _side(
+        self, layer: Attention, name: str, index: int, p: Parameters, x: Array, radius: float
+    ) -> tuple[Array, float]:
+        """Queries or keys of a head before rotations, and how long they may be."""
+        block, width = layer.block, layer.d_head or 0
+        copies = range(layer.heads if name == "Q" else layer.groups) if layer.qk_norm == "width" else [index]
+        found, squares = [], 0.0
+        for i in copies:
+            u = x @ p[f"W_{name}", block, i]
+            length = radius * self.weights.matrix(f"W_{name}", block, i, layer.d, width).whole.op
+            if layer.qk_bias:
+                u = u + p[f"b_{name}", block, i]
+                length += self.weights.vector(f"b_{name}", block, i)[0]
+            found.append(u)
+            squares += length**2
+        length = math.sqrt(squares)
+        if layer.qk_eps is None:
+            return found[0], length
+        u, kind = np.concatenate(found, axis=1), f"norm_{name}.gain"
+        y = p[kind, block, None] * u / np.sqrt((u**2).mean(axis=1, keepdims=True) + layer.qk_eps)
+        if math.isfinite(length):
+            reach = self.weights.gain(kind, block)[0] * length / math.sqrt(length**2 / u.shape[1] + layer.qk_eps)
+            y, length = ball(y, reach), reach
+        return np.split(y, len(found), axis=1)[index if len(found) > 1 else 0], length
+
+    def _learned(self, layer: Attention, head: int, p: Parameters, count: int) -> Array | float:
+        """Numbers by the distance of positions, the farthest in one bucket."""
+        if layer.buckets is None:
+            return 0.0
+        apart = abs(np.arange(count)[:, None] - np.arange(count))
+        return p["score_offsets", layer.block, None][np.minimum(apart, layer.buckets - 1), head]
 
     def _head(self, layer: Attention, head: int, p: Parameters, x: Array, at: Context, *, project: bool) -> Array:
         s = self.scores(layer, head, p, x, at.radius if project else math.inf)

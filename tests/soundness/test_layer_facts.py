@@ -6,6 +6,7 @@ comes within five per cent of it; and a claim lowered by a tenth is noticed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ from boundcalc.setting import (
     Ball,
     Budget,
     Embedding,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -29,8 +31,10 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.layer import Weight
+from boundcalc.statements import attention as one_attention
 from boundcalc.statements import layers as calculus
-from boundcalc.statements.layers import Context, Facts
+from boundcalc.statements import slots
+from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.weights import Matrix, Weights
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 from tests.soundness.test_layer_constants import extremal, slope_at
@@ -91,6 +95,28 @@ def own_query(**values: object) -> tuple[Attention, Norms]:
     return layer, Norms(C=1.0, budgets=given)
 
 
+def normalised_heads() -> Iterator[Subject]:
+    """L13: rows far shorter than sqrt(eps), where the normaliser is steepest, and far longer."""
+    for mode in ("head", "width"):
+        for eps, sizes in ((0.2, 0.3), (0.2, 3.0), (1e-3, 0.02)):
+            layer, norms = heads(
+                joint=False,
+                d_head=2,
+                heads=2,
+                kv_heads=1 if sizes == 3.0 else 2,
+                qk="split",
+                combine="concat",
+                qk_norm=mode,
+                qk_eps=eps,
+                sizes=sizes,
+            )
+            gains = {"norm_Q.gain": Budget(sup=1.4), "norm_K.gain": Budget(sup=0.8)}
+            given = Norms(C=1.0, budgets={**norms.budgets, **gains})
+            yield Subject(f"normalised {mode} {eps} {sizes}", layer, given)
+    layer, norms = heads(joint=False, bias=True, d_head=2, heads=2, qk="split", qk_norm="head", qk_eps=0.1, cap=0.7)
+    yield Subject("normalised biased", layer, norms)
+
+
 def subjects() -> Iterator[Subject]:
     """Every kind of layer, with every option that changes its rule."""
     w = Budget(op=1.4, two_one=1.6)
@@ -125,7 +151,7 @@ def subjects() -> Iterator[Subject]:
                 label = f"{name}{' biased' if bias else ''} {'joint' if joint else 'product'}"
                 yield Subject(label, layer, norms, radius=1.2, tight=frozenset(tight))
                 if bias:
-                    yield Subject(f"{label} published", layer, norms, radius=1.2, published=calculus.PUBLISHED)
+                    yield Subject(f"{label} published", layer, norms, radius=1.2, published=slots.PUBLISHED)
     for causal, combine in ((True, "sum"), (False, "concat")):
         layer, norms = heads(causal=causal, combine=combine, heads=3, d_value=2)
         yield Subject(f"heads {combine}", layer, norms, seq_len=4, tight=frozenset({"radius", "W_V"}))
@@ -141,12 +167,17 @@ def subjects() -> Iterator[Subject]:
             combine="concat",
         )
         yield Subject(f"rotary {name}", layer, norms, tight=frozenset({"W_V"} if name == "softmax" else ()))
-    for name, bias, cap in (("softmax", True, None), ("softmax1", False, None), ("softmax1", True, 0.5), ("linear", 0, None)):
+    for name, bias, cap in (
+        ("softmax", True, None),
+        ("softmax1", False, None),
+        ("softmax1", True, 0.5),
+        ("linear", 0, None),
+    ):
         pooling, norms = own_query(normaliser=Normaliser(name), v_bias=bool(bias), cap=cap)
         tight = {"W_V"} if name == "softmax" else {"W_V", "q"} if name == "linear" else set[str]()
         yield Subject(f"own query {name} {bias} {cap}", pooling, norms, tight=frozenset(tight))
     pooling, norms = own_query(heads=2, combine="concat", v_bias=True)
-    yield Subject("own query published", pooling, norms, published=calculus.PUBLISHED)
+    yield Subject("own query published", pooling, norms, published=slots.PUBLISHED)
     layer, norms = heads(heads=2, d_head=1)
     per_head = {"W_V[0,0]": Budget(op=0.3), "W_V[0,1]": Budget(op=2.0), "W_QK[0,1]": Budget(op=3.0)}
     unequal = Norms(C=1.0, budgets={**norms.budgets, **per_head})
@@ -182,6 +213,23 @@ def subjects() -> Iterator[Subject]:
             yield Subject(f"heads cap {cap} {offsets} {bias}", layer, norms, tight=frozenset({"W_V"}))
         layer, norms = heads(joint=False, d_head=2, qk="split", combine="concat", heads=2, cap=cap, offsets=offsets)
         yield Subject(f"rotary cap {cap} {offsets}", layer, norms, tight=frozenset({"W_V"}))
+    yield from normalised_heads()
+    for joint, bias in ((True, False), (True, True), (False, False)):
+        layer, norms = heads(joint=joint, bias=bias, d_head=2, heads=2, offsets="learned", buckets=2)
+        given = Norms(C=1.0, budgets={**norms.budgets, "score_offsets": Budget(sup=1.5)})
+        yield Subject(f"learned offsets {joint} {bias}", layer, given, tight=frozenset({"W_V"}))
+    layer, norms = heads(
+        joint=False, d_head=2, qk="split", combine="concat", heads=2, offsets="learned", buckets=3, cap=2.0
+    )
+    given = Norms(C=1.0, budgets={**norms.budgets, "score_offsets": Budget(sup=1.5)})
+    yield Subject("rotary learned offsets", layer, given)
+    for name in ("relu", "silu"):
+        yield Subject(
+            f"experts {name}",
+            Experts(2, 3, 2, name),
+            budgets(W_gate=Budget(op=1.5), W_1=Budget(op=1.4), W_2=Budget(op=0.8), W_3=Budget(op=1.7)),
+            radius=1.3,
+        )
     table = {"embedding": Budget(row=1.2), "positions": Budget(row=0.5), "segments": Budget(row=0.3)}
     yield Subject(
         "embedding",
@@ -389,6 +437,71 @@ def test_the_factor_of_a_query_is_that_of_l7_without_its_part() -> None:
         assert TIGHT < ratio <= SLACK
 
 
+# ------------------------------------------------------------------------------------------------ normalised, added, mixed
+
+PAIR = np.array([[1.0], [-1.0]])
+"""Two opposite rows: a score error of +-e turns equal weights into masses that differ by tanh e."""
+
+
+def one_head(**values: object) -> tuple[Attention, Norms]:
+    plain = Attention(1, d_head=1, qk="split", combine="concat", normaliser=Normaliser("softmax", 1.0))
+    layer = replace(plain, **values)  # type: ignore[arg-type]
+    return layer, Norms(C=1.0, budgets={"norm_Q.gain": Budget(sup=1.5), "norm_K.gain": Budget(sup=0.7)})
+
+
+def changed(layer: Layer, norms: Norms, p: Parameters, kind: str, error: Array, x: Array = PAIR) -> float:
+    """The change that an error of one map makes, over what is claimed of it: covered to |error| times its radius."""
+    subject = Subject("pair", layer, norms, seq_len=len(x), width=x.shape[1])
+    attack = Attack(subject, subject.network(), p, x)
+    slot = next(slot for slot in attack.place[2].slots if slot.kind == kind)
+    eps = float(np.linalg.norm(error)) * float(slot.members[0].targets[0].radius)
+    (key,) = (key for key in p if key[0] == kind)
+    change = rows(attack.layer({**p, key: p[key] + error})(x) - attack.layer(p)(x))
+    return change / (slot.sensitivity * eps)
+
+
+@pytest.mark.parametrize("mode", ["head", "width"])
+@pytest.mark.parametrize("kind", ["W_Q", "W_K", "norm_Q.gain", "norm_K.gain"])
+def test_the_cost_of_normalised_queries_and_keys_is_tight(kind: str, mode: str) -> None:
+    """From a map (a gain) that is 0, with the normaliser at its steepest; nine tenths of the claim would be exceeded."""
+    layer, norms = one_head(qk_norm=mode, qk_eps=0.04 if kind.startswith("W") else 1e-9)
+    p: Parameters = {("W_V", None, 0): np.eye(1), ("W_Q", None, 0): np.eye(1), ("W_K", None, 0): np.eye(1)}
+    p |= {("norm_Q.gain", None, None): np.array([1.5]), ("norm_K.gain", None, None): np.array([0.7])}
+    key = next(key for key in p if key[0] == kind)
+    p[key] = 0 * p[key]
+    ratio = changed(layer, norms, p, kind, np.full(p[key].shape, 1e-4))
+    assert TIGHT < ratio <= SLACK
+
+
+def test_the_steepness_of_the_normaliser_shows_in_the_factor() -> None:
+    """Short rows move normalised queries by 1/sqrt(e): a factor without that would be exceeded."""
+    subject = subject_named("normalised head 0.001 0.02")
+    here = subject.network().known[0][2]
+    assert reached(subject)["lipschitz"] > 0.05
+    assert here.lipschitz > 1.3 * math.sqrt(2) * 1.05  # that of heads that attend to nothing
+
+
+def test_the_cost_of_learned_offsets_is_tight() -> None:
+    layer = Attention(1, normaliser=Normaliser("softmax", 2.0), offsets="learned", buckets=2)
+    p: Parameters = {("W_V", None, 0): np.eye(1), ("W_QK", None, 0): 0 * np.eye(1)}
+    p["score_offsets", None, None] = np.zeros((2, 1))
+    error = np.array([[1.0], [-1.0]])
+    assert (
+        TIGHT < math.sqrt(2) * changed(layer, KNOB, p, "score_offsets", 1e-4 * error) <= SLACK
+    )  # by its largest entry
+
+
+def test_the_cost_of_the_gate_is_tight() -> None:
+    """Two experts with opposite outputs, which an equal gate lets cancel."""
+    norms = budgets(W_gate=Budget(op=1.0), W_1=Budget(op=1.4), W_2=Budget(op=0.8), W_3=Budget(op=1.7))
+    one = np.eye(1)
+    p: Parameters = {("W_gate", None, None): np.zeros((1, 2))}
+    for i, sign in enumerate((1.0, -1.0)):
+        p |= {("W_1", None, i): 1.4 * one, ("W_3", None, i): 1.7 * one, ("W_2", None, i): 0.8 * sign * one}
+    error = 1e-4 * np.array([[1.0, -1.0]])
+    assert TIGHT < changed(Experts(1, 1, 2, "relu"), norms, p, "W_gate", error, x=np.array([[1.0]])) <= SLACK
+
+
 # ------------------------------------------------------------------------------------------------ negative controls
 
 
@@ -413,13 +526,13 @@ def test_claims_lowered_by_a_tenth_are_noticed(subject: Subject, monkeypatch: py
 
 
 def test_a_lower_softmax_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = calculus.normaliser_constants
+    honest = one_attention.normaliser_constants
 
     def nine_tenths(*args: Any) -> tuple[float, float]:
         c, mass = honest(*args)
         return 0.9 * c, mass
 
-    monkeypatch.setattr(calculus, "normaliser_constants", nine_tenths)
+    monkeypatch.setattr(one_attention, "normaliser_constants", nine_tenths)
     assert extremal_score(1e-3)[0] > SLACK
 
 
@@ -437,7 +550,7 @@ def test_a_key_bias_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_heads_that_do_not_add_up_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calculus, "total", lambda values: values[0])
+    monkeypatch.setattr(one_attention, "total", lambda values: values[0])
     assert excesses(subject_named("unequal heads"))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import CertificateError, Refusal
+from boundcalc.base.errors import CertificateError, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
@@ -21,10 +21,13 @@ from boundcalc.proof.certificate import Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
+    Architecture,
     Attention,
     Ball,
     Budget,
     Embedding,
+    Experts,
+    GatedFeedForward,
     Layer,
     LayerNorm,
     Linear,
@@ -33,14 +36,15 @@ from boundcalc.setting import (
     Pool,
     Residual,
     Setting,
+    SoftCap,
 )
 from boundcalc.setting.norms import place_of
 from boundcalc.statements import compose
 from boundcalc.statements import layers as calculus
 from boundcalc.statements.compose import loss_lipschitz, lower
-from boundcalc.statements.layers import Facts, Slot
 from boundcalc.statements.meet import joined as joined_maps
 from boundcalc.statements.noisy import unknown_layer
+from boundcalc.statements.slots import Facts, Slot
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6
@@ -92,6 +96,17 @@ def gptj(block: int) -> Layer:
 
 NEOX = (Embedding(4, 2), neox(0), gptj(1), LayerNorm("norm_final", 2, 1.0), Pool(), Linear("readout", 2, 1))
 
+QWEN = (
+    Embedding(4, 2),
+    Residual((Attention(2, 2, d_head=2, kv_heads=1, qk="split", qk_norm="head", qk_eps=0.3, block=0),)),
+    Residual((Experts(2, 3, 2, block=0),)),
+    Attention(2, 2, d_head=1, d_value=1, qk="split", combine="concat", qk_norm="width", qk_eps=0.1, block=1),
+    Attention(2, 2, d_head=1, d_value=1, combine="concat", offsets="learned", buckets=2, block=2),
+    Pool(),
+    Linear("readout", 2, 1),
+)
+"""Layers with normalised queries and keys, learned numbers added to scores, and experts."""
+
 PAIR: dict[str, Any] = TINY | {"heads": 2}
 FLOOR: dict[str, Any] = SMALL | {"eps": 1e-9}
 
@@ -122,6 +137,7 @@ SETTINGS: Mapping[str, Setting] = {
         layers=PARALLEL, seq_len=1, n_train=10**5, norms=Norms(C=1.0, budgets={"B": Budget(op=0.5)})
     ),
     "neox": Setting.of(layers=NEOX, seq_len=3, n_train=10**5, C=0.7),
+    "qwen": Setting.of(layers=QWEN, seq_len=3, n_train=10**5, C=0.8),
     "floor": Setting.of("vit", **FLOOR, depth=1, d_patch=3, classes=2, C=0.9, variance_floor=0.5),
 }
 
@@ -348,3 +364,34 @@ def test_maps_do_not_meet_through_a_ball_that_parallel_branches_reach() -> None:
     wider = Setting.of(layers=(*layers[:3], Ball(3.5), *layers[4:]), seq_len=1, n_train=10**5, C=1.0)
     assert isinstance(joined_maps(wider), Setting)
     assert unknown_layer(setting) == "'residual'"
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        Attention(4, d_head=2, qk="split", qk_norm="head", qk_eps=0.1),
+        Attention(4, offsets="learned", buckets=3),
+        Attention(4, offsets="fixed"),
+        Attention(4, cap=1.0),
+        Experts(4, 5, 2),
+        GatedFeedForward(4, 5, bias=True),
+        LayerNorm("norm", 4, around_one=True),
+        SoftCap(4, 1.0),
+    ],
+    ids=repr,
+)
+def test_noise_is_not_said_to_hide_what_it_was_not_proved_for(layer: Layer) -> None:
+    plain = Setting.of(layers=(Attention(4), Pool(), Linear("readout", 4, 1)), seq_len=3, n_train=10**5, C=1.0)
+    assert unknown_layer(plain) is None
+    setting = Setting.of(layers=(layer, Pool(), Linear("readout", 4, 1)), seq_len=3, n_train=10**5, C=1.0)
+    assert unknown_layer(setting) == repr(layer.label)
+
+
+def test_heads_that_are_normalised_together_have_the_same_budgets() -> None:
+    layer = Attention(4, 2, d_head=2, d_value=2, qk="split", combine="concat", qk_norm="width", qk_eps=0.1, block=0)
+    norms = Norms(C=1.0, budgets={"W_Q[0,1]": Budget(op=0.5)})
+    setting = Setting(Architecture(layers=(layer, Pool(), Linear("readout", 4, 1)), seq_len=3), norms)
+    with pytest.raises(Unsupported, match="the same budgets for every head"):
+        lower(setting, FLOAT)
+    apart = replace(layer, qk_norm="head")
+    lower(Setting(Architecture(layers=(apart, Pool(), Linear("readout", 4, 1)), seq_len=3), norms), FLOAT)

@@ -26,8 +26,8 @@ from boundcalc.setting import Activation, Budget, Norms, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
-from boundcalc.statements.layers import Slot
 from boundcalc.statements.noises import NOISES, events, spread
+from boundcalc.statements.slots import Slot
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from tests.soundness.network import Dice, tokens_or_rows

@@ -10,7 +10,8 @@ import pytest
 
 from boundcalc.base.numbers import NumberSystem
 from boundcalc.setting import Attention, Budget, Normaliser
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, facts
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.texts.layers import Given
 from tests.oracle import compose_mp, covers_mp, extra_mp, layers_mp
@@ -244,10 +245,51 @@ def l12(rng: Rng) -> tuple[Value, Any]:
     }
 
 
+def l13(rng: Rng) -> tuple[Value, Any]:
+    b, c_q, c_k, g_q, g_k = some(rng, 5)
+    k, eps = whole(rng, 1, 256), float(10 ** rng.uniform(-8, 0))
+
+    def value(ns: NumberSystem) -> Any:
+        return compute("L13")(ns, *(ns.number(x) for x in (b, c_q, c_k, g_q, g_k)), k, eps)
+
+    long_q, long_k = (layers_mp.l5_radius(g, eps, k, num(b) * num(c)) for g, c in ((g_q, c_q), (g_k, c_k)))
+    steep_q, steep_k = (layers_mp.l5_lipschitz(g, eps) for g in (g_q, g_k))
+    return value, {
+        "lipschitz": 1 + num(b) * (steep_q * c_q * long_k + long_q * steep_k * c_k),
+        "W_Q": steep_q * long_k,
+        "W_K": steep_k * long_q,
+        "norm_Q.gain": long_k,
+        "norm_K.gain": long_q,
+    }
+
+
+def l14(rng: Rng) -> tuple[Value, Any]:
+    b, c_w, c_v, largest = some(rng, 4)
+    return of("L14", b, c_w, c_v, largest, buckets=whole(rng, 1, 99)), {
+        "lipschitz": layers_mp.l7_lipschitz_sharp(b, c_w, c_v),
+        "per eps": num(b) * c_v,
+        "at most": 2 * num(b) * c_v,
+    }
+
+
+def l15(rng: Rng) -> tuple[Value, Any]:
+    b, gate, c1, c3, c2 = some(rng, 5)
+    name = str(rng.choice(["relu", "silu", "gelu"]))
+    slope = num(ACTIVATION_LIPSCHITZ[name])
+    radius = layers_mp.l9_radius(b, c1, c3, c2)
+    return of("L15", b, gate, c1, c3, c2, activation=name), {
+        "radius": radius,
+        "lipschitz": num(b) * c1 * c3 * c2 * (1 + slope) + radius * gate / MP.sqrt(2),
+        "gate": radius / MP.sqrt(2),
+        "gate at most": 2 * radius,
+        "W_1": slope * b * c3 * c2,
+    }
+
+
 CHECKS: dict[str, Check] = {
     "T7": t7, "T9b": t9b,
     "L1": l1, "L2": l2, "L3": l3, "L4": l4, "L5": l5, "L6": l6, "L7": l7, "L8": l8, "L9": l9,
-    "L10": l10, "L11": l11, "L12": l12,
+    "L10": l10, "L11": l11, "L12": l12, "L13": l13, "L14": l14, "L15": l15,
     "S1": s1, "S2": s2, "S3": s3, "S4": s4, "S5": s5,
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ from tests.statements import test_composition_values, test_layer_values
 
 LETTERS = {
     "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "11", "12", "13", "14", "pub"],
-    "L": [str(number) for number in range(1, 13)],
+    "L": [str(number) for number in range(1, 16)],
     "S": list("12345"),
     "A": list("0123456"),
     "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12"],

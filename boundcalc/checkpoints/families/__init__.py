@@ -6,12 +6,17 @@ from collections.abc import Mapping
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.bert import ALBERT, BERT, DISTILBERT, ELECTRA, ROBERTA
+from boundcalc.checkpoints.families.bloom import BLOOM
+from boundcalc.checkpoints.families.falcon import FALCON
+from boundcalc.checkpoints.families.gemma import GEMMA, GEMMA2
 from boundcalc.checkpoints.families.gpt2 import GPT2
 from boundcalc.checkpoints.families.gpt_neox import GPT_NEOX
-from boundcalc.checkpoints.families.llama import GRANITE, LLAMA
+from boundcalc.checkpoints.families.llama import GRANITE, LLAMA, OLMO2, QWEN3
+from boundcalc.checkpoints.families.modernbert import MODERNBERT
 from boundcalc.checkpoints.families.native import NATIVE, family_of
 from boundcalc.checkpoints.families.opt import OPT
 from boundcalc.checkpoints.families.parallel import GPTJ, PHI
+from boundcalc.checkpoints.families.t5 import T5
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
@@ -22,31 +27,35 @@ from boundcalc.setting import Architecture
 from boundcalc.setting.validate import choice
 
 _ALL = (
-    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, GPT2, GPTJ, OPT, GPT_NEOX, PHI, LLAMA, GRANITE, VIT, DEIT),
+    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, MODERNBERT, T5, GPT2, GPTJ, OPT, BLOOM),
+    *(GPT_NEOX, PHI, FALCON, LLAMA, QWEN3, OLMO2, GRANITE, GEMMA, GEMMA2, VIT, DEIT),
     *(TORCH_ENCODER, NATIVE),
 )
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 """Every adapter by name; to add one, add it here."""
 
-_NORMALISED = "it normalises queries and keys, so that their lengths do not bound the scores: needs a layer for that"
-_EXPERTS = "it routes tokens to experts: the choice is not continuous, so that no Lipschitz factor exists"
+_EXPERTS = (
+    "it routes rows to some of its experts: where two entries of the gate cross another expert is picked and the output "
+    "jumps, so that no Lipschitz factor exists (L15 is for experts that all run)"
+)
 NOT_YET: Mapping[str, str] = {
-    "qwen3": _NORMALISED,
-    "olmo2": _NORMALISED + "; and it normalises what a sublayer adds, before it is added",
-    "gemma": "there are layers for it (L10), but no table of its tensors and fields yet",
-    "gemma2": "there are layers for it (L10, L12), but no table of its tensors and fields yet",
-    "gemma3_text": _NORMALISED + "",
-    "falcon": "its queries, keys and values are fused group by group, which no table here reads yet",
+    "gemma3_text": "gains of its normalised queries and keys are 1 + w, which L13 has been written for without the 1",
     "cohere": "its logits have a factor of their own and its normalisations no offsets: nobody has written its table yet",
-    "bloom": "there are layers for it (L11), but no table of its tensors and fields yet",
     "mpt": "there are layers for it (L11), but no table of its tensors and fields yet",
-    "t5": "it adds learned numbers to the scores, and has attention to another sequence: needs layers for that",
     "deberta": "it adds learned products with relative positions to the scores: needs a layer for that",
     "deberta-v2": "it adds learned products with relative positions to the scores: needs a layer for that",
     "nemotron": "relu(x)^2 is not Lipschitz: its slope grows with the radius, on which a cover of it would have to stay",
+    "t5gemma": "its decoder attends to another sequence: needs a layer for that",
+    "mt5": "nobody has written its table yet (T5's encoder is read)",
+    "umt5": "every block has numbers of its own that are added to the scores: nobody has written its table yet",
     "mixtral": _EXPERTS,
     "qwen2_moe": _EXPERTS,
     "qwen3_moe": _EXPERTS,
+    "olmoe": _EXPERTS,
+    "deepseek_v2": _EXPERTS,
+    "deepseek_v3": _EXPERTS,
+    "gpt_oss": _EXPERTS,
+    "switch_transformers": _EXPERTS,
     "mamba": "it has no attention: a recurrence over all rows, whose Lipschitz factor grows with T",
 }
 """Known types that the calculus has no layer for, and why."""

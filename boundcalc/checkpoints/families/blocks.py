@@ -36,8 +36,14 @@ class Shape:
         heads: query heads; kv_heads of keys and values.
         d_head: width of a head.
         d_ff: hidden width.
-        norm: "layernorm" or "rmsnorm", with eps.
-        first: whether the normalisation comes before each sublayer.
+        norm: "layernorm" or "rmsnorm", with eps; `around_one`: its gains are 1 + w.
+        first: whether the normalisation comes before each sublayer. What a sublayer adds is normalised too, before it is
+            added, where the file has gains for that ("norm_attention_out", "norm_ffn_out").
+        replaced: whether the normalised rows, not those before, are what a sublayer adds to.
+        rope: whether queries and keys are rotated; alibi: whether fixed numbers are added to scores.
+        cap: the scores' soft cap.
+        normalised: whether queries and keys are normalised, head by head or over the whole width.
+        buckets: how many learned numbers each head adds to its scores.
         temperature: what scores are divided by; unset, sqrt(d_head).
         gains: whether normalisations have gains.
         beside: whether attention and feed-forward part read the same rows, each through a normalisation ("two norms")
@@ -59,6 +65,12 @@ class Shape:
     temperature: float | None = None
     gains: bool = True
     beside: Literal["one norm", "two norms"] | None = None
+    around_one: bool = False
+    replaced: bool = False
+    alibi: bool = False
+    cap: float | None = None
+    normalised: Literal["head", "width"] | None = None
+    buckets: int | None = None
 
 
 def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
@@ -85,15 +97,21 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         qk_bias=queries,
         v_bias=model.has("b_V", index) or model.has("b_QKV", index),
         block=index,
+        offsets="fixed" if shape.alibi else "none" if shape.buckets is None else "learned",
+        cap=shape.cap,
+        buckets=shape.buckets,
+        qk_norm=shape.normalised or "none",
+        qk_eps=shape.eps if shape.normalised else None,
     )
     output = Linear("W_O", shape.heads * shape.d_head, shape.d, bias=bias("b_O"), block=index)
     if shape.gated:
-        for name in ("b_1", "b_2", "b_3"):
-            if bias(name):
-                raise CheckpointError(
-                    f"block {index} has offsets in its gated feed-forward part, which are not supported"
-                )
-        forward: tuple[Layer, ...] = (GatedFeedForward(shape.d, shape.d_ff, shape.activation, block=index),)
+        given = [name for name in ("b_1", "b_3", "b_2") if bias(name)]
+        if len(given) not in (0, 3):
+            raise CheckpointError(
+                f"block {index} has {' and '.join(given)} alone: a gated feed-forward part has all three offsets or none"
+            )
+        gated = GatedFeedForward(shape.d, shape.d_ff, shape.activation, block=index, bias=bool(given))
+        forward: tuple[Layer, ...] = (gated,)
     else:
         forward = (
             Linear("W_1", shape.d, shape.d_ff, bias=bias("b_1"), block=index),
@@ -109,19 +127,39 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         yield Residual((first, attention, output), ((second, *forward),))
         return
     for kind, branch in (("norm_attention", (attention, output)), ("norm_ffn", forward)):
-        norm = normalisation(model, kind, shape, index)
-        if shape.first:
-            yield Residual((norm, *branch))
+        before = (normalisation(model, kind, shape, index),) if _normalised(model, kind, shape, index) else ()
+        after = f"{kind}_out"
+        if model.has(f"{after}.gain", index):
+            branch = (*branch, normalisation(model, after, shape, index))
+        if shape.first and not shape.replaced:
+            yield Residual((*before, *branch))
+        elif shape.first:
+            yield from before
+            yield Residual(branch)
         else:
             yield Residual(branch)
-            yield norm
+            yield from before
+
+
+def _normalised(model: Model, kind: str, shape: Shape, index: int) -> bool:
+    """Whether a sublayer has a normalisation: where they have gains, the file says so (ModernBERT's first has none)."""
+    return model.has(f"{kind}.gain", index) or not (shape.gains and model.family.bare_sublayers)
 
 
 def normalisation(model: Model, kind: str, shape: Shape, index: int | None = None) -> LayerNorm:
     """A LayerNorm, with an offset if the checkpoint has one."""
     centred = shape.norm == "layernorm"
     offset = model.has(f"{kind}.offset", index)
-    return LayerNorm(kind, shape.d, shape.eps, centred, gain=shape.gains, offset=offset, block=index)
+    return LayerNorm(
+        kind,
+        shape.d,
+        shape.eps,
+        centred,
+        gain=shape.gains,
+        offset=offset,
+        block=index,
+        around_one=shape.around_one and shape.gains,
+    )
 
 
 def read_out(
@@ -168,7 +206,7 @@ def tied(model: Model) -> bool:
     said = model.flag("tie_word_embeddings")
     if said and not all(same_numbers(*pair) for pair in model.gave_way):
         model.settings.doubt("tie_word_embeddings", f"but {model.gave_way[0][0].name} differs from its twin")
-    language = model.has("W_transform") or head in _LANGUAGE
+    language = head in _LANGUAGE if head else model.has("W_transform")
     if not model.has("readout"):
         return language and said
     if said and language and not _same_table(model):

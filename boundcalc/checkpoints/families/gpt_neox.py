@@ -107,5 +107,5 @@ GPT_NEOX = Family(
         "ForCausalLM": ("!score.weight",),
         "ForSequenceClassification": ("score.weight", "!lm_head.weight", "!embed_out.weight"),
     },
-    by_head=True,
+    by_group=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
@@ -15,11 +16,11 @@ from boundcalc.setting.validate import size
 
 def _llama(model: Model) -> Architecture:
     d_head = model.head_width(model.shape("W_Q", 0)[1])
-    return _decoder(model, d_head, math.sqrt(d_head))
+    return decoder(model, d_head, math.sqrt(d_head), activation(model.setting("hidden_act")))
 
 
-def _decoder(model: Model, d_head: int, temperature: float) -> Architecture:
-    """The blocks; rotations that stretch make scores larger by the square of their factor."""
+def decoder(model: Model, d_head: int, temperature: float, act: str, **changes: Any) -> Architecture:
+    """The blocks, with what differs of `Shape`; rotations that stretch make scores larger by the square of their factor."""
     d = model.shape("W_Q", 0)[0]
     outputs = model.shape("W_K", 0)[1]
     if outputs % d_head:
@@ -34,7 +35,7 @@ def _decoder(model: Model, d_head: int, temperature: float) -> Architecture:
         heads=model.heads,
         d_head=d_head,
         d_ff=model.shape("W_1", 0)[1],
-        activation=activation(model.setting("hidden_act")),
+        activation=act,
         eps=model.number("rms_norm_eps"),
         norm="rmsnorm",
         first=True,
@@ -43,6 +44,7 @@ def _decoder(model: Model, d_head: int, temperature: float) -> Architecture:
         rope=True,
         causal=True,
         temperature=temperature,
+        **changes,
     )
     longest = model.setting("max_position_embeddings")
     front, seq_len = tables(model, d, None if longest is None else size("max_position_embeddings", longest))
@@ -59,7 +61,7 @@ def _granite(model: Model) -> Architecture:
     for name in ("embedding_multiplier", "residual_multiplier", "logits_scaling"):
         model.number(name)
     d_head = model.head_width(model.shape("W_Q", 0)[1])
-    return _decoder(model, d_head, 1 / model.number("attention_multiplier"))
+    return decoder(model, d_head, 1 / model.number("attention_multiplier"), activation(model.setting("hidden_act")))
 
 
 def _per_logit(model: Model) -> float:
@@ -68,8 +70,22 @@ def _per_logit(model: Model) -> float:
     return 1.0 if model.head == "ForSequenceClassification" else math.nextafter(1 / divisor, math.inf)
 
 
+def _qwen3(model: Model) -> Architecture:
+    """Queries and keys of each head are normalised before they are rotated (L13)."""
+    d_head = model.head_width(model.shape("W_Q", 0)[1])
+    act = activation(model.setting("hidden_act"))
+    return decoder(model, d_head, math.sqrt(d_head), act, normalised="head")
+
+
+def _olmo2(model: Model) -> Architecture:
+    """Queries and keys of all heads are normalised together, and what a sublayer adds; not what it reads."""
+    d_head = model.head_width(model.shape("W_Q", 0)[1])
+    act = activation(model.setting("hidden_act"))
+    return decoder(model, d_head, math.sqrt(d_head), act, normalised="width")
+
+
 _L = "layers.{b}."
-_TENSORS = {
+TENSORS = {
     "embed_tokens.weight": "embedding",
     _L + "input_layernorm.weight": "norm_attention.gain",
     _L + "self_attn.q_proj.weight": "W_Q.T",
@@ -91,8 +107,8 @@ _TENSORS = {
     "lm_head.weight": "readout.T",
     "score.weight": "readout.T",
 }
-_BUFFERS = {"*rotary_emb.inv_freq": "the frequencies of the rotary positions, a buffer"}
-_CLASSES = {
+BUFFERS = {"*rotary_emb.inv_freq": "the frequencies of the rotary positions, a buffer"}
+CLASSES = {
     "Model": ("!lm_head.weight", "!score.weight"),
     "ForCausalLM": ("!score.weight",),
     "ForSequenceClassification": ("score.weight", "!lm_head.weight"),
@@ -101,9 +117,9 @@ _CLASSES = {
 LLAMA = Family(
     "llama",
     ("llama", "mistral", "qwen2"),
-    _TENSORS,
+    TENSORS,
     _llama,
-    _BUFFERS,
+    BUFFERS,
     prefixes=("model.",),
     fields=DECODER
     | WINDOW
@@ -111,15 +127,49 @@ LLAMA = Family(
         "use_mrope": only("rotary positions of several axes are not known", False, None),
         "unsloth_version": neutral("which program trained it"),
     },
-    classes=_CLASSES,
+    classes=CLASSES,
+)
+
+_NORMALISED = {
+    _L + "self_attn.q_norm.weight": "norm_Q.gain",
+    _L + "self_attn.k_norm.weight": "norm_K.gain",
+}
+
+QWEN3 = Family(
+    "qwen3",
+    ("qwen3",),
+    TENSORS | _NORMALISED,
+    _qwen3,
+    BUFFERS,
+    prefixes=("model.",),
+    fields=DECODER | WINDOW,
+    classes=CLASSES,
+)
+
+OLMO2 = Family(
+    "olmo2",
+    ("olmo2",),
+    {name: role for name, role in TENSORS.items() if "layernorm" not in name}
+    | _NORMALISED
+    | {
+        _L + "self_attn.o_proj.bias": "b_O",
+        _L + "post_attention_layernorm.weight": "norm_attention_out.gain",
+        _L + "post_feedforward_layernorm.weight": "norm_ffn_out.gain",
+    },
+    _olmo2,
+    BUFFERS,
+    prefixes=("model.",),
+    fields=DECODER | {"rms_norm_eps": used("epsilon of every normalisation", 1e-5)},
+    classes=CLASSES,
+    bare_sublayers=True,
 )
 
 GRANITE = Family(
     "granite",
     ("granite",),
-    _TENSORS,
+    TENSORS,
     _granite,
-    _BUFFERS,
+    BUFFERS,
     prefixes=("model.",),
     fields=DECODER
     | {
@@ -128,7 +178,7 @@ GRANITE = Family(
         "residual_multiplier": used("a factor of W_O, b_O and W_2", 1.0),
         "logits_scaling": used("the read-out is divided by it", 1.0),
     },
-    classes=_CLASSES,
+    classes=CLASSES,
     scales={
         "embedding": lambda model: model.number("embedding_multiplier"),
         "readout": _per_logit,

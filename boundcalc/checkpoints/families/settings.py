@@ -96,6 +96,14 @@ class Settings:
             raise CheckpointError(f"{self.where}: {name} should be true or false, got {value!r:.60}")
         return value
 
+    def switched_off(self, name: str) -> bool:
+        """Whether config.json says null of a field whose default is not null: the library then does without it."""
+        names = [name, *(alias for alias, canonical in self.aliases.items() if canonical == name)]
+        self._asked.add(name)
+        return not any(n in self.said for n in names) and any(
+            n in self.config and self.config[n] is None for n in names
+        )
+
     def doubt(self, name: str, reason: str) -> None:
         """The model may not be what the architecture says, because of this field."""
         self._doubts[name] = reason

@@ -21,7 +21,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.fields import Fields
 from boundcalc.checkpoints.families.settings import Settings
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-from boundcalc.norms.matrix import Floats, Native, Stored, check_finite
+from boundcalc.norms.matrix import Native, Stored
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import positive, size
 
@@ -48,7 +48,10 @@ class Family:
         first_position: the first row of the position table that is read.
         tokens: roles of tokens that are put before the input, in order; folded into the positions (families/vit.py).
         scales: role -> what the model multiplies such a weight by.
-        by_head: whether fused queries, keys and values lie head by head, not one after the other.
+        by_group: whether fused queries, keys and values lie group by group, not one after the other: the query heads of
+            a group, then its key, then its value.
+        halves: role of a tensor that holds two weights, one after the other -> their roles.
+        bare_sublayers: whether a sublayer without gains in the file has no normalisation, and the file lacks nothing.
         stored_block: the block of the file whose weights a block of the model has.
     """
 
@@ -67,7 +70,9 @@ class Family:
     first_position: Callable[[Model], int] = lambda _: 0
     tokens: tuple[str, ...] = ("class_token",)
     scales: Mapping[str, Callable[[Model], float]] = field(default_factory=dict[str, Any])
-    by_head: bool = False
+    by_group: bool = False
+    halves: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, Any])
+    bare_sublayers: bool = False
     stored_block: Callable[[Model, int], int] = lambda _, block: block
 
 
@@ -238,11 +243,20 @@ class Model:
         return None if block is None else self.family.stored_block(self, block)
 
     def has(self, role: str, block: int | None = None) -> bool:
-        """Whether a tensor plays a role."""
-        return (role, self.stored(block)) in self.places
+        """Whether a tensor, or half of one, plays a role."""
+        return (self.role_of(role, block)[0], self.stored(block)) in self.places
+
+    def role_of(self, role: str, block: int | None = None) -> tuple[str, int | None]:
+        """The role of the tensor that holds a weight, and which half of it the weight is (None: all)."""
+        if (role, self.stored(block)) not in self.places:
+            for whole, parts in self.family.halves.items():
+                if role in parts and (whole, self.stored(block)) in self.places:
+                    return whole, parts.index(role)
+        return role, None
 
     def place(self, role: str, block: int | None = None) -> Place:
-        """The tensor of a role; a clear line where it is missing."""
+        """The tensor of a role, or which half of it is; a clear line where it is missing."""
+        role, _ = self.role_of(role, block)
         block = self.stored(block)
         if (role, block) in self.places:
             return self.places[role, block]
@@ -257,7 +271,13 @@ class Model:
         if len(shape) < 2 or not all(shape):
             raise CheckpointError(f"{place.tensor.name} should be a matrix, the file has shape {shape}")
         flat = (shape[0], math.prod(shape[1:])) if len(shape) > 2 else shape
-        return flat[::-1] if place.transposed else flat
+        d, k = flat[::-1] if place.transposed else flat
+        return d, k if self.role_of(role, block)[1] is None else self._half(role, k)
+
+    def _half(self, role: str, size: int) -> int:
+        if size % 2:
+            raise CheckpointError(f"{self.checkpoint.where}: {size} outputs do not make {role} and its twin")
+        return size // 2
 
     def table_shape(self, role: str) -> tuple[int, int]:
         """(rows, d) of a table, which may have further dimensions of length 1 before."""
@@ -313,59 +333,29 @@ class Model:
 
     def vector(self, role: str, block: int | None = None) -> Native:
         """An offset, a gain or another small tensor, flat."""
-        return read(self.place(role, block).tensor).ravel()
+        values, half = read(self.place(role, block).tensor).ravel(), self.role_of(role, block)[1]
+        return values if half is None else np.split(values, 2)[half]
 
     def matrix(self, role: str, block: int | None = None) -> tuple[Stored, bool]:
         """A matrix as stored, and whether that is the transpose of W."""
-        place = self.place(role, block)
-        return stored(place.tensor), place.transposed
+        place, half = self.place(role, block), self.role_of(role, block)[1]
+        whole = stored(place.tensor)
+        if half is None:
+            return whole, place.transposed
+        size = self._half(role, whole.shape[0 if place.transposed else 1])
+        first = half * size
 
-    def heads_of(self, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
-        """Maps W_Q, W_K or W_V of some heads of a block: (heads, width, d), the transposes of x -> x W."""
-        fused = not self.has(f"W_{kind}", block)
-        place = self.place("W_QKV" if fused else f"W_{kind}", block)
-        rows = place.tensor.shape[0 if place.transposed else 1]
-        mixed = fused and self.family.by_head
-        offset, rows = ("QKV".index(kind) * (rows // 3), rows // 3) if fused and not mixed else (0, rows)
-        if rows % count:
-            raise CheckpointError(f"{place.tensor.name}: {rows} outputs do not make {count} heads")
-        width = rows // count
-        first, last, _ = only.indices(count)
-        part = slice(offset + first * width, offset + last * width)
-        matrix = stored(place.tensor)
-        cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
-        heads = _heads(cut, place.tensor.name, last - first)
-        return heads if not mixed else np.ascontiguousarray(np.split(heads, 3, axis=1)["QKV".index(kind)])
+        def moved(part: slice) -> slice:
+            start, stop, _ = part.indices(size)
+            return slice(first + start, first + stop)
 
-    def head_offsets(self, kind: str, block: int | None, count: int) -> Floats | None:
-        """Biases b_Q, b_K or b_V of a block: (heads, width)."""
-        if self.has(f"b_{kind}", block):
-            values = self.vector(f"b_{kind}", block)
-        elif self.has("b_QKV", block):
-            fused = self.vector("b_QKV", block)
-            thirds = fused.reshape(count, 3, -1) if self.family.by_head else fused.reshape(3, count, -1).swapaxes(0, 1)
-            values = thirds[:, "QKV".index(kind)]
-        else:
-            return None
-        return np.asarray(values, np.float64).reshape(count, -1)
-
-    def output_heads(self, block: int | None, count: int, only: slice = slice(None)) -> Floats:
-        """The parts of W_O that read each head's output: (heads, width, d)."""
-        place = self.place("W_O", block)
-        rows = place.tensor.shape[1 if place.transposed else 0]
-        width = rows // count
-        first, last, _ = only.indices(count)
-        part = slice(first * width, last * width)
-        matrix = stored(place.tensor)
-        cut = matrix.block(slice(None), part).T if place.transposed else matrix.block(part, slice(None))
-        return _heads(cut, place.tensor.name, last - first)
-
-
-def _heads(cut: Native, name: str, count: int) -> Floats:
-    """(heads, width, d), checked once it lies in one piece, where that is quick."""
-    values = np.ascontiguousarray(cut, np.float64)
-    check_finite(values, name)
-    return values.reshape(count, -1, values.shape[1])
+        if place.transposed:
+            return Stored(
+                (size, whole.shape[1]), lambda rows, columns: whole.block(moved(rows), columns), whole.name
+            ), True
+        return Stored(
+            (whole.shape[0], size), lambda rows, columns: whole.block(rows, moved(columns)), whole.name
+        ), False
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -23,6 +23,7 @@ from boundcalc.setting import (
     Attention,
     Ball,
     Embedding,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -34,7 +35,8 @@ from boundcalc.setting import (
 )
 from boundcalc.setting.layer import Rules, rows_used
 from boundcalc.statements.compose import Lowered, loss_lipschitz
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, facts, total
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.slots import Context, Facts, total
 from boundcalc.statements.weights import Weights
 
 EPS = sympy.Symbol("epsilon", positive=True)
@@ -274,6 +276,7 @@ _SHOWN = Rules(
         LayerNorm: _Shown("normalisation"),
         Attention: _Shown("attention", lambda _: (_softmax, _sharper_head), _matrices),
         GatedFeedForward: _Shown("gated feed-forward", matrices=_matrices),
+        Experts: _Shown("experts mixed by a gate", matrices=_matrices),
         Embedding: _Shown("embedding"),
     },
 )

@@ -15,7 +15,7 @@ from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, 
 from boundcalc.setting import Setting
 from boundcalc.statements.compose import Lowered, Piece, lower
 from boundcalc.statements.covers import ALWAYS, LEMMAS, T1, T2, CoverLemma
-from boundcalc.statements.layers import Member
+from boundcalc.statements.slots import Member
 from boundcalc.statements.targets import Target
 
 THIRD = sympy.Rational(1, 3)

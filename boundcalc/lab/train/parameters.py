@@ -88,6 +88,10 @@ def trainable(architecture: Architecture) -> None:
             raise Unsupported(
                 Refusal("training", "numbers added to scores", "scores of rows alone", "Use Attention(offsets='none').")
             )
+        if attention.qk_norm != "none":
+            raise Unsupported(
+                Refusal("training", "normalised queries and keys", "plain ones", "Use Attention(qk_norm='none').")
+            )
         if attention.qk == "fixed":
             raise Unsupported(
                 Refusal("training", "a query of the layer's own", "queries of rows", "Use Attention(qk='joint').")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from boundcalc.proof.certificate import Choice, Cover
+from boundcalc.proof.second.attention import Head
 from boundcalc.proof.second.covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
@@ -17,6 +18,7 @@ from boundcalc.setting import (
     Ball,
     Budget,
     Embedding,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -204,6 +206,8 @@ class Walk:
                 self._attention(layer, rows)
             case GatedFeedForward():
                 self._gated(layer, rows)
+            case Experts():
+                self._experts(layer, rows)
             case Embedding():
                 self._embedding(layer)
             case Pool():
@@ -262,6 +266,23 @@ class Walk:
             self.error += self.piece("b_2", block, [(1, [single("vector", layer.d, b2[1])])], num(1))
         self.radius = left * right * w2.op + b2[0]
 
+    def _experts(self, layer: Experts, rows: int) -> None:
+        """L15."""
+        demand(layer.active in (None, layer.experts), "some experts do not run")
+        b, slope, block, n = self.radius, num(SLOPES[layer.activation]), layer.block, layer.experts
+        gate, near = self.matrix("W_gate", block, None, layer.d, n)
+        (w1, v1), (w3, v3) = (self.matrix(kind, block, None, layer.d, layer.d_ff) for kind in ("W_1", "W_3"))
+        w2, v2 = self.matrix("W_2", block, None, layer.d_ff, layer.d)
+        most = b**2 * w1.op * w3.op * w2.op
+        c = 1 / MP.sqrt(2)
+        self.error *= b * w1.op * w3.op * w2.op * (1 + slope) + c * most * gate.op
+        self.error += self.piece("W_gate", block, [(1, [View("map", b, rows, near)])], c * most, 2 * most)
+        self.error += self.piece("W_1", block, [(n, [View("map", b, rows, v1)])], slope * b * w3.op * w2.op)
+        self.error += self.piece("W_3", block, [(n, [View("map", b, rows, v3)])], b * w1.op * w2.op)
+        inner = b**2 * w1.op * w3.op
+        self.error += self.piece("W_2", block, [(n, [View("map", inner, rows, v2)])], num(1))
+        self.radius = most
+
     def _embedding(self, layer: Embedding) -> None:
         """T10."""
 
@@ -290,7 +311,7 @@ class Walk:
 
     def _attention(self, layer: Attention, rows: int) -> None:
         """L7, L8."""
-        heads = [_Head(self, layer, rows, head) for head in self._representatives(layer)]
+        heads = [Head(self, layer, rows, head) for head in self._representatives(layer)]
         numbers = [self._alike[head.head] for head in heads]
 
         def together(values: Sequence[Real]) -> Real:
@@ -307,9 +328,15 @@ class Walk:
         for i, (kind, _, _) in enumerate(heads[0].scores):
             steep = together([head.score_error * head.scores[i][1] for head in heads])
             once = kind in ("W_K", "b_K")
+            one = kind in ("norm_Q.gain", "norm_K.gain")  # for all heads
             bends = kind == "q" and layer.normaliser.name in ("softmax", "softmax1") and not self.published  # S5
             maps = [(shared(n) if once else n, head.scores[i][2]) for n, head in zip(numbers, heads, strict=True)]
-            error += self.piece(kind, block, maps, steep, wrong, bends)
+            error += self.piece(kind, block, [(1, maps[0][1])] if one else maps, steep, wrong, bends)
+        if layer.offsets == "learned":  # L14
+            apart = self.vector(("sup",), "score_offsets", block)[1]
+            entries = single("gain", (layer.buckets or 1) * layer.heads, apart)
+            steep = together([head.score_error for head in heads])
+            error += self.piece("score_offsets", block, [(1, [entries])], steep, wrong)
         maps = [(shared(n), [head.value]) for n, head in zip(numbers, heads, strict=True)]
         error += self.piece("W_V", block, maps, together([num(1) for _ in heads]))
         if layer.v_bias:
@@ -328,112 +355,9 @@ class Walk:
         for head in range(layer.heads):
             sets.setdefault(repr([self.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
         demand(layer.groups == layer.heads or len(sets) == 1, "budgets per head with grouped queries")
+        demand(layer.qk_norm != "width" or len(sets) == 1, "budgets per head where all are normalised together")
         self._alike: dict[int | None, int] = {heads[0]: len(heads) for heads in sets.values()}
         return list(self._alike)
-
-
-class _Head:
-    """L7, S1-S5, T8 for one head: constants, radii and the ways its maps are covered."""
-
-    def __init__(self, walk: Walk, layer: Attention, rows: int, head: int | None) -> None:
-        self.head = head
-        b, block, name = walk.radius, layer.block, layer.normaliser.name
-        self.softmax = name == "softmax"  # rows of weights sum to 1
-        self.keys_alone = self.softmax and layer.cap is None  # what a query adds to all its scores changes nothing
-        zero = num(0)
-        given = layer.normaliser.temperature
-        tau = num(1) if given is None else num(given)
-        if given is None and layer.qk == "split":
-            tau = MP.sqrt(layer.d_head)
-        value, value_covered = walk.matrix("W_V", block, head, layer.d, layer.out)
-        offset, self.offset_apart = walk.offset("b_V", block, head) if layer.v_bias else (zero, zero)
-        self.inside = b * value.op if self.softmax else b * value.op + offset
-        self.value_radius = b * value.op + offset
-        biases = [walk.offset(kind, block, head) if layer.qk_bias else (zero, zero) for kind in ("b_Q", "b_K")]
-        if layer.qk == "split":
-            q, q_covered = walk.matrix("W_Q", block, head, layer.d, layer.d_head or 1)
-            k, k_covered = walk.matrix("W_K", block, head, layer.d, layer.d_head or 1)
-            q_radius, k_radius = b * q.op + biases[0][0], b * k.op + biases[1][0]
-            c, self.mass = self._constants(walk, layer, tau, q_radius * k_radius)
-            self.lipschitz = value.op * self.mass + c * self.inside * (q.op * k_radius + q_radius * k.op)
-            self.scores = [
-                ("W_Q", k_radius, [View("map", b, rows, q_covered)]),
-                ("W_K", q_radius, [View("map", b, walk.seq_len, k_covered)]),
-            ]
-            if layer.qk_bias:
-                self.scores.append(("b_Q", k_radius, [single("vector", layer.d_head or 1, biases[0][1])]))
-                self.scores.append(("b_K", q_radius, [single("vector", layer.d_head or 1, biases[1][1])]))
-        elif layer.qk == "fixed":
-            q, q_covered = walk.matrix("q", block, head, layer.d, 1)
-            c, self.mass = self._constants(walk, layer, tau, b * q.op)
-            exact = layer.cap is None and (self.softmax or (name == "softmax1" and not layer.v_bias))
-            self.lipschitz = value.op * self.mass + c * self.inside * q.op
-            if exact and not walk.published:
-                self.lipschitz = value.op * MP.sqrt(1 + (b * q.op / tau) ** 2)
-            self.scores = [("q", num(1), [View("map", b, walk.seq_len, q_covered)])]
-        else:
-            wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
-            keys = b if self.keys_alone else wide
-            w, covered = self._joint(walk, layer, head)
-            c, self.mass = self._constants(walk, layer, tau, wide * keys * w.op)
-            kappa = b**2 * w.op / tau
-            if walk.published:
-                steep = 2 * c if name == "custom" else 4 / tau
-                self.lipschitz = value.op * self.mass + steep * self.inside * wide * w.op
-            elif layer.cap is None and (
-                self.softmax or (name == "softmax1" and not layer.qk_bias and not layer.v_bias)
-            ):
-                self.lipschitz = value.op * (kappa + MP.sqrt(1 + (b * wide * w.op / tau) ** 2))
-            else:
-                self.lipschitz = value.op * self.mass + c * self.inside * (keys + wide) * w.op
-            ways = (("score", rows * walk.seq_len), ("query", rows), ("key", walk.seq_len))
-            views = [View(kind, wide * keys, points, covered) for kind, points in ways]
-            self.scores = [("W_QK", num(1), views)]
-        self.score_error = c * self.inside
-        pooled = 1 if layer.qk == "fixed" else rows
-        self.value = View("map", self.mass * b, pooled * (layer.heads // layer.groups), value_covered)
-
-    @staticmethod
-    def _constants(walk: Walk, layer: Attention, tau: Real, largest: Real) -> tuple[Real, Real]:
-        """L1, L2."""
-        normaliser = layer.normaliser
-        if normaliser.name in ("softmax", "softmax1"):
-            return (2 if walk.published else 1) / tau, num(1)
-        if normaliser.name == "sigmoid":
-            return 1 / (4 * tau), num(1)
-        if normaliser.name == "linear":
-            return 1 / tau, largest / tau
-        if normaliser.name != "custom":
-            raise unknown("normaliser", normaliser.name)
-        return num(normaliser.c) / tau, num(normaliser.mu)
-
-    def _joint(self, walk: Walk, layer: Attention, head: int | None) -> tuple[Sizes, Sizes]:
-        """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
-        rows = layer.d + 1 if layer.qk_bias else layer.d
-        columns = layer.d if self.keys_alone else rows
-        factors = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
-        factors += ["b_K"] if layer.qk_bias and not self.keys_alone else []
-        if layer.d_head is None or all(walk.budget(kind, layer.block, head) is None for kind in factors):
-            return walk.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
-        q = walk.matrix("W_Q", layer.block, head, layer.d, layer.d_head)[0]
-        k = walk.matrix("W_K", layer.block, head, layer.d, layer.d_head)[0]
-        b_q = walk.offset("b_Q", layer.block, head)[0] if layer.qk_bias else num(0)
-        b_k = walk.offset("b_K", layer.block, head)[0] if layer.qk_bias and not self.keys_alone else num(0)
-        q_op, q_fro = MP.sqrt(q.op**2 + b_q**2), MP.sqrt(q.fro**2 + b_q**2)
-        k_op, k_fro = MP.sqrt(k.op**2 + b_k**2), MP.sqrt(k.fro**2 + b_k**2)
-        fro = min(q_op * k_fro, q_fro * k_op)
-        product = Sizes(
-            rows,
-            columns,
-            q_op * k_op,
-            fro,
-            min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro),
-            min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro),
-            MP.sqrt(rows * columns) * fro,
-            q_fro * k_fro,
-            min(layer.d_head, rows, columns),
-        )
-        return product, product
 
 
 def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
@@ -457,7 +381,7 @@ def mixes(layer: Layer) -> bool:
             return layer.how == "mean"
         case Attention():
             return True
-        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Embedding():
+        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Experts() | Embedding():
             return False
         case _:
             raise unknown("layer", type(layer).__name__)

@@ -13,6 +13,7 @@ from boundcalc.setting import (
     Activation,
     Attention,
     Ball,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -21,8 +22,10 @@ from boundcalc.setting import (
     Norms,
     SoftCap,
 )
+from boundcalc.statements.attention import normaliser_constants
 from boundcalc.statements.covers import T1, T2, T4
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, Context, Facts, Slot, facts, normaliser_constants
+from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import MatrixNorms, Target
 from boundcalc.statements.weights import Matrix, Weights
 
@@ -193,6 +196,42 @@ def _soft_cap(ns: NumberSystem, b: Number, width: int, cap: float, c_w: Number, 
     head = Attention(1, normaliser=Normaliser("softmax", 1.0), cap=cap)
     capped = _rule(ns, head, b, {"W_QK": c_w, "W_V": c_v}).lipschitz
     return {"radius": rows.radius, "lipschitz": rows.lipschitz, "head lipschitz": capped}
+
+
+def _normalised(
+    ns: NumberSystem, b: Number, c_q: Number, c_k: Number, g_q: Number, g_k: Number, d_head: int, eps: float
+) -> Values:
+    """Of one head with |W_V| = 1 and temperature 1: by the gains' largest entries."""
+    layer = Attention(1, d_head=d_head, qk="split", normaliser=Normaliser("softmax", 1.0), qk_norm="head", qk_eps=eps)
+    given = {"W_Q": c_q, "W_K": c_k, "W_V": ns.number(1), "norm_Q.gain": g_q, "norm_K.gain": g_k}
+    fact = _rule(ns, layer, b, given)
+    return {
+        "lipschitz": fact.lipschitz,
+        **{kind: slot.sensitivity / b for kind, slot in _slots(fact).items() if kind != "W_V"},
+    }
+
+
+def _learned_offsets(ns: NumberSystem, b: Number, c_w: Number, c_v: Number, largest: Number, buckets: int) -> Values:
+    layer = Attention(1, normaliser=Normaliser("softmax", 1.0), offsets="learned", buckets=buckets)
+    fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v, "score_offsets": largest})
+    slot = _slots(fact)["score_offsets"]
+    assert slot.cap is not None  # noqa: S101 - scores always have one
+    return {"lipschitz": fact.lipschitz, "per eps": slot.sensitivity, "at most": slot.cap}
+
+
+def _mixed_experts(
+    ns: NumberSystem, b: Number, gate: Number, c1: Number, c3: Number, c2: Number, activation: str = "silu"
+) -> Values:
+    fact = _rule(ns, Experts(1, 1, 1, activation), b, {"W_gate": gate, "W_1": c1, "W_3": c3, "W_2": c2})
+    slots = _slots(fact)
+    assert slots["W_gate"].cap is not None  # noqa: S101 - convex weights always have one
+    return {
+        "radius": fact.radius,
+        "lipschitz": fact.lipschitz,
+        "gate": slots["W_gate"].sensitivity,
+        "gate at most": slots["W_gate"].cap,
+        "W_1": slots["W_1"].sensitivity,
+    }
 
 
 def _score_targets(
@@ -402,6 +441,49 @@ LAYERS += (
         "first form of L7 used that sum_t a_t c_t = 0, which slopes that differ between keys break. What a query adds to "
         "all its scores is bent by the cap, so softmax no longer forgets it.",
         compute=_soft_cap,
+    ),
+    Statement(
+        "L13",
+        "normalised queries and keys",
+        r"|q|\le R_Q=\frac{G_Q\sqrt k\,r}{\sqrt{r^2+ke}},\quad\varepsilon_s\le\frac{R_K}{\tau}\Big(\frac{G_Q}{\sqrt e}"
+        r"\varepsilon_Q+\varepsilon_{g_Q}\Big)+\frac{R_Q}{\tau}\Big(\frac{G_K}{\sqrt e}\varepsilon_K+\varepsilon_{g_K}\Big)",
+        "q = g_Q * u/sqrt(|u|^2/k + e) with u = x W_Q (+ b_Q), |u| <= r, rows of width k = d_head, |g_Q|_inf <= G_Q, then "
+        "rotations; keys alike (Qwen3). Lengths are at most G sqrt(k) whatever the matrices are. In L7 (second form, softmax) "
+        "and S4 these lengths and C G/sqrt(e) stand for b C and C. One gain serves all heads; T9 covers it on rows of norm "
+        "sqrt(k). Normalised over all H heads together (OLMo 2; H_K of keys): lengths times sqrt(H) and sqrt(H_K), gains of "
+        "H k and H_K k entries, else the same, where heads stand side by side and have the same budgets.",
+        "L5 with v = 0: u -> u/sqrt(|u|^2/k + e) is 1/sqrt(e)-Lipschitz and its length rises with |u|; rotations keep norms. "
+        "Change W_Q, then its gain, project to the length, then the keys. Together: sqrt(sum_h |dq_h|^2) is |dq|, at most "
+        "G_Q/sqrt(e) times sqrt(H) the error of one head, with keys no longer than |k|; on the key side "
+        "sum_h |q_h|^2 max_t |dk_h(t)|^2 <= |q|^2 max_t |dk(t)|^2, |q| has the factor sqrt(H) and |dk| sqrt(H_K) <= sqrt(H). "
+        "Both are what H heads side by side have in L8 with these lengths.",
+        compute=_normalised,
+    ),
+    Statement(
+        "L14",
+        "learned numbers added to scores",
+        r"s_{qt}\mapsto s_{qt}+\beta_{k(q,t)h}:\quad|y-y'|\le2\min(\varepsilon/(2\tau),1)\,bC_V,\quad\log N\le"
+        r"n\log\lceil|\beta|_\infty/\varepsilon\rceil",
+        "Each head h has one number per bucket k(q, t) of positions (T5), n in all, added before the temperature; softmax. "
+        "L7, L8 and S1-S4 stay as they are (L11); the numbers are covered by T9 at radius 1, on no points. Blocks that share "
+        "a table are covered as if each had its own.",
+        "For given numbers L11. Another table within epsilon moves every score by at most that, over tau; then L1 and L7.",
+        compute=_learned_offsets,
+    ),
+    Statement(
+        "L15",
+        "experts that all run, mixed by a gate",
+        r"\text{radius}\ R=b^2C_1C_3C_2,\quad\mathrm{Lip}\le bC_1C_3C_2(1+L_\sigma)+RC_g/\sqrt2;\quad\text{sensitivities}\ "
+        r"R/\sqrt2\ \text{(at most}\ 2R)\ \text{to errors of the gate, L9's to the experts'}",
+        "y = sum_i p_i f_i(x), p = softmax(x W_g), f_i gated parts (L9) with the same budgets, all of which run. Where only "
+        "some run (top-k routing) there is no statement: where two entries of the gate cross another expert is picked, the "
+        "output jumps, and no error before it, however small, can be carried through.",
+        "A convex combination of rows within R is within R. |sum_i p_i (f_i(x) - f_i(x'))| <= Lip f |x - x'| and "
+        "|sum_i (p_i - p'_i) f_i| <= R |p - p'|_1, at most 2R and R/sqrt(2) times the l2 error of the gate's row: for "
+        "signs s with mass a on +, J = diag(p) - p p^T has |J s|_2^2 <= 8 a^2 (1 - a)^2 <= 1/2. An error of every expert "
+        "counts once, since p sums to 1; experts are covered one by one.",
+        compute=_mixed_experts,
+        applies=_has_slope,
     ),
 )
 

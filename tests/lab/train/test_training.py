@@ -15,7 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from boundcalc.base.confidence import clopper_pearson  # noqa: E402
-from boundcalc.base.errors import BoundcalcError, InvalidSetting  # noqa: E402
+from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported  # noqa: E402
 from boundcalc.lab.train import data as data_module  # noqa: E402
 from boundcalc.lab.train.bits import bit_forward, bit_plan  # noqa: E402
 from boundcalc.lab.train.bounds import by_block  # noqa: E402
@@ -36,7 +36,7 @@ from boundcalc.lab.train.tasks import (  # noqa: E402
 )
 from boundcalc.lab.train.trainer import stack_of, train  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for  # noqa: E402
-from boundcalc.setting import Architecture  # noqa: E402
+from boundcalc.setting import Architecture, Attention, Experts, Layer, Linear, Pool  # noqa: E402
 
 DEVICES = [
     "cpu",
@@ -535,3 +535,17 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
         assert len(store) == 3
         assert run_sweep(small_sweep(), store).added == 9
         assert store.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "why"),
+    [
+        (Attention(4, d_head=2, qk="split", qk_norm="head", qk_eps=0.1), "normalised queries and keys"),
+        (Attention(4, offsets="learned", buckets=2), "numbers added to scores"),
+        (Experts(4, 5, 2), "experts"),
+    ],
+    ids=repr,
+)
+def test_what_is_bounded_but_not_trained_is_refused(layer: Layer, why: str) -> None:
+    with pytest.raises(Unsupported, match=why):
+        parameters(Architecture(layers=(layer, Pool(), Linear("readout", 4, 1)), seq_len=3))

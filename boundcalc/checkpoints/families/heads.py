@@ -1,0 +1,88 @@
+"""The maps of heads, out of tensors that hold them side by side, one after the other, or group by group."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from boundcalc.checkpoints.decode import stored
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import Model, Place
+from boundcalc.norms.matrix import Floats, Native, check_finite
+
+
+def fused_groups(model: Model, block: int | None) -> int:
+    """How many keys there are in a fused tensor: its outputs are so many heads, and as many keys and values."""
+    width = model.head_width(model.shape("W_O", block)[0])
+    outputs = model.shape("W_QKV", block)[1]
+    groups = (outputs // width - model.heads) // 2
+    if groups < 1 or (model.heads + 2 * groups) * width != outputs or model.heads % groups:
+        name = model.place("W_QKV", block).tensor.name
+        raise CheckpointError(
+            f"{name}: {outputs} outputs do not make {model.heads} heads of width {width}, keys and values"
+        )
+    return groups
+
+
+def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
+    """Maps W_Q, W_K or W_V of some heads of a block: (heads, width, d), the transposes of x -> x W."""
+    first, last, _ = only.indices(count)
+    if model.has(f"W_{kind}", block):
+        place = model.place(f"W_{kind}", block)
+        return _cut(place, place.tensor.shape[0 if place.transposed else 1], 0, count, first, last)
+    place = model.place("W_QKV", block)
+    rows = place.tensor.shape[0 if place.transposed else 1]
+    if not model.family.by_group:
+        return _cut(place, rows // 3, "QKV".index(kind) * (rows // 3), count, first, last)
+    groups = fused_groups(model, block)
+    per_group = model.heads // groups
+    each = per_group if kind == "Q" else 1  # of so many heads is what is asked for made up, in every group
+    start, stop = first // each, -(-last // each)
+    found = _cut(place, rows, 0, groups, start, stop)
+    parts = found.reshape(stop - start, per_group + 2, -1, found.shape[2])
+    mine = parts[:, :per_group] if kind == "Q" else parts[:, per_group + "KV".index(kind)][:, None]
+    return np.ascontiguousarray(mine.reshape(-1, *mine.shape[2:])[first - start * each : last - start * each])
+
+
+def head_offsets(model: Model, kind: str, block: int | None, count: int) -> Floats | None:
+    """Biases b_Q, b_K or b_V of a block: (heads, width)."""
+    if model.has(f"b_{kind}", block):
+        values = model.vector(f"b_{kind}", block)
+    elif model.has("b_QKV", block) and model.family.by_group:
+        groups = fused_groups(model, block)
+        parts = model.vector("b_QKV", block).reshape(groups, model.heads // groups + 2, -1)
+        values = parts[:, :-2] if kind == "Q" else parts[:, -2 if kind == "K" else -1]
+    elif model.has("b_QKV", block):
+        values = model.vector("b_QKV", block).reshape(3, -1)["QKV".index(kind)]
+    else:
+        return None
+    return np.asarray(values, np.float64).reshape(count, -1)
+
+
+def output_heads(model: Model, block: int | None, count: int, only: slice = slice(None)) -> Floats:
+    """The parts of W_O that read each head's output: (heads, width, d)."""
+    place = model.place("W_O", block)
+    rows = place.tensor.shape[1 if place.transposed else 0]
+    width = rows // count
+    first, last, _ = only.indices(count)
+    part = slice(first * width, last * width)
+    matrix = stored(place.tensor)
+    cut = matrix.block(slice(None), part).T if place.transposed else matrix.block(part, slice(None))
+    return _in_heads(cut, place.tensor.name, last - first)
+
+
+def _cut(place: Place, rows: int, offset: int, count: int, first: int, last: int) -> Floats:
+    """Of `rows` outputs from `offset` on, which are those of `count` heads, the heads from `first` to `last`."""
+    if rows % count:
+        raise CheckpointError(f"{place.tensor.name}: {rows} outputs do not make {count} heads")
+    width = rows // count
+    part = slice(offset + first * width, offset + last * width)
+    matrix = stored(place.tensor)
+    cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
+    return _in_heads(cut, place.tensor.name, last - first)
+
+
+def _in_heads(cut: Native, name: str, count: int) -> Floats:
+    """(heads, width, d), checked once it lies in one piece, where that is quick."""
+    values = np.ascontiguousarray(cut, np.float64)
+    check_finite(values, name)
+    return values.reshape(count, -1, values.shape[1])

@@ -1,0 +1,156 @@
+"""ModernBERT: an encoder with rotary positions, windows and gated parts; its first attention reads the rows as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.fields import (
+    DROPOUT,
+    START,
+    WINDOW,
+    ConfigField,
+    agrees,
+    depth,
+    every,
+    neutral,
+    role_rows,
+    sizes,
+    there,
+    used,
+    width,
+)
+from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.setting import Architecture, Layer, Pool
+from boundcalc.setting.validate import choice, size
+
+
+def _architecture(model: Model) -> Architecture:
+    d = model.shape("embedding")[1]
+    shape = Shape(
+        d=d,
+        heads=model.heads,
+        d_head=model.head_width(d),
+        d_ff=model.shape("W_1", 0)[1],
+        activation=activation(model.setting("hidden_activation")),
+        eps=model.number("norm_eps"),
+        first=True,
+        gated=True,
+        rope=True,
+    )
+    longest = model.setting("max_position_embeddings")
+    front, seq_len = tables(model, d, None if longest is None else size("max_position_embeddings", longest))
+    layers: list[Layer] = [front, normalisation(model, "norm_embedding", shape)]
+    for index in range(model.depth):
+        layers += block(model, shape, index)
+    layers.append(normalisation(model, "norm_final", shape))
+    tail, classes = _read_out(model, d, shape.eps)
+    return assemble(layers + tail, seq_len, classes)
+
+
+def _read_out(model: Model, d: int, eps: float) -> tuple[list[Layer], int]:
+    """Its heads normalise what the activation makes; a classifier may read the mean of all rows."""
+    act = activation(model.setting("classifier_activation"))
+    pooling = choice("classifier_pooling", model.setting("classifier_pooling"), ("cls", "mean"))
+    tail, classes = read_out(model, d, transform=act, eps=eps)
+    if model.head == "ForSequenceClassification" and pooling == "mean":
+        tail[0] = Pool("mean")
+    return tail, classes
+
+
+def _plain(given: object) -> bool:
+    """Tables of rotary positions, one per kind of attention, that only turn."""
+    if not isinstance(given, Mapping):
+        return False
+    tables: list[Any] = [table for table in given.values() if isinstance(table, Mapping)]
+    kinds = {table.get("rope_type", table.get("type", "default")) for table in tables} | {
+        given.get("rope_type", "default")
+    }
+    return kinds <= {"default", "linear", "dynamic", "llama3"}
+
+
+_L = "layers.{b}."
+MODERNBERT = Family(
+    "modernbert",
+    ("modernbert",),
+    {
+        "embeddings.tok_embeddings.weight": "embedding",
+        "embeddings.norm.weight": "norm_embedding.gain",
+        "embeddings.norm.bias": "norm_embedding.offset",
+        _L + "attn_norm.weight": "norm_attention.gain",
+        _L + "attn_norm.bias": "norm_attention.offset",
+        _L + "attn.Wqkv.weight": "W_QKV.T",
+        _L + "attn.Wqkv.bias": "b_QKV",
+        _L + "attn.Wo.weight": "W_O.T",
+        _L + "attn.Wo.bias": "b_O",
+        _L + "mlp_norm.weight": "norm_ffn.gain",
+        _L + "mlp_norm.bias": "norm_ffn.offset",
+        _L + "mlp.Wi.weight": "W_13.T",
+        _L + "mlp.Wi.bias": "b_13",
+        _L + "mlp.Wo.weight": "W_2.T",
+        _L + "mlp.Wo.bias": "b_2",
+        "final_norm.weight": "norm_final.gain",
+        "final_norm.bias": "norm_final.offset",
+        "head.dense.weight": "W_transform.T",
+        "head.dense.bias": "b_transform",
+        "head.norm.weight": "norm_transform.gain",
+        "head.norm.bias": "norm_transform.offset",
+        "decoder.weight": "readout.T",
+        "decoder.bias": "b_readout",
+        "classifier.weight": "readout.T",
+        "classifier.bias": "b_readout",
+    },
+    _architecture,
+    prefixes=("model.",),
+    fields={
+        "hidden_activation": used("activation of the gated part", "gelu"),
+        "classifier_activation": used("activation of the head", "gelu"),
+        "classifier_pooling": used("which rows a classifier reads", "cls"),
+        "norm_eps": used("epsilon of every normalisation", 1e-5),
+        "num_attention_heads": used("attention heads"),
+        "max_position_embeddings": used("T, unless it is given", 8192),
+        "tie_word_embeddings": used("whether the read-out is the embedding table", True),
+        "rope_parameters": ConfigField("only", "a factor of its rotations is not supported", permitted=_plain),
+        "rope_scaling": ConfigField("only", "a factor of its rotations is not supported", permitted=_plain),
+        **every("global_rope_theta local_rope_theta rope_theta", neutral("angles of rotations, which keep norms (S4)")),
+        "layer_types": WINDOW["layer_types"],
+        **every(
+            "local_attention sliding_window global_attn_every_n_layers",
+            neutral("which keys a query sees is a mask fixed in advance: masks may be any (L7)"),
+        ),
+        "norm_bias": agrees("whether normalisations have offsets", there("norm_final.offset", None)),
+        "attention_bias": agrees("whether maps of attention have offsets", there("b_QKV")),
+        "mlp_bias": agrees("whether the gated part has offsets", there("b_13")),
+        "decoder_bias": agrees(
+            "whether the read-out of a language model has an offset",
+            lambda model: model.has("b_readout") if model.head == "ForMaskedLM" else None,
+        ),
+        "classifier_bias": agrees(
+            "whether the head has an offset",
+            lambda model: model.has("b_transform") if model.has("W_transform") else None,
+        ),
+        **sizes(
+            hidden_size=width("embedding", 1, None),
+            num_hidden_layers=depth,
+            intermediate_size=width("W_1", 1),
+            vocab_size=role_rows("embedding"),
+        ),
+        **every("attention_dropout embedding_dropout mlp_dropout classifier_dropout", DROPOUT),
+        "initializer_cutoff_factor": START,
+        **every(
+            "deterministic_flash_attn reference_compile repad_logits_with_grad",
+            neutral("the same sums in another order"),
+        ),
+        **every("sparse_prediction sparse_pred_ignore_index", neutral("which rows the loss of training reads")),
+        "position_embedding_type": neutral("no model of the library reads it"),
+    },
+    classes={
+        "Model": ("!decoder.bias", "!classifier.weight"),
+        "ForMaskedLM": ("head.dense.weight", "!classifier.weight"),
+        "ForSequenceClassification": ("classifier.weight", "head.dense.weight"),
+        "ForTokenClassification": ("classifier.weight", "head.dense.weight"),
+    },
+    halves={"W_13": ("W_1", "W_3"), "b_13": ("b_1", "b_3")},
+    bare_sublayers=True,
+)

@@ -1,0 +1,136 @@
+"""Feed-forward parts as data: activations, gated parts, and experts that all run, mixed by a gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.setting import validate
+from boundcalc.setting.layer import Layer, Weight
+
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh", "identity")
+
+
+@dataclass(frozen=True, slots=True)
+class Activation(Layer):
+    """An entrywise non-linearity."""
+
+    label: ClassVar[str] = "activation"
+
+    name: str = "relu"
+
+    def __post_init__(self) -> None:
+        validate.choice("activation", self.name, ACTIVATIONS)
+
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return None, None
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class GatedFeedForward(Layer):
+    """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
+
+    label: ClassVar[str] = "gated"
+
+    d: int
+    d_ff: int
+    activation: str = "silu"
+    block: int | None = None
+    bias: bool = False
+
+    def __post_init__(self) -> None:
+        validate.set_size(self, "d")
+        validate.set_size(self, "d_ff")
+        validate.set_size(self, "block", "feed-forward: block", least=0, optional=True)
+        validate.choice("activation", self.activation, ACTIVATIONS)
+        validate.flag("feed-forward: bias", self.bias)
+
+    def where(self) -> int | None:
+        return self.block
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        into, out = (self.d, self.d_ff), (self.d_ff, self.d)
+        matrices = (("W_1", into), ("W_3", into), ("W_2", out))
+        offsets = (("b_1", self.d_ff), ("b_3", self.d_ff), ("b_2", self.d)) if self.bias else ()
+        return (
+            *(Weight(kind, "matrix", shape, self.block) for kind, shape in matrices),
+            *(Weight(kind, "vector", (size,), self.block) for kind, size in offsets),
+        )
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d, self.d
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Experts(Layer):
+    """x -> sum_i p_i f_i(x), p = softmax(x W_gate), with gated parts f_i = (s(x W_1) * (x W_3)) W_2 that all run.
+
+    `active`: how many experts run for a row. Fewer than all are refused: where two entries of the gate cross, another
+    expert is picked and the output jumps.
+    """
+
+    label: ClassVar[str] = "experts"
+
+    d: int
+    d_ff: int
+    experts: int
+    activation: str = "silu"
+    block: int | None = None
+    active: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("d", "d_ff"):
+            validate.set_size(self, name)
+        validate.set_size(self, "experts", most=validate.MOST_STACKED)
+        validate.set_size(self, "active", optional=True)
+        validate.set_size(self, "block", "experts: block", least=0, optional=True)
+        validate.choice("activation", self.activation, ACTIVATIONS)
+        if self.active is not None and self.active > self.experts:
+            raise InvalidSetting(f"{self.active} of {self.experts} experts cannot run")
+        if self.active is not None and self.active < self.experts:
+            raise Unsupported(
+                Refusal(
+                    "routing to experts",
+                    f"{self.active} of {self.experts} experts per row: where two entries of the gate cross, another expert "
+                    "is picked and the output jumps, so that no error before it, however small, can be carried through",
+                    "a Lipschitz factor",
+                    "Let all experts run (active unset).",
+                )
+            )
+
+    def where(self) -> int | None:
+        return self.block
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        into, out = (self.d, self.d_ff), (self.d_ff, self.d)
+        each = (("W_1", into), ("W_3", into), ("W_2", out))
+        gate = Weight("W_gate", "matrix", (self.d, self.experts), self.block)
+        return (gate, *(Weight(kind, "matrix", shape, self.block, copies=self.experts) for kind, shape in each))
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d, self.d
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows

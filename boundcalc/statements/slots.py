@@ -1,0 +1,96 @@
+"""What the statements about layers say, and what they are told: radius, Lipschitz factor, and the maps to be covered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.statements.targets import MatrixNorms, Points, Target
+from boundcalc.statements.weights import Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of the equal or similar maps of a slot (a head), and the ways it can be covered."""
+
+    multiplicity: int
+    targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Maps of one kind in one layer, all covered to the same eps.
+
+    Attributes:
+        kind: name of the matrix.
+        sensitivity: error of the layer's output per eps.
+        members: the maps.
+        cap: error of the layer's output however wrong the maps are.
+        saturates: whether an error of e, to first order, is at most cap tanh(e / cap) (S5).
+    """
+
+    kind: str
+    sensitivity: Number
+    members: tuple[Member, ...]
+    cap: Number | None = None
+    saturates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What composition needs to know of one layer."""
+
+    radius: Number
+    lipschitz: Number
+    slots: tuple[Slot, ...] = ()
+    uses: tuple[str, ...] = ()
+
+
+PUBLISHED = frozenset({"L1", "L7"})
+"""The statements of L whose published constants differ from ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a layer stands.
+
+    Attributes:
+        weights: the budgets, in some number system.
+        radius: largest l2 norm of an input row.
+        rows: rows of its output that are used, per sample.
+        seq_len: T.
+        published: statements ("L1", "L7") whose published constants are taken instead of the sharp ones (PUB).
+    """
+
+    weights: Weights
+    radius: Number
+    rows: int
+    seq_len: int
+    published: frozenset[str] = frozenset()
+
+    @property
+    def ns(self) -> NumberSystem:
+        """The number system."""
+        return self.weights.ns
+
+
+def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:
+    """Target of an offset (T8) or of a gain (T9)."""
+    norms = MatrixNorms(norm, norm, norm, norm, norm, norm, 1)
+    return Target(
+        "gain" if kind == "gain" else "vector", 1, size, ns.number(1) if radius is None else radius, norms, Points(0, 1)
+    )
+
+
+def offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Context) -> Slot:
+    """An offset to be covered (T8)."""
+    return Slot(kind, sensitivity, (Member(1, (vector_target(at.ns, "vector", size, norm),)),))
+
+
+def total(values: Sequence[Number]) -> Number:
+    """The sum, in any number system."""
+    added = values[0]
+    for value in values[1:]:
+        added = added + value
+    return added
