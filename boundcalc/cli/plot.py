@@ -35,7 +35,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
     "tightness": ("n_train",),
     "breakdown": ("depth", "train_error"),
     "constants": ("train_error",),
-    "norms-vs-s": tuple(option.field for option in OPTIONS if option.field != "seq_len"),
+    "norms-vs-s": (*(option.field for option in OPTIONS if option.field != "seq_len"), "measured"),
 }
 """What of a setting a figure chooses or runs over itself."""
 _OF_ONE_M = ("gap-vs-T", "gap-vs-depth", "gap-vs-C")
@@ -111,6 +111,7 @@ def command(
     Every legend entry says its kind; vacuous stretches are dashed; proxies never share an axis with bounds.
     """
     from boundcalc.lab.plot import provenance, render
+    from boundcalc.lab.plot.spec import Spec
 
     settings = {name: options.pop(name) for name in _setting_names()}
     changes = {name: value for name, value in options.items() if value not in (None, ())}
@@ -182,6 +183,9 @@ def _refuse_own(question: Question, figure: str, trials: bool, norms: str) -> No
         for field in question.origin:
             if field not in _SAMPLE:
                 question.refuse(field, "--norms-from runs takes the network of the trials")
+    if question.sources and (norms == "runs" or figure == "norms-vs-s"):
+        why = "--norms-from runs takes the network of the trials" if norms == "runs" else "of a setting it reads --T"
+        raise InvalidSetting(f"{question.sources[0]} would change nothing: {why}")
 
 
 def _values(figure: str, text: str) -> list[Any]:

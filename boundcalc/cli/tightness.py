@@ -37,7 +37,9 @@ def command(steps: bool, **options: Any) -> None:
     question.refuse("train_error", "the comparison is made at training error 0")
     if not steps:
         for name, values in (("depth", DEPTHS), ("C", KNOBS), ("seq_len", LENGTHS), ("n_train", SAMPLES)):
-            question.refuse(name, f"the table has rows and columns for {', '.join(map(short, values))}; --steps takes one")
+            question.refuse(
+                name, f"the table has rows and columns for {', '.join(map(short, values))}; --steps takes one"
+            )
     setting = question.setting
     for row in _ladder(setting) if steps else _table(setting):
         click.echo("| " + " | ".join(row) + " |")

@@ -72,7 +72,7 @@ def test_options_change_the_setting_of_a_specification(tmp_path: Path) -> None:
     """They once replaced all of it: its other fields were dropped without a word."""
     setting = {"architecture": {"heads": 2}, "norms": {"C": 1.5}, "sample": {"delta": 0.01}}
     (tmp_path / "own.json").write_text(json.dumps({"figure": "gap-vs-m", "values": [1e4], "setting": setting}))
-    image = tmp_path / "own.png"
+    image = tmp_path / "drawn.png"
     assert run("plot", str(tmp_path / "own.json"), "--T", "8", "--bound", "closed", "-o", str(image)).exit_code == 0
     held = json.loads(image.with_suffix(".json").read_text(encoding="utf-8"))["spec"]["setting"]
     assert held["architecture"] == {"heads": 2, "seq_len": 8}
