@@ -165,16 +165,20 @@ def _best_margin(setting: Setting, margins: Any) -> Setting:
     from boundcalc.engine.evaluate import evaluate
 
     best: tuple[float, Setting] | None = None
+    refusal: object = None
     for k in margins.grid():
         gamma = math.ldexp(1.0, -k)
         sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
         trial = replace(setting, sample=sample)
         found = evaluate(trial, "best")
         if found.risk_refusal is not None:
+            refusal = found.risk_refusal
             continue
         value = found.log_risk
         if best is None or value < best[0]:
             best = value, trial
+    if best is None and refusal is not None:
+        raise InvalidSetting(f"--margins are not of this model: {refusal}")
     if best is None:
         raise InvalidSetting("no margin is positive: the model errs on every training sequence")
     return best[1]

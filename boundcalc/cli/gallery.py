@@ -10,6 +10,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import make_folder
 from boundcalc.cli.files import FileCommand, output_folder
+from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import store_option
 
 
@@ -48,6 +49,10 @@ def command(
     from boundcalc.lab.plot import gallery
 
     plates = gallery.chosen(only, predicted=predicted)
+    if not any(plate.sweep for plate in plates):
+        refuse_given(dict.fromkeys(("store_path", "no_train", "jobs"), "on figures that show no trials"))
+    if no_train:
+        refuse_given({"jobs": "with --no-train"})
     if not output.parent.is_dir():
         raise InvalidSetting(f"there is no directory {output.parent} to make {output.name} in")
     make_folder(output)

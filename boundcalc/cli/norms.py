@@ -11,6 +11,7 @@ import click
 from boundcalc.base import kinds, output, rounding
 from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
 from boundcalc.cli.files import FileCommand, Input, output_file, with_numbers
+from boundcalc.cli.idle import refuse_given
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -58,6 +59,11 @@ def command(
     **options: Any,
 ) -> None:
     """Certified norms of a checkpoint, layer by layer, and where each of its tensors went."""
+    if every and form != "table":
+        refuse_given({"every": f"with --format {form}, which has every head"})
+    if out is None and setting_out is None:
+        why = "without --out or --setting-out, which write the budgets it adds"
+        refuse_given({"schatten": why, "readout_norm": why})
     if plot is not None:
         import matplotlib  # noqa: F401 - what is missing is said before anything is measured or written
 

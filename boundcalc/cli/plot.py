@@ -13,7 +13,7 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import Kind
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
-from boundcalc.cli.setting import OPTIONS, setting_options, take_setting
+from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.plot.registry import FIGURES
@@ -26,6 +26,21 @@ _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C
     "posterior-contraction": "L",
     "attention-error": "L",
 }
+_OWN: Mapping[str, tuple[str, ...]] = {
+    "gap-vs-m": ("n_train",),
+    "gap-vs-T": ("seq_len",),
+    "gap-vs-depth": ("depth",),
+    "gap-vs-C": ("C",),
+    "sample-complexity": ("seq_len", "n_train", "delta", "train_error"),
+    "tightness": ("n_train",),
+    "breakdown": ("depth", "train_error"),
+    "constants": ("train_error",),
+    "norms-vs-s": (*(option.field for option in OPTIONS if option.field != "seq_len"), "measured"),
+}
+"""What of a setting a figure chooses or runs over itself."""
+_OF_ONE_M = ("gap-vs-T", "gap-vs-depth", "gap-vs-C")
+"""Figures whose trials are of one m, which their bounds then take."""
+_SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
 _COUNTED = ("s", "L")
 """Axes that are no options of a setting."""
 
@@ -96,11 +111,13 @@ def command(
     Every legend entry says its kind; vacuous stretches are dashed; proxies never share an axis with bounds.
     """
     from boundcalc.lab.plot import provenance, render
+    from boundcalc.lab.plot.spec import Spec
 
     settings = {name: options.pop(name) for name in _setting_names()}
     changes = {name: value for name, value in options.items() if value not in (None, ())}
     if source is not None:
-        if what is not None or data_file is not None or changes or axis or runs:
+        asked = (what, data_file, axis, norms_from, *settings.values(), *changes.values(), *runs)
+        if any(value not in (None, ()) for value in asked):
             raise InvalidSetting("--from draws a figure as it was: give it only -o (--data takes other options)")
         spec, data, made_by = provenance.read(Path(source))
         target = output if output is not None else Path(source).with_suffix(".png")
@@ -115,7 +132,12 @@ def command(
         held, data, _ = provenance.read(Path(data_file))
         if held.figure != spec.figure:
             raise InvalidSetting(f"{data_file} has the numbers of {held.figure}, not of {spec.figure}")
-        spec = held.but(**{name: getattr(spec, name) for name in ("size", "uncapped", "usetex", "title")})
+        looks = ("size", "uncapped", "usetex", "title")
+        if spec.but(**{name: getattr(Spec(spec.figure), name) for name in looks}) != Spec(spec.figure):
+            raise InvalidSetting(
+                "--data takes the numbers as they were: beside it only --size, --uncapped, --usetex and --title"
+            )
+        spec = held.but(**{name: getattr(spec, name) for name in looks})
     else:
         data = render.collect(spec)
     _show(render.save(spec, data, target, _typed()))
@@ -138,7 +160,9 @@ def _spec(
         Spec(what)  # says what is known
         raise AssertionError
     if any(value not in (None, ()) for value in settings.values()):
-        spec = spec.but(setting=take_setting(settings).setting)
+        question = take_setting(settings, spec.setting)
+        _refuse_own(question, spec.figure, bool(changes.get("store") or spec.store), norms or spec.norms)
+        spec = spec.but(setting=question.setting)
     if axis is not None:
         changes["values"] = tuple(_values(spec.figure, axis))
     if runs:
@@ -146,6 +170,22 @@ def _spec(
     if norms is not None:
         changes["norms"] = norms
     return spec.but(**changes)
+
+
+def _refuse_own(question: Question, figure: str, trials: bool, norms: str) -> None:
+    """Refuses options of the setting that the figure would overrule."""
+    axis = _AXIS_OF.get(figure)
+    for field in _OWN.get(figure, ()):
+        question.refuse(field, f"{figure} " + (f"runs over {axis}, see --values" if axis else "chooses it itself"))
+    if trials and figure in _OF_ONE_M:
+        question.refuse("n_train", "the bounds are for the m of the trials, see --runs m=64")
+    if norms == "runs":
+        for field in question.origin:
+            if field not in _SAMPLE:
+                question.refuse(field, "--norms-from runs takes the network of the trials")
+    if question.sources and (norms == "runs" or figure == "norms-vs-s"):
+        why = "--norms-from runs takes the network of the trials" if norms == "runs" else "of a setting it reads --T"
+        raise InvalidSetting(f"{question.sources[0]} would change nothing: {why}")
 
 
 def _values(figure: str, text: str) -> list[Any]:

@@ -144,8 +144,11 @@ class Question(NamedTuple):
         return field not in self.origin
 
 
-def take_setting(options: dict[str, Any]) -> Question:
-    """Removes the setting's options from a command's and makes the setting."""
+def take_setting(options: dict[str, Any], start: Setting | None = None) -> Question:
+    """Removes the setting's options from a command's and makes the setting.
+
+    `start`: what the options change where neither a preset nor a file is named.
+    """
     given = {option.field: options.pop(option.field) for option in OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
     measured = options.pop("measured")
@@ -159,7 +162,7 @@ def take_setting(options: dict[str, Any]) -> Question:
         raw = read_json(setting_file, "--setting")
         start = Setting.from_json(raw)
         origin |= _named_in(raw)
-    else:
+    elif preset is not None or start is None:
         start = Setting.of(preset or "edelman2022")
         origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"} if preset else {}
     norms = None

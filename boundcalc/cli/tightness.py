@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.cli.setting import setting_options, take_setting
-from boundcalc.cli.values import upper
+from boundcalc.cli.values import short, upper
 
 if TYPE_CHECKING:
     from boundcalc.setting import Setting
@@ -33,7 +33,14 @@ def command(steps: bool, **options: Any) -> None:
     Prints Markdown. The table runs over depth, C, T and m (the other options hold in every row); with --steps, one
     setting is taken apart.
     """
-    setting = take_setting(options).setting
+    question = take_setting(options)
+    question.refuse("train_error", "the comparison is made at training error 0")
+    if not steps:
+        for name, values in (("depth", DEPTHS), ("C", KNOBS), ("seq_len", LENGTHS), ("n_train", SAMPLES)):
+            question.refuse(
+                name, f"the table has rows and columns for {', '.join(map(short, values))}; --steps takes one"
+            )
+    setting = question.setting
     for row in _ladder(setting) if steps else _table(setting):
         click.echo("| " + " | ".join(row) + " |")
 

@@ -12,6 +12,7 @@ import click
 from boundcalc.base import kinds, output, rounding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
+from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import assignments, device_option
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
@@ -116,6 +117,9 @@ def command(
         kinds.safetensors_name(save)
     if not methods and (certificate is not None or prefix):
         raise InvalidSetting("--certificate and --prefix belong to --certify: say by which method, such as p2l")
+    if no_bounds or options["m"] == 0:
+        why = "with --no-bounds" if no_bounds else "without a training sample (--m 0), which bounds need"
+        refuse_given({"gamma": why} | ({} if methods else {"delta": why}))
     trial = _trial(options, "cpu")  # what is wrong with it is said before torch is imported, which takes seconds
     output.check_again()  # now that the files the task reads are known
 

@@ -6,20 +6,26 @@ those its type suggests.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from boundcalc.cli import main
+from boundcalc.formulas.theorems import BOUNDS
+from tests.checkpoints import handmade
+from tests.lab.plot import trials
 
 BASES: Mapping[str, tuple[str, ...]] = {
     "eval": (
-        "--depth 1 --T 8 --bound closed --no-solve --format json",
         "--depth 1 --T 8 --bound best --bound closed --no-solve --format json",
         "--preset gpt2 --d 8 --heads 2 --depth 1 --T 8 --bound closed --no-solve --format json",
         "--bound X3 --L 512 --set smoothness=1.2 --format json",
@@ -40,8 +46,52 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "latent sufficient": ("--format json",),
     "represent": ("and(x0,x3) --T 8 --format json",),
     "sparse": ("--s 2 --T 8 --format json",),
+    "verify": ("gap.json", "gap.json --format json", "kept.json"),
+    "norms": ("model --seed 1 --no-spectra --format json", "model --seed 1"),
+    "certify": (
+        "model --seed 1 --no-spectra --m 1e9 --gamma 0.25 --train-error 0 --bound closed --no-solve --format json",
+        "model --seed 1 --margins margins.txt --bound closed --no-solve --format json",
+    ),
+    "tightness": ("--d 8", "--d 8 --steps --depth 1"),
+    "plot": (
+        "gap-vs-m --values m=1e3,1e6 --bound closed",
+        "gap-vs-T --values T=8,16 --bound closed --store runs.db --runs m=24",
+        "gap-vs-m --store over_m.db --norms-from runs --values m=1e3,1e6 --bound closed",
+        "sample-complexity --values T=8,16 --bound closed",
+        "tightness --store over_m.db --bound closed",
+        "parity --store online.db --runs task=parity",
+        "attention --store over_m.db",
+        "norms --store over_m.db -o drawn.png",
+        "breakdown --values depth=1,2 --bound closed",
+        "norms-vs-s --values s=2",
+        "posterior-contraction --values L=4,8 --repetitions 10",
+        "attention-error --values L=4,8 --repetitions 10",
+        "kappa --repetitions 10",
+        "constants --depth 1 --T 8 --d 8",
+        "--from figure.json",
+        "gap-vs-m --data figure.json",
+    ),
+    "gallery": ("--predicted --quick --only breakdown -o made",),
+    "train": (
+        "conjunction --T 6 --s 2 --m 8 --d 8 --heads 2 --steps 3 --n-test 32 --format json",
+        "conjunction --T 6 --s 2 --m 8 --d 8 --heads 2 --steps 3 --n-test 32 --no-bounds --format json",
+        "boolean --function x0&x1 --T 6 --m 8 --d 8 --heads 2 --steps 3 --n-test 32 --no-bounds --format json",
+        "arrays --path examples.npz --m 8 --d 8 --heads 2 --steps 3 --n-test 32 --no-bounds --format json",
+    ),
+    "sweep": ("sweep.json --store trained.db --quiet",),
+    "runs list": ("--store runs.db",),
+    "runs show": ("HASH --store runs.db",),
+    "runs export": ("--store runs.db",),
+    "runs import": ("runs.json --store other.db",),
+    "runs verify": ("--store runs.db",),
+    "runs rm": ("HASH --store runs.db",),
+    "threshold": ("--store over_m.db --format json",),
+    "latent infer": ("--L 4,8 --repetitions 10 --tau 1 --format json",),
+    "latent transfer": ("--diversity 1 --m 50 --repetitions 3 --format json",),
+    "latent learn": ("--L 4 --m 8 --seeds 3 --steps 3 --kind supervised --store trained.db --format json",),
+    "latent extendible": ("sequences.csv",),
 }
-"""Cheap ways to run each command; one that needs files or trains a model is tried in its own tests."""
+"""Cheap ways to run each command."""
 VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--m": "54321",
     "--T": "9",
@@ -49,13 +99,14 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--d": "24",
     "--depth": "3",
     "--heads": "4",
+    "--kv-heads": ("1", "2"),
     "--L": "700",
     "--s": "3",
     "--eps": "0.01",
     "--style": ("pre", "post"),
     "--preset": "bert",
     "--activation": "gelu",
-    "--normaliser": "linear",
+    "--normaliser": ("linear", "sigmoid"),
     "--normalisation": ("layernorm", "rmsnorm"),
     "--positions": ("learned", "none"),
     "--readout": "mean",
@@ -70,7 +121,15 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
 NEUTRAL: Mapping[tuple[str, str], str] = {
     ("*", "--force"): "allows to write over files, and here there are none",
     ("*", "--quiet"): "less on stderr",
-    ("*", "--causal"): "of a fact about the model, which no theorem needs",
+    ("*", "--causal"): "a fact about the model, which no theorem needs",
+    ("*", "--resume"): "keeps what is measured until all is done",
+    ("certify", "--exact"): "norms are rounded up to the grid of P1; `norms` shows what changes",
+    ("certify", "--seed"): "as --exact",
+    ("sweep", "--jobs"): "how it is computed: the trials are the same",
+    ("sweep", "--threads"): "how it is computed",
+    ("sweep", "--stack"): "how it is computed",
+    ("train", "--threads"): "how it is computed",
+    ("gallery", "--jobs"): "how it is computed",
 }
 FILES: Mapping[str, Any] = {
     "setting.json": {"architecture": {"d": 12}, "norms": {"C": 1.5}},
@@ -109,31 +168,137 @@ def words(option: click.Option) -> Iterator[list[str]]:
             yield [name, "some"]
 
 
-def ran(folder: Path, line: Sequence[str]) -> tuple[bool, str, dict[str, bytes]]:
+def ran(folder: Path, line: Sequence[str], shelf: Path | None = None) -> tuple[bool, str, dict[str, Any]]:
     """(done, what it printed, the files it left)."""
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name, content in FILES.items():
             Path(name).write_text(json.dumps(content), encoding="utf-8")
+        for path in shelf.iterdir() if shelf is not None else ():
+            if path.name in line:
+                shutil.copytree(path, path.name) if path.is_dir() else shutil.copy(path, path.name)
+        if line[0] in ("plot", "gallery"):
+            patch.setattr("boundcalc.lab.plot.render.save", _drawn)
+            patch.setattr("boundcalc.lab.plot.measured.a_posteriori", lambda *_: [])  # a search for every trial
+        patch.setattr("boundcalc.norms.spectral.EXACT_SIDE", 4)  # so that there is something to probe
+        if line[0] == "train":  # which compares them all
+            patch.setattr("boundcalc.formulas.theorems.BOUNDS", {"closed": BOUNDS["closed"]})
+        for name, few in _FEW.items():
+            patch.setattr(f"boundcalc.cli.tightness.{name}", few)
         result = CliRunner().invoke(main, list(line))
-        files = {str(path): path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()}
-    return result.exit_code == 0, result.output, files
+        files = {str(path): _content(path) for path in sorted(Path().rglob("*")) if path.is_file()}
+    return result.exit_code == 0, _settled(line, result.output), files
 
 
-def neutral(command: str, option: str) -> bool:
+def _drawn(spec: Any, data: Any, path: Path, *_: object, **__: object) -> Any:
+    """In place of an image: what it would show. How it looks is left to the tests of figures."""
+    from boundcalc.lab.plot import render
+
+    shown = {"data": data.to_json(), "look": [spec.size, spec.usetex, spec.title]}
+    if spec.uncapped:
+        drawn = render.draw(spec, data)
+        shown["limits"] = [axes.get_ylim() for axes in drawn.axes]
+    click.echo(json.dumps(shown, default=str))
+    return render.Drawn(path, path.with_suffix(".json"), render.caption(spec, data))
+
+
+_FEW: Mapping[str, Any] = {"DEPTHS": (1,), "KNOBS": (1.0,), "LENGTHS": (64,), "SAMPLES": (10**7,)}
+"""One cell of the table of `tightness`."""
+_ECHO = {"train": {"trial", "hash", "cpu_seconds"}, "eval": {"setting", "assumed"}}
+"""What JSON repeats of the options, which shows nothing of what they did; and time, which differs from run to run.
+
+The setting's options are tried by what `eval` makes of them; the bounds of other lines need not depend on all.
+"""
+
+
+def _silent(data: Any, echo: Collection[str]) -> Any:
+    """JSON without what only repeats the options."""
+    if isinstance(data, Mapping):
+        return {key: _silent(value, echo) for key, value in data.items() if key not in echo}
+    return [_silent(value, echo) for value in data] if isinstance(data, list) else data
+
+
+def _settled(line: Sequence[str], text: str) -> str:
+    with contextlib.suppress(ValueError):
+        echo = _ECHO.get("" if "--sweep" in line else line[0], ())
+        return json.dumps(_silent(json.loads(text[text.index("{") :]), echo))
+    return text
+
+
+def _content(path: Path) -> Any:
+    if path.suffix != ".db":
+        return path.read_bytes()
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        rows = store.execute(
+            "SELECT hash, status, steps, train_error, test_error, gap, weights FROM trials ORDER BY hash"
+        )
+        return rows.fetchall(), store.execute("SELECT * FROM sweeps ORDER BY 1, 2").fetchall()
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that commands read."""
+    from boundcalc.lab.train.store import Store
+
+    folder = tmp_path_factory.mktemp("shelf")
+    tensors, config = handmade.bert(np.random.default_rng(0))
+    small = {name: 0.3 * values if values.dtype.kind == "f" else values for name, values in tensors.items()}
+    handmade.save(folder / "model", small, config)
+    np.savetxt(folder / "margins.txt", np.linspace(0.3, 0.5, 30))
+    rng = np.random.default_rng(1)
+    np.savez(folder / "examples.npz", x=rng.standard_normal((64, 4, 3)), y=rng.integers(0, 2, 64))
+    np.savetxt(folder / "sequences.csv", rng.integers(0, 2, (30, 5)), delimiter=",", fmt="%d")
+    learned = trials.over_m()
+    records = [*learned, *(trials.record(T=T, m=24, seed=9) for T in (8, 32))]
+    online = [trials.record("parity", T=20, m=0, seed=seed) for seed in range(3)]
+    for name, some in (("over_m.db", learned), ("runs.db", records), ("online.db", online)):
+        with Store(folder / name) as store:
+            store.merge(some)
+    (folder / "runs.json").write_text(json.dumps(records))
+    (folder / "hash").write_text(records[0]["hash"][:12])
+    sweep = {"task": {"task": "conjunction", "s": 2, "T": 6}, "model": {"d": 8, "heads": 2}, "m": 8, "n_test": 32}
+    sweep |= {"train": {"steps": 3}, "seeds": 3}
+    (folder / "sweep.json").write_text(json.dumps(sweep))
+    run = CliRunner()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for line in LINES:
+            done = run.invoke(main, line.split())
+            assert done.exit_code == 0, done.output
+    return folder
+
+
+LINES = (
+    "eval --depth 1 --bound closed --m 1e8 --no-solve --certificate gap.json",
+    "plot gap-vs-m --values m=1e3,1e6 --bound closed -o figure.png",
+    "train conjunction --T 6 --s 2 --m 64 --d 8 --heads 2 --steps 3 --quiet --no-bounds --certify holdout"
+    " --certificate kept.json --examples kept.npz",
+)
+"""What makes the files that commands make for each other."""
+
+
+IN_THE_BALL = "rows of vectors are in the ball already: --embedding-norm changes networks, not their bound"
+
+
+def neutral(command: str, option: str, line: Sequence[str]) -> bool:
+    """Whether an option need not be noticed: see `NEUTRAL`, and `IN_THE_BALL`."""
+    if option == "--embedding-norm" and "--preset" not in line:
+        return True
     return any((name, option) in NEUTRAL for name in ("*", command))
 
 
-def unnoticed(folder: Path, command: str, base: Sequence[str], options: Iterable[click.Option]) -> Iterator[str]:
+def unnoticed(
+    folder: Path, command: str, base: Sequence[str], options: Iterable[click.Option], shelf: Path | None = None
+) -> Iterator[str]:
     """Options that, however they are given, change nothing and are not refused."""
     start = [*command.split(), *base]
-    before = ran(folder / "base", start)
+    before = ran(folder / "base", start, shelf)
     assert before[0], before[1]
     for option in options:
         name = max(option.opts, key=len)
         ways = enumerate(words(option))
-        if all(ran(folder / f"{name}{number}", [*start, *given]) == before for number, given in ways):
+        if all(ran(folder / f"{name}{number}", [*start, *given], shelf) == before for number, given in ways):
             yield name
 
 
@@ -141,14 +306,22 @@ LISTED = dict(commands())
 CASES = [(name, base) for name, bases in BASES.items() for base in bases]
 
 
-def options_of(command: str) -> list[click.Option]:
+def options_of(command: str, line: Sequence[str] = ()) -> list[click.Option]:
+    """What is tried beside a line; flags that it has are not."""
     options = [option for option in LISTED[command].params if isinstance(option, click.Option)]
-    return [option for option in options if not neutral(command, max(option.opts, key=len))]
+    options = [option for option in options if not (option.is_flag and {*option.opts} & {*line})]
+    return [option for option in options if not neutral(command, max(option.opts, key=len), line)]
 
 
 @pytest.mark.parametrize(("command", "base"), CASES)
-def test_an_option_changes_something_or_is_refused(tmp_path: Path, command: str, base: str) -> None:
-    assert list(unnoticed(tmp_path, command, base.split(), options_of(command))) == []
+def test_an_option_changes_something_or_is_refused(tmp_path: Path, shelf: Path, command: str, base: str) -> None:
+    line = base.replace("HASH", (shelf / "hash").read_text()).split()
+    found = list(unnoticed(tmp_path, command, line, options_of(command, line), shelf))
+    assert not found, " ".join(found)
+
+
+def test_every_command_is_tried() -> None:
+    assert set(BASES) == set(LISTED)
 
 
 def test_an_option_that_nothing_reads_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

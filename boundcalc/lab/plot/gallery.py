@@ -241,7 +241,7 @@ def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
         raw |= {"store": str(store), "runs": {**raw.get("runs", {}), "sweep": name}}
     if quick and raw["figure"] in _QUICK_VALUES and plate.name not in _QUICK:
         raw["values"] = list(_QUICK_VALUES[raw["figure"]])
-    if quick:
+    if quick and "repetitions" in FIGURES[raw["figure"]].fields:
         raw["repetitions"] = 50
     if quick and raw["figure"] in ("attention", "sample-complexity"):
         raw["target"] = 0.1  # tiny models on few examples

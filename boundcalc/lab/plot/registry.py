@@ -12,32 +12,63 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """Where a figure is made, its one line of help, and whether it "takes" trials, "needs" them, or has no use for any."""
+    """Where a figure is made, its line of help, whether it "takes" trials, "needs" them or has no use for any ("none"),
+    and what else of a specification it reads: anything else given is refused."""
 
     module: str
     about: str
     trials: str = "takes"
+    reads: str = ""
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields of a specification that change this figure, beside how it looks."""
+        return frozenset(self.reads.split()) | (frozenset() if self.trials == "none" else {"store", "runs"})
+
+
+_CURVES = "setting values bounds quantities norms uncapped"
 
 FIGURES: Mapping[str, Entry] = {
-    "gap-vs-m": Entry("gap", "The gap against the number of samples: bounds, and what was measured."),
-    "gap-vs-T": Entry("gap", "The gap against the length of sequences."),
-    "gap-vs-depth": Entry("gap", "The gap against depth."),
-    "gap-vs-C": Entry("gap", "The gap against the norms allowed."),
-    "sample-complexity": Entry("complexity", "Samples needed against T: measured, with floors, fits and theorems."),
-    "tightness": Entry("tightness", "How many times each bound exceeds what was measured.", "needs"),
+    "gap-vs-m": Entry("gap", "The gap against the number of samples: bounds, and what was measured.", reads=_CURVES),
+    "gap-vs-T": Entry("gap", "The gap against the length of sequences.", reads=_CURVES),
+    "gap-vs-depth": Entry("gap", "The gap against depth.", reads=_CURVES),
+    "gap-vs-C": Entry("gap", "The gap against the norms allowed.", reads=_CURVES),
+    "sample-complexity": Entry(
+        "complexity",
+        "Samples needed against T: measured, with floors, fits and theorems.",
+        reads="setting values bounds norms target success",
+    ),
+    "tightness": Entry(
+        "tightness", "How many times each bound exceeds what was measured.", "needs", "setting bounds quantities norms"
+    ),
     "parity": Entry("curves", "Loss and error over training: the phase transition.", "needs"),
-    "attention": Entry("attention", "Attention on the coordinates that matter.", "needs"),
+    "attention": Entry("attention", "Attention on the coordinates that matter.", "needs", "target"),
     "norms": Entry("norms", "Norms of trained weights.", "needs"),
-    "breakdown": Entry("breakdown", "Where a bound's entropy goes: by kind of matrix, over depth and blocks.", "none"),
-    "norms-vs-s": Entry("growth", "Norms that represent sparse functions, against the bits that matter.", "none"),
-    "posterior-contraction": Entry("contraction", "The posterior of a latent variable over growing inputs.", "none"),
+    "breakdown": Entry(
+        "breakdown",
+        "Where a bound's entropy goes: by kind of matrix, over depth and blocks.",
+        "none",
+        "setting values bounds",
+    ),
+    "norms-vs-s": Entry(
+        "growth", "Norms that represent sparse functions, against the bits that matter.", "none", "setting values"
+    ),
+    "posterior-contraction": Entry(
+        "contraction", "The posterior of a latent variable over growing inputs.", "none", "values repetitions"
+    ),
     "attention-error": Entry(
-        "inference", "Attention against the conditional mean over growing inputs, with bounds.", "none"
+        "inference",
+        "Attention against the conditional mean over growing inputs, with bounds.",
+        "none",
+        "values repetitions",
     ),
     "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", "needs"),
-    "kappa": Entry("diversity", "Downstream error against the diversity of pretext tasks, with X6.", "none"),
-    "constants": Entry("constants", "From published constants to the best bound, one ingredient at a time.", "none"),
+    "kappa": Entry(
+        "diversity", "Downstream error against the diversity of pretext tasks, with X6.", "none", "repetitions"
+    ),
+    "constants": Entry(
+        "constants", "From published constants to the best bound, one ingredient at a time.", "none", "setting"
+    ),
 }
 
 

@@ -33,16 +33,13 @@ class Drawn:
 
 def collect(spec: Spec) -> FigureData:
     """The data of a figure."""
-    trials = FIGURES[spec.figure].trials
-    if trials == "needs" and not spec.store:
+    if FIGURES[spec.figure].trials == "needs" and not spec.store:
         from boundcalc.lab.plot.measured import make_runs
 
         raise InvalidSetting(
             f"{spec.figure} draws what training measured: name a store of trials, --store runs.db "
             f"(`{make_runs(spec.but(store='runs.db'))}` makes one)"
         )
-    if trials == "none" and spec.store:
-        raise InvalidSetting(f"{spec.figure} shows no stored trials: leave out --store")
     return family(spec.figure).collect(spec)
 
 

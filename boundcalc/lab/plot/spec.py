@@ -15,6 +15,8 @@ from boundcalc.lab.plot.style import SIZES
 from boundcalc.setting import Setting, validate
 
 QUANTITIES = ("gap", "risk")
+_LOOKS = ("figure", "size", "usetex", "title")
+_TYPED = {"bounds": "bound", "quantities": "quantity", "norms": "norms-from"}
 NORMS = ("setting", "runs")
 
 
@@ -80,6 +82,30 @@ class Spec:
         if self.norms == "runs" and not self.store:
             raise InvalidSetting("norms 'runs' are read off trials: name their store (--store runs.db)")
         validate.known_keys("runs", self.runs, RUN_KEYS)
+        self._refuse_idle()
+
+    def _refuse_idle(self) -> None:
+        """Refuse what changes nothing of this figure."""
+        entry = FIGURES[self.figure]
+        for each in fields(self):
+            if each.name in entry.fields or each.name in _LOOKS:
+                continue
+            if getattr(self, each.name) not in (each.default, {}):
+                raise InvalidSetting(
+                    f"{self.figure} has no use for {each.name} (--{_TYPED.get(each.name, each.name)}): leave it out"
+                )
+        if self.runs and not self.store:
+            raise InvalidSetting("runs (--runs) choose among the trials of a store: name it, --store runs.db")
+        if self.store and self.values and self.figure == "sample-complexity":
+            raise InvalidSetting(
+                "sample-complexity takes its T from the trials of --store: leave out values (--values)"
+            )
+        for name in ("quantities", "bounds"):
+            single = {"tightness": "quantities", "breakdown": "bounds"}.get(self.figure)
+            if name == single and len(getattr(self, name)) > 1:
+                raise InvalidSetting(
+                    f"{self.figure} shows one of {name} at a time: leave out {getattr(self, name)[1]!r}"
+                )
 
     def but(self, **changes: Any) -> Spec:
         """The same with some fields changed."""

@@ -68,6 +68,17 @@ def test_specification_files_and_options_over_them(tmp_path: Path) -> None:
         assert held["spec"]["setting"]["architecture"] == {"depth": 3}
 
 
+def test_options_change_the_setting_of_a_specification(tmp_path: Path) -> None:
+    """They once replaced all of it: its other fields were dropped without a word."""
+    setting = {"architecture": {"heads": 2}, "norms": {"C": 1.5}, "sample": {"delta": 0.01}}
+    (tmp_path / "own.json").write_text(json.dumps({"figure": "gap-vs-m", "values": [1e4], "setting": setting}))
+    image = tmp_path / "drawn.png"
+    assert run("plot", str(tmp_path / "own.json"), "--T", "8", "--bound", "closed", "-o", str(image)).exit_code == 0
+    held = json.loads(image.with_suffix(".json").read_text(encoding="utf-8"))["spec"]["setting"]
+    assert held["architecture"] == {"heads": 2, "seq_len": 8}
+    assert (held["norms"]["C"], held["sample"]["delta"]) == (1.5, 0.01)
+
+
 def test_data_are_drawn_in_another_size_without_computing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = tmp_path / "a.png"
     assert run("plot", "gap-vs-C", "--values", "C=1,2", "-o", str(first)).exit_code == 0
@@ -104,7 +115,7 @@ def test_refusals_before_anything_is_computed(tmp_path: Path) -> None:
     assert "norms-vs-s runs over s" in refusal("plot", "norms-vs-s", "--values", "L=1,2", "-o", out)
     assert "L must be a whole number" in refusal("plot", "attention-error", "--values", "L=1.5,2", "-o", out)
     assert "at most" in refusal("plot", "posterior-contraction", "--values", "L=1e9", "-o", out)
-    assert "shows no stored trials" in refusal("plot", "kappa", "--store", "runs.db", "-o", out)
+    assert "kappa has no use for store (--store)" in refusal("plot", "kappa", "--store", "runs.db", "-o", out)
     assert "boundcalc latent learn --store runs.db" in refusal("plot", "gap-vs-L", "-o", out)
     assert "boundcalc sweep parity --store runs.db" in refusal("plot", "parity", "-o", out)
     assert "between 10 and" in refusal("plot", "kappa", "--repetitions", "3", "-o", out)
