@@ -230,9 +230,11 @@ class LayerNorm(Layer):
 
 @dataclass(frozen=True, slots=True)
 class Attention(Layer):
-    """Attention heads. `qk`: one joint matrix W_QK per head, separate W_Q and W_K (RoPE, grouped keys), or a query q of
-    the layer's own ("fixed"), the same for every example: every row of the output is then the same (attention pooling, a
-    [CLS] row without data in the first layer).
+    """Attention heads.
+
+    `qk`: one joint matrix W_QK per head, separate W_Q and W_K (RoPE, grouped keys), or a query q of the layer's own
+    ("fixed"), the same for every example: every row of the output is then the same (attention pooling, a [CLS] row without
+    data in the first layer).
 
     `combine`: the heads' outputs are summed (each value matrix maps to d) or concatenated (each maps to
     d_value; an output matrix follows as a `Linear` of its own). `offsets`: fixed numbers, such as ALiBi's, that are

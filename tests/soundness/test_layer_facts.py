@@ -141,7 +141,12 @@ def subjects() -> Iterator[Subject]:
             combine="concat",
         )
         yield Subject(f"rotary {name}", layer, norms, tight=frozenset({"W_V"} if name == "softmax" else ()))
-    for name, bias, cap in (("softmax", True, None), ("softmax1", False, None), ("softmax1", True, 0.5), ("linear", 0, None)):
+    for name, bias, cap in (
+        ("softmax", True, None),
+        ("softmax1", False, None),
+        ("softmax1", True, 0.5),
+        ("linear", 0, None),
+    ):
         pooling, norms = own_query(normaliser=Normaliser(name), v_bias=bool(bias), cap=cap)
         tight = {"W_V"} if name == "softmax" else {"W_V", "q"} if name == "linear" else set[str]()
         yield Subject(f"own query {name} {bias} {cap}", pooling, norms, tight=frozenset(tight))
