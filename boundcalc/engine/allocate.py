@@ -145,6 +145,8 @@ class Point:
     options: list[Option | None] = field(default_factory=list[Option | None])
     counted: tuple[float, list[tuple[float, Option, float, Params]]] | None = None
     """What `recount` takes apart once: the costs that stay, and the covers that count points."""
+    log_lambda: float = math.nan
+    """log of the multiplier that it is the minimiser for, if it is one."""
 
 
 def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
@@ -226,8 +228,10 @@ def _best_share(
     best = (item.log_zero, -math.inf, (ZERO,) * len(item.members), None)
     value = log_lambda + item.log_zero if zero else math.inf
     single = len(item.members) == 1
-    log_multiplicity, options = max(
-        item.members, key=lambda member: max((o.log_reach for o in member[1]), default=-math.inf)
+    log_multiplicity, options = (
+        item.members[0]
+        if single
+        else max(item.members, key=lambda member: max((o.log_reach for o in member[1]), default=-math.inf))
     )
     ranked: list[tuple[float, float, Option]] = []
     for option in options:
@@ -260,7 +264,18 @@ def _best_share(
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     """The Lagrangian minimiser: a vertex of the hull of (error, log count)."""
     found = [_best_share(item, log_lambda) for item in items]
-    return point_of(items, found)
+    point = point_of(items, found)
+    point.log_lambda = log_lambda
+    return point
+
+
+def between(items: Sequence[Item], points: Sequence[Point], at: int) -> list[Point]:
+    """The points, with a few more vertices on both sides of one."""
+    middle = points[at].log_lambda
+    near = [points[i].log_lambda for i in (at - 1, at + 1) if 0 <= i < len(points)]
+    more = [allocate(items, middle + part * (other - middle)) for other in near for part in _PARTS if other != middle]
+    merged = [point for point in more if -math.inf < point.log_count] + list(points)
+    return sorted(merged, key=lambda point: -point.log_scale)
 
 
 def point_of(items: Sequence[Item], found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
@@ -312,6 +327,8 @@ def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
     return Bracket(inside, outside, high)
 
 
+_PARTS = (0.3, 0.6)
+"""Where `between` looks on the way to a neighbour."""
 SPACING = 0.25
 """Ratio of neighbouring scales of a chain, in logs."""
 MOST_POINTS = 60

@@ -18,6 +18,7 @@ from boundcalc.engine.allocate import (
     Point,
     TradeOff,
     allocate,
+    between,
     build_items,
     covers_of,
     lemmas_of,
@@ -111,6 +112,18 @@ class Link:
     items: Sequence[Item]
     point: Point
     alpha: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A chain through some points, and the first of them."""
+
+    found: Found
+    strategy: ChainStrategy
+    items: Sequence[Item]
+    points: Sequence[Point]
+    alpha: int
+    first: int | None
 
 
 Shared = dict[tuple[object, ...], Any]
@@ -260,20 +273,22 @@ class Search:
             return
         if self._met is not None:
             yield from self._met.gaps()
+        ways: list[_Way] = []
         for strategy in self._strategies(ChainStrategy):
             if strategy.refines and not self.policy.refining:
                 continue
             items, points, counts = self._points(uniform=strategy.uniform)
-            if strategy.refines:
-                yield from self._refined(strategy, items, points)
-                continue
-            if "alpha" not in strategy.parameters:
-                yield self._chain(strategy, items, points, counts)
-                continue
             hopeful = counts[0] < math.log(2 * self.m)  # else even the first link costs more than it gains
-            for alpha in GHOSTS[1:] if hopeful else ():
-                counts = [recount(items, point, strategy.samples(self.m, alpha)) for point in points]
-                yield self._chain(strategy, items, points, counts, alpha)
+            for alpha in (1,) if "alpha" not in strategy.parameters else GHOSTS[1:] if hopeful else ():
+                way = self._way(strategy, items, points, alpha)
+                if way is not None:
+                    ways.append(way)
+                    yield way.found
+        best = min(ways, key=lambda way: way.found.log_value, default=None)
+        if best is not None and best.first is not None and self.policy.polish:
+            polished = self._way(best.strategy, best.items, between(best.items, best.points, best.first), best.alpha)
+            if polished is not None:
+                yield polished.found
         for strategy in self._strategies(SingleStrategy):
             items, points, counts = self._points(uniform=strategy.uniform)
             yield from self._single(strategy, items, points, counts)
@@ -331,14 +346,23 @@ class Search:
         start = math.exp(self.log_start)
         return Known(start, [math.exp(log_scale)], [count], self.log_inverse_delta, self.m, q, alpha, mu)
 
+    def _way(self, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point], alpha: int) -> _Way | None:
+        """The best chain of a strategy through some points, if there is one of its kind."""
+        if strategy.refines:
+            return self._refined(strategy, items, points)
+        samples = strategy.samples(self.m, alpha)
+        known = strategy.uniform or (alpha == 1 and self._beside is None)
+        counts = [point.log_count if known else recount(items, point, samples) for point in points]
+        return self._chain(strategy, items, points, counts, alpha)
+
     def _chain(
         self,
         strategy: ChainStrategy,
         items: Sequence[Item],
         points: Sequence[Point],
         log_counts: Sequence[float],
-        alpha: int = 1,
-    ) -> Found:
+        alpha: int,
+    ) -> _Way:
         """G1+G2: 2 e_J + factor * (sum of links) + deviation."""
         room = slack(items)
         log_m = math.log(self.m)
@@ -354,21 +378,21 @@ class Search:
             )
             return replace(self._certificate(strategy, levels), alpha=alpha)
 
-        return Found(math.log(total), write)
+        return _Way(Found(math.log(total), write), strategy, items, points, alpha, chain[0] if chain else None)
 
-    def _refined(self, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> Iterator[Found]:
+    def _refined(self, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> _Way | None:
         """G12, where some level refines another."""
         room = slack(items)
         start = math.exp(self.log_start)
         chain, refined = best_refined(start, items, points, self.m)
         if not any(refined):
-            return
+            return None
         scales = [math.exp(min(points[i].log_scale + room, self.log_start)) for i in chain]
         counts = log_counts(items, points, chain, refined)
         q = self.setting.sample.train_error
         known = Known(start, scales, counts, self.log_inverse_delta, self.m, q)
         if any(less > more for less, more, _ in strategy.conditions(FLOAT, known)):
-            return
+            return None
         value = strategy.value(FLOAT, known)
 
         def write() -> Certificate:
@@ -378,7 +402,7 @@ class Search:
                 levels.append(Level(min(points[i].log_scale + room, self.log_start), covers))
             return self._certificate(strategy, tuple(levels))
 
-        yield Found(math.log(value), write)
+        return _Way(Found(math.log(value), write), strategy, items, points, 1, chain[0])
 
     def _single(
         self, strategy: Strategy, items: Sequence[Item], points: Sequence[Point], log_counts: Sequence[float]

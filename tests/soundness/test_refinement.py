@@ -125,9 +125,7 @@ def test_what_cannot_be_refined_is_refused() -> None:
 
 def test_an_empirical_chain_refines_nothing() -> None:
     """What T2 leaves is small on the points of a sample only: two matrices that agree there may be far apart."""
-    levels = tuple(
-        Level(level.log_scale, level.covers, level.log_count) for level in refined().levels
-    )
+    levels = tuple(Level(level.log_scale, level.covers, level.log_count) for level in refined().levels)
     for strategy, alpha in (("chain", 1), ("ghost-chain", 4)):
         refusals(replace(refined(), strategy=strategy, alpha=alpha, levels=levels))
     points = np.eye(3)[:2]
@@ -139,7 +137,9 @@ def test_an_empirical_chain_refines_nothing() -> None:
 def test_counts_that_shrink_faster_than_their_links_are_refused() -> None:
     known = Known(0.5, [0.4, 0.3], [1e4, 10.0], 1.0, 10**6, 0.0)
     conditions = STRATEGIES["refined-chain"].conditions(FLOAT, known)
-    assert [why for less, more, why in conditions if less > more] == ["what a level adds must grow as links shrink (G12)"]
+    assert [why for less, more, why in conditions if less > more] == [
+        "what a level adds must grow as links shrink (G12)"
+    ]
 
 
 def test_a_refinement_costs_what_it_costs_at_the_ratio_alone() -> None:
@@ -148,5 +148,8 @@ def test_a_refinement_costs_what_it_costs_at_the_ratio_alone() -> None:
     before = refined().levels[i - 1].covers[key]
     base = check(refined()).log_counts[i]
     dearer = changed(i - 1, key, before.choices, before.log_eps + 0.05)
-    levels = tuple(replace(level, log_scale=level.log_scale + (0.1 if n == i - 1 else 0.0)) for n, level in enumerate(dearer.levels))
+    levels = tuple(
+        replace(level, log_scale=level.log_scale + (0.1 if n == i - 1 else 0.0))
+        for n, level in enumerate(dearer.levels)
+    )
     assert check(replace(dearer, levels=levels)).log_counts[i] > base

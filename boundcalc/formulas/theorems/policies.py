@@ -26,6 +26,7 @@ class Policy:
         meeting: whether linear maps that meet may be covered as one (A6).
         noise: whether noise may stand for covers in risk bounds (G11).
         refining: whether levels of a chain may refine one another (G12).
+        polish: whether the first scale of the best chain is looked at more closely.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Policy:
     meeting: bool = False
     noise: bool = False
     refining: bool = False
+    polish: bool = False
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
@@ -65,6 +67,7 @@ POLICIES: dict[str, Policy] = {
             meeting=True,
             noise=True,
             refining=True,
+            polish=True,
         ),
         Policy(
             "closed",
@@ -73,7 +76,7 @@ POLICIES: dict[str, Policy] = {
             "closed",
         ),
         Policy("edelman", "log T covers T1 and T2 alone, explicit constants", COUNTING),
-        Policy("trauger", "covers independent of T: Maurey and volumetric", T_FREE),
+        Policy("trauger", "covers independent of T: Maurey and volumetric", T_FREE, polish=True),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),
     )
