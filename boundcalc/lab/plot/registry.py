@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """Where a figure is made, its line of help, whether it "takes" trials, "needs" them or has no use for any ("none"),
-    and what else of a specification it reads: anything else given is refused."""
+    """Where a figure is made, and its line of help.
+
+    `trials`: whether it "takes" them, "needs" them or has no use for any ("none"); `reads`: what else of a specification
+    it reads. Anything else given is refused.
+    """
 
     module: str
     about: str
