@@ -82,7 +82,7 @@ class Report(NamedTuple):
 
 def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: bool = False) -> Report:
     """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m; with `why`, the account."""
-    started = time.monotonic()
+    started = time.process_time()
     desk = Desk(question.setting)
     values = compare(question.setting, bounds or None, desk=desk)
     grown = {id(value.by_gap): value for value in values}  # several policies may share one proof
@@ -96,7 +96,7 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
         report = report._replace(why=tuple(account(best, desk)))
     if best is None or solve is False:
         return report
-    if solve is None and time.monotonic() - started > _PATIENCE:
+    if solve is None and time.process_time() - started > _PATIENCE:
         reason = "not looked for, as one evaluation takes long: --solve does"
         return report._replace(needed=tuple(Needed(quantity, best.name, None, reason) for quantity in ("gap", "risk")))
     return report._replace(
