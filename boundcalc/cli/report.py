@@ -221,7 +221,7 @@ def amounts(value: BoundValue) -> tuple[str, str]:
     gap = TRIVIAL if value.trivial else amount(value.log10)
     risk = NO_MEMBER
     if value.risk_refusal is None:
-        risk = TRIVIAL if value.risk_trivial else amount(value.log_risk / math.log(10))
+        risk = TRIVIAL if value.risk_trivial else amount(value.log10_risk)
     mark = "~" if value.kind == "proxy" else ""
     return (mark + gap, mark + risk)
 

@@ -152,6 +152,15 @@ class BoundValue:
         return proof.log_value if q == 0 else _up(log_add(proof.log_value, math.log(q)))
 
     @property
+    def log10_risk(self) -> float:
+        """Base-10 logarithm of the risk bound, for print; of a gap bound and the training error, uncapped.
+
+        Theorems of the risk saturate: what their formulas give above 1 is no distance from saying something.
+        """
+        log10 = _up(self.log_risk / _LN10)
+        return min(log10, 0.0) if self._risk.certificate.quantity == "risk" else log10
+
+    @property
     def vacuous(self) -> bool:
         """Whether the gap bound is 1 (within a thousandth), as for every [0, 1] loss anyway, or trivial."""
         return self.trivial or self._gap.log_value > -VACUOUS_MARGIN
@@ -232,8 +241,7 @@ class BoundValue:
             return out | {"risk_refusal": str(self.risk_refusal)}
         out |= {"risk_vacuous": self.risk_vacuous, "risk_trivial": self.risk_trivial}
         if not self.risk_trivial:
-            log10 = _up(self.log_risk / _LN10)
-            out |= {"risk": self.risk, "log10_risk": log10, "risk_strategy": self.risk_strategy}
+            out |= {"risk": self.risk, "log10_risk": self.log10_risk, "risk_strategy": self.risk_strategy}
         return out
 
     def _repr_html_(self) -> str:

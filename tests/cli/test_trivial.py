@@ -110,6 +110,20 @@ def test_what_is_said_instead(run: Run) -> None:
     assert (rows[0]["gap"], rows[0]["trivial"], rows[0]["vacuous"]) == ("", "True", "True")
 
 
+def test_a_risk_that_has_saturated_shows_no_distance(run: Run) -> None:
+    """It was printed as `1 (1.032)`: 17/16 and the like, however far the proof is from saying something."""
+    line = ("eval", "--C", "10", "--m", "100", "--bound", "edelman", "--no-solve")
+    (value,) = compare(Setting.of(C=10, n_train=100), ["edelman"])
+    assert value.log_risk > 0.03  # what the theorem's formula gives
+    (row,) = json.loads(run(*line, "--format", "json").stdout)["results"]
+    assert (row["risk"], row["log10_risk"], row["risk_vacuous"]) == (1.0, 0.0, True)
+    shown = upper(value.log_risk / math.log(10))
+    for form in FORMATS:
+        assert shown not in run(*line, "--format", form).stdout
+    (added,) = compare(Setting.of(C=10, n_train=100), ["closed"])
+    assert added.log10_risk > 3  # a gap bound, whose size is a distance
+
+
 def test_the_search_for_numbers_finds_one() -> None:
     """A negative control: what was printed before."""
     value = evaluate(SETTING)
