@@ -18,8 +18,8 @@ from boundcalc.engine.allocate import (
     Point,
     TradeOff,
     allocate,
-    between,
     build_items,
+    closer,
     covers_of,
     lemmas_of,
     recount,
@@ -285,8 +285,9 @@ class Search:
                     ways.append(way)
                     yield way.found
         best = min(ways, key=lambda way: way.found.log_value, default=None)
-        if best is not None and best.first is not None and self.policy.polish:
-            polished = self._way(best.strategy, best.items, between(best.items, best.points, best.first), best.alpha)
+        if best is not None and best.first is not None and self.policy.polish and self._beside is None:
+            points = closer(best.items, best.points, best.first)
+            polished = self._way(best.strategy, best.items, points, best.alpha)
             if polished is not None:
                 yield polished.found
         for strategy in self._strategies(SingleStrategy):
