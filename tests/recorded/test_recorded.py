@@ -78,7 +78,8 @@ SHARPER = ("best", "trauger")
 SEARCHED = 0.003
 """How far (log) a search that has more to choose from may end above where it ended: its scales lie elsewhere.
 
-Five of the 500 settings do, where whether a table is covered at all leaves the vertices of the hull far apart.
+The gap of `best` does in three of the 500 settings, by less than 0.1%, that of `trauger` in fifteen: there the vertices of
+the hull are far apart, as a table is either left out or costs much.
 """
 
 
