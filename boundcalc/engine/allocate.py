@@ -269,15 +269,6 @@ def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     return point
 
 
-def between(items: Sequence[Item], points: Sequence[Point], at: int) -> list[Point]:
-    """The points, with a few more vertices on both sides of one."""
-    middle = points[at].log_lambda
-    near = [points[i].log_lambda for i in (at - 1, at + 1) if 0 <= i < len(points)]
-    more = [allocate(items, middle + part * (other - middle)) for other in near for part in _PARTS if other != middle]
-    merged = [point for point in more if -math.inf < point.log_count] + list(points)
-    return sorted(merged, key=lambda point: -point.log_scale)
-
-
 def point_of(items: Sequence[Item], found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
     """An allocation from (log share, log cost, choices, option) of every piece."""
     return Point(
@@ -328,7 +319,18 @@ def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
 
 
 _PARTS = (0.3, 0.6)
-"""Where `between` looks on the way to a neighbour."""
+"""Where a curve looks closer on the way from a vertex to a neighbour."""
+
+
+def closer(items: Sequence[Item], points: Sequence[Point], at: int) -> list[Point]:
+    """The vertices of a curve, with a few more on both sides of one."""
+    middle = points[at].log_lambda
+    near = [points[i].log_lambda for i in (at - 1, at + 1) if 0 <= i < len(points)]
+    more = [allocate(items, middle + part * (other - middle)) for other in near for part in _PARTS]
+    found = [*points, *(point for point in more if point.log_count > -math.inf)]
+    return sorted(found, key=lambda point: -point.log_scale)
+
+
 SPACING = 0.25
 """Ratio of neighbouring scales of a chain, in logs."""
 MOST_POINTS = 60
@@ -345,6 +347,7 @@ class TradeOff:
         self.items = items
         found = bracket(items, log_start)
         first, self._log_lambda = found.inside, found.log_lambda
+        first.log_lambda = found.log_lambda
         self._points = [first]
         self._step = 3 * SPACING
         self._exhausted = False

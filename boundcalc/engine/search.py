@@ -18,8 +18,8 @@ from boundcalc.engine.allocate import (
     Point,
     TradeOff,
     allocate,
-    between,
     build_items,
+    closer,
     covers_of,
     lemmas_of,
     recount,
@@ -57,6 +57,8 @@ HALF = math.log(0.5) - 1e-12
 _FIXED_POINT_STEPS = 30
 _LINKS = 3
 """First links that are counted on the samples they need; the others are ranked by what they cost on those there are."""
+_FOLLOWED = 9
+"""Multipliers, each e times the one before, at which pieces that are left out are looked for."""
 _FINER = 0.05
 _FARTHER = 4.0
 """How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
@@ -235,7 +237,8 @@ class Search:
     def _points_count(self) -> bool:
         """Whether counting points may be of use: else every cover is as good uniformly, with the better constants.
 
-        Covers that count points cost 1/scale^2, so where none is chosen at the coarsest scale none is at finer ones.
+        Covers that count points cost 1/scale^2, so where none is chosen at the coarsest scale none is at finer ones. Pieces
+        that are left out there are followed to where they no longer are.
         """
         if self._beside is not None:
             return self._beside._points_count
@@ -247,8 +250,14 @@ class Search:
             point = allocate(items, log_lambda)
             excess = point.log_scale - self.log_start
             log_lambda += 0.5 + 1.3 * excess
-        chosen = {choice.lemma for choices in point.choices for choice in choices}
-        return any(name in LEMMAS and not LEMMAS[name].uniform for name in chosen)
+        for step in range(_FOLLOWED):
+            chosen = {choice.lemma for choices in point.choices for choice in choices}
+            if any(name in LEMMAS and not LEMMAS[name].uniform for name in chosen):
+                return True
+            if "zero" not in chosen:
+                break
+            point = allocate(items, log_lambda + step)
+        return False
 
     @cached_property
     def _closed(self) -> Strategy | None:
@@ -285,8 +294,9 @@ class Search:
                     ways.append(way)
                     yield way.found
         best = min(ways, key=lambda way: way.found.log_value, default=None)
-        if best is not None and best.first is not None and self.policy.polish:
-            polished = self._way(best.strategy, best.items, between(best.items, best.points, best.first), best.alpha)
+        if best is not None and best.first is not None and self.policy.polish and self._beside is None:
+            points = closer(best.items, best.points, best.first)
+            polished = self._way(best.strategy, best.items, points, best.alpha)
             if polished is not None:
                 yield polished.found
         for strategy in self._strategies(SingleStrategy):
