@@ -245,11 +245,12 @@ class Search:
         if self._met is None and not self.has_uniform:
             return True
         items = self.items(self.m, uniform=False)
-        log_lambda, excess = log_sum([item.total for item in items]) - self.log_start, math.inf
-        while excess > 0:
+        log_lambda = log_sum([item.total for item in items]) - self.log_start
+        point = allocate(items, log_lambda)
+        while point.log_scale > self.log_start:
+            log_lambda += 0.5 + 1.3 * (point.log_scale - self.log_start)
             point = allocate(items, log_lambda)
-            excess = point.log_scale - self.log_start
-            log_lambda += 0.5 + 1.3 * excess
+        log_lambda += 0.5
         for step in range(_FOLLOWED):
             chosen = {choice.lemma for choices in point.choices for choice in choices}
             if any(name in LEMMAS and not LEMMAS[name].uniform for name in chosen):

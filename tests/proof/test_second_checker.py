@@ -49,6 +49,7 @@ def random_setting(rng: random.Random) -> Setting:
     if depth == 1:  # a common budget that no block reads is refused
         given = {key: budget for key, budget in given.items() if f"{key}[0]" not in given}
     ramp: dict[str, Any] = {"margin": rng.choice((0.05, 0.05, 0.3, 1.0)), "train_error": rng.choice((0.0, 0.03))}
+    loss: dict[str, Any] = rng.choice((ramp, ramp, ramp, {"lipschitz": 0.7}))
     return Setting.of(
         depth=depth,
         heads=heads,
@@ -60,7 +61,7 @@ def random_setting(rng: random.Random) -> Setting:
         readout=rng.choice(("cls", "mean")),
         input_radius=rng.choice((0.5, 1.0, 2.0)),
         n_train=rng.choice((50, 10**5, 10**8, 10**15)),
-        **rng.choice((ramp, ramp, ramp, {"lipschitz": 0.7})),
+        **loss,
         delta=rng.choice((0.1, 1e-4)),
         norms=Norms(C=rng.choice((0.2, 0.7, 1.0, 2.0)), budgets=given),
     )
