@@ -47,7 +47,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "represent": ("and(x0,x3) --T 8 --format json",),
     "sparse": ("--s 2 --T 8 --format json",),
     "verify": ("gap.json", "gap.json --format json", "kept.json"),
-    "norms": ("model --seed 1 --no-spectra --format json", "model --seed 1"),
+    "norms": ("model --seed 1 --no-spectra --format json", "model --seed 1 --no-spectra"),
     "certify": (
         "model --seed 1 --no-spectra --m 1e9 --gamma 0.25 --train-error 0 --bound closed --no-solve --format json",
         "model --seed 1 --margins margins.txt --bound closed --no-solve --format json",
