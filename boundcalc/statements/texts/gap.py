@@ -95,8 +95,10 @@ GAP = (
         "Where gamma is below it, an output along the extreme direction has the margin: the inequality is sharp.",
         "K = 1: y f <= |f|. K > 1: f_y - max_{k != y} f_k is at most f_y minus the mean of the others, the product of f "
         "with a vector of length sqrt(1 + 1/(K-1)); equality for f along that vector. R_F is walked as in A0, with "
-        "|s(x)| <= b g(b) for activations s(x) = x g(|x|), the mass of sigmoid and softmax1 at the largest score, and 0 "
-        "for a matrix of rank 0; for K > 1 a read-out adds at most its (2,1) norm to the margin per unit of its input.",
+        "|s(x)| <= b g(b) for activations s(x) = x g(|x|), sqrt(k) tanh(b / sqrt(k)) for tanh on rows of width k (soft caps "
+        "alike), the mass of sigmoid and softmax1 at the largest score, and 0 for a matrix of rank 0; for K > 1 a read-out "
+        "adds at most its (2,1) norm to the margin per unit of its input, and a soft cap c behind it leaves a margin of M "
+        "at most 2c tanh(M / 2c).",
         source=KOLTCHINSKII2002,
         compute=largest_margin,
         applies=no_member,
