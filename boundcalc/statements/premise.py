@@ -61,12 +61,13 @@ def no_member(setting: Setting) -> Refusal | None:
     most, gamma = margin_of_class(setting), setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma)):
         return None
-    reach = below(lower_float(most))
+    least = lower_float(most)
+    reach = below(least)
     return Refusal(
         f"a risk bound at training error {setting.sample.train_error:g}",
         f"gamma {gamma:g}, while no network with these norms has a margin above {reach}",
         "a margin above gamma",
-        f"Take a gamma below {reach}, or larger norms.",
+        f"Take a gamma below {reach}, or larger norms." if least > 0 else "Take larger norms.",
     )
 
 
