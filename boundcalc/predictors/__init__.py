@@ -5,6 +5,7 @@ Statements, certificates and `verify` need ball arithmetic alone. Learners bring
 
 from boundcalc.predictors.methods import HOLDOUT as HOLDOUT  # the import registers what certificates may rest on
 from boundcalc.predictors.methods import P2L as P2L
+from boundcalc.predictors.gibbs import GIBBS as GIBBS
 from boundcalc.predictors.norms import NORMS as NORMS
 from boundcalc.predictors.occam import OCCAM as OCCAM
 from boundcalc.predictors.pac_bayes import PAC_BAYES as PAC_BAYES

@@ -101,7 +101,7 @@ def certify_class(
     network.belongs({"q": q}, cls)
     certificate = issue(
         "norms",
-        "class",
+        "Class",
         {"errors": errors, "n": len(data), "proof": proof.to_json()},
         delta=delta,
         alternatives=tuple(
@@ -181,7 +181,7 @@ def _recipe(name: str, value: object) -> Mapping[str, Any]:
 NORMS = register(
     Method(
         "norms",
-        ("class",),
+        ("Class",),
         "as trained, a member of the class",
         {"data": data_evidence, "recipe": _recipe, "query": _query, "environment": json_object},
         lambda entry: PoolingClass.from_json(dict(entry)),

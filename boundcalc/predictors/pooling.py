@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ class PoolingClass:
         read = Budget(op=self.read, distance=Budget(op=0.0))
         norms = Norms(budgets={"q": Budget(op=self.within), "W_V": read})
         radius = math.sqrt(2) * (1 + _SLACK)
-        seen = {"train_error": errors / n, "measured": ("train_error",)} if self.seen else {}
+        seen = {"train_error": _share_of(errors, n), "measured": ("train_error",)} if self.seen else {}
         sample = Sample(n_train=n, delta=delta, margin=self.margin, **seen)
         return Setting(Architecture(seq_len=self.bits, input_radius=radius, layers=layers), norms, sample)
 
@@ -113,6 +114,12 @@ class PoolingClass:
 
 
 _MOST = 2**14
+
+
+def _share_of(errors: int, n: int) -> float:
+    """The least float that is no smaller than errors / n."""
+    share = errors / n
+    return share if Fraction(share) >= Fraction(errors, n) else math.nextafter(share, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from boundcalc.lab.train.parameters import attentions, read_row
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses
 from boundcalc.predictors.data import Data
-from boundcalc.predictors.pac_bayes import Drawn, Group, LatticeLaw, Prior, certify_draws
+from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior
 
 EXPONENT = -5
 """Of two: the step of the lattice."""
@@ -41,7 +41,7 @@ class PosteriorRule:
         steps: of the posterior.
         samples: draws per step.
         batch: examples per step.
-        draws: of the weights, each with its share of delta.
+        draws: of the weights, for a single draw; each has its share of delta.
         l1: weight of the L1 norm on the way to a start.
     """
 
@@ -80,17 +80,24 @@ def prior_for(network: ModelNetwork, seed: int = SEED) -> Prior:
     return Prior(reference, seed, tuple(groups), EXPONENT)
 
 
-def certify_posterior(
+@dataclass(frozen=True)
+class Posterior:
+    """Laws that were made from examples, and the prior they are held against."""
+
+    prior: Prior
+    laws: tuple[LatticeLaw, ...]
+
+
+def train_posterior(
     network: ModelNetwork,
     data: Data,
-    delta: float,
     *,
     prior: Prior | None = None,
     rule: PosteriorRule | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
-) -> Drawn:
-    """Train a posterior and certify the best of a few draws from it."""
+) -> Posterior:
+    """A posterior that makes its expected loss and its divergence small together."""
     prior, rule = prior or prior_for(network), rule or PosteriorRule()
     say = progress or (lambda _: None)
     fit = _Fit(network, prior, rule, data, torch.Generator().manual_seed(substream(seed, "pac-bayes")))
@@ -99,10 +106,20 @@ def certify_posterior(
     centre, deviation = fit.widen(centre)
     say("trained the posterior")
     laws = [
-        LatticeLaw(float(c) / prior.step, max(0.02, float(s) / prior.step))
-        for c, s in zip(centre.double(), deviation.double(), strict=True)
+        _inside(float(c) / prior.step, max(0.02, float(s) / prior.step), law)
+        for c, s, law in zip(centre.double(), deviation.double(), prior.laws, strict=True)
     ]
-    return certify_draws(network, prior, laws, data, delta, rule.draws)
+    return Posterior(prior, tuple(laws))
+
+
+def _inside(centre: float, deviation: float, prior: LatticeLaw) -> LatticeLaw:
+    """The law, narrowed where it would reach beyond the prior: its divergence is finite then."""
+    while deviation > 0.02:
+        law = LatticeLaw(centre, deviation)
+        if law.ends[0] >= prior.ends[0] and law.ends[1] <= prior.ends[1]:
+            return law
+        deviation = max(0.02, 0.9 * deviation)
+    return LatticeLaw(centre, deviation)
 
 
 class _Fit:

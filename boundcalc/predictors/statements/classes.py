@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.statement import Statement
 from boundcalc.predictors.statements.base import Fact, Facts, N, PredictorStatement, count, errors_within
 
 
@@ -42,16 +41,7 @@ def _of_its_class(facts: Facts, delta: float) -> float:
 
 
 CLASS = PredictorStatement(
-    Statement(
-        "class",
-        "a member of a class whose bound was fixed before the examples",
-        r"R(f)\le\text{the risk bound of the class at }\widehat R_\gamma(f)=\tfrac en,\quad f\in\mathcal F",
-        "The class (architecture, norm budgets, whatever is fixed in it) and the margin gamma do not depend on the n "
-        "examples; f is a member of it; e of its margins on them are at most gamma.",
-        "G3, G4, G5 or G11 for the class (docs/theory.md), with the pieces, covers and scales that the proof lists: they "
-        "hold for all members at once, so for the one that training found.",
-        compute=None,
-    ),
+    "Class",
     {
         "errors": Fact(count, "margins at most gamma among the n"),
         "n": N,
