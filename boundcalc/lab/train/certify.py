@@ -222,7 +222,8 @@ def _p2l(bench: Bench) -> tuple[PredictorCertificate, _Error]:
     from boundcalc.predictors.picking import pick_to_learn
     from boundcalc.predictors.plans import default_picks
 
-    members = default_picks(len(bench.data), bench.asked.delta, prefix=bench.prefix, seed=bench.trial.seed)
+    prefix = bench.prefix if bench.asked.prefix else None
+    members = default_picks(len(bench.data), bench.asked.delta, prefix=prefix, seed=bench.trial.seed)
     return _picked(bench, pick_to_learn, members)
 
 

@@ -1,7 +1,7 @@
 """The search for a posterior: Gaussian around trained weights, as wide as the bound wants; any search will do.
 
-What is random: how far every position moves in the one direction that the read row asks for (known before the data), the
-read-out and its threshold. All else stays as it was drawn.
+What is random: how far every position moves in the one direction that the read row asks for (known before the data), and
+the threshold of the read-out. All else stays as it was drawn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXPONENT = -5
 """Of two: the step of the lattice."""
 SEED = 7
 """Of the reference: it was chosen on other data, as the step and the deviations were."""
-DEVIATIONS = {"positions": 2.0, "readout": 0.5, "b_readout": 3.0}
+DEVIATIONS = {"positions": 2.0, "b_readout": 3.0}
 """Of the prior."""
 
 
@@ -50,7 +50,7 @@ class PosteriorRule:
     steps: int = 900
     samples: int = 8
     batch: int = 96
-    draws: int = 16
+    draws: int = 8
     l1: float = 1e-3
 
 
