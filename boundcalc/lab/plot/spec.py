@@ -138,7 +138,7 @@ class Spec:
         return cls(**raw)
 
 
-RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed")
+RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed", "certified")
 """By what trials can be chosen."""
 
 
