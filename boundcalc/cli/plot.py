@@ -25,6 +25,7 @@ _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C
     "norms-vs-s": "s",
     "posterior-contraction": "L",
     "attention-error": "L",
+    "attention-smooth": "L",
 }
 _OWN: Mapping[str, tuple[str, ...]] = {
     "gap-vs-m": ("n_train",),
