@@ -388,6 +388,42 @@ def transfer(form: str, **options: Any) -> None:
 
 
 @command.command(
+    short_help="What a trained representation keeps of its input, and what it drops.",
+    epilog="""\b
+Examples:
+  boundcalc latent minimal                    half a minute
+  boundcalc latent minimal --steps 1,3000 --seeds 10 --format json""",
+)
+@click.option("--L", "length", type=WHOLE, default=32, show_default=True, help="Tosses of each coin.")
+@click.option("--steps", type=WHOLES, default="1,10,100,1000,3000", show_default=True, help="Training steps.")
+@click.option("--seeds", type=WHOLE, default=5, show_default=True, help="Networks.")
+@click.option("--d", type=WHOLE, default=16, show_default=True, help="Width of the networks.")
+@click.option("--noise", type=NUMBER, default=0.1, show_default=True, help="Of the eye: the representation has size 1.")
+@form_option
+def minimal(form: str, **options: Any) -> None:
+    """Trains networks to foretell one of two coins; how much their representation tells of its posterior, and of the rest.
+
+    Shares of variance that a non-linear probe explains on fresh sequences, with 95% intervals over networks; the last line
+    is the posterior itself in place of a representation.
+    """
+    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, document
+    from boundcalc.lab.train.minimal import minimal as run
+
+    plan = MinimalPlan(**options)
+    found = run(plan)
+    rows = [
+        (
+            "posterior" if row.steps is None else row.steps,
+            *(str(row.shares[name]) for name in TARGETS),
+            row.error,
+            row.bayes,
+        )
+        for row in found
+    ]
+    show(form, document(plan, found), ("steps", *TARGETS, "test error", "least"), rows)
+
+
+@command.command(
     short_help="Generalization gaps of trained attention over growing inputs, beside X5.",
     epilog="""\b
 Examples:

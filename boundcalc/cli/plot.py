@@ -26,6 +26,7 @@ _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C
     "posterior-contraction": "L",
     "attention-error": "L",
     "attention-smooth": "L",
+    "minimality": "steps",
 }
 _OWN: Mapping[str, tuple[str, ...]] = {
     "gap-vs-m": ("n_train",),
