@@ -399,6 +399,7 @@ Examples:
 @click.option("--seeds", type=WHOLE, default=5, show_default=True, help="Networks.")
 @click.option("--d", type=WHOLE, default=16, show_default=True, help="Width of the networks.")
 @click.option("--noise", type=NUMBER, default=0.1, show_default=True, help="Of the eye: the representation has size 1.")
+@click.option("--decay", type=NUMBER, default=0.3, show_default=True, help="Weight decay of the training.")
 @form_option
 def minimal(form: str, **options: Any) -> None:
     """Trains networks to foretell one of two coins; how much their representation tells of its posterior, and of the rest.

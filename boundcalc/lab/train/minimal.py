@@ -43,6 +43,7 @@ class MinimalPlan:
         steps: when training is stopped and the representation looked at.
         seeds: networks.
         d: width.
+        decay: weight decay of the training.
         noise: of the eye that looks at a representation of root mean square 1.
         n: sequences to fit a probe, and as many to judge it.
     """
@@ -52,6 +53,7 @@ class MinimalPlan:
     seeds: int = 5
     d: int = 16
     noise: float = 0.1
+    decay: float = 0.3
     n: int = 4000
 
     def __post_init__(self) -> None:
@@ -60,6 +62,7 @@ class MinimalPlan:
         for steps in self.steps:
             validate.size("steps", steps)
         validate.positive("noise", self.noise)
+        validate.positive("decay", self.decay, zero=True)
 
     def trials(self, steps: int) -> list[Trial]:
         """One per seed: fresh sequences at every step, so that nothing is memorised."""
@@ -74,7 +77,7 @@ class MinimalPlan:
             depth=1,
             vocabulary=5,
         )
-        rule = Optimisation(lr=3e-3, batch=64, steps=steps, stop_loss=0.0, weight_decay=0.3, optimiser="adamw")
+        rule = Optimisation(lr=3e-3, batch=64, steps=steps, stop_loss=0.0, weight_decay=self.decay, optimiser="adamw")
         return [Trial(task, architecture, 0, seed, 2048, optimisation=rule) for seed in range(self.seeds)]
 
 
