@@ -43,7 +43,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 _OF_ONE_M = ("gap-vs-T", "gap-vs-depth", "gap-vs-C")
 """Figures whose trials are of one m, which their bounds then take."""
 _SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
-_COUNTED = ("s", "L")
+_COUNTED = ("s", "L", "steps")
 """Axes that are no options of a setting."""
 
 

@@ -67,7 +67,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "posterior-contraction --values L=4,8 --repetitions 10",
         "attention-error --values L=4,8 --repetitions 10",
         "attention-smooth --values L=4,8 --repetitions 20",
-        "minimality --values steps=1,2 --repetitions 3",
+        "minimality --values steps=1,2",
         "kappa --repetitions 10",
         "constants --depth 1 --T 8 --d 8",
         "--from figure.json",

@@ -21,12 +21,7 @@ def collect(spec: Spec) -> FigureData:
     """Shares of variance that probes of the representation explain, over training."""
     from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, minimal
 
-    given: dict[str, Any] = {}
-    if spec.values:
-        given["steps"] = tuple(round(value) for value in spec.values)
-    if spec.repetitions:
-        given["seeds"] = spec.repetitions
-    plan = MinimalPlan(**given)
+    plan = MinimalPlan(steps=tuple(round(value) for value in spec.values)) if spec.values else MinimalPlan()
     *trained, known = minimal(plan)
     x = tuple(float(row.steps or 0) for row in trained)
     series: list[Series] = []
