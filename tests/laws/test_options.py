@@ -99,6 +99,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
 }
 """Cheap ways to run each command."""
 VALUES: Mapping[str, str | tuple[str, ...]] = {
+    "--decay": "0.9",
     "--m": "54321",
     "--T": "9",
     "--C": "1.25",
