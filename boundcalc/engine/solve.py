@@ -85,7 +85,8 @@ def solve(
     Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
     `NoSolution` when even the end of the range is not enough.
     """
-    axis = AXES[choice("variable", variable, AXES)]
+    variable = choice("variable", variable, AXES)  # type: ignore[assignment]
+    axis = AXES[variable]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
