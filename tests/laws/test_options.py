@@ -132,7 +132,7 @@ NEUTRAL: Mapping[tuple[str, str], str] = {
     ("gallery", "--jobs"): "how it is computed",
 }
 FILES: Mapping[str, Any] = {
-    "setting.json": {"architecture": {"d": 12}, "norms": {"C": 1.5}},
+    "setting.json": {"architecture": {"d": 12}, "norms": {"C": 1.5}, "sample": {"delta": 0.02}},
     "norms.json": {"C": 1.0, "budgets": {"W_V": {"op": 2.0, "21": 3.0}}},
 }
 
