@@ -126,18 +126,17 @@ _NO_MEMORY = re.compile("(can't|not enough|cannot) allocate memory|out of memory
 
 def _usage(error: click.UsageError) -> NoReturn:
     command = error.ctx.command_path if error.ctx is not None else "boundcalc"
+    text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [
             name
             for option in error.ctx.command.get_params(error.ctx)
             for name in (*option.opts, *option.secondary_opts)
         ]
-        error.message = unknown_option(error.option_name, command, [name for name in known if name.startswith("-")])
-        error.possibilities = None
+        text = unknown_option(error.option_name, command, [name for name in known if name.startswith("-")])
     if type(error).__name__ == "NoArgsIsHelpError":
         click.echo(error.format_message(), err=True)
     else:
-        text = error.format_message().rstrip(".")
         sys.stderr.write(f"{command}: {_one_line(text)} (see {command} --help)\n")
     sys.exit(USAGE)
 

@@ -27,7 +27,7 @@ Examples:
 )
 @setting_options
 @click.option(
-    "--ladder", is_flag=True, help="From the published constants to the best bound, one ingredient at a time."
+    "--ladder", "steps", is_flag=True, help="From the published constants to the best bound, one ingredient at a time."
 )
 def command(steps: bool, **options: Any) -> None:
     """How much smaller the best bound is than the same theorem with the constants of the literature.

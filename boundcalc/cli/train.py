@@ -230,12 +230,13 @@ def _balls(words: tuple[str, ...]) -> dict[str, Any]:
 
 def _bounds(trial: Any, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
     from boundcalc import compare
-    from boundcalc.formulas.theorems import BOUNDS
+    from boundcalc.formulas.theorems import BOUNDS, aliases
     from boundcalc.lab.train.bounds import setting_of
 
     if trial.online or "norms" not in result or "margins" not in result["train"]:
         return []
-    return compare(setting_of(trial, result, margin=gamma, delta=delta), BOUNDS)
+    names = [name for name in BOUNDS if name not in aliases()]
+    return compare(setting_of(trial, result, margin=gamma, delta=delta), names)
 
 
 class _Live:

@@ -17,7 +17,7 @@ from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 from boundcalc.statements.premise import no_member
 
-Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
+Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]
 
 

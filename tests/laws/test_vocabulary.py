@@ -9,20 +9,20 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from boundcalc import Setting, closed_gap, solve, sweep
+from boundcalc import Setting, closed_gap, evaluate, solve, sweep
 from boundcalc.base import words
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
 from boundcalc.cli.files import Output
 from boundcalc.cli.words import FORMER
-from boundcalc.formulas.theorems import BOUNDS, POLICIES, THEOREMS
+from boundcalc.formulas.theorems import BOUNDS, POLICIES, THEOREMS, aliases
 from boundcalc.lab.plot.gallery import PLATES
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.setting import PRESETS, Architecture, Sample
@@ -125,9 +125,9 @@ def unlike_out(found: Mapping[str, list[Use]]) -> Iterator[str]:
     """Options that write what a command is for, and are not called -o/--out."""
     for each in found.values():
         for use in each:
-            if isinstance(use.option.type, Output) and not {*use.option.opts} & {*OTHER_FILES}:
-                if {*use.option.opts} != {"-o", "--out"}:
-                    yield f"{use.command} {use.name}"
+            names = {*use.option.opts}
+            if isinstance(use.option.type, Output) and not names & {*OTHER_FILES} and names != {"-o", "--out"}:
+                yield f"{use.command} {use.name}"
 
 
 def complaints(listed: Mapping[str, click.Command]) -> list[str]:
@@ -177,8 +177,19 @@ def test_a_name_is_of_one_thing() -> None:
         assert Setting.of(name).architecture == Architecture(style=name)
     for name in {*POLICIES} & {*THEOREMS}:
         assert BOUNDS[name] is POLICIES[name]
-        assert THEOREMS[name].policy is not None
-        assert {lemma for lemma in POLICIES[name].lemmas} == THEOREMS[name].policy.lemmas
+        theorem = THEOREMS[name].policy
+        assert theorem is not None
+        assert theorem.lemmas == POLICIES[name].lemmas
+
+
+def test_bounds_of_the_same_rules_are_listed_as_aliases() -> None:
+    assert aliases() == {"edelman2022": "closed", "trauger2024": "trauger", "zhang2022_masked": "zhang2022"}
+    setting = Setting.of(depth=1, n_train=10**7)
+    for name, same in aliases().items():
+        one, other = (evaluate(setting, bound) for bound in (name, same))
+        assert (one.log10, one.log10_risk) == (other.log10, other.log10_risk)
+    listed = CliRunner().invoke(main, ["list", "theorems"]).stdout
+    assert all(f"= {same}" in listed for same in aliases().values())
 
 
 def test_no_two_names_are_an_authors_alone_and_with_the_year() -> None:
@@ -211,12 +222,13 @@ def test_former_names_are_gone_and_their_successors_are_there() -> None:
 
 @pytest.mark.parametrize(("letter", "word"), words.LETTERS.items())
 def test_letters_and_words_are_taken_alike(letter: str, word: str) -> None:
-    value: float = {"T": 16, "m": 10**7, "gamma": 0.4}[letter]
+    value: Any = {"T": 16, "m": 10**7, "gamma": 0.4}[letter]
     named = Setting.of(depth=1, **{word: value})
     assert Setting.of(depth=1, **{letter: value}) == named
     part = "sample" if word in {f.name for f in fields(Sample)} else "architecture"
     assert Setting.from_json({part: {letter: value}}) == Setting.from_json({part: {word: value}})
-    assert solve(named, letter, 0.9, bound="closed") == solve(named, word, 0.9, bound="closed")
+    ask: Any = solve
+    assert ask(named, letter, 0.9, bound="closed") == ask(named, word, 0.9, bound="closed")
     gaps = [sweep(named, {name: [value, 2 * value]}, ["closed"]).columns["gap"] for name in (letter, word)]
     assert gaps[0] == gaps[1]
     arrays = [closed_gap(named, **{name: np.array([value, 2 * value])}) for name in (letter, word)]
@@ -305,5 +317,5 @@ def test_wrong_names_are_answered_with_right_ones(line: str, instead: str) -> No
 def test_python_and_json_know_synonyms_too() -> None:
     for name, instead in (("layers_count", None), ("n_layers", "depth"), ("hidden_size", "d"), ("context", "seq_len")):
         with pytest.raises(InvalidSetting) as caught:
-            Setting.of(**{name: 3})
+            Setting.of(depth=1, **dict[str, Any]({name: 3}))
         assert instead is None or f"did you mean {instead!r}?" in str(caught.value)
