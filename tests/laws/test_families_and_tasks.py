@@ -41,7 +41,8 @@ def test_families(name: str) -> None:
         for pattern, role in family.tensors.items()
     }
     wrong = {"not transposed": replace(family, tensors=turned)}
-    refusals = [(here.but(**{REFUSED[name]: "no such thing"}), f"{REFUSED[name]}|no such thing")]
+    strange: dict[str, Any] = {REFUSED[name]: "no such thing"}
+    refusals = [(here.but(**strange), f"{REFUSED[name]}|no such thing")]
     check_family(family, Cases([here], refusals, wrong)).raise_if_broken()
 
 

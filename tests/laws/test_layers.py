@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +39,12 @@ GAINS = Norms(
 )
 OFFSETS = Norms(C=1.0, budgets={"score_offsets": Budget(sup=0.7)})
 SPLIT = Attention(4, 2, d_head=2, d_value=2, qk="split", combine="concat", causal=True, block=0)
+
+
+def _cast(word: str) -> Any:
+    """A word that no type allows."""
+    return word
+
 
 EXAMPLES: dict[str, list[tuple[Layer, Norms]]] = {
     "linear": [(Linear("W", 3, 2), KNOB), (Linear("W", 3, 2, bias="c"), KNOB)],
@@ -74,8 +81,8 @@ REFUSALS: dict[str, list[tuple[Callable[[], object], str]]] = {
     "layernorm": [(lambda: LayerNorm("norm", 3, -1.0), "eps")],
     "gated": [(lambda: GatedFeedForward(3, 4, "relu2", 0), "relu2|activation")],
     "experts": [(lambda: Experts(3, 2, 0, block=0), "experts")],
-    "embedding": [(lambda: Embedding(5, 3, positions="sometimes"), "positions")],
-    "pool": [(lambda: Pool("median"), "median|how")],
+    "embedding": [(lambda: Embedding(5, 3, positions=_cast("sometimes")), "positions")],
+    "pool": [(lambda: Pool(_cast("median")), "median|how")],
 }
 
 TOO_SMALL = {"gated": 0.2, "experts": 0.1, "attention": 0.2}

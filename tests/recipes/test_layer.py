@@ -15,6 +15,7 @@ from boundcalc.laws import Cases, LayerExample, check_layer
 from boundcalc.laws.layers import Array, Drawn
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Layer, Linear, Norms, Pool, Setting, Weight, validate
+from boundcalc.setting import layers as setting_layers
 from boundcalc.setting.layers import layer_from_json, layer_to_json, register_layer
 from boundcalc.statements import layers as statements
 from boundcalc.statements.layers import register_rule
@@ -66,7 +67,7 @@ def registered() -> Iterator[None]:
     register_layer(SoftCap)
     register_rule(SoftCap, rule)
     yield
-    del statements._RULES[SoftCap]
+    del statements._RULES[SoftCap], setting_layers._TYPES[SoftCap.label]
 
 
 def run(c: float) -> Callable[[Drawn, Array], Array]:

@@ -105,7 +105,8 @@ def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyP
 
 def test_the_laws_hold_and_see_what_is_too_small(lemma: CoverLemma) -> None:
     target = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 1.4, 2), Points(5))
-    brought = Cases([target], [(replace(target, kind="gain"), "needs a")], {"too small": scaled(lemma, 0.05)})
+    number = Target("map", 1, 1, 1.0, MatrixNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1), Points(5))
+    brought = Cases([number, target], [(replace(target, kind="gain"), "needs a")], {"too small": scaled(lemma, 0.05)})
     check_lemma(lemma, brought).raise_if_broken()
     assert limited_norm(lemma, target) == ("op" if lemma.uniform else "two_one")
 

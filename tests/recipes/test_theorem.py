@@ -84,7 +84,7 @@ def test_its_laws_hold_and_a_wrong_formula_is_seen(theorem: Theorem) -> None:
 def test_commands_know_it(theorem: Theorem) -> None:
     explained = CliRunner().invoke(main, ["explain", theorem.name])
     assert theorem.title in " ".join(explained.output.split())
-    derived = CliRunner().invoke(main, ["derive", "--bound", theorem.name, "--steps", "brief"])
+    derived = CliRunner().invoke(main, ["derive", "--bound", theorem.name, "--detail", "brief"])
     assert derived.exit_code == 0, derived.output
     if theorem.policy is None:
         valued = CliRunner().invoke(main, ["eval", "--bound", theorem.name, "--m", "1e6"])
