@@ -49,15 +49,15 @@ fixed before the data.""",
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
 @click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
 @click.option(
-    "--data", type=FILE, help="Training sequences with labels (.npz, .csv, .parquet): margins are taken from them."
+    "--data", type=FILE, help="Examples (.npz, .csv, .parquet): the training sequences with labels, for margins."
 )
 @click.option("--held-out", type=FILE, help="Sequences that the model has not met, for the test-set bound.")
 @click.option(
-    "--method",
+    "--by",
     "methods",
     multiple=True,
     type=click.Choice(("norms", "held-out", "p2l")),
-    help="With --data, only this method (repeatable); p2l trains modules of --compare.",
+    help="With --data, certify by this only (repeatable); p2l trains modules of --compare.",
 )
 @click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
 @click.option("--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound.")
@@ -179,7 +179,7 @@ def _with_data(
     make, seed = None, options["seed"] or 0
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
-            raise InvalidSetting("--method p2l trains modules of its own: say what makes one, --compare module.py:make")
+            raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
         from boundcalc.checkpoints.modules import load_name
 
         make = load_name(options["compare"])

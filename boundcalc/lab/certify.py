@@ -332,7 +332,7 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
 
 _WHY_NOT = {
     "held-out": "no sequences that the model has not met (held_out=, --held-out)",
-    "p2l": "it trains a module of its own from few picked sequences (make=, --method p2l with --compare module.py:make)",
+    "p2l": "it trains a module of its own from few picked sequences (make=, --by p2l with --compare module.py:make)",
     "occam": "it searches a short code while it trains: boundcalc train TASK --certify occam",
     "pac-bayes": "it draws a network around one that it trains: boundcalc train TASK --certify pac-bayes",
 }

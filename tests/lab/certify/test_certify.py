@@ -188,7 +188,7 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
         ("--margins train.npz", "--margins has no effect"),
         ("--train-error 0", "--train-error has no effect"),
         ("--format csv", "table or json"),
-        ("--method norms", "held-out is not among"),
+        ("--by norms", "held-out is not among"),
     ):
         done = CliRunner().invoke(main, [*line.split(), *more.split()])
         assert done.exit_code == 2, more
