@@ -352,6 +352,7 @@ def test_an_option_given_twice_is_refused(command: str) -> None:
         'train conjunction --set train.balls={"W_V":["21",1],"W_V":["21",4]}',
         "train conjunction --set train.lr=0.1 --set train.lr=0.2",
         "train conjunction --set train.lr=NaN",
+        "sweep sweep.json --list --jobs 3",
         "eval --bound X3 --L 512 --set smoothness=1 --set smoothness=2",
         "norms model --set layer_norm_eps=1 --set layer_norm_eps=2",
     ],
