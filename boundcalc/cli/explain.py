@@ -32,7 +32,7 @@ def command(name: str, form: str) -> None:
     known = [entry.name for group in GROUPS for entry in entries(group)]
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
-        raise click.UsageError(near(f"nothing is called {name!r}", name, known))
+        raise click.UsageError(near(f"nothing is called {name!r}", name, known, "bound"))
     parts = [*_statement(match, form), *_theorem(match), *_other(match)]
     if form == "json":
         import json
