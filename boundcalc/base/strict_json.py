@@ -49,7 +49,7 @@ def read_json(path: str | Path, what: str, error: type[BoundcalcError] = Invalid
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except UnicodeDecodeError:
-        raise error(f"cannot read {path}: it is no text, and {what} needs a JSON file") from None
+        raise error(f"cannot read {path}, which is no text: {what} needs a JSON file") from None
     return parse_json(text, str(path), error)
 
 
