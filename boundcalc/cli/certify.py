@@ -30,7 +30,7 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
     epilog="""\b
 Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
-  boundcalc certify mine.pt --compare model.py:make --data train.npz --held-out test.npz
+  boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
   boundcalc certify runs/bert --margins margins.npy --certificate gap.json --certificate-risk risk.json
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
 \b
@@ -51,7 +51,7 @@ fixed before the data.""",
 @click.option(
     "--data", type=FILE, help="Examples (.npz, .csv, .parquet): the training sequences with labels, for margins."
 )
-@click.option("--held-out", type=FILE, help="Sequences that the model has not met, for the test-set bound.")
+@click.option("--test", type=FILE, help="Test sequences, which the model has not met.")
 @click.option(
     "--by",
     "methods",
@@ -80,7 +80,7 @@ def command(
     train_error: float | None,
     margins: str | None,
     data: str | None,
-    held_out: str | None,
+    test: str | None,
     methods: tuple[str, ...],
     bounds: tuple[str, ...],
     certificate: Path | None,
@@ -102,7 +102,7 @@ def command(
         if form not in ("table", "json"):
             raise InvalidSetting(f"--data is written as table or json: leave out --format {form}, or --data")
     else:
-        refuse_given(dict.fromkeys(("held_out", "methods"), "without --data"))
+        refuse_given(dict.fromkeys(("test", "methods"), "without --data"))
     seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
     def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
@@ -122,7 +122,7 @@ def command(
 
     certified = None
     if data is not None:
-        certified = _with_data(model, data, held_out, methods, options, inspect, delta, gamma, fixed_gamma, schatten)
+        certified = _with_data(model, data, test, methods, options, inspect, delta, gamma, fixed_gamma, schatten)
         found, setting = certified.audit, certified.setting
     else:
         assert seen is not None  # noqa: S101 - without data the sample is said
@@ -163,7 +163,7 @@ def command(
 def _with_data(
     model: str,
     data: str,
-    held_out: str | None,
+    test: str | None,
     methods: tuple[str, ...],
     options: dict[str, Any],
     inspect: Any,
@@ -183,8 +183,8 @@ def _with_data(
         from boundcalc.checkpoints.modules import load_name
 
         make = load_name(options["compare"])
-    wanted = wanted_methods(methods or None, held_out, make)
-    known, tests = sequences(data), None if held_out is None else sequences(held_out)
+    wanted = wanted_methods(methods or None, test, make)
+    known, tests = sequences(data), None if test is None else sequences(test)
     taken = take(model, options, inspect, known)
     return answered(
         Outputs(taken.model, taken.audit, taken.live),

@@ -112,15 +112,16 @@ def take(
         os.environ.setdefault(name, "1")
     from dataclasses import replace
 
+    from boundcalc.base.strict_json import assignments
     from boundcalc.checkpoints import Options, Want, audit
-    from boundcalc.checkpoints.audit import chosen_family, open_model, parse_settings
+    from boundcalc.checkpoints.audit import chosen_family, open_model
     from boundcalc.checkpoints.readers import open_checkpoint
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
     taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet", "compare")}
     chosen = chosen_family(taken["family"], taken["mapping"])
     known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
-    said = Options(**known, settings=parse_settings(taken["settings"]))
+    said = Options(**known, settings=assignments(taken["settings"], "--set"))
     checkpoint = open_checkpoint(model)
     live = module_of(model, checkpoint, taken["compare"], always=data is not None)
     mapping, parity = None, None

@@ -176,7 +176,7 @@ def certify(
     model: Any,
     data: Any,
     *,
-    held_out: Any = None,
+    test: Any = None,
     module: Any = None,
     mapping: str | Path | Mapping[str, Any] | None = None,
     family: str | None = None,
@@ -200,7 +200,7 @@ def certify(
     Args:
         model: a torch module, or the path of its weights.
         data: the training sequences and their labels (checkpoints.data).
-        held_out: sequences that the model has not met, for the test-set bound.
+        test: sequences that the model has not met, for the test-set bound.
         module: with a path, the module of these weights: "module.py:make", or itself. Models of the transformers library
             are loaded.
         mapping: a description of the model (docs/weights.md); unset, a known family is recognised, else the module is
@@ -221,9 +221,9 @@ def certify(
         seed: of random probes, and of p2l.
         progress: told what is being done.
     """
-    wanted = wanted_methods(methods, held_out, make)
+    wanted = wanted_methods(methods, test, make)
     say = progress or (lambda _: None)
-    known, tests = sequences(data), None if held_out is None else sequences(held_out)
+    known, tests = sequences(data), None if test is None else sequences(test)
     say("reading the model")
     checkpoint, live, name = _at_hand(model, module)
     options = Options(seq_len, input_radius, heads, settings=settings or {})
@@ -331,27 +331,25 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
 
 
 _WHY_NOT = {
-    "held-out": "no sequences that the model has not met (held_out=, --held-out)",
+    "held-out": "no sequences that the model has not met (test=, --test)",
     "p2l": "it trains a module of its own from few picked sequences (make=, --by p2l with --compare module.py:make)",
     "occam": "it searches a short code while it trains: boundcalc train TASK --certify occam",
     "pac-bayes": "it draws a network around one that it trains: boundcalc train TASK --certify pac-bayes",
 }
 
 
-def wanted_methods(methods: Sequence[str] | None, held_out: Any, make: Any) -> tuple[str, ...]:
+def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple[str, ...]:
     """The methods asked for, or all that what is given allows."""
     if methods is None:
-        return tuple(
-            m for m, there in zip(METHODS, (True, held_out is not None, make is not None), strict=True) if there
-        )
+        return tuple(m for m, there in zip(METHODS, (True, test is not None, make is not None), strict=True) if there)
     from boundcalc.setting.validate import choice
 
     wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
-    if "held-out" in wanted and held_out is None:
-        raise InvalidSetting("method held-out needs sequences that the model has not met: held_out= (--held-out FILE)")
+    if "held-out" in wanted and test is None:
+        raise InvalidSetting("method held-out needs sequences that the model has not met: test= (--test FILE)")
     if "p2l" in wanted and make is None:
         raise InvalidSetting("method p2l trains modules of its own: make= (--compare module.py:make)")
-    if held_out is not None and "held-out" not in wanted:
+    if test is not None and "held-out" not in wanted:
         raise InvalidSetting("held-out sequences are given, and method held-out is not among those asked for")
     return wanted
 

@@ -47,7 +47,7 @@ def sample(n: int, seed: int, rows: int = 6) -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def found(trained: Any) -> Any:
-    return boundcalc.certify(trained, sample(300, 1), held_out=sample(200, 2), seed=1)
+    return boundcalc.certify(trained, sample(300, 1), test=sample(200, 2), seed=1)
 
 
 def test_the_lines_are_those_of_this_model(found: Any, trained: Any) -> None:
@@ -163,7 +163,7 @@ def test_pixels_beyond_the_class_of_inputs_are_refused() -> None:
 
 
 def test_held_out_sequences_that_were_met_are_said(trained: Any) -> None:
-    found = boundcalc.certify(trained, sample(50, 1), held_out=sample(50, 1), methods=["held-out"])
+    found = boundcalc.certify(trained, sample(50, 1), test=sample(50, 1), methods=["held-out"])
     assert "50 of 50 held-out sequences stand among the training ones" in found.text
 
 
@@ -174,7 +174,7 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
     for name, seed in (("train", 1), ("test", 2)):
         x, y = sample(100, seed)
         np.savez(f"{name}.npz", x=x, y=y)
-    line = "certify m.pt --compare model.py:make --data train.npz --held-out test.npz --no-solve"
+    line = "certify m.pt --compare model.py:make --data train.npz --test test.npz --no-solve"
     done = CliRunner().invoke(main, line.split())
     assert done.exit_code == 0, done.output
     assert "compared with a forward pass" in done.output
@@ -193,4 +193,4 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
         done = CliRunner().invoke(main, [*line.split(), *more.split()])
         assert done.exit_code == 2, more
         assert says in done.output
-    assert CliRunner().invoke(main, ["certify", "m.pt", "--m", "9", "--held-out", "test.npz"]).exit_code == 2
+    assert CliRunner().invoke(main, ["certify", "m.pt", "--m", "9", "--test", "test.npz"]).exit_code == 2
