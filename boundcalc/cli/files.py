@@ -105,7 +105,8 @@ class FileCommand(click.Command):
             value = ctx.params.get(parameter.name or "")
             if isinstance(parameter.type, Input) and value is not None:
                 said = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
-                yield os.fspath(value), said
+                for path in value if isinstance(value, tuple) else (value,):
+                    yield os.fspath(path), said
 
 
 class FileGroup(click.Group):

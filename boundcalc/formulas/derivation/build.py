@@ -47,6 +47,7 @@ def derive(
         theorem.source,
         theorem.differences(),
         values or {},
+        theorem.stated_by,
     )
 
 
@@ -60,7 +61,7 @@ def _steps(theorem: Theorem, quantity: str, formula: Formula) -> Step:
             "X4": inference_steps.softmax_steps,
             "X6": inference_steps.transfer_steps,
         }
-        return known[theorem.name](formula)
+        return known[theorem.name](formula) if theorem.name in known else other_steps.stated(theorem.stated_by, formula)
     return _METHODS[type(form)](form, quantity, formula)
 
 
