@@ -27,6 +27,8 @@ _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C
     "norms-vs-s": "s",
     "posterior-contraction": "L",
     "attention-error": "L",
+    "attention-smooth": "L",
+    "minimality": "steps",
 }
 _OWN: Mapping[str, tuple[str, ...]] = {
     "gap-vs-m": ("n_train",),
@@ -43,7 +45,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 _OF_ONE_M = ("gap-vs-T", "gap-vs-depth", "gap-vs-C")
 """Figures whose trials are of one m, which their bounds then take."""
 _SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
-_COUNTED = ("s", "L")
+_COUNTED = ("s", "L", "steps")
 """Axes that are no options of a setting."""
 
 

@@ -62,7 +62,7 @@ Examples:
 @click.option("--heads", type=WHOLE, help="Attention heads per block.")
 @click.option("--optimiser", type=click.Choice(_OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
 @click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True)
-@click.option("--weight-decay", type=NUMBER, default=defaults.WEIGHT_DECAY)
+@click.option("--weight-decay", type=NUMBER, default=defaults.WEIGHT_DECAY, help="Decay of the weights.")
 @click.option("--batch", type=WHOLE, default=defaults.BATCH, show_default=True, help="Examples per step (0: all).")
 @click.option("--steps", type=WHOLE, default=defaults.STEPS, show_default=True, help="Most steps of training.")
 @click.option(

@@ -66,6 +66,8 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "norms-vs-s --sweep s=2",
         "posterior-contraction --sweep L=4,8 --repetitions 10",
         "attention-error --sweep L=4,8 --repetitions 10",
+        "attention-smooth --sweep L=4,8 --repetitions 20",
+        "minimality --sweep steps=1,2",
         "kappa --repetitions 10",
         "constants --depth 1 --T 8 --d 8",
         "--from figure.json",
@@ -87,13 +89,18 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "runs verify": ("--store runs.db",),
     "runs rm": ("HASH --store runs.db",),
     "threshold": ("--store over_m.db --format json",),
-    "latent infer": ("--L 4,8 --repetitions 10 --tau 1 --format json",),
+    "latent infer": (
+        "--L 4,8 --repetitions 10 --tau 1 --format json",
+        "--L 4,8 --repetitions 20 --tau 1 --truth smooth --format json",
+    ),
+    "latent minimal": ("--L 4 --snapshots 1,2 --seeds 3 --format json",),
     "latent transfer": ("--diversity 1 --m 50 --repetitions 3 --format json",),
     "latent learn": ("--L 4 --m 8 --seeds 3 --steps 3 --kind supervised --store trained.db --format json",),
     "latent extendible": ("sequences.csv",),
 }
 """Cheap ways to run each command."""
 VALUES: Mapping[str, str | tuple[str, ...]] = {
+    "--weight-decay": "0.9",
     "--m": "54321",
     "--T": "9",
     "--C": "1.25",

@@ -47,18 +47,6 @@ def last_step(
     )
 
 
-def stated(author: str, formula: Formula) -> Step:
-    """A theorem of one's own: its formula, on its author's word."""
-    step = Step(
-        "the formula",
-        (),
-        f"stated by {author}, and neither proved nor checked here",
-        Relation(Words(formula.latex_name or r"\mathrm{gap}", formula.name), formula.relation, formula.expr),
-        formula.where,
-    )
-    return last_step(formula, [step])
-
-
 # -- X5
 
 

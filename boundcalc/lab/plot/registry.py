@@ -65,6 +65,18 @@ FIGURES: Mapping[str, Entry] = {
         "none",
         "values repetitions",
     ),
+    "attention-smooth": Entry(
+        "smooth",
+        "Attention against a conditional mean that is not linear: sampling error and bias.",
+        "none",
+        "values repetitions",
+    ),
+    "minimality": Entry(
+        "minimality",
+        "What a trained representation keeps and drops, beside the posterior.",
+        "none",
+        "values repetitions",
+    ),
     "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", "needs"),
     "kappa": Entry(
         "diversity", "Downstream error against the diversity of pretext tasks, with X6.", "none", "repetitions"
