@@ -123,7 +123,8 @@ class FileCommand(Command):
             value = ctx.params.get(parameter.name or "")
             if isinstance(parameter.type, Input) and value is not None:
                 said = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
-                yield parameter.type.reads(value), said
+                for path in value if isinstance(value, tuple) else (value,):
+                    yield parameter.type.reads(path), said
 
 
 class FileGroup(click.Group):
