@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from boundcalc.cli.catalogue import GROUPS, entries
+from boundcalc.cli.idle import Command
 from boundcalc.cli.lazy import near
 
 
@@ -13,6 +14,7 @@ def _names(context: click.Context, parameter: click.Parameter, incomplete: str) 
 
 
 @click.command(
+    cls=Command,
     name="explain",
     short_help="A theorem, a policy, or a statement with its conditions and proof.",
     epilog="""\b
@@ -30,7 +32,7 @@ def command(name: str, form: str) -> None:
     known = [entry.name for group in GROUPS for entry in entries(group)]
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
-        raise click.UsageError(near(f"nothing is called {name!r}", name, known))
+        raise click.UsageError(near(f"nothing is called {name!r}", name, known, "bound"))
     parts = [*_statement(match, form), *_theorem(match), *_other(match)]
     if form == "json":
         import json

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,17 @@ import click
 from boundcalc.lab.train.certify import METHODS as METHODS
 from boundcalc.lab.train.certify import wanted
 
+
 def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:
     """Where the certificate of each method goes: to the file named, or beside it where there are several."""
     chosen = wanted(methods)
     return {name: file if len(chosen) == 1 else file.with_stem(f"{file.stem}-{name}") for name in chosen}
+
+
+def unfinished_runs(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
+    """Where the methods that train in rounds keep a run that is killed: FILE.run, beside their certificate."""
+    files = {} if file is None else certificate_files(file, methods)
+    return {name: path.with_name(f"{path.name}.run") for name, path in files.items() if name in ("holdout", "p2l")}
 
 
 def certify_trial(
@@ -46,12 +52,8 @@ def certify_trial(
         where = None if target is None or made.certificate is None else str(target)
         entries.append({**made.entry, "file": where})
 
-    def unfinished(method: str) -> Path | None:
-        target = files.get(method) if method in ("holdout", "p2l") else None
-        return None if target is None else target.with_name(f"{target.name}.run")
-
     plans = [Asked(name, delta, prefix) for name in wanted(methods)]
-    certify(trial, plans, tell=None if quiet else _teller(), resume=unfinished, done=keep)
+    certify(trial, plans, tell=None if quiet else _teller(), resume=unfinished_runs(file, methods).get, done=keep)
     return entries
 
 
@@ -87,7 +89,9 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         if entry["risk"] is None:
             click.echo(f"  {entry['method']:<10}none: {entry['refused']}")
             continue
-        facts = "".join(f"{_short(entry[name])} {name}, " for name in ("picks", "bits", "nats", "draws") if name in entry)
+        facts = "".join(
+            f"{_short(entry[name])} {name}, " for name in ("picks", "bits", "nats", "draws") if name in entry
+        )
         what = "margins at most gamma" if entry["statement"] == "Class" else "errors"
         of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"]
         measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"

@@ -17,7 +17,7 @@ from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 from boundcalc.statements.premise import margin_of_class, no_member
 
-Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
+Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]
 
 
@@ -87,7 +87,8 @@ def solve(
     Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
     `NoSolution` when even the end of the range is not enough.
     """
-    axis = AXES[choice("variable", variable, AXES)]
+    variable = choice("variable", variable, AXES)  # type: ignore[assignment]
+    axis = AXES[variable]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")

@@ -274,6 +274,7 @@ def certify_draws(
 
 
 def posterior_of(name: str, value: object) -> list[LatticeLaw]:
+    """The laws of a certificate."""
     if not isinstance(value, list) or not value:
         raise CertificateError(f"{name} must be a list of pairs [centre, deviation], in steps")
     found: list[LatticeLaw] = []

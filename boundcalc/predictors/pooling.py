@@ -1,8 +1,8 @@
 """Attention pooling made for its bound: one trained query over rows (p_t, bit t), a read-out fixed in advance (S5).
 
-f(x) = c sum_t softmax(<q, (p_t, x_t)>) x_t, x_t in {-1, 1}. The points p_t are fixed before the data; the d + 1 numbers of q are
-all there is to learn, within a ball. So few numbers cost few nats, and the class bound of the calculus says something of the layer
-that training finds. It learns what can be said by where to look: conjunctions, disjunctions, majorities of some bits.
+f(x) = c sum_t softmax(<q, (p_t, x_t)>) x_t, x_t in {-1, 1}. The points p_t are fixed before the data; the d + 1 numbers
+of q are all there is to learn, within a ball. So few numbers cost few nats, and the bound of the class says
+something of the layer that training finds. It learns what can be said by where to look: conjunctions, disjunctions, majorities.
 """
 
 from __future__ import annotations
@@ -141,7 +141,9 @@ class PoolingNetwork:
         raw = object_of("the recipe", recipe, ("kind", "bits", "width", "read"))
         if raw["kind"] != "pooling":
             raise CertificateError(f"a recipe of kind {raw['kind']!r} makes no pooling layer")
-        return cls(positive_count("bits", raw["bits"]), positive_count("width", raw["width"]), real("read", raw["read"]))
+        return cls(
+            positive_count("bits", raw["bits"]), positive_count("width", raw["width"]), real("read", raw["read"])
+        )
 
     @property
     def environment(self) -> Mapping[str, Any]:
@@ -189,7 +191,9 @@ def signs(examples: Data, bits: int | None = None) -> tuple[Array, Array]:
     """Rows of bits and their answers as -1 and 1; anything else is refused."""
     x, y = examples.x, examples.y
     if x.ndim != 2 or y.ndim != 1 or not np.isin(x, (0, 1)).all() or not np.isin(y, (0, 1)).all():
-        raise InvalidSetting("norms trains a layer made for rows of bits with two answers, which these examples are not")
+        raise InvalidSetting(
+            "norms trains a layer made for rows of bits with two answers, which these examples are not"
+        )
     if bits is not None and x.shape[1] != bits:
         raise InvalidSetting(f"rows of {x.shape[1]} bits, the layer reads {bits}")
     return 2.0 * x - 1, 2.0 * y - 1

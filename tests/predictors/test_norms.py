@@ -86,7 +86,9 @@ def test_what_shares_delta_was_fixed_by_the_length_alone() -> None:
     shares = [entry["delta"] for entry in MADE.certificate.alternatives]
     assert sum(shares) <= 0.05
     assert sum(shares) == pytest.approx(0.05)
-    listed = [PoolingClass.from_json({k: v for k, v in e.items() if k != "delta"}) for e in MADE.certificate.alternatives]
+    listed = [
+        PoolingClass.from_json({k: v for k, v in e.items() if k != "delta"}) for e in MADE.certificate.alternatives
+    ]
     assert listed == [cls for cls, _ in classes(BITS)]
 
 

@@ -114,7 +114,7 @@ def test_names_used_by_rules_lemmas_policies_and_strategies_exist() -> None:
     used: set[str] = set(LEMMAS)
     for preset in PRESETS:
         used |= set(lower(Setting.of(preset), FLOAT).uses)
-        if preset != "edelman2022":
+        if preset != "edelman":
             used |= set(lower(Setting.of(preset, activation="silu", gated=True, rope=True), FLOAT).uses)
     assert {"L9", "S4", "T10", "L5"} <= used
     for policy in POLICIES.values():

@@ -62,7 +62,8 @@ def where(record: Record, letter: str) -> Any:
 def make_runs(spec: Spec) -> str:
     """The command that makes trials for a figure."""
     if "@" in str(spec.runs.get("sweep", "")):
-        return f"boundcalc gallery --store {spec.store}"
+        names = _plates_of(str(spec.runs["sweep"]).partition("@")[0])
+        return f"boundcalc gallery {names}--store {spec.store}"
     if "sweep" in spec.runs:
         return f"boundcalc sweep {spec.runs['sweep']} --store {spec.store}"
     if spec.figure == "gap-vs-L":
@@ -72,12 +73,24 @@ def make_runs(spec: Spec) -> str:
     return f"{_SWEEPS.get(task, f'boundcalc sweep {default}')} --store {spec.store}"
 
 
+def _plates_of(sweep: str) -> str:
+    """The option that trains a sweep of the gallery and no other."""
+    from boundcalc.lab.plot.gallery import PLATES
+
+    plate = next((plate.name for plate in PLATES if plate.sweep == sweep), None)
+    return "" if plate is None else f"--only {plate} "
+
+
 def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -> list[Record]:
     """The trials asked for, of one kind: they may differ only in their seed and in what is varied."""
     path = Path(spec.store)
     if not path.exists():
         raise NoSolution(f"there is no store {path}: `{make_runs(spec)}` makes one")
-    found = [r for r in _records(path, spec) if all(where(r, k) == v for k, v in spec.runs.items() if k not in ("sweep", "certified"))]
+    found = [
+        r
+        for r in _records(path, spec)
+        if all(where(r, k) == v for k, v in spec.runs.items() if k not in ("sweep", "certified"))
+    ]
     found = [r for r in found if (r.config["m"] == 0) is online]
     if not found:
         asked = ", ".join(f"{key}={value}" for key, value in spec.runs.items())

@@ -152,7 +152,11 @@ def caption(spec: Spec, data: FigureData) -> str:
     if silent:
         end = short(max(x for one in data.of(kind="bound") for x in one.x))
         parts.append(f"{' and '.join(silent)} says nothing up to m = {end}")
-    why = [f"{reason} ({name})" for name, reason in WHY.items() if any(one.key == name for one in data.of(kind="certificate"))]
+    why = [
+        f"{reason} ({name})"
+        for name, reason in WHY.items()
+        if any(one.key == name for one in data.of(kind="certificate"))
+    ]
     runs_ = max((c for one in data.of(kind="certificate") for c in one.count), default=0)
     first = "; ".join(parts)
     return (

@@ -42,9 +42,7 @@ class Asked:
         validate.choice("method", self.method, METHODS)
         validate.fraction("delta", self.delta, ends=False)
         if not 0 <= self.prefix < 1:
-            raise InvalidSetting(
-                f"--prefix is the share of the examples to start from, in [0, 1); got {self.prefix:g}"
-            )
+            raise InvalidSetting(f"--prefix is the share of the examples to start from, in [0, 1); got {self.prefix:g}")
 
     def to_json(self) -> dict[str, Any]:
         """As a store keeps it."""
@@ -197,9 +195,7 @@ def certify_trial(
         else:
             seconds = round(time.process_time() - started, 2)
             test_error = error(bench.test) if len(bench.test) else None
-            made = Made(
-                asked, certificate, {**certificate.summary(), "test_error": test_error, "cpu_seconds": seconds}
-            )
+            made = Made(asked, certificate, {**certificate.summary(), "test_error": test_error, "cpu_seconds": seconds})
         found.append(made)
         done(made)
     return found
