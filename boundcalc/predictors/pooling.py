@@ -101,7 +101,7 @@ class PoolingClass:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PoolingClass:
         """Read strictly."""
-        raw = object_of("a class", data, cls.__slots__)
+        raw = object_of("a class", data, tuple(cls.__slots__))
         if not isinstance(raw["seen"], bool):
             raise CertificateError(f"seen is true or false, got {raw['seen']!r}")
         numbers = {name: real(name, raw[name]) for name in ("within", "read", "margin")}

@@ -19,7 +19,7 @@ WHY: Mapping[str, str] = {
     "p2l": "few picks",
     "occam": "few bits",
     "pac-bayes": "a wide posterior",
-    "norms": "small norms",
+    "norms": "a small class",
 }
 """What a certificate says beside its number."""
 

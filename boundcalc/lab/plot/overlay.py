@@ -32,7 +32,7 @@ _LEFT_OUT = ("gibbs",)
 def collect(spec: Spec) -> FigureData:
     """Trials, certificates, and curves for the class that holds the trials."""
     trials = runs.read(spec, vary="m")
-    setting = runs.setting_of(trials, spec, spec.setting or Setting.of("edelman2022", seq_len=128, depth=1))
+    setting = runs.setting_of(trials, spec, spec.setting or Setting.of("edelman", seq_len=128, depth=1))
     seen = runs.errors(trials, "m", ("risk",), setting.sample.margin)
     values = spec.values or tuple(round(10 ** (k / 8)) for k in range(32, 65))
     bounds = spec.bounds or BOUNDS
@@ -74,13 +74,14 @@ def draw(spec: Spec, data: FigureData) -> Any:
     names: list[tuple[float, float, str, str]] = []
     for one in data.of(kind="measured"):
         canvas.draw_measured(axes, one, heights, look(one.key, 0))
-        first = next(i for i, y in enumerate(one.y) if y)
-        names.append((one.x[first], float(one.y[first] or 1) / 1.9, "error of trained models", look(one.key, 0).colour))
+        last = max(i for i, y in enumerate(one.y) if y)
+        at = one.x[last] * 1.3, float(one.y[last] or 1)
+        names.append((*at, "error of trained models", look(one.key, 0).colour))
     ends: list[tuple[float, str, str]] = []
     for index, one in enumerate(data.of(kind="certificate")):
         seen = look(one.key, index)
         _draw_certificate(axes, one, seen.colour, seen.mark)
-        ends.append((float(one.y[-1] or 1), f"{one.label}{_seconds(one, data)}", seen.colour))
+        ends.append((float(one.y[-1] or 1), _label(one, data), seen.colour))
     right = max((x for one in data.of(kind="certificate") for x in one.x), default=1e4)
     for y, text, colour in _apart(ends, 1.42 if width in ("wide", "neurips") else 1.6):
         axes.annotate(text, (right * 1.35, y), color=colour, va="center", fontsize=7)
@@ -89,10 +90,18 @@ def draw(spec: Spec, data: FigureData) -> Any:
         telling = [i for i, empty in enumerate(one.vacuous) if not empty and one.y[i] is not None]
         if not telling:
             continue
-        line = axes.plot([one.x[i] for i in telling], [one.y[i] for i in telling], color=seen.colour, lw=2.0)[0]
+        heights_at = [float(one.y[i] or 1) for i in telling]
+        line = axes.plot([one.x[i] for i in telling], heights_at, color=seen.colour, lw=2.0)[0]
         line.set_gid(canvas.gid(one))
         at = telling[len(telling) // 3]
-        names.append((one.x[at] / 1.25, float(one.y[at] or 1) / 2.2, f"{one.key}\nat trained norms", seen.colour))
+        names.append(
+            (
+                one.x[at] / 1.25,
+                float(one.y[at] or 1) / 2.2,
+                f"{one.key}, at the\nnorms of trained models",
+                seen.colour,
+            )
+        )
     for x, y, text, colour in names:
         axes.annotate(text, (x, y), color=colour, ha="right" if "\n" in text else "left", va="top", fontsize=7)
     silent = [one.key for one in data.of(kind="bound") if not one.telling]
@@ -104,6 +113,12 @@ def draw(spec: Spec, data: FigureData) -> Any:
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
     return figure
+
+
+def _label(one: Series, data: FigureData) -> str:
+    """Its name: what it is, on which model, and what one took."""
+    name = "norms, a layer made for it" if one.key == "norms" else one.label
+    return f"{name}{_seconds(one, data)}"
 
 
 def _draw_certificate(axes: Any, one: Series, colour: str, mark: str) -> None:
@@ -187,4 +202,5 @@ def _by_place(places: Mapping[str, float]) -> str:
     by: dict[float, list[str]] = {}
     for name, x in places.items():
         by.setdefault(x, []).append(name)
-    return " and ".join(f"m = {short(x)} ({', '.join(names)})" for x, names in sorted(by.items()))
+    texts = [f"m = {short(x)} ({', '.join(names)})" for x, names in sorted(by.items())]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
