@@ -73,6 +73,15 @@ def test_bounds() -> None:
     assert "any head" in run("bound", "--pretext", "1,0;0,0", "--downstream", "1,1", "--spread", "1").stdout
 
 
+def test_bounds_that_say_nothing_are_called_so() -> None:
+    text = run("bound", "--m", "1", "--temperature", "1e-300").stdout
+    assert "X5 is vacuous" in text
+    assert "X4 at 2 M says nothing" in text
+    text = run("bound", "--m", "1e6").stdout
+    assert "vacuous" not in text
+    assert "says nothing" not in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
