@@ -205,11 +205,17 @@ def bound(n: int, form: str, **options: Any) -> None:
     rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
     notes = ["Each with probability at least 1 - delta; boundcalc explain X3 tells conditions and proof."]
-    if any(b.name == "X4" and b.value >= 2 * options["most"] for b in found):
-        notes.append("X4 at 2 M says nothing: attention and its limit are at most M long.")
-    if any(b.name == "X5" and b.value >= 1 for b in found):
-        notes.append(f"X5 is vacuous: {_ABOVE_ONE}")
+    notes += nothing_said(found)
     show(form, [b.to_json() for b in found], headings, rows, notes)
+
+
+def nothing_said(found: Iterable[LatentBound]) -> list[str]:
+    """A line for each bound of which that holds always."""
+    return [
+        f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
+        for b in found
+        if b.says_nothing
+    ]
 
 
 _ABOVE_ONE = "a gap of a loss in [0, 1] is at most 1 anyway."
@@ -528,7 +534,7 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
             "masked: z is known from a few tokens on (the Bayes risk is that of L = 4), so a gap that falls is less "
             "memorisation, not better inference"
         )
-    if any(max(row.x5, row.log_t) >= 1 for row in rows if row.kind == "masked"):
+    if any(max(row.x5 or 0.0, row.log_t or 0.0) >= 1 for row in rows if row.kind == "masked"):
         notes.append(f"masked: where X5 and the log T bound are above 1 they are vacuous: {_ABOVE_ONE}")
     if "supervised" in plan.kinds:
         notes.append(

@@ -75,11 +75,18 @@ def test_bounds() -> None:
 
 def test_bounds_that_say_nothing_are_called_so() -> None:
     text = run("bound", "--m", "1", "--temperature", "1e-300").stdout
-    assert "X5 is vacuous" in text
-    assert "X4 at 2 M says nothing" in text
-    text = run("bound", "--m", "1e6").stdout
-    assert "vacuous" not in text
-    assert "says nothing" not in text
+    assert "X5 (gap) says nothing here: its quantity is at most 1 anyway" in text
+    assert "X4 (plain) says nothing here: its quantity is at most 2 anyway" in text
+    assert "says nothing" not in run("bound", "--m", "1e6").stdout
+    rows = json.loads(run("bound", "--m", "1", "--format", "json").stdout)
+    assert [row["name"] for row in rows if row["says_nothing"]] == ["X5"]
+    for words in (
+        ("eval", "--bound", "X4", "--set", "tau=1e-3"),
+        ("solve", "--bound", "X4", "--for", "L", "--target", "2"),
+    ):
+        outcome = CliRunner().invoke(main, list(words))
+        assert "at most 2 anyway" in outcome.output
+        assert outcome.exit_code == (2 if words[0] == "solve" else 0)
 
 
 @pytest.mark.parametrize(
