@@ -41,10 +41,10 @@ def own_task(name: str, values: Mapping[str, Any]) -> Task:
     if values.get("sha256", digest) != digest:
         raise InvalidSetting(f"{path} has changed since this task was written (its sha256 differs)")
     if isinstance(found, Task):
-        if given:
-            raise InvalidSetting(
-                f"{name} is a task already, so {next(iter(given))} has no effect: name its class instead"
-            )
+        said = validate.to_fields(found)
+        other = next((key for key, value in given.items() if key not in said or said[key] != value), None)
+        if other is not None:
+            raise InvalidSetting(f"{name} is a task already, so {other} has no effect: name its class instead")
         _marked(type(found), name, digest)
         return found
     if not is_dataclass(found):  # a class without fields is one all the same
