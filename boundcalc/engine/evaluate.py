@@ -40,7 +40,7 @@ def capped(log_value: float) -> float:
     return 1.0 if log_value >= 0 else min(1.0, _up(math.exp(log_value)))
 
 
-VALUE_FIELDS = (
+_VALUE_FIELDS = (
     *("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
     *("strategy", "risk_strategy", "dominant"),
 )
@@ -227,7 +227,7 @@ class BoundValue:
 
     def to_json(self) -> dict[str, Any]:
         """The documented result object; what is refused or trivial has null values."""
-        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(VALUE_FIELDS)
+        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(_VALUE_FIELDS)
         if self.by_gap is None:
             return out | {"refusal": str(self.refusal)}
         out |= {"vacuous": self.vacuous, "trivial": self.trivial}
