@@ -123,7 +123,7 @@ def _refuse_unread(
                 f"{OPTION_NAMES[field]} would change nothing: {theorem.name} is not about a setting; {instead}"
             )
     for name in question.sources:
-        if name == "--norms" or not any(question.origin.get(field) in ("preset", "file") for field in read):
+        if name in ("--norms", "--norm") or not any(question.origin.get(field) in ("preset", "file") for field in read):
             raise InvalidSetting(
                 f"{name} would change nothing: {theorem.name} is not about a setting; it has {', '.join(known)}"
             )

@@ -142,6 +142,10 @@ _WHEN_SET_TOO = ("d_patch", "positions", "position_radius", "embedding_norm", "p
 _SAMPLE = ("n_train", "delta", "margin", "train_error", "lipschitz")
 
 
+_MOST_NAMED = 4
+"""Budgets that are listed by name."""
+
+
 class Described(NamedTuple):
     """A value of the setting as it is shown."""
 
@@ -173,9 +177,11 @@ def described(question: Question) -> list[Described]:
     if setting.norms.C is not None:
         out.append(_describe(question, "C", setting.norms.C))
     if setting.norms.budgets:
-        count = len(setting.norms.budgets)
+        keys = list(setting.norms.budgets)
+        of = f"{len(keys)} given" if len(keys) > _MOST_NAMED else f"of {' '.join(keys)}"
         measured = ", measured" if setting.norms.measured else ""
-        out.append(Described("budgets", "norm budgets", f"{count} given{measured}", False))
+        rest = "; C for the rest" if setting.norms.C is not None else ""
+        out.append(Described("budgets", "norm budgets", f"{of}{measured}{rest}", False))
     for name in _SAMPLE:
         value = getattr(setting.sample, name)
         if value is not None:
