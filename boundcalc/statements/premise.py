@@ -50,14 +50,14 @@ def margin_of_class(setting: Setting) -> arb:
     return walk.margin(architecture.stages, INTERVAL.number(architecture.input_radius))
 
 
-def supposes_a_margin(setting: Setting) -> bool:
+def _supposes_a_margin(setting: Setting) -> bool:
     """Whether a risk bound would suppose that some training margin exceeds gamma."""
     return setting.sample.lipschitz is None and setting.sample.train_error < 1
 
 
 def no_member(setting: Setting) -> Refusal | None:
     """Why no network of the class meets the premise of a risk bound; None where it is not certain that none does."""
-    if not supposes_a_margin(setting):
+    if not _supposes_a_margin(setting):
         return None
     most, gamma = margin_of_class(setting), setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma)):
