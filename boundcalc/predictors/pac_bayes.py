@@ -211,7 +211,7 @@ def law_divergence(posterior: LatticeLaw, prior: LatticeLaw) -> arb:
     return above / sums[-1] - sums[-1].log() + _sums(prior)[-1].log()
 
 
-def places(seed: int, size: int, what: str = "draw") -> list[int]:
+def _places(seed: int, size: int, what: str = "draw") -> list[int]:
     """The uniform numbers of a draw: bits that a seed gives."""
     found = hashlib.shake_256(f"boundcalc {what} {seed}".encode()).digest(size * _BITS // 8)
     return [int.from_bytes(found[i : i + _BITS // 8], "big") for i in range(0, len(found), _BITS // 8)]
@@ -219,7 +219,7 @@ def places(seed: int, size: int, what: str = "draw") -> list[int]:
 
 def draw_weights(posterior: Sequence[LatticeLaw], seed: int, what: str = "draw") -> list[int]:
     """One draw of every coordinate."""
-    return [law.draw(place) for law, place in zip(posterior, places(seed, len(posterior), what), strict=True)]
+    return [law.draw(place) for law, place in zip(posterior, _places(seed, len(posterior), what), strict=True)]
 
 
 def log_ratio(posterior: Sequence[LatticeLaw], prior: Sequence[LatticeLaw], drawn: Sequence[int]) -> arb:

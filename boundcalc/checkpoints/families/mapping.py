@@ -18,7 +18,16 @@ from boundcalc.base.strict_json import parse_json
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
-from boundcalc.setting import Architecture, Attention, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting import (
+    Architecture,
+    Attention,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Normaliser,
+    Residual,
+)
 from boundcalc.setting.layer import of_class, weights_of
 from boundcalc.setting.validate import choice, flag, known_keys, positive
 
@@ -65,26 +74,26 @@ ROLES: Mapping[str, str] = {
 OPEN = "?"
 """What a template writes where it does not know."""
 
-KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "about")
+_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "about")
 _OFFSETS = {"W_O": "b_O", "W_1": "b_1", "W_2": "b_2", "readout": "b_readout", "W_patch": "b_patch", "W_pool": "b_pool"}
 
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:
     """The family that a file, or a dictionary of the same form, describes."""
     if isinstance(source, Mapping):
-        return mapping_family(source, "the mapping")
+        return _mapping_family(source, "the mapping")
     try:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
-    return mapping_family(_parse(source, text), f"mapping {source}")
+    return _mapping_family(_parse(source, text), f"mapping {source}")
 
 
-def mapping_family(data: Any, where: str) -> Family:
+def _mapping_family(data: Any, where: str) -> Family:
     """The family of a mapping; `where` it stands, for errors."""
     from boundcalc.checkpoints.fixed import rotary_of
 
-    raw = known_keys(where, data, list(KEYS))
+    raw = known_keys(where, data, list(_KEYS))
     for key in ("architecture", "tensors"):
         if key not in raw:
             raise InvalidSetting(f"{where} needs {key!r}; `boundcalc norms MODEL --template mapping.json` writes one")
@@ -122,7 +131,8 @@ def mapping_family(data: Any, where: str) -> Family:
         unsaid &= {"input_radius"} if "layers" in said else unsaid
         for name in unsaid - {"bias"}:
             if getattr(model.options, name, None) is None:
-                model.settings.assume(name, getattr(built, name))
+                value = getattr(built, name)
+                model.settings.assume(name, value.name if isinstance(value, Normaliser) else value)
         return said_otherwise(
             model, built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where)
         )

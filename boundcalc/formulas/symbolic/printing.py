@@ -42,7 +42,7 @@ def decimal(x: Any) -> str | None:
     return text if len(text) < 12 else None
 
 
-def merge_roots(expr: Any) -> tuple[Any, Any] | None:
+def _merge_roots(expr: Any) -> tuple[Any, Any] | None:
     """A product of several square roots as (rest, radicand): sqrt(2) sqrt(x)/(2 sqrt(y)) is sqrt(x/(2y))."""
     halves: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
@@ -84,7 +84,7 @@ class _Latex(_Order, LatexPrinter):
         return power if head == "1" else rf"{head} \cdot {power}"
 
     def _print_Mul(self, expr: Any) -> str:
-        merged = merge_roots(expr)
+        merged = _merge_roots(expr)
         if merged is None:
             return super()._print_Mul(expr)
         rest, radicand = merged
@@ -148,7 +148,7 @@ class _Text(_Order, StrPrinter):
         return decimal(expr) or super()._print_Rational(expr)
 
     def _print_Mul(self, expr: Any) -> str:
-        merged = merge_roots(expr)
+        merged = _merge_roots(expr)
         if merged is None:
             return super()._print_Mul(expr)
         rest, radicand = merged
@@ -192,7 +192,7 @@ class _MathML(_Order, MathMLPresentationPrinter):
         return super()._print_Rational(e) if text is None else self._number(text)
 
     def _print_Mul(self, expr: Any) -> Any:
-        merged = merge_roots(expr)
+        merged = _merge_roots(expr)
         if merged is None:
             return super()._print_Mul(expr)
         rest, radicand = merged
@@ -313,7 +313,7 @@ def equation(formula: Formula) -> str:
     return f"{left_hand_side(formula)} {sign} {latex(formula.expr, names_of(formula))}"
 
 
-def definition(part: Definition, names: Mapping[Any, str]) -> str:
+def _definition(part: Definition, names: Mapping[Any, str]) -> str:
     """LaTeX of a named part."""
     return f"{part.latex} = {latex(part.expr, names)}"
 
@@ -328,7 +328,7 @@ def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:
 def lambda_latex(formula: Formula) -> tuple[str, str]:
     """LaTeX of the definition of T2's constant: (left, right), with a letter for its logarithm."""
     constant, short, _wide = short_lambda(formula)
-    return latex(constant), latex(short) + r",\quad w = 2kN+1"
+    return latex(constant), latex(short) + r",\quad w = 2qN+1"
 
 
 def formula_latex(formula: Formula, *, expand: bool = False) -> str:
@@ -356,7 +356,7 @@ def formula_text(formula: Formula, *, expand: bool = False) -> str:
     lines += [f"  {part.symbol} = {case_text(part.expr)}" for part in formula.where]
     if formula.uses_lambda:
         constant, short, _wide = short_lambda(formula)
-        lines.append(f"  {text(constant)} = {text(short)}, w = 2*k*N + 1")
+        lines.append(f"  {text(constant)} = {text(short)}, w = 2*q*N + 1")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from boundcalc.statements.compose import Piece, lower
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.targets import Target
 
-COVERS = ("T4", "T5", "T8", "T9", "T10")
+_COVERS = ("T4", "T5", "T8", "T9", "T10")
 """Volumetric and low-rank covers, and those of offsets, gains and token tables."""
 
 
@@ -36,7 +36,7 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> LatentBound:
     chosen = {"entropy": upper_float(count), "pieces": float(len(lowered.pieces))}
     seen = setting.norms.measured or setting.sample.measured  # nothing is paid for it here
     kind = "estimate" if seen else "bound"
-    return LatentBound("X5", "excess" if excess else "gap", upper_float(value), kind, inputs, chosen, quantity)
+    return LatentBound("X5", "excess" if excess else "gap", upper_float(value), kind, inputs, chosen, quantity, 1.0)
 
 
 def _cost(piece: Piece, eps: Number) -> Number:
@@ -58,7 +58,7 @@ _FIX = "Use positions='fixed' or 'none'."
 
 def _covers(target: Target, eps: Number) -> list[Number]:
     found: list[Number] = []
-    for name in COVERS:
+    for name in _COVERS:
         lemma = LEMMAS[name]
         if lemma.uniform and lemma.applies(target) is None:
             y = lemma.reach(target) / eps

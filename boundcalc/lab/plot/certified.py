@@ -13,7 +13,7 @@ from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.measured import all_records
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.train.store import Record, Store
-from boundcalc.lab.train.trial import DEFAULT_MODEL
+from boundcalc.lab.train.trial import model_for
 
 WHY: Mapping[str, str] = {
     "p2l": "few picks",
@@ -100,9 +100,9 @@ def _records(spec: Spec) -> Iterable[Record]:
 
 def _model(record: Record) -> str:
     """What is not the default model, in few words."""
-    held = record.config["architecture"]
-    width = held.get("d", 64)
-    return "" if width == DEFAULT_MODEL["d"] else f"width {width}"
+    trial = record.trial
+    width = trial.architecture.d
+    return "" if width == model_for(trial.task).d else f"width {width}"
 
 
 def _group(method: str, model: str, entries: Mapping[int, Sequence[Mapping[str, Any]]]) -> Group:

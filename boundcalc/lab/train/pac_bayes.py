@@ -23,12 +23,13 @@ from boundcalc.lab.train.stack import Stack, losses
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior
 
-EXPONENT = -5
+_EXPONENT = -5
 """Of two: the step of the lattice."""
-SHARP = 6.0
-SEED = 7
+_SHARP = 6.0
+"""What scores are multiplied with in the training loss: errors count, margins do not."""
+_SEED = 7
 """Of the reference: it was chosen on other data, as the step and the deviations were."""
-DEVIATIONS = {"positions": 2.0, "b_readout": 3.0}
+_DEVIATIONS = {"positions": 2.0, "b_readout": 3.0}
 """Of the prior."""
 
 
@@ -55,7 +56,7 @@ class PosteriorRule:
     l1: float = 1e-3
 
 
-def prior_for(network: ModelNetwork, seed: int = SEED) -> Prior:
+def _prior_for(network: ModelNetwork, seed: int = _SEED) -> Prior:
     """The prior of a model with learned positions: it depends on its shapes and a seed alone."""
     reference = network.reference(INIT)
     layers = list(attentions(network.architecture.stages))
@@ -75,10 +76,10 @@ def prior_for(network: ModelNetwork, seed: int = SEED) -> Prior:
     direction = direction / math.sqrt(math.fsum(x * x for x in direction.tolist()))
     groups = [
         Group(name, tuple(direction.tolist()) if name == "positions" else None, deviation)
-        for name, deviation in DEVIATIONS.items()
+        for name, deviation in _DEVIATIONS.items()
         if name in reference.laws
     ]
-    return Prior(reference, seed, tuple(groups), EXPONENT)
+    return Prior(reference, seed, tuple(groups), _EXPONENT)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def train_posterior(
     progress: Callable[[str], None] | None = None,
 ) -> Posterior:
     """A posterior that makes its expected loss and its divergence small together."""
-    prior, rule = prior or prior_for(network), rule or PosteriorRule()
+    prior, rule = prior or _prior_for(network), rule or PosteriorRule()
     say = progress or (lambda _: None)
     fit = _Fit(network, prior, rule, data, torch.Generator().manual_seed(substream(seed, "pac-bayes")))
     centre = fit.start()
@@ -151,7 +152,7 @@ class _Fit:
         self.stack.weights = weights
         x, y = self.x[steps], self.y[steps]
         outputs = self.stack(self.stack.inputs(x.unsqueeze(0).expand(count, *x.shape)))
-        return losses(self.network.shape, SHARP * outputs, y.unsqueeze(0).expand(count, -1)).mean(1)
+        return losses(self.network.shape, _SHARP * outputs, y.unsqueeze(0).expand(count, -1)).mean(1)
 
     def some(self, size: int) -> Tensor:
         return torch.randint(len(self.y), (min(len(self.y), size),), generator=self.generator)
