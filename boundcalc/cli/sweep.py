@@ -51,9 +51,9 @@ Interrupt it whenever you like: run it again and it goes on.""",
     "methods",
     multiple=True,
     type=click.Choice((*METHODS, "all")),
-    help="Also certify a predictor's risk from every trial's examples (repeatable).",
+    help="Certify a predictor's risk by this method, within --delta (repeatable).",
 )
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of each certificate.")
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be trained, and stop.")
 @click.option("--quiet", is_flag=True, help="No progress.")

@@ -137,8 +137,8 @@ def all_records(path: Path) -> list[Record]:
     try:
         return [
             Record(
-                *(item[key] for key in ("hash", "config", "result", "digest", "created", "weights")),
-                tuple(item.get("certificates", ())),
+                **{key: item[key] for key in ("hash", "config", "result", "digest", "created", "weights")},
+                certificates=tuple(item.get("certificates", ())),
             )
             for item in read_records(path)
         ]
