@@ -16,7 +16,7 @@ from boundcalc.engine.growth import Growth, growth
 from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
-    from boundcalc.engine.search import Needed as FirstLink
+    from boundcalc.engine.links import Needed as FirstLink
     from boundcalc.engine.why import Why
 
 TARGET = 0.1

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.base.rounding import upper_latex
-from boundcalc.engine.search import Found, Needed, Search, Shared
+from boundcalc.engine.ground import Found, Shared
+from boundcalc.engine.links import Needed
+from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker

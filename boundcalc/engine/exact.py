@@ -44,6 +44,20 @@ def allocate_exactly(items: Sequence[Item], log_scale: float) -> Point:
     return min(_settle(items, options, shares), hull.inside, key=lambda point: point.log_count)
 
 
+def allocate_alike(items: Sequence[Item], log_scale: float, like: Point) -> Point | None:
+    """A cover at the error e^log_scale by the lemmas of another; None where they do not fit."""
+    options = [_same(item, option) for item, option in zip(items, like.options, strict=True)]
+    found = _spend(items, options, log_scale - 3 * slack(items))
+    return None if found is None else _settle(items, options, found[1])
+
+
+def _same(item: Item, option: Option | None) -> Option | None:
+    """An item's option that is the same lemma on the same target."""
+    if option is None:
+        return None
+    return next((o for o in _heaviest(item) if (o.lemma, o.index) == (option.lemma, option.index)), None)
+
+
 def _moves(
     items: Sequence[Item], options: Assignment, shares: Sequence[float], log_lambda: float
 ) -> list[tuple[int, Option | None]]:

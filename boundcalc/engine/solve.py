@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
 from boundcalc.engine.evaluate import BoundValue, Desk, evaluate, refuse_symbols
-from boundcalc.engine.search import Found
+from boundcalc.engine.ground import Found
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
@@ -46,6 +47,8 @@ AXES: dict[str, _Axis] = {
 
 _WIDENINGS = 60
 _NARROWINGS = 60
+_LOOKS = 4
+"""Times that one strategy narrows a range before all of them do at every step."""
 _ROOM = 1e-6
 """What the checker's rounding may add to the log of a value."""
 
@@ -93,12 +96,13 @@ def solve(
     refuse_symbols(setting)
     axis = _with_members(setting, variable, axis)
     log_target = math.log(target)
+    trial: _Samples | _Settings
     if variable == "m":
-        trial: _Samples | _Settings = _Samples(setting, bound, quantity, desk, log_target)
+        trial = _Samples(setting, bound, quantity, desk, log_target)
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
-    search = _Bracket(axis, lambda x: trial.quick(x) - log_target, digits)
-    x = search.run(_start(setting, variable))
+    search = _Bracket(axis, digits)
+    x = trial.narrowed(search, _start(setting, variable))
     if x is None:
         value = trial.checked(search.easy)
         reached = "one that is trivial"
@@ -164,14 +168,15 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
     return inside
 
 
-def _least(gaps: Iterable[Found], risks: Iterable[Found], setting: Setting, quantity: str) -> float:
-    """Log of the value a search expects; 0 where the gap is trivial."""
+def _least(gaps: Iterable[Found], risks: Iterable[Found], setting: Setting, quantity: str) -> tuple[float, str | None]:
+    """Log of the value a search expects, and by which strategy; 0 by none where the gap is trivial."""
     ranked = sorted(gaps, key=lambda found: found.log_value)
-    least = next((found.log_value for found in ranked if not covers_nothing(found.certificate)), 0.0)
+    best = next(((found.log_value, found.strategy) for found in ranked if not covers_nothing(found.certificate)), None)
+    least = best or (0.0, None)
     if quantity == "gap":
         return least
-    plain = math.log(math.exp(min(least, 0.0)) + setting.sample.train_error)
-    return min([plain, *(found.log_value for found in risks)])
+    plain = math.log(math.exp(min(least[0], 0.0)) + setting.sample.train_error)
+    return min([(plain, least[1]), *((found.log_value, found.strategy) for found in risks)], key=lambda each: each[0])
 
 
 class _Settings:
@@ -184,17 +189,21 @@ class _Settings:
         self._tried: dict[float, float] = {}
         self._glances: dict[float, Found | None] = {}
 
-    def quick(self, x: float) -> float:
+    def narrowed(self, search: _Bracket, start: float) -> float | None:
+        """The value nearest the hard end at which the search meets the target."""
+        return search.run(start, lambda x: self._quick(x) - self.log_target)
+
+    def _quick(self, x: float) -> float:
         """Log of the value the search expects."""
         if x not in self._tried:
             glanced = self._glanced(x)
-            self._tried[x] = self._searched(x) if glanced is None else _least([glanced], (), *self._asked(x))
+            self._tried[x] = self._searched(x) if glanced is None else _least([glanced], (), *self._asked(x))[0]
         return self._tried[x]
 
     def _searched(self, x: float) -> float:
         desk = Desk(self._at(x))
         risks = desk.found(self.bound, "risk") if self.quantity == "risk" else ()
-        return _least(desk.found(self.bound, "gap"), risks, *self._asked(x))
+        return _least(desk.found(self.bound, "gap"), risks, *self._asked(x))[0]
 
     def _glanced(self, x: float) -> Found | None:
         """A certificate that meets the target though little was spent on finding it, where trials cost much."""
@@ -202,7 +211,7 @@ class _Settings:
             return None
         if x not in self._glances:
             found = Desk(self._at(x)).glance(self.bound)
-            meets = found is not None and _least([found], (), *self._asked(x)) <= self.log_target - _ROOM
+            meets = found is not None and _least([found], (), *self._asked(x))[0] <= self.log_target - _ROOM
             self._glances[x] = found if meets else None
         return self._glances[x]
 
@@ -229,12 +238,33 @@ class _Samples:
         self.desk = desk or Desk(setting)
         self.base = self.desk.search(self.name)
 
-    def quick(self, x: float) -> float:
-        """Log of the value the search expects."""
+    def narrowed(self, search: _Bracket, start: float) -> float | None:
+        """The value nearest the hard end at which the search meets the target.
+
+        Other strategies than the best one seldom matter: the range is narrowed with that one alone, and all of them are
+        asked again one digit farther.
+        """
+        x, strategy = start, self._searched(start)[1]
+        for _ in range(_LOOKS if strategy is not None else 0):
+            found = search.run(x, partial(self._miss, only=strategy))
+            if found is None:
+                break
+            farther = search.harder(found)
+            log_value, strategy = self._searched(farther)
+            if farther == found or log_value > self.log_target:
+                return found
+            x = farther
+        return search.run(x, self._miss)
+
+    def _miss(self, x: float, only: str | None = None) -> float:
+        return self._searched(x, only)[0] - self.log_target
+
+    def _searched(self, x: float, only: str | None = None) -> tuple[float, str | None]:
+        """Log of the value the search expects, and by which strategy."""
         here = self.base.with_samples(round(x))
-        risks = list(here.risks()) if self.quantity == "risk" else []
+        risks = list(here.risks(only)) if self.quantity == "risk" else []
         enough = any(found.log_value <= self.log_target for found in risks)  # what the gap gives would change nothing
-        return _least(() if enough else here.gaps(), risks, self.setting, self.quantity)
+        return _least(() if enough else here.gaps(only), risks, self.setting, self.quantity)
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound."""
@@ -245,16 +275,15 @@ class _Samples:
 class _Bracket:
     """Finds where a monotone function of log x changes sign: widen, then narrow (Illinois)."""
 
-    def __init__(self, axis: _Axis, miss: Callable[[float], float], digits: int) -> None:
+    def __init__(self, axis: _Axis, digits: int) -> None:
         self.axis = axis
-        self.miss = miss
         self.digits = digits
         self.easy, self.hard = (axis.high, axis.low) if axis.more_helps else (axis.low, axis.high)
 
-    def run(self, start: float) -> float | None:
+    def run(self, start: float, miss_at: Callable[[float], float]) -> float | None:
         """The value nearest the hard end that does not miss, rounded to the safe side; None where all miss."""
         x = self._rounded(min(max(start, self.axis.low), self.axis.high))
-        miss = self.miss(x)
+        miss = miss_at(x)
         outward = self.easy if miss > 0 else self.hard
         step = math.copysign(1.0, outward - x)
         for _ in range(_WIDENINGS):
@@ -264,14 +293,14 @@ class _Bracket:
             new = self._rounded(self._clamped(math.log(x) + step * length))
             if new == x:
                 new = outward
-            found = self.miss(new)
+            found = miss_at(new)
             if (found > 0) != (miss > 0):
                 good, bad = ((new, found), (x, miss)) if found <= 0 else ((x, miss), (new, found))
-                return self._narrow(good, bad)
+                return self._narrow(good, bad, miss_at)
             x, miss = new, found
         return None if miss > 0 else x
 
-    def _narrow(self, good: tuple[float, float], bad: tuple[float, float]) -> float:
+    def _narrow(self, good: tuple[float, float], bad: tuple[float, float], miss_at: Callable[[float], float]) -> float:
         (x, low), (y, high) = good, bad
         for _ in range(_NARROWINGS):
             if self._settled(x, y):
@@ -281,7 +310,7 @@ class _Bracket:
             middle = self._between(self._rounded(middle), x, y)
             if middle in (x, y):
                 break
-            miss = self.miss(middle)
+            miss = miss_at(middle)
             if miss <= 0:
                 x, low, high = middle, miss, high / 2
             else:
@@ -306,6 +335,10 @@ class _Bracket:
     def _rounded(self, x: float) -> float:
         unit = self._unit(x)
         return min(max(float(f"{round(x / unit) * unit:.15g}"), self.axis.low), self.axis.high)
+
+    def harder(self, x: float) -> float:
+        """One last digit towards the hard end."""
+        return self._rounded(x + math.copysign(self._unit(x), self.hard - x)) if x != self.hard else x
 
     def safer(self, x: float) -> float:
         """One last digit towards the easy end."""

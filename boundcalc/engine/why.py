@@ -16,8 +16,9 @@ from boundcalc.base.errors import BoundcalcError, CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT, LOG, log_sum
 from boundcalc.engine.allocate import Item, build_items, cost_at
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
+from boundcalc.engine.links import Link
 from boundcalc.engine.noise import noise_items
-from boundcalc.engine.search import Link, Search
+from boundcalc.engine.search import Search
 from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.certificate import Certificate, Quantity

@@ -14,7 +14,7 @@ from dataclasses import replace
 from scipy.stats import binom
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.search import least_mu
+from boundcalc.engine.risks import least_mu
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import Known, Strategy
 

@@ -17,7 +17,8 @@ from boundcalc.base.numbers import FLOAT, LOG
 from boundcalc.engine.allocate import covers_of
 from boundcalc.engine.exact import allocate_exactly
 from boundcalc.engine.noise import noise_items
-from boundcalc.engine.search import HALF, Search
+from boundcalc.engine.risks import HALF
+from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof import checker, second
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
