@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from boundcalc.base.numbers import FLOAT, log_sum
 from boundcalc.engine.allocate import Item, Point, allocate, closer, covers_of, recount, slack
-from boundcalc.engine.chain import best_chain
+from boundcalc.engine.chain import Chains, best_chain
 from boundcalc.engine.closed import closed_form
 from boundcalc.engine.ground import Found, Ground
 from boundcalc.proof.certificate import Certificate, Level
@@ -38,29 +38,87 @@ def gaps(ground: Ground, only: str | None = None) -> Iterator[Found]:
     if ground.closed is not None:
         yield closed_form(ground, ground.closed)
         return
+    least = math.inf
     if ground.met is not None:
-        yield from gaps(ground.met, only)
+        for found in gaps(ground.met, only):
+            least = min(least, found.log_value)
+            yield found
+    chains = [each for each in ground.strategies(ChainStrategy) if only in (None, each.name)]
+    chains = [each for each in chains if ground.policy.refining or not each.refines]
+    singles = [each for each in ground.strategies(SingleStrategy) if only in (None, each.name)]
     ways: list[_Way] = []
-    for strategy in ground.strategies(ChainStrategy):
-        if only not in (None, strategy.name) or (strategy.refines and not ground.policy.refining):
+    for uniform in (True, False):
+        kind = [each for each in (*chains, *singles) if each.uniform == uniform]
+        if not kind:
             continue
-        items, points, counts = ground.points(uniform=strategy.uniform)
-        hopeful = counts[0] < math.log(2 * ground.m)  # else even the first link costs more than it gains
-        for alpha in (1,) if "alpha" not in strategy.parameters else GHOSTS[1:] if hopeful else ():
-            way = _way(ground, strategy, items, points, alpha)
-            if way is not None:
-                ways.append(way)
-                yield way.found
+        found = list(_of_kind(ground, kind, least))
+        ways += [each for each in found if isinstance(each, _Way)]
+        least = min([least, *(each.log_value for each in map(_found, found))])
+        yield from map(_found, found)
     best = min(ways, key=lambda way: way.found.log_value, default=None)
     if best is not None and best.first is not None and ground.policy.polish and ground.beside is None:
         points = closer(best.items, best.points, best.first)
         polished = _way(ground, best.strategy, best.items, points, best.alpha)
         if polished is not None:
             yield polished.found
-    for strategy in ground.strategies(SingleStrategy):
-        if only in (None, strategy.name):
-            items, points, counts = ground.points(uniform=strategy.uniform)
+
+
+def _of_kind(ground: Ground, strategies: Sequence[Strategy], least: float) -> Iterator[_Way | Found]:
+    """What strategies find that look at the same allocations: all uniform, or all on counted points."""
+    refines = any(each.refines for each in strategies)  # what refinements add may be little at any scale
+    may_gain = None if refines else _Prospect(ground, strategies, least)
+    items, points, counts = ground.points(may_gain, uniform=strategies[0].uniform)
+    hopeful = counts[0] < math.log(2 * ground.m)  # else even the first link costs more than it gains
+    for strategy in strategies:
+        if not isinstance(strategy, ChainStrategy):
             yield from _single(ground, strategy, items, points, counts)
+            continue
+        for alpha in (1,) if "alpha" not in strategy.parameters else GHOSTS[1:] if hopeful else ():
+            way = _way(ground, strategy, items, points, alpha)
+            if way is not None:
+                yield way
+
+
+def _found(way: _Way | Found) -> Found:
+    return way.found if isinstance(way, _Way) else way
+
+
+class _Prospect:
+    """Whether allocations finer than a vertex may gain: what all that go to it or beyond cost at least, and the least found.
+
+    Counts rise from vertex to vertex, and with the ghosts; a chain of several ghosts is never below one of the least factor.
+    """
+
+    def __init__(self, ground: Ground, strategies: Sequence[Strategy], least: float) -> None:
+        self._ground = ground
+        factors = [
+            each.factor(FLOAT, max(GHOSTS)) / math.sqrt(2) for each in strategies if isinstance(each, ChainStrategy)
+        ]
+        known = [each for each in strategies if isinstance(each, ChainStrategy) and "alpha" not in each.parameters]
+        start = math.exp(ground.log_start)
+        self._deviation = gap.deviation(FLOAT, ground.log_inverse_delta, ground.m)
+        self._beyond = Chains(start, min(factors, default=math.inf))
+        self._within = Chains(start, min((each.factor(FLOAT, 1) / math.sqrt(2) for each in known), default=math.inf))
+        self._singles = [each for each in strategies if isinstance(each, SingleStrategy)]
+        self._least = math.exp(min(least, 0.0))
+        self._counted = None
+        if ground.beside is not None and not strategies[0].uniform:
+            self._counted = ground.curve(uniform=False).items
+        self._seen = 0
+
+    def __call__(self, point: Point) -> bool:
+        """Asked of every vertex in turn, coarse to fine."""
+        ground = self._ground
+        count = point.log_count if self._counted is None else recount(self._counted, point, ground.m)
+        scale = math.exp(min(point.log_scale, ground.log_start))
+        over_m = math.exp(min(count - math.log(ground.m), 200.0))
+        beyond = 2 * self._beyond.add(scale, over_m) + self._deviation
+        self._within.add(scale, over_m)
+        self._least = min(self._least, 2 * self._within.least + self._deviation)
+        for strategy in self._singles:
+            beyond = min(beyond, strategy.value(FLOAT, ground.known(-math.inf, count)))
+        self._seen += 1
+        return beyond < self._least or self._within.last == self._seen - 1
 
 
 def glance(ground: Ground) -> Found | None:

@@ -159,6 +159,10 @@ class Ground:
         counted = None if uniform else samples
         return self.once(("items", names, counted), lambda: build_items(self.lowered, samples, allowed))
 
+    def covers(self, lemmas: frozenset[str]) -> list[Item]:
+        """Options among uniform lemmas, some pieces perhaps without any."""
+        return build_items(self.lowered, 1, lambda lemma: lemma.name in lemmas)
+
     @cached_property
     def has_uniform(self) -> bool:
         """Whether every piece has a uniform cover under this policy, whatever the number of samples."""
@@ -173,10 +177,12 @@ class Ground:
 
     # -- allocations
 
-    def points(self, *, uniform: bool) -> tuple[Sequence[Item], list[Point], list[float]]:
+    def points(
+        self, may_gain: Callable[[Point], bool] | None = None, *, uniform: bool
+    ) -> tuple[Sequence[Item], list[Point], list[float]]:
         """Allocations to chain through and their log counts; uniform ones are the same for every number of samples."""
         curve = self.curve(uniform=uniform)
-        points = curve.until(math.log(self.m))
+        points = curve.until(math.log(self.m), may_gain or (lambda _: True))
         if uniform or self.beside is None:
             return curve.items, points, [point.log_count for point in points]
         return curve.items, points, [recount(curve.items, point, self.m) for point in points]
@@ -223,12 +229,14 @@ class Ground:
                 if possible:
                     yield strategy
 
-    def known(self, log_scale: float, log_count: float, alpha: int = 1, mu: float | None = None) -> Known:
+    def known(
+        self, log_scale: float, log_count: float, alpha: int = 1, mu: float | None = None, eta: float | None = None
+    ) -> Known:
         """One level as a strategy is told of it, in floats."""
         q = self.setting.sample.train_error
         count = math.exp(min(log_count, _MOST_COUNT))
         start = math.exp(self.log_start)
-        return Known(start, [math.exp(log_scale)], [count], self.log_inverse_delta, self.m, q, alpha, mu)
+        return Known(start, [math.exp(log_scale)], [count], self.log_inverse_delta, self.m, q, alpha, mu, eta)
 
     def certificate(self, strategy: Strategy, levels: tuple[Level, ...]) -> Certificate:
         """What is handed to the checker: of maps that meet, in the name of the setting that was asked about."""

@@ -88,8 +88,8 @@ def _links(ground: Ground, known: Sequence[Link], *, uniform: bool) -> list[Link
         limit = min(_log_samples(ground, alpha, -math.inf, point.log_count) for alpha in alphas)
         return len(least) < _LINKS or limit < sorted(least)[_LINKS - 1]
 
-    curve.until(curve.first + _FARTHER, may_gain)
-    return found
+    looked_at = {id(point) for point in curve.until(curve.first + _FARTHER, may_gain)}
+    return [link for link in found if id(link.point) in looked_at]
 
 
 def _log_samples(ground: Ground, alpha: int | None, log_scale: float, log_count: float) -> float:

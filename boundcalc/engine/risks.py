@@ -10,9 +10,9 @@ from functools import partial
 from boundcalc.base.golden import golden
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
 from boundcalc.engine.allocate import Item, Point, covers_of, lemmas_of, recount, uncoverable
-from boundcalc.engine.exact import allocate_alike, allocate_exactly
+from boundcalc.engine.exact import allocate_exactly
 from boundcalc.engine.ground import Found, Ground
-from boundcalc.engine.noise import noise_items
+from boundcalc.engine.noise import NoiseItems
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.statements.strategies import GHOSTS, STRATEGIES, Known, MarginStrategy, noise_chance
 
@@ -80,8 +80,7 @@ def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterat
     if covered is None:
         return
     items, point = covered
-    known = replace(ground.known(HALF, point.log_count), eta=eta)
-    value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
+    value, mu = least_mu(lambda mu: strategy.value(FLOAT, ground.known(HALF, point.log_count, mu=mu, eta=eta)))
 
     def write() -> Certificate:
         return replace(_certificate(ground, strategy, items, point, 1, mu), eta=eta)
@@ -90,20 +89,24 @@ def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterat
 
 
 def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
-    """Noise, and uniform covers beside it, at half the margin; unless exactly, by the lemmas chosen for other samples."""
+    """Noise, and uniform covers beside it, at half the margin.
+
+    For other samples than those that are searched anyway the lemmas chosen there are tried, and unless exactly, no others.
+    """
     lemmas = _beside_noise(ground)
     if lemmas is None:
         return None
-    items = noise_items(ground.lowered, eta, lambda lemma: lemma.name in lemmas)
+    origin = ground.beside or ground
+    key = ("noise", lemmas)
+    noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas)))
+    items = noises.at(eta)
     if uncoverable(items) is not None:
         return None
-    origin = None if exactly or ground.beside is None else ground.beside
-    beside = None if origin is None else _noise_half(origin, noise_chance(origin.m), exactly=True)
-    if beside is not None:
-        alike = allocate_alike(items, HALF, beside[1])
-        if alike is not None:
-            return items, alike
-    return items, ground.once(("noise", eta), lambda: allocate_exactly(items, HALF))
+    if origin is ground:
+        return items, ground.once((*key, eta), lambda: allocate_exactly(items, HALF))
+    beside = _noise_half(origin, noise_chance(origin.m), exactly=True)
+    like = None if beside is None else beside[1]
+    return items, allocate_exactly(items, HALF, like, moves=exactly)
 
 
 def _beside_noise(ground: Ground) -> frozenset[str] | None:
@@ -134,7 +137,7 @@ def _value(ground: Ground, strategy: MarginStrategy, log_count: float, alpha: in
     known = ground.known(HALF, log_count, alpha)
     if not strategy.needs_mu(ground.setting):
         return _log(strategy.value(FLOAT, known)), None
-    value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
+    value, mu = least_mu(lambda mu: strategy.value(FLOAT, ground.known(HALF, log_count, alpha, mu)))
     return _log(value), mu
 
 

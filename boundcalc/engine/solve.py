@@ -244,7 +244,7 @@ class _Samples:
         Other strategies than the best one seldom matter: the range is narrowed with that one alone, and all of them are
         asked again one digit farther.
         """
-        x, strategy = start, self._searched(start)[1]
+        x, strategy = start, self._strategy()
         for _ in range(_LOOKS if strategy is not None else 0):
             found = search.run(x, partial(self._miss, only=strategy))
             if found is None:
@@ -255,6 +255,11 @@ class _Samples:
                 return found
             x = farther
         return search.run(x, self._miss)
+
+    def _strategy(self) -> str | None:
+        """The best at the number of samples that is searched anyway."""
+        risks = self.desk.found(self.name, "risk") if self.quantity == "risk" else ()
+        return _least(self.desk.found(self.name, "gap"), risks, self.setting, self.quantity)[1]
 
     def _miss(self, x: float, only: str | None = None) -> float:
         return self._searched(x, only)[0] - self.log_target
