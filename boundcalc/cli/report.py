@@ -114,9 +114,8 @@ def _need(setting: Setting, bound: str, quantity: Any, desk: Desk) -> Needed:
     from boundcalc.engine.solve import solve
 
     try:
-        return Needed(
-            quantity, bound, round(solve(setting, "m", TARGET, bound=bound, quantity=quantity, desk=desk).value)
-        )
+        found = solve(setting, "m", TARGET, bound=bound, quantity=quantity, desk=desk, alone=True)
+        return Needed(quantity, bound, round(found.value))
     except NoSolution as error:
         return Needed(quantity, bound, None, str(error))
 

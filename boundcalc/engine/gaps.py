@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from boundcalc.base.numbers import FLOAT, log_sum
 from boundcalc.engine.allocate import Item, Point, allocate, closer, covers_of, recount, slack
@@ -21,8 +22,7 @@ _GLANCES = (-4.0, -8.0)
 """Logs of the scales that are tried where any cover will do."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(NamedTuple):
     """A chain through some points, and the first of them."""
 
     found: Found
@@ -191,7 +191,7 @@ def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], poi
     if not any(link.refined for link in chain):
         return None
     scales = [math.exp(min(link.point.log_scale + room, ground.log_start)) for link in chain]
-    counts = [link.count for link in chain]
+    counts = [link.adds for link in chain]
     known = Known(start, scales, counts, ground.log_inverse_delta, ground.m, ground.setting.sample.train_error)
     if any(less > more for less, more, _ in strategy.conditions(FLOAT, known)):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from boundcalc.base.numbers import log_add
 from boundcalc.engine.allocate import Item, Point, recount
@@ -21,8 +21,7 @@ _BELOW_ONE = 0.998
 _LARGEST_LOG = 690.0
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(NamedTuple):
     """How far a statement is where the least proof covers nothing.
 
     Attributes:
@@ -38,8 +37,7 @@ class Needed:
         return {"log10_count": self.log10_count, "n_train": self.n_train}
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """One link from the loss' own range to a cover: log of the m that makes it worth its price, and the cover."""
 
     log_m: float
@@ -113,6 +111,6 @@ def _settled(ground: Ground, link: Link) -> Link:
         log_count = recount(link.items, link.point, (1 + alpha) * math.ceil(math.exp(link.log_m)))
         log_m = _log_samples(ground, alpha, link.point.log_scale, log_count)
         if log_m <= link.log_m:
-            return replace(link, log_count=log_count)
-        link = replace(link, log_m=log_m + 1e-3, log_count=log_count)
+            return link._replace(log_count=log_count)
+        link = link._replace(log_m=log_m + 1e-3, log_count=log_count)
     return link

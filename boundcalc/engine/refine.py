@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from boundcalc.engine.allocate import Item, Point, covers_of
@@ -21,8 +20,7 @@ _FINEST = 1e-4
 _MOST_COUNT = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Residual:
+class _Residual(NamedTuple):
     """How an item is refined: on which target of each member, and (how many, parameters of each) of the balls."""
 
     choices: tuple[Choice, ...]
@@ -60,7 +58,7 @@ class Link(NamedTuple):
     at: int
     point: Point
     refined: frozenset[int]
-    count: float
+    adds: float
 
 
 class Refinements:

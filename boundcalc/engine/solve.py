@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
@@ -22,8 +22,7 @@ Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
 Quantity = Literal["gap", "risk"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(NamedTuple):
     """A variable one can solve for: its name in `Setting.but`, where to look, and whether more of it helps."""
 
     field: str
@@ -82,11 +81,13 @@ def solve(
     quantity: Quantity = "gap",
     digits: int = 4,
     desk: Desk | None = None,
+    alone: bool = False,
 ) -> Solution:
     """The smallest m, gamma or delta (the largest T, C or depth) whose checked bound is at most the target.
 
     Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
-    `NoSolution` when even the end of the range is not enough.
+    `NoSolution` when even the end of the range is not enough. A desk lets the search start from what was found at it;
+    `alone` leaves the other quantity at what follows from the one asked for.
     """
     axis = AXES[choice("variable", variable, AXES)]
     choice("quantity", quantity, ("gap", "risk"))
@@ -98,7 +99,7 @@ def solve(
     log_target = math.log(target)
     trial: _Samples | _Settings
     if variable == "m":
-        trial = _Samples(setting, bound, quantity, desk, log_target)
+        trial = _Samples(setting, bound, quantity, desk or Desk(setting), log_target, alone)
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
     search = _Bracket(axis, digits)
@@ -153,7 +154,7 @@ def _with_members(setting: Setting, variable: str, axis: _Axis) -> _Axis:
         inside = next((x for x in steps if at(round(x) if axis.whole else x) is None), 0.0)
         if not inside:
             raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(high)}")
-    return replace(axis, low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
+    return axis._replace(low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
 
 
 def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole: bool) -> float:
@@ -232,10 +233,13 @@ class _Settings:
 class _Samples:
     """Tries numbers of samples with the allocations of one: only the chain is found anew, only the last is checked."""
 
-    def __init__(self, setting: Setting, bound: str, quantity: Quantity, desk: Desk | None, log_target: float) -> None:
+    def __init__(
+        self, setting: Setting, bound: str, quantity: Quantity, desk: Desk, log_target: float, alone: bool
+    ) -> None:
         self.setting, self.quantity, self.log_target = setting, quantity, log_target
         self.name = known_bound(bound)
-        self.desk = desk or Desk(setting)
+        self.desk = desk
+        self.alone = alone
         self.base = self.desk.search(self.name)
 
     def narrowed(self, search: _Bracket, start: float) -> float | None:
@@ -274,7 +278,8 @@ class _Samples:
     def checked(self, x: float) -> BoundValue:
         """The checked bound."""
         here = self.base.with_samples(round(x))
-        return self.desk.value_of(self.name, here, self.setting.but(n_train=round(x)))
+        risks = self.quantity == "risk" or not self.alone
+        return self.desk.value_of(self.name, here, self.setting.but(n_train=round(x)), risks=risks)
 
 
 class _Bracket:

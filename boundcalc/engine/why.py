@@ -425,7 +425,13 @@ class _Account:
         setting = self.value.setting
         try:
             found = solve(
-                setting, "m", math.exp(self.log_target), bound=self.value.name, quantity=self.quantity, desk=self.desk
+                setting,
+                "m",
+                math.exp(self.log_target),
+                bound=self.value.name,
+                quantity=self.quantity,
+                desk=self.desk,
+                alone=True,
             )
         except BoundcalcError:
             return None
