@@ -21,6 +21,10 @@ from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
 """Above y = e^300 squares leave the range of floats and costs are computed in logs."""
+_FEW_POINTS = 1e100
+"""So many that what holds of them far beyond the range of floats holds of all."""
+_POWER = 5.0
+"""log y grows by a factor of 2 where a power of y grows by more than this (log)."""
 _SNAP = 60.0
 """Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
 _BISECTIONS, _CLOSE = 60, 0.02
@@ -58,6 +62,7 @@ class Option:
     """Whether the cost is never below its shape (by more than a curve's interpolation)."""
     curve: Curve | None = None
     """The shape, where it is neither."""
+    _far: tuple[float, float] | None = field(default=None, init=False)
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
         """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
@@ -106,6 +111,8 @@ class Option:
         log_y = self.log_reach - log_share
         if log_y <= 0:
             return -math.inf
+        if params is None and log_y > _FLOAT_RANGE and self.n < _FEW_POINTS:
+            return self._far_cost(log_y)
         n = self.n if samples is None else self.target.points.count(samples)
         if params is None:
             params = self.lemma.params(log_y, self.target, n)
@@ -119,6 +126,20 @@ class Option:
                 pass
         cost = LogFloat.of(self.lemma.sharp(LOG, LogFloat(log_y), self.target, LogFloat.of(n), params))
         return cost.log if cost.sign > 0 else -math.inf
+
+    def _far_cost(self, log_y: float) -> float:
+        """Beyond floats a cost is a power of y, or grows like log y: it is read off two places."""
+        if self._far is None:
+            places = (_FLOAT_RANGE, 2 * _FLOAT_RANGE)
+            near, far = (
+                self.log_cost(self.log_reach - at, self.lemma.params(at, self.target, self.n)) for at in places
+            )
+            self._far = near, far
+        near, far = self._far
+        part = log_y / _FLOAT_RANGE - 1
+        if far - near > _POWER:
+            return near + part * (far - near)
+        return near + math.log1p(part * math.expm1(far - near))
 
     def farther(self, log_factor: float) -> Option:
         """The same with another reach."""

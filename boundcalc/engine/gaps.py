@@ -133,7 +133,7 @@ def glance(ground: Ground) -> Found | None:
         return None
     items = ground.items(ground.m, uniform=True)
     sizes = [
-        item.total + min((o.log_a for o in options if not o.power), default=0.0)
+        item.total + min((o.log_a for o in options if not o.power and o.curve is None), default=0.0)
         for item in items
         for _, options in item.members[:1]
     ]

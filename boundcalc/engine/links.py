@@ -17,6 +17,9 @@ _LINKS = 3
 _FINER = 0.05
 _FARTHER = 4.0
 """How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
+_SETTLED = 0.01
+_STEEPEST = 0.999
+"""Counts grow like the number of samples at most: then no number of them is enough."""
 _BELOW_ONE = 0.998
 _LARGEST_LOG = 690.0
 
@@ -101,16 +104,31 @@ def _log_samples(ground: Ground, alpha: int | None, log_scale: float, log_count:
 
 
 def _settled(ground: Ground, link: Link) -> Link:
-    """Covers that count points cost more on more samples: raise both until they agree."""
+    """Covers that count points cost more on more samples: raise both until they agree, by secants, then lower them."""
     alpha = link.alpha
     if alpha is None:
         return link
+
+    def counted(log_m: float) -> tuple[float, float]:
+        """The log of the samples that covers on so many samples need, and of their count."""
+        log_count = recount(link.items, link.point, (1 + alpha) * math.ceil(math.exp(log_m)))
+        return _log_samples(ground, alpha, link.point.log_scale, log_count), log_count
+
+    x, slope = link.log_m, 0.0
+    before: tuple[float, float] | None = None
     for _ in range(_FIXED_POINT_STEPS):
-        if link.log_m > _LARGEST_LOG:
+        needed, log_count = counted(min(x, _LARGEST_LOG))
+        link = link._replace(log_m=x, log_count=log_count)
+        if x > _LARGEST_LOG:
             return link
-        log_count = recount(link.items, link.point, (1 + alpha) * math.ceil(math.exp(link.log_m)))
-        log_m = _log_samples(ground, alpha, link.point.log_scale, log_count)
-        if log_m <= link.log_m:
-            return link._replace(log_count=log_count)
-        link = link._replace(log_m=log_m + 1e-3, log_count=log_count)
+        if needed <= x - _SETTLED:
+            x = needed + _SETTLED / 2  # costs grow with samples: fewer than these, and no fewer than needed, will do
+            before = None
+        elif needed <= x:
+            return link
+        else:
+            if before is not None:
+                slope = min(_STEEPEST, max(0.0, (needed - before[1]) / (x - before[0])))
+            before = x, needed
+            x += (needed - x) / (1 - slope) + 1e-3
     return link
