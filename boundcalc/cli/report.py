@@ -157,6 +157,7 @@ def described(question: Question) -> list[Described]:
     if architecture.layers is not None:
         out.append(Described("layers", "layers", f"{len(architecture.layers)} listed", False))
         names: tuple[str, ...] = ("seq_len", "input_radius", "classes")
+        names = tuple(name for name in names if architecture.unread(name) is None)
     else:
         assumed = question.assumed("style") and question.assumed("preset")
         out.append(Described("style", "style", architecture.style, assumed))
@@ -301,9 +302,10 @@ def _trivial_lines(report: Report) -> list[str]:
 
 def _distance(needed: FirstLink) -> str:
     count = upper(needed.log10_count)
-    would = (
-        "no m up to 10^300 would do" if needed.n_train is None else f"m of {upper(math.log10(needed.n_train))} would do"
-    )
+    would = "no m up to 10^300 would do"
+    if needed.n_train is not None:
+        whole = math.ceil(float(upper(math.log10(needed.n_train))))
+        would = f"m of {at_least(whole)} would do"
     return f"needs a cover of log N = {count}, {would}"
 
 

@@ -10,6 +10,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, up
 from boundcalc.cli.eval import complete_bound
+from boundcalc.cli.idle import Command
 from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_inputs
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
@@ -19,12 +20,13 @@ _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 
 
 @click.command(
+    cls=Command,
     name="solve",
     short_help="How large m, T, C, depth, gamma, delta or L must or may be.",
     epilog="""\b
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
-  boundcalc solve --for T --target 0.2 --m 1e8 --bound edelman
+  boundcalc solve --for T --target 0.2 --m 1e8 --bound log-T
   boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
   boundcalc solve --for L --target 0.5 --bound X3 --set smoothness=1.5
 \b

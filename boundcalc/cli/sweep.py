@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from boundcalc.base.strict_json import assignments
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
-from boundcalc.cli.learning import assignments, clock, device_option, progress_for, say_kept, store_option
+from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.learning import clock, device_option, progress_for, say_kept, store_option
 
 
 @click.command(
@@ -33,7 +35,7 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option("--backend", default="loky", show_default=True, help="loky (here), ray or dask.")
 @click.option("--address", help="Address of a Ray or Dask cluster (unset: one is started here).")
 @click.option("--gpus", type=float, default=0.0, help="GPUs per stack, passed on to the cluster.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Threads of each process.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each process.")
 @click.option("--stack", type=click.IntRange(1, 4096), default=10, show_default=True, help="Trials trained at once.")
 @click.option("--seeds", type=click.IntRange(1), help="Seeds per point, instead of those of the sweep.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a field, such as train.lr=0.002.")
@@ -73,6 +75,8 @@ def command(
         device = resolve(device)  # a cluster's workers may have what this machine has not
     sweep = _sweep(what, device, seeds, assignments(changes, "--set"))
     if only_list:
+        idle = ("jobs", "backend", "address", "threads", "gpus", "stack", "keep_weights", "compiled")
+        refuse_given(dict.fromkeys(idle, "with --list, which trains nothing"))
         present: set[str] = set()
         if store_path.exists():
             with Store(store_path, read_only=True) as store:
@@ -138,7 +142,7 @@ def _change(data: dict[str, Any], name: str, value: Any) -> None:
         if not isinstance(target, dict):
             raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file instead")
         target[field] = value
-    elif not field and name in ("m", "n_test", "seeds", "success", "name"):
+    elif not field and name in ("m", "n_test", "seeds", "name"):
         data[name] = value
     else:
         raise InvalidSetting(

@@ -16,9 +16,9 @@ from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.statements.premise import no_member
+from boundcalc.statements.premise import margin_of_class, no_member
 
-Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
+Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]
 
 
@@ -45,6 +45,8 @@ AXES: dict[str, _Axis] = {
 """What can be solved for: the least m, gamma or delta, the greatest T, C or depth; where a network may have the margin."""
 
 _WIDENINGS = 60
+_STRETCH = 1.2
+"""How much longer each further step outward is: where a bound hardly moves, the end of the range is still reached."""
 _NARROWINGS = 60
 _LOOKS = 4
 """Times that one strategy narrows a range before all of them do at every step."""
@@ -89,7 +91,8 @@ def solve(
     `NoSolution` when even the end of the range is not enough. A desk lets the search start from what was found at it;
     `alone` leaves the other quantity at what follows from the one asked for.
     """
-    axis = AXES[choice("variable", variable, AXES)]
+    variable = choice("variable", variable, AXES)  # type: ignore[assignment]
+    axis = AXES[variable]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
@@ -111,7 +114,7 @@ def solve(
             reached = up(value.gap if quantity == "gap" else value.risk)
         raise NoSolution(
             f"no {variable} gives a {quantity} of at most {target:g}: "
-            f"even {variable} = {search.easy:g} gives {reached} (bound {bound!r})"
+            f"even {variable} = {search.easy:.12g} gives {reached} (bound {bound!r})"
         )
     for _ in range(_NARROWINGS):
         value = trial.checked(x)
@@ -153,7 +156,9 @@ def _with_members(setting: Setting, variable: str, axis: _Axis) -> _Axis:
         steps = (low * (high / low) ** (i / _TRIES) for i in range(_TRIES + 1))
         inside = next((x for x in steps if at(round(x) if axis.whole else x) is None), 0.0)
         if not inside:
-            raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(high)}")
+            most = max((low, high), key=lambda x: float(margin_of_class(_change(setting, variable, axis, x))))
+            where = "" if variable == "gamma" else f" (at {variable} {most:g})"
+            raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(most)}{where}")
     return axis._replace(low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
 
 
@@ -296,10 +301,10 @@ class _Bracket:
         miss = miss_at(x)
         outward = self.easy if miss > 0 else self.hard
         step = math.copysign(1.0, outward - x)
-        for _ in range(_WIDENINGS):
+        for i in range(_WIDENINGS):
             if x == outward:
                 return None if miss > 0 else x
-            length = min(0.3 + 2.2 * min(abs(miss), 40.0), self.axis.stride)
+            length = min((0.3 + 2.2 * min(abs(miss), 40.0)) * _STRETCH**i, self.axis.stride)
             new = self._rounded(self._clamped(math.log(x) + step * length))
             if new == x:
                 new = outward

@@ -3,6 +3,8 @@
 Importing it is light: a theorem's formulas import sympy when they are first asked for.
 """
 
+from dataclasses import replace
+
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.theorems.counting import parameters as parameters
 from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
@@ -12,6 +14,9 @@ from boundcalc.formulas.theorems.edelman import edelman2022_multihead as edelman
 from boundcalc.formulas.theorems.inference import X3 as X3
 from boundcalc.formulas.theorems.inference import X4 as X4
 from boundcalc.formulas.theorems.inference import X6 as X6
+from boundcalc.formulas.theorems.own import Bound as Bound
+from boundcalc.formulas.theorems.own import is_own as is_own
+from boundcalc.formulas.theorems.own import own as own
 from boundcalc.formulas.theorems.policies import POLICIES as POLICIES
 from boundcalc.formulas.theorems.policies import Policy as Policy
 from boundcalc.formulas.theorems.sakai import sakai2026 as sakai2026
@@ -52,6 +57,17 @@ for _theorem in THEOREMS.values():
 with this library's constants."""
 
 
+def aliases() -> dict[str, str]:
+    """Bounds that are searched for by the same rules as one before them, and which: the same numbers, by another name."""
+    rules: dict[Policy, str] = {}
+    found: dict[str, str] = {}
+    for name, policy in BOUNDS.items():
+        first = rules.setdefault(replace(policy, name="", title=""), name)
+        if first != name:
+            found[name] = first
+    return found
+
+
 def known_bound(name: str) -> str:
     """The name under which `BOUNDS` has a bound; refuses names of nothing, and theorems that are not about a setting."""
     theorem = theorem_called(name)
@@ -64,7 +80,9 @@ def known_bound(name: str) -> str:
 
 
 def theorem_called(name: str) -> Theorem | None:
-    """The theorem of a name, or of the statement it is (X5 is zhang2022)."""
+    """The theorem of a name, of the statement it is (X5 is zhang2022), or of one's own (mine.py:bound, mine.toml)."""
+    if is_own(name):
+        return own(name).theorem
     if name in THEOREMS:
         return THEOREMS[name]
     return next((theorem for theorem in THEOREMS.values() if theorem.statement_name == name), None)

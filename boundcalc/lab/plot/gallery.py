@@ -45,7 +45,7 @@ class Plate:
 
 _FAR: Mapping[str, Any] = {"bounds": ["best", "closed", "published"], "uncapped": True}
 """Where every bound is vacuous, how far it is from saying something."""
-_NEAR: Mapping[str, Any] = {"bounds": ["best", "edelman"], "uncapped": True}
+_NEAR: Mapping[str, Any] = {"bounds": ["best", "log-T"], "uncapped": True}
 """The same without bounds that grow by ten orders of magnitude a block."""
 
 PLATES: Sequence[Plate] = (
@@ -90,6 +90,8 @@ PLATES: Sequence[Plate] = (
     Plate("norms-vs-s", "Norms that represent sparse functions", {"figure": "norms-vs-s"}),
     Plate("posterior-contraction", "Posteriors contract", {"figure": "posterior-contraction"}),
     Plate("attention-error", "Attention finds the conditional mean", {"figure": "attention-error"}),
+    Plate("attention-smooth", "A conditional mean that is not linear", {"figure": "attention-smooth"}),
+    Plate("minimality", "Trained representations are posteriors", {"figure": "minimality"}),
     Plate("gap-vs-L", "Learning independent of the input size", {"figure": "gap-vs-L"}, "latent-masked"),
     Plate(
         "gap-vs-L-supervised",
@@ -112,6 +114,8 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "norms-vs-s": (1, 2, 3, 4, 6),
     "posterior-contraction": (4, 32, 256),
     "attention-error": (8, 64, 128, 256),
+    "attention-smooth": (8, 64, 256),
+    "minimality": (1, 30),
 }
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {
@@ -179,6 +183,11 @@ def sweep_name(name: str, *, quick: bool) -> str:
     return f"{name}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
+def plate(name: str) -> Plate | None:
+    """The plate of a name that is not a figure's: those draw the figure, whose trials and looks options say."""
+    return None if name in FIGURES else next((plate for plate in PLATES if plate.name == name), None)
+
+
 def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     """The plates asked for."""
     names = [validate.choice("plate", name, [plate.name for plate in PLATES]) for name in only]
@@ -225,7 +234,7 @@ def build(
 ) -> Iterator[tuple[Plate, render.Drawn]]:
     """Draw the plates into a folder, one by one."""
     for plate in plates:
-        spec = _spec(plate, store, quick=quick)
+        spec = specification(plate, store, quick=quick)
         data = render.collect(spec)
         drawn = render.save(spec, data, folder / f"{plate.name}.png", command)
         if plate.vector:
@@ -234,7 +243,8 @@ def build(
         yield plate, drawn
 
 
-def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
+def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
+    """What a plate shows; its trials are read from a store."""
     raw = {**plate.spec, **(_QUICK.get(plate.name, {}) if quick else {})}
     if plate.sweep:
         name = sweep_name(plate.sweep, quick=quick)
