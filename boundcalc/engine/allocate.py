@@ -86,6 +86,8 @@ class Option:
             return log_lambda + share + _LOG_3_2, share  # the cost is half of lambda * s
         inside = self.log_c + self.log_reach - share
         growth = inside if inside > 40 else math.log1p(math.exp(inside))
+        if growth + self.offset <= 0:  # far beyond where no cover is needed
+            return math.inf, share
         log_cost = self.log_a + math.log(growth + self.offset)
         return log_add(log_weight + log_cost, log_lambda + share), share
 

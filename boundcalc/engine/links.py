@@ -17,7 +17,7 @@ _LINKS = 3
 _FINER = 0.05
 _FARTHER = 4.0
 """How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
-_SETTLED = 0.01
+_SETTLED = 1e-4
 _STEEPEST = 0.999
 """Counts grow like the number of samples at most: then no number of them is enough."""
 _BELOW_ONE = 0.998
@@ -130,5 +130,5 @@ def _settled(ground: Ground, link: Link) -> Link:
             if before is not None:
                 slope = min(_STEEPEST, max(0.0, (needed - before[1]) / (x - before[0])))
             before = x, needed
-            x += (needed - x) / (1 - slope) + 1e-3
+            x += (needed - x) / (1 - slope) + _SETTLED / 2
     return link

@@ -58,7 +58,9 @@ _ROOM = 1e-6
 class Solution:
     """The extreme value of a variable at which a bound still meets its target, and a checked bound there.
 
-    `at_end`: every value in the range searched meets the target; the bound there need not be the least then.
+    `at_end`: the value is the end of the range searched; the bound there need not be the least then.
+    `none_beyond`: the range ends there because no network beyond it has the margin.
+    `some_between_miss`: not every value of the range meets the target.
     """
 
     variable: str
@@ -67,6 +69,8 @@ class Solution:
     value: float
     bound: BoundValue
     at_end: bool = False
+    none_beyond: bool = False
+    some_between_miss: bool = False
 
     @property
     def direction(self) -> str:
@@ -106,7 +110,11 @@ def solve(
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
     search = _Bracket(axis, digits)
-    x = trial.narrowed(search, _start(setting, variable))
+    none_beyond = search.hard not in (AXES[variable].low, AXES[variable].high)
+    # Where layers shrink what they are given, down to no margin at all, a bound rises with depth and then falls.
+    falls_again = variable == "depth" and none_beyond and trial.meets(search.hard)
+    start = _start(setting, variable)
+    x = search.hard if falls_again else trial.narrowed(search, start)
     if x is None:
         value = trial.checked(search.easy)
         reached = "one that is trivial"
@@ -119,7 +127,9 @@ def solve(
     for _ in range(_NARROWINGS):
         value = trial.checked(x)
         if not _trivial(value, quantity) and _log_of(value, quantity) <= log_target:
-            return Solution(variable, target, quantity, x, value, at_end=x == search.hard)
+            if x != search.hard:
+                return Solution(variable, target, quantity, x, value)
+            return Solution(variable, target, quantity, x, value, True, none_beyond, trial.narrowed(search, start) != x)
         x = search.safer(x)
     raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 
@@ -199,6 +209,10 @@ class _Settings:
         """The value nearest the hard end at which the search meets the target."""
         return search.run(start, lambda x: self._quick(x) - self.log_target)
 
+    def meets(self, x: float) -> bool:
+        """Whether the search meets the target at a value."""
+        return self._quick(x) <= self.log_target
+
     def _quick(self, x: float) -> float:
         """Log of the value the search expects."""
         if x not in self._tried:
@@ -264,6 +278,10 @@ class _Samples:
                 return found
             x = farther
         return search.run(x, self._miss)
+
+    def meets(self, x: float) -> bool:
+        """Whether the search meets the target at a number of samples."""
+        return self._miss(x) <= 0
 
     def _strategy(self) -> str | None:
         """The best at the number of samples that is searched anyway."""
