@@ -19,7 +19,7 @@ _MOVES = 16
 """Changes tried per round, the most promising first; with many pieces fewer, as each then matters less."""
 _SECANTS = 8
 
-Assignment = Sequence[Option | None]
+_Assignment = Sequence[Option | None]
 """A lemma per piece; None where the piece is left out."""
 
 
@@ -55,7 +55,7 @@ def allocate_exactly(
     return best
 
 
-def _same(items: Sequence[Item], options: Assignment) -> list[Option | None]:
+def _same(items: Sequence[Item], options: _Assignment) -> list[Option | None]:
     """The options that are the same lemmas on the same targets."""
     return [
         None
@@ -66,7 +66,7 @@ def _same(items: Sequence[Item], options: Assignment) -> list[Option | None]:
 
 
 def _moves(
-    items: Sequence[Item], options: Assignment, shares: Sequence[float], log_lambda: float
+    items: Sequence[Item], options: _Assignment, shares: Sequence[float], log_lambda: float
 ) -> list[tuple[int, Option | None]]:
     """Changes of one piece's lemma, by how little they raise the Lagrangian."""
 
@@ -88,7 +88,7 @@ def _moves(
     return [(index, option) for _, index, option in ranked[: max(2, min(_MOVES, 600 // len(items)))]]
 
 
-def _spend(items: Sequence[Item], options: Assignment, budget: float) -> tuple[float, list[float]] | None:
+def _spend(items: Sequence[Item], options: _Assignment, budget: float) -> tuple[float, list[float]] | None:
     """(log count, shares) when an assignment spends a whole error with one multiplier; None where it cannot."""
     dropped = log_sum([item.log_zero for item, option in zip(items, options, strict=True) if option is None])
     if dropped >= budget:
@@ -134,7 +134,7 @@ def _balanced(covered: Sequence[tuple[Item, Option]], left: float) -> list[float
     return [share - excess for share in shares]
 
 
-def _settle(items: Sequence[Item], options: Assignment, shares: Sequence[float]) -> Point:
+def _settle(items: Sequence[Item], options: _Assignment, shares: Sequence[float]) -> Point:
     """The point of an assignment: each piece by its cheapest lemma at its share, on whole steps."""
     found = []
     for item, option, share in zip(items, options, shares, strict=True):

@@ -21,7 +21,7 @@ _ROOT = math.sqrt(2)
 _STRIDES = (4, 2, 1)
 _MOST_MOVES = 60
 
-Place = tuple[int, ...]
+_Place = tuple[int, ...]
 
 
 class Tunable(Protocol):
@@ -42,7 +42,7 @@ class Tuning(Curve):
         self._copies = copies
         self._t = net_share(d * k)
         self._names = [name for name in lemma.names if name != "t"]
-        self._found: dict[int, Place] = {}
+        self._found: dict[int, _Place] = {}
         self._params: dict[int, Mapping[str, float]] = {}
 
     def params(self, log_y: float) -> Mapping[str, float]:
@@ -69,7 +69,7 @@ class Tuning(Curve):
     def _missed(self, y: float, params: Mapping[str, float]) -> float:
         return self._lemma.missed(FLOAT, y, *self._sides, params)
 
-    def _at(self, place: Place) -> dict[str, float]:
+    def _at(self, place: _Place) -> dict[str, float]:
         """The parameters at a place of the grid."""
         found = {name: values[j] for name, values, j in zip(self._names, self._grid, place, strict=True)}
         found["t"] = self._t
@@ -87,7 +87,7 @@ class Tuning(Curve):
             for name in self._names
         ]
 
-    def _place(self, i: int) -> Place:
+    def _place(self, i: int) -> _Place:
         """By descent from between the places of two coarser nodes, so that what is found does not depend on who asks first."""
         i = min(i, _LAST_TUNED)
         if i not in self._found:
@@ -100,13 +100,13 @@ class Tuning(Curve):
             self._found[i] = self._descend(math.exp(i * STEP) / (1 - self._t), start, strides)
         return self._found[i]
 
-    def _first(self) -> Place:
+    def _first(self) -> _Place:
         return tuple({"a": 12, "s": 13, "r": 15}[name] for name in self._names)
 
-    def _descend(self, y: float, place: Place, strides: Sequence[int]) -> Place:
-        known: dict[Place, float] = {}
+    def _descend(self, y: float, place: _Place, strides: Sequence[int]) -> _Place:
+        known: dict[_Place, float] = {}
 
-        def cost(at: Place) -> float:
+        def cost(at: _Place) -> float:
             if at not in known:
                 known[at] = self._missed(y, self._at(at))
             return known[at]
@@ -127,7 +127,7 @@ _HIGHEST = 60
 _POWERS = [_ROOT**j for j in range(_HIGHEST + 1)]
 
 
-def _neighbours(place: Place, stride: int) -> Iterator[Place]:
+def _neighbours(place: _Place, stride: int) -> Iterator[_Place]:
     for axis, j in enumerate(place):
         for moved in (j - stride, j + stride):
             if 0 <= moved <= _HIGHEST:
@@ -159,10 +159,10 @@ class NoiseTuning(Tuning):
         cost = self._missed(math.exp(log_y), self.params(log_y))
         return math.log(max(cost, _LEAST_COST))
 
-    def _place(self, i: int) -> Place:
+    def _place(self, i: int) -> _Place:
         return super()._place(i) if self._names else ()
 
-    def _at(self, place: Place) -> dict[str, float]:
+    def _at(self, place: _Place) -> dict[str, float]:
         found = super()._at(place)
         del found["t"]
         return found
