@@ -24,7 +24,7 @@ GHOSTS = (1, 2, 4, 8, 16, 32)
 """Ghost samples per sample that a search tries: fixed in advance, so that P1 can pay for a choice among them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a search makes thousands
 class Known:
     """What a strategy is told, in some number system.
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
@@ -20,15 +19,13 @@ from boundcalc.statements.targets import Target
 Params = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
+class Power(NamedTuple):
     """A cost that behaves like coefficient * y^2."""
 
     coefficient: float
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(NamedTuple):
     """A cost that behaves like dimension * log(1 + factor * y) + offset."""
 
     dimension: float
