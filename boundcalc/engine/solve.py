@@ -88,8 +88,20 @@ def solve(
 ) -> Solution:
     """The smallest m, gamma or delta (the largest T, C or depth) whose checked bound is at most the target.
 
-    Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
-    `NoSolution` when even the end of the range is not enough.
+    Args:
+        setting: what stays the same.
+        variable: "m", "gamma", "delta", "T", "C" or "depth".
+        target: what the bound may be at most, between 0 and 1.
+        bound: a policy or a theorem.
+        quantity: "gap" or "risk".
+        digits: how many digits are found.
+        desk: one made for the setting, to reuse what it has found.
+
+    Returns:
+        The value, rounded to the safe side, and the bound checked there.
+
+    Raises:
+        NoSolution: when even the end of the range is not enough.
     """
     variable = choice("variable", variable, _AXES)  # type: ignore[assignment]
     axis = _AXES[variable]
