@@ -88,7 +88,7 @@ def command(
 
     Values that are not given come from the preset, or are assumed and marked with * in the output.
     """
-    question = take_setting(options, complete=not template)
+    question = take_setting(options, complete=not (template or axes))  # a sweep may be of C
     if template:
         _template(context, question)
         return

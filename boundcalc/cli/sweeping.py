@@ -20,6 +20,7 @@ from boundcalc.cli.values import short
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
+from boundcalc.setting.accounting import refuse_missing
 
 _MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""
@@ -42,6 +43,10 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
             if option.field not in WITH_LAYERS:
                 raise InvalidSetting(f"the setting lists its layers one by one: sweeping {name} would change nothing")
     grid = {option.field: values for option, values in axes.values()}
+    if "C" not in grid:
+        refuse_missing(question.setting.norms, question.setting.architecture)
+    elif not question.setting.reads_knob:
+        raise InvalidSetting("sweeping C would change nothing: every weight has a norm budget of its own")
 
     def make(point: dict[str, Any]) -> Setting:
         return changed(question.setting, point)
