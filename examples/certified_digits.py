@@ -1,6 +1,6 @@
 """Certificates on real data: scikit-learn's digits, all ten or even against odd, by a small Vision Transformer. Needs torch.
 
-    python examples/certified_digits.py [tiny] [--out certified_digits.json]
+    python examples/certified_digits.py [tiny] [--out certified_digits.json] [--seeds 101,102]
 
 A random part of the 1,797 images is what is learned from; the rest measures. The claim is about a fresh image of the same law
 (G10r, H); images count as independent draws. Settings were chosen on the split of seed 1; the table is of seeds 101 to 105.
@@ -27,7 +27,7 @@ SIZES = {"ten": (600, 1200), "even or odd": (1200,)}
 
 
 def make(classes: int) -> Any:
-    """16 patches of 2 x 2 pixels, width 48, 4 heads, one block, mean pooling; shifts by a pixel in training."""
+    """16 patches of 2 x 2 pixels, width 48, 4 heads, one block; all patches are read."""
     import torch
     from torch import nn
 
@@ -35,19 +35,15 @@ def make(classes: int) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.embed = nn.Linear(4, 48)
-            self.places = nn.Parameter(0.1 * torch.randn(16, 48))
+            self.places = nn.Parameter(0.5 * torch.randn(16, 48))
             block = nn.TransformerEncoderLayer(48, 4, 64, dropout=0.0, batch_first=True, norm_first=True)
             self.block = nn.TransformerEncoder(block, 1, enable_nested_tensor=False)
             self.norm = nn.LayerNorm(48)
-            self.head = nn.Linear(48, classes)
+            self.head = nn.Linear(16 * 48, classes)
 
         def forward(self, x: Any) -> Any:
-            if self.training:
-                moved = torch.randint(-1, 2, (2,)).tolist()
-                padded = nn.functional.pad(x, (1, 1, 1, 1))
-                x = padded[:, 1 + moved[0] : 9 + moved[0], 1 + moved[1] : 9 + moved[1]]
             rows = x.unfold(1, 2, 2).unfold(2, 2, 2).reshape(len(x), 16, 4)
-            return self.head(self.norm(self.block(self.embed(rows) + self.places)).mean(1))
+            return self.head(self.norm(self.block(self.embed(rows) + self.places)).flatten(1))
 
     return Digits()
 
@@ -78,7 +74,7 @@ def plans(m: int) -> dict[str, Any]:
     return {"holdout": default_splits(m, DELTA), "p2l": shared(listed, DELTA)}
 
 
-def measure(task: str, m: int, seed: int, steps: int = 1500) -> list[dict[str, Any]]:
+def measure(task: str, m: int, seed: int, steps: int = 700) -> list[dict[str, Any]]:
     """One row per method."""
     import torch
 
@@ -87,7 +83,7 @@ def measure(task: str, m: int, seed: int, steps: int = 1500) -> list[dict[str, A
 
     torch.set_num_threads(1)
     data, rest = data_of(task, m, seed)
-    rule = PickRule(batch=32, prefix_steps=steps, prefix_loss=0.0, round_steps=300, round_loss=0.0, round_lr=1e-3)
+    rule = PickRule(batch=32, prefix_steps=steps, prefix_loss=0.0, round_steps=150, round_loss=0.0, round_lr=5e-4)
     rows: list[dict[str, Any]] = []
     for method, plan in plans(m).items():
         started = time.process_time()
@@ -128,7 +124,7 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     places = (
         [("even or odd", 400, 1)] if scale == "tiny" else [(t, m, s) for t in SIZES for m in SIZES[t] for s in SEEDS]
     )
-    rows = [row for place in places for row in measure(*place, steps=60 if scale == "tiny" else 1500)]
+    rows = [row for place in places for row in measure(*place, steps=60 if scale == "tiny" else 700)]
     made = {f"{row['task']} {row['m']} {row['method']} {row['seed']}": row for row in rows}
     return {key: row["risk"] for key, row in made.items()}, {key: row["test_error"] for key, row in made.items()}
 
@@ -137,12 +133,17 @@ if __name__ == "__main__":
     if "tiny" in sys.argv:
         print(main("tiny"))
     else:
+        seeds = (
+            [int(word) for word in sys.argv[sys.argv.index("--seeds") + 1].split(",")]
+            if "--seeds" in sys.argv
+            else SEEDS
+        )
         out = Path(sys.argv[sys.argv.index("--out") + 1]) if "--out" in sys.argv else None
         found: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8")) if out and out.exists() else []
         there = {(row["task"], row["m"], row["seed"]) for row in found}
         for task, sizes in SIZES.items():
             for m in sizes:
-                for seed in SEEDS:
+                for seed in seeds:
                     if (task, m, seed) not in there:
                         found += measure(task, m, seed)
                         if out:

@@ -21,8 +21,8 @@ _STACK = 10
 class Progress(Protocol):
     """What wants to know how far a sweep is."""
 
-    def begin(self, done: int, total: int) -> None:
-        """Before the first trial."""
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
+        """Before the first trial, or certificate."""
         ...
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
@@ -37,7 +37,7 @@ class Progress(Protocol):
 class Silent:
     """Nobody wants to know."""
 
-    def begin(self, done: int, total: int) -> None:
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
         """Nothing."""
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
@@ -200,7 +200,7 @@ def certify_sweep(
     todo.sort(key=lambda pair: -pair[0].m)
     total = len(trials) * len(plans)
     ran = Certified(total, total - sum(len(asked) for _, asked in todo))
-    shown.begin(ran.present, total)
+    shown.begin(ran.present, total, "certificates")
 
     def keep(trial: Trial, made: Made) -> None:
         store.add_certificate(made, trial.hash)
