@@ -36,7 +36,7 @@ from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.meet import joined
+from boundcalc.statements.larger import joined
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import (

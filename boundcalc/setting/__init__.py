@@ -15,6 +15,7 @@ from boundcalc.setting.layers import Linear as Linear
 from boundcalc.setting.layers import Pool as Pool
 from boundcalc.setting.layers import Residual as Residual
 from boundcalc.setting.layers import SoftCap as SoftCap
+from boundcalc.setting.lookup import Lookup as Lookup
 from boundcalc.setting.norms import Budget as Budget
 from boundcalc.setting.norms import Norms as Norms
 from boundcalc.setting.presets import PRESETS as PRESETS

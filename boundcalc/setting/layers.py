@@ -15,6 +15,7 @@ from boundcalc.setting import validate
 from boundcalc.setting.attention import Attention, Normaliser
 from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward
 from boundcalc.setting.layer import TOKENS, Layer, Role, Weight, widths_of
+from boundcalc.setting.lookup import Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Embedding(Layer):
     """Rows of a trained token table, plus fixed or learned positions (vocabulary 0: positions only).
 
     `segments`: rows of a further trained table, one of which is added to every row (BERT's token types); which one
-    is part of the input.
+    is part of the input. `own_row`: the row that a [CLS] read-out takes shows the same token in every example.
     """
 
     label: ClassVar[str] = "embedding"
@@ -171,8 +172,10 @@ class Embedding(Layer):
     positions: Literal["none", "fixed", "learned"] = "none"
     position_radius: float = 0.0
     segments: int = 0
+    own_row: bool = False
 
     def __post_init__(self) -> None:
+        validate.flag("embedding: own_row", self.own_row)
         validate.set_size(self, "vocabulary", least=0)
         validate.set_size(self, "segments", least=0)
         validate.set_size(self, "d")
@@ -297,6 +300,7 @@ _TYPES: dict[str, type[Layer]] = {
             GatedFeedForward,
             Experts,
             Embedding,
+            Lookup,
             Pool,
             Residual,
         ),

@@ -23,10 +23,12 @@ from boundcalc.setting import (
     Layer,
     LayerNorm,
     Linear,
+    Lookup,
     Pool,
     SoftCap,
 )
 from boundcalc.statements.attention import attention
+from boundcalc.statements.lookup import lookup
 from boundcalc.statements.slots import Context, Facts, Member, Slot, offset_slot, vector_target
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Matrix
@@ -260,6 +262,7 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     GatedFeedForward: _gated,
     Experts: _experts,
     Embedding: _embedding,
+    Lookup: lookup,
     Pool: _pool,
 }
 

@@ -30,7 +30,7 @@ def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
     P(|g|^2 > ka) <= e^(-k(a-1-log a)/2), a > 1 (Chernoff); the a with a-1-log a = t^2/k is found by Newton's method
     from 1 + u + u^2/2 with u^2 = 2t^2/k, above it, and by convexity every step stays above it.
     """
-    if target.kind in ("score", "gain") or target.k <= 2:
+    if target.kind in ("score", "gain", "numbers") or target.k <= 2:
         return t
     k = ns.number(target.k)
     half = t**2 / k
@@ -42,7 +42,7 @@ def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
 
 def events(target: Target) -> int:
     """How many Gaussians (rows of them) one example sees: of a gain its coordinates, which serve every row."""
-    return target.k if target.kind == "gain" else max(1, target.points.count(1))
+    return target.size if target.kind in ("gain", "numbers") else max(1, target.points.count(1))
 
 
 class Noise(CoverLemma):
@@ -94,11 +94,12 @@ class GaussianNoise(Noise):
         "noise against a Gaussian law",
         r"I=\frac n2\log\Big(1+\frac{B^2}{n\sigma^2}\Big)",
         "A map, score, offset, gain or table of n entries with |W|_F <= B (a table of V rows of norm at most r has "
-        "B^2 = V r^2, a gain |g|_inf <= r on k coordinates B^2 = k r^2), seen through noise sigma N on every entry.",
+        "B^2 = V r^2 if nothing else is known, a gain |g|_inf <= r on k coordinates B^2 = k r^2), seen through noise "
+        "sigma N on every entry.",
         "The divergence of N(W, sigma^2) from N(0, sigma^2 + B^2/n) is (n/2) log(1 + B^2/(n sigma^2)) plus half of "
         "(n sigma^2 + |W|^2)/(sigma^2 + B^2/n) - n, which is at most 0.",
     )
-    kinds = frozenset({"map", "score", "vector", "gain", "table"})
+    kinds = frozenset({"map", "score", "vector", "gain", "table", "numbers", "pooled"})
 
     def norm(self, target: Target) -> Number:
         return target.norms.op if target.kind in ("vector", "gain", "table") else target.norms.fro
@@ -175,11 +176,11 @@ class MatrixStudentNoise(Noise):
         "noise against a matrix-t law",
         r"I=\log\frac{(\pi\rho)^{n/2}\Gamma_l(\beta-\frac h2)}{\Gamma_l(\beta)}+\beta l\Big(\log\Big(1+\frac{h\sigma^2}"
         r"\rho\Big)+\hat f(y)\Big)-\frac n2\log(2\pi e\sigma^2),\quad y=\frac K{l\sqrt{\rho+h\sigma^2}}",
-        "A map or score with nuclear norm at most K, l and h its smaller and larger side, beta = (d+k-1)/2 + s, any s > 0, "
-        "rho = r h sigma^2 > 0; f-hat as in T13.",
+        "A map, score or table (A7) with nuclear norm at most K, l and h its smaller and larger side, beta = (d+k-1)/2 + s, "
+        "any s > 0, rho = r h sigma^2 > 0; f-hat as in T13.",
         "T14 without its net: of noise with as many rows as h the mean of N'N is h sigma^2 times the identity.",
     )
-    kinds = frozenset({"map", "score"})
+    kinds = frozenset({"map", "score", "numbers", "pooled"})
     names = ("s", "r")
 
     def applies(self, target: Target) -> Refusal | None:

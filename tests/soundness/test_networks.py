@@ -42,7 +42,7 @@ from boundcalc.setting.norms import place_of
 from boundcalc.statements import compose
 from boundcalc.statements import layers as calculus
 from boundcalc.statements.compose import loss_lipschitz, lower
-from boundcalc.statements.meet import joined as joined_maps
+from boundcalc.statements.larger import joined as joined_maps
 from boundcalc.statements.noisy import unknown_layer
 from boundcalc.statements.slots import Facts, Slot
 from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows

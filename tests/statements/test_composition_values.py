@@ -175,6 +175,13 @@ def a6(rng: Rng) -> tuple[Value, Any]:
     return value, truth
 
 
+def a7(rng: Rng) -> tuple[Value, Any]:
+    token, position, eps, first, second = some(rng, 5)
+    radius = num(token) + num(position)
+    truth = {"radius": radius, "error": 2 * MP.tanh(num(eps) / 2) * radius + num(first) + num(second)}
+    return of("A7", token, position, eps, first, second), truth
+
+
 # ---------------------------------------------------------------- G
 
 
@@ -333,7 +340,7 @@ def pub(rng: Rng) -> tuple[Value, Any]:
 
 
 CHECKS: dict[str, Check] = {
-    "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6,
+    "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6, "A7": a7,
     "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8, "G11": g11, "G12": g12,
     "P1": p1, "PUB": pub,
 }  # fmt: skip

@@ -12,6 +12,7 @@ from boundcalc.proof.second.covers import LEAST, REFINING, Sizes, View, cost, co
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from boundcalc.proof.second.rows import rows_read
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -23,6 +24,7 @@ from boundcalc.setting import (
     Layer,
     LayerNorm,
     Linear,
+    Lookup,
     Pool,
     Residual,
     Setting,
@@ -210,6 +212,8 @@ class Walk:
                 self._experts(layer, rows)
             case Embedding():
                 self._embedding(layer)
+            case Lookup():
+                self._lookup(layer)
             case Pool():
                 pass
             case _:
@@ -307,6 +311,36 @@ class Walk:
         if layer.segments:
             self.radius += table("segments", layer.segments)
 
+    def _lookup(self, layer: Lookup) -> None:
+        """A7, S5."""
+
+        def known(kind: str, name: str, d: int, k: int) -> tuple[Real, Sizes]:
+            budget = self.limit(kind)
+            given = [x for x in (getattr(budget, name), budget.fro) if x is not None]
+            demand(given, f"{kind} has no budget of its own norm")
+            most = num(given[0] or LEAST)
+            whole = MP.sqrt(d * k if name == "sup" else d) * most
+            whole = whole if budget.fro is None else min(whole, num(budget.fro or LEAST))
+            low, nuclear = min(d, k), MP.sqrt(min(d, k)) * whole
+            if budget.schatten is not None:
+                p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
+                nuclear = min(nuclear, whole ** (1 - p) * total if p <= 1 else (low ** (p - 1) * total) ** (1 / p))
+            columns, rows = MP.sqrt(k) * whole, MP.sqrt(d) * whole
+            return most, Sizes(d, k, whole, whole, columns, rows, MP.sqrt(d) * columns, nuclear, low)
+
+        sides = {"token": layer.vocabulary, "position": self.seq_len}
+        width = layer.heads * layer.d_value
+        values = {side: known(f"{side}_values", "row", rows, width) for side, rows in sides.items()}
+        self.radius = values["token"][0] + values["position"][0]
+        for side, rows in sides.items():
+            most, sizes = known(f"{side}_scores", "sup", rows, layer.heads)
+            ways = [single("gain", rows * layer.heads, most), View("numbers", num(1), 0, sizes, 1)]
+            self.error += self.piece(f"{side}_scores", None, [(1, ways)], self.radius, 2 * self.radius, bends=True)
+        for side, rows in sides.items():
+            sizes = values[side][1]
+            ways = [single("vector", rows * width, sizes.fro), View("pooled", num(1), 1, sizes)]
+            self.error += self.piece(f"{side}_values", None, [(1, ways)], num(1))
+
     # -- attention
 
     def _attention(self, layer: Attention, rows: int) -> None:
@@ -358,30 +392,3 @@ class Walk:
         demand(layer.qk_norm != "width" or len(sets) == 1, "budgets per head where all are normalised together")
         self._alike: dict[int | None, int] = {heads[0]: len(heads) for heads in sets.values()}
         return list(self._alike)
-
-
-def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
-    """How many output rows of each layer are read, from the last back: all below an attention or a mean."""
-    read: list[int] = []
-    for layer in reversed(layers):
-        read.append(rows)
-        if mixes(layer):
-            rows = seq_len
-        elif isinstance(layer, Pool):
-            rows = 1
-    return read[::-1]
-
-
-def mixes(layer: Layer) -> bool:
-    """Whether one output row depends on every input row; a layer that is not known is refused."""
-    match layer:
-        case Residual():
-            return any(mixes(inner) for branch in layer.branches for inner in branch)
-        case Pool():
-            return layer.how == "mean"
-        case Attention():
-            return True
-        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Experts() | Embedding():
-            return False
-        case _:
-            raise unknown("layer", type(layer).__name__)

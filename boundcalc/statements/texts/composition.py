@@ -78,6 +78,16 @@ def _product(ns: NumberSystem, a: Mapping[str, Number], b: Mapping[str, Number])
     return {name: getattr(found, name) for name in ("op", "fro", "two_one", "two_one_t", "nuclear")}
 
 
+def _looked_up(
+    ns: NumberSystem, token: Number, position: Number, eps: Number, token_error: Number, position_error: Number
+) -> Mapping[str, Number]:
+    """A7: radius of the heads' outputs, and their error, from longest values, an error of scores and those of values."""
+    radius = token + position
+    half = ns.exp(eps)
+    bent = 2 * (half - 1) / (half + 1)
+    return {"radius": radius, "error": bent * radius + token_error + position_error}
+
+
 def _sets_a_norm(budget: Budget) -> Refusal | None:
     names = ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")
     if any(getattr(budget, name) is not None for name in names):
@@ -179,10 +189,26 @@ COMPOSITION = (
         r"|A|_F|B|_F\},\quad S=AW_{QK}A^\top,\ M=AW_V",
         "Between A and B only the identity, a pooling, or a projection of radius at least b |A|_op, b the reach of the "
         "input of A in the radius walk. Not an activation, LayerNorm, residual or bias of A. Attention after A has S "
-        "and M for W_QK and W_V.",
+        "and M for W_QK and W_V. Before a read-out R of fewer columns also a residual: (x+hA+a)R+r = xR+h(AR)+(aR+r). "
+        "Budgets may be given for the product AR itself.",
         "The functions are equal: the projection leaves every hA alone, scores are hA W_QK A'h'' and values hA W_V. So "
         "the class lies in that of the network with the products, and a cover of the larger class is one. Norms column "
         "by column (L6) and by duality.",
         compute=_product,
+    ),
+    Statement(
+        "A7",
+        "attention on tokens, read at a row without data, looks scores and values up",
+        r"x+\big[\sum_ta_{th}u_tV_h\big]_hW_O+b=\big[\sum_ta_{th}(v^E_{i_th}+v^P_{th})\big]_hW_O+c,\quad a_{\cdot h}="
+        r"\mathrm{softmax}_t(s^E_{i_th}+s^P_{th}),\quad|y|\le R,\quad|y-y'|\le2\tanh(\varepsilon_s/2)R+|\Delta^E|_F"
+        r"+|\Delta^P|_F",
+        "Rows u_t = E_i + P_t of learned tokens and positions; the only attention (softmax, joint scores, heads side by "
+        "side, W_O) in a residual right after them, read at a row that shows the same token in every example, all after "
+        "it row by row. R is the sum over both tables of the root of the sum over heads of the square of the longest "
+        "value. Scores are covered as gains (T9), values as one vector (T8, T12). Budgets may be given for the tables.",
+        "The functions are equal: x is constant, scores and values are linear in u_t, and weights that sum to 1 carry "
+        "offsets of values along. Averages are no longer than the longest value, weights move by 2 tanh(e/2) in l1 "
+        "(S5), averages of errors are at most their Frobenius norm; over heads squares add.",
+        compute=_looked_up,
     ),
 )
