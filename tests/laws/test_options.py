@@ -52,24 +52,24 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "model --seed 1 --no-spectra --m 1e9 --gamma 0.25 --train-error 0 --bound closed --no-solve --format json",
         "model --seed 1 --margins margins.txt --bound closed --no-solve --format json",
     ),
-    "tightness": ("--d 8", "--d 8 --steps --depth 1"),
+    "tightness": ("--d 8", "--d 8 --ladder --depth 1"),
     "plot": (
-        "gap-vs-m --values m=1e3,1e6 --bound closed",
-        "gap-vs-T --values T=8,16 --bound closed --store runs.db --runs m=24",
-        "gap-vs-m --store over_m.db --norms-from runs --values m=1e3,1e6 --bound closed",
-        "sample-complexity --values T=8,16 --bound closed",
+        "gap-vs-m --sweep m=1e3,1e6 --bound closed",
+        "gap-vs-T --sweep T=8,16 --bound closed --store runs.db --runs m=24",
+        "gap-vs-m --store over_m.db --norms-from runs --sweep m=1e3,1e6 --bound closed",
+        "sample-complexity --sweep T=8,16 --bound closed",
         "tightness --store over_m.db --bound closed",
         "parity --store online.db --runs task=parity",
         "attention --store over_m.db",
         "norms --store over_m.db -o drawn.png",
-        "breakdown --values depth=1,2 --bound closed",
-        "norms-vs-s --values s=2",
-        "posterior-contraction --values L=4,8 --repetitions 10",
-        "attention-error --values L=4,8 --repetitions 10",
+        "breakdown --sweep depth=1,2 --bound closed",
+        "norms-vs-s --sweep s=2",
+        "posterior-contraction --sweep L=4,8 --repetitions 10",
+        "attention-error --sweep L=4,8 --repetitions 10",
         "kappa --repetitions 10",
         "constants --depth 1 --T 8 --d 8",
         "--from figure.json",
-        "gap-vs-m --data figure.json",
+        "--from figure.json -o again.png",
     ),
     "gallery": ("--predicted --quick --only breakdown -o made",),
     "train": (
@@ -271,7 +271,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LINES = (
     "eval --depth 1 --bound closed --m 1e8 --no-solve --certificate gap.json",
-    "plot gap-vs-m --values m=1e3,1e6 --bound closed -o figure.png",
+    "plot gap-vs-m --sweep m=1e3,1e6 --bound closed -o figure.png",
     "train conjunction --T 6 --s 2 --m 64 --d 8 --heads 2 --steps 3 --quiet --no-bounds --certify holdout"
     " --certificate kept.json --examples kept.npz",
 )

@@ -8,8 +8,6 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
-from boundcalc.base.sources import EDELMAN2022
-from boundcalc.base.statement import Statement
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.derivation.covers import limited_norm
@@ -25,15 +23,14 @@ SETTING = Setting.of(depth=1, d=4, seq_len=3, n_train=10**6)
 class Rounded(CoverLemma):
     """Uniform: every matrix of norm B is within eps of a grid in the ball of (1 + 3y)^(dk) points."""
 
-    statement = Statement(
-        "Tgrid",
-        "a coarse volumetric cover",
-        r"\log N(\varepsilon)\le dk\log(1+3y)",
-        "As T4, with 3 for 2.",
-        "T4's count is smaller.",
-        "none",
-        EDELMAN2022,
-    )
+    name = "Tgrid"
+    text = r"""
+### Tgrid. A coarse volumetric cover
+
+As T4, with 3 for 2: $\log N(\varepsilon)\le dk\log(1+3bB/\varepsilon)$. Source: [edelman2022].
+
+*Proof.* T4's count is smaller. ∎
+"""
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -50,15 +47,12 @@ class Rounded(CoverLemma):
 class Doubled(CoverLemma):
     """Empirical: T2 in its closed form, with a factor to spare."""
 
-    statement = Statement(
-        "Ttwice",
-        "perceptron cover with a factor to spare",
-        r"\log N(\varepsilon)\le 2y^2\Lambda(k,n)",
-        "As T2.",
-        "T2's count is half of it.",
-        "none",
-        EDELMAN2022,
-    )
+    name = "Ttwice"
+    text = r"""
+### Ttwice. Perceptron cover with a factor to spare
+
+As T2, $\log N(\varepsilon)\le2a\Lambda(k,n)$. T2's count is half of it.
+"""
     uniform = False
     kinds = frozenset({"map", "query", "key"})
 

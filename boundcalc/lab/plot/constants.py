@@ -20,7 +20,7 @@ GAIN, RISK, ENDS = "#9DB8C7", "#D9C3A0", "#3A3A3A"
 
 def setting_of(spec: Spec) -> Setting:
     """The setting the ladder is for."""
-    return spec.setting or Setting.of("edelman2022", depth=2, seq_len=512, n_train=10**6)
+    return spec.setting or Setting.of("edelman", depth=2, seq_len=512, n_train=10**6)
 
 
 def collect(spec: Spec) -> FigureData:

@@ -45,7 +45,7 @@ class Plate:
 
 _FAR: Mapping[str, Any] = {"bounds": ["best", "closed", "published"], "uncapped": True}
 """Where every bound is vacuous, how far it is from saying something."""
-_NEAR: Mapping[str, Any] = {"bounds": ["best", "edelman"], "uncapped": True}
+_NEAR: Mapping[str, Any] = {"bounds": ["best", "log-T"], "uncapped": True}
 """The same without bounds that grow by ten orders of magnitude a block."""
 
 PLATES: Sequence[Plate] = (
@@ -179,6 +179,11 @@ def sweep_name(name: str, *, quick: bool) -> str:
     return f"{name}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
+def plate(name: str) -> Plate | None:
+    """The plate of a name that is not a figure's: those draw the figure, whose trials and looks options say."""
+    return None if name in FIGURES else next((plate for plate in PLATES if plate.name == name), None)
+
+
 def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     """The plates asked for."""
     names = [validate.choice("plate", name, [plate.name for plate in PLATES]) for name in only]
@@ -225,7 +230,7 @@ def build(
 ) -> Iterator[tuple[Plate, render.Drawn]]:
     """Draw the plates into a folder, one by one."""
     for plate in plates:
-        spec = _spec(plate, store, quick=quick)
+        spec = specification(plate, store, quick=quick)
         data = render.collect(spec)
         drawn = render.save(spec, data, folder / f"{plate.name}.png", command)
         if plate.vector:
@@ -234,7 +239,8 @@ def build(
         yield plate, drawn
 
 
-def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
+def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
+    """What a plate shows; its trials are read from a store."""
     raw = {**plate.spec, **(_QUICK.get(plate.name, {}) if quick else {})}
     if plate.sweep:
         name = sweep_name(plate.sweep, quick=quick)

@@ -39,7 +39,7 @@ FIGURES: Mapping[str, Entry] = {
     "sample-complexity": Entry(
         "complexity",
         "Samples needed against T: measured, with floors, fits and theorems.",
-        reads="setting values bounds norms target success",
+        reads="setting values bounds norms target share",
     ),
     "tightness": Entry(
         "tightness", "How many times each bound exceeds what was measured.", "needs", "setting bounds quantities norms"

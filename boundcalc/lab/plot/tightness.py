@@ -13,7 +13,7 @@ from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 from boundcalc.lab.plot.words import short
 
-DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters", "closed", "published")
+DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
 
 
 def collect(spec: Spec) -> FigureData:

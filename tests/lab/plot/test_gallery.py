@@ -80,7 +80,7 @@ def _no_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _labels_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
     own = canvas.legend_label
-    swapped = {"best": "edelman", "edelman": "best"}
+    swapped = {"best": "log-T", "log-T": "best"}
     monkeypatch.setattr(canvas, "legend_label", lambda one: own(replace(one, label=swapped.get(one.label, one.label))))
 
 
