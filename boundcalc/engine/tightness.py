@@ -104,7 +104,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             replace(apart, lemmas=whole.lemmas - CENTRES),
         ),
         ("random centres reached through noise", "T11-T14", apart),
-        ("linear maps that meet are one", "A6", fresh),
+        ("linear maps that meet are one", "A6, A7", fresh),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)
@@ -113,6 +113,9 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     best: BoundValue = desk.value("best")
     if not best.trivial:
         yield Rung("levels that refine one another", "G12", best.log10)
-    least = _any(best)
+    silent = Search(desk.paid, replace(whole, noise=False), log_union=desk.log_union, measured=desk.measured)
+    covered, least = _any(desk.value_of(whole.name, silent, desk.setting)), _any(best)
+    if covered is not None:
+        yield Rung("any strategy of covers, at training error 0", "G3, G4", covered)
     if least is not None:
-        yield Rung("any strategy, at training error 0", "G3, G4, G11", least)
+        yield Rung("noise that one example does not notice", "G11, V1-V4", least)

@@ -6,6 +6,7 @@ from boundcalc.setting.attention import Normaliser as Normaliser
 from boundcalc.setting.feedforward import Activation as Activation
 from boundcalc.setting.feedforward import Experts as Experts
 from boundcalc.setting.feedforward import GatedFeedForward as GatedFeedForward
+from boundcalc.setting.hidden import Hidden as Hidden
 from boundcalc.setting.layer import Layer as Layer
 from boundcalc.setting.layer import Weight as Weight
 from boundcalc.setting.layers import Ball as Ball

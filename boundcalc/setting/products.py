@@ -54,7 +54,7 @@ def _looks_up(first: Embedding, heads: Attention) -> bool:
     """Whether scores and values of a row are sums of what its token and its position make them."""
     plain = heads.normaliser.name == "softmax" and heads.cap is None and heads.qk_norm == "none"
     alone = heads.qk == "joint" and heads.groups == heads.heads and heads.combine == "concat"
-    rows = first.own_row and first.vocabulary > 0 and first.positions == "learned" and not first.segments
+    rows = first.own_row is not None and first.positions == "learned" and not first.segments
     return rows and plain and alone and heads.offsets == "none" and not heads.causal
 
 

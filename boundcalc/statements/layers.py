@@ -20,6 +20,7 @@ from boundcalc.setting import (
     Embedding,
     Experts,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
@@ -28,6 +29,7 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.statements.attention import attention
+from boundcalc.statements.hidden import hidden
 from boundcalc.statements.lookup import lookup
 from boundcalc.statements.slots import Context, Facts, Member, Slot, offset_slot, vector_target
 from boundcalc.statements.targets import MatrixNorms, Points, Target
@@ -81,6 +83,11 @@ def _linear(layer: Linear, at: Context) -> Facts:
 def _activation(layer: Activation, at: Context) -> Facts:
     """L3."""
     return Facts(at.radius, at.ns.number(ACTIVATION_LIPSCHITZ[layer.name]), (), ("L3",))
+
+
+def _hidden(layer: Hidden, at: Context) -> Facts:
+    """V4."""
+    return hidden(layer, at, ACTIVATION_LIPSCHITZ[layer.activation])
 
 
 def _ball(layer: Ball, at: Context) -> Facts:
@@ -256,6 +263,7 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Linear: _linear,
     Activation: _activation,
     Ball: _ball,
+    Hidden: _hidden,
     SoftCap: _softcap,
     LayerNorm: _layernorm,
     Attention: attention,

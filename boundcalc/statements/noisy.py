@@ -8,6 +8,7 @@ from boundcalc.setting import (
     Ball,
     Embedding,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
@@ -19,7 +20,7 @@ from boundcalc.setting import (
 from boundcalc.setting.layer import flat
 
 _PROVED = frozenset(
-    (Linear, Activation, Ball, LayerNorm, Attention, GatedFeedForward, Embedding, Lookup, Pool, Residual)
+    (Linear, Activation, Ball, LayerNorm, Attention, GatedFeedForward, Embedding, Hidden, Lookup, Pool, Residual)
 )
 
 

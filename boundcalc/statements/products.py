@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import Number
-from boundcalc.setting import Architecture, Budget, Layer, Linear, Pool, Residual, Setting
+from boundcalc.setting import Activation, Architecture, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.products import FIRST_ROW, Beginning, Ending, beginning, ending, products_of
@@ -86,8 +86,16 @@ def read_out(setting: Setting) -> Setting | None:
 def _apart(found: Ending) -> tuple[Layer, ...]:
     last, readout = found.last, found.readout
     bias = None if last.bias is None and readout.bias is None else readout.bias or "b_readout"
-    through = Linear(found.kind, last.d_in, readout.d_out, block=last.block)
-    sum_of_both = Residual((*found.inside, through), ((replace(readout, bias=bias),),), skip=False)
+    through: tuple[Layer, ...] = (*found.inside, Linear(found.kind, last.d_in, readout.d_out, block=last.block))
+    match found.inside:
+        case (*before, Linear() as first, Activation() as activation) if (
+            readout.d_out == 1 and first.block == last.block
+        ):
+            one = Hidden(first.kind, found.kind, first.d_in, first.d_out, activation.name, first.bias, first.block)
+            through = (*before, one)
+        case _:
+            pass
+    sum_of_both = Residual(through, ((replace(readout, bias=bias),),), skip=False)
     return (*found.before, sum_of_both, *found.pools)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Budget
 
-Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled"]
+Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,9 @@ class Target:
 
     kind "map": any matrix; "score", "query", "key": the three ways to see a bilinear score (S1, S2), with
     the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows;
-    "numbers": each by itself; "pooled": a table seen through averages of its rows, columns perhaps through different ones.
+    "numbers": each by itself; "pooled": a table seen through averages of its rows, columns perhaps through different ones;
+    "summed": a hidden layer seen through the sum of its units, where the spread of noise is larger by `extra` and the noise
+    that one point sees is at most `most` (V4).
     """
 
     kind: Kind
@@ -54,6 +56,8 @@ class Target:
     radius: Number
     norms: MatrixNorms
     points: Points
+    extra: Number | None = None
+    most: Number | None = None
 
     @property
     def size(self) -> int:

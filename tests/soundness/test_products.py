@@ -54,7 +54,7 @@ OWN = 2
 """The token of the row that is read."""
 
 
-def model(*, bias: bool = True, own_row: bool = True, inner: tuple[Layer, ...] = (), pool: str = "cls") -> Setting:
+def model(*, bias: bool = True, own_row: int | None = OWN, inner: tuple[Layer, ...] = (), pool: str = "cls") -> Setting:
     """A Transformer block on tokens, and budgets far above any norm, for the test to lower."""
     heads = Attention(
         D, HEADS, d_head=WIDTH, d_value=WIDTH, combine="concat", normaliser=Normaliser("softmax", 2.0), qk_bias=bias,
@@ -270,7 +270,7 @@ def test_budgets_that_follow_cannot_be_lowered() -> None:
 
 
 APART = {
-    "a row of data": model(own_row=False),
+    "a row of data": model(own_row=None),
     "rows that are normalised first": model(inner=(LayerNorm("norm", D, block=0, variance_floor=0.1),)),
     "a mean over rows": model(pool="mean"),
 }
@@ -374,7 +374,7 @@ def test_certificates_of_tables_are_checked_twice_and_forgeries_refused() -> Non
         assert certificate.meeting
         assert check(certificate).log_value == pytest.approx(float(second.log_value(certificate)), abs=1e-12)
         layers = certificate.setting.architecture.stages
-        data = Architecture(seq_len=T, layers=(replace(layers[0], own_row=False), *layers[1:]))  # type: ignore[type-var]
+        data = Architecture(seq_len=T, layers=(replace(layers[0], own_row=None), *layers[1:]))  # type: ignore[type-var]
         for forged in (
             replace(certificate, meeting=False),
             replace(certificate, setting=replace(certificate.setting, architecture=data)),
@@ -392,7 +392,7 @@ def test_a_row_without_data_never_makes_a_bound_larger() -> None:
         w = drawn(base, rng)
         setting = replace(fitted(base, w), sample=Sample(int(10 ** rng.uniform(4, 8)), margin=10 ** rng.uniform(-2, 1)))
         layers = setting.architecture.stages
-        data = Architecture(seq_len=T, layers=(replace(layers[0], own_row=False), *layers[1:]))  # type: ignore[type-var]
+        data = Architecture(seq_len=T, layers=(replace(layers[0], own_row=None), *layers[1:]))  # type: ignore[type-var]
         plain, told = evaluate(replace(setting, architecture=data)), evaluate(setting)
         assert told.log10 <= plain.log10 + 1e-9
         if plain.risk_refusal is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
@@ -23,11 +22,9 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
         raise InvalidSetting("this trial's norms were estimated by an earlier version, not certified: train it again")
     seen = min(1.0, result["train"]["n"] / trial.m)
     train_error = seen * margin_error(result, margin) + 1 - seen
-    norms = Norms.from_json(result["norms"])
-    products = {key: Budget.from_json(key, value) for key, value in result.get("products", {}).items()}
     return Setting(
         with_own_row(trial.architecture, trial.task.shape),
-        replace(norms, budgets={**norms.budgets, **products}),
+        Norms.from_json(result["norms"]),
         Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error, measured=("train_error",)),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from boundcalc.proof.certificate import Choice, Cover
 from boundcalc.proof.second.attention import Head
 from boundcalc.proof.second.covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.second.joint import SLOPES, hidden, lookup
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
@@ -21,6 +22,7 @@ from boundcalc.setting import (
     Embedding,
     Experts,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
@@ -30,9 +32,6 @@ from boundcalc.setting import (
     Setting,
     SoftCap,
 )
-
-SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
-SLOPES |= {"silu": "1.09984", "mish": "1.08850"}
 
 Maps = Sequence[tuple[int, Sequence[View]]]
 """Maps of one kind: how many alike, and the ways to see one of them."""
@@ -212,8 +211,10 @@ class Walk:
                 self._experts(layer, rows)
             case Embedding():
                 self._embedding(layer)
+            case Hidden():
+                hidden(self, layer, rows)
             case Lookup():
-                self._lookup(layer)
+                lookup(self, layer)
             case Pool():
                 pass
             case _:
@@ -310,36 +311,6 @@ class Walk:
             self.radius += table("positions", self.seq_len)
         if layer.segments:
             self.radius += table("segments", layer.segments)
-
-    def _lookup(self, layer: Lookup) -> None:
-        """A7, S5."""
-
-        def known(kind: str, name: str, d: int, k: int) -> tuple[Real, Sizes]:
-            budget = self.limit(kind)
-            given = [x for x in (getattr(budget, name), budget.fro) if x is not None]
-            demand(given, f"{kind} has no budget of its own norm")
-            most = num(given[0] or LEAST)
-            whole = MP.sqrt(d * k if name == "sup" else d) * most
-            whole = whole if budget.fro is None else min(whole, num(budget.fro or LEAST))
-            low, nuclear = min(d, k), MP.sqrt(min(d, k)) * whole
-            if budget.schatten is not None:
-                p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
-                nuclear = min(nuclear, whole ** (1 - p) * total if p <= 1 else (low ** (p - 1) * total) ** (1 / p))
-            columns, rows = MP.sqrt(k) * whole, MP.sqrt(d) * whole
-            return most, Sizes(d, k, whole, whole, columns, rows, MP.sqrt(d) * columns, nuclear, low)
-
-        sides = {"token": layer.vocabulary, "position": self.seq_len}
-        width = layer.heads * layer.d_value
-        values = {side: known(f"{side}_values", "row", rows, width) for side, rows in sides.items()}
-        self.radius = values["token"][0] + values["position"][0]
-        for side, rows in sides.items():
-            most, sizes = known(f"{side}_scores", "sup", rows, layer.heads)
-            ways = [single("gain", rows * layer.heads, most), View("numbers", num(1), 0, sizes, 1)]
-            self.error += self.piece(f"{side}_scores", None, [(1, ways)], self.radius, 2 * self.radius, bends=True)
-        for side, rows in sides.items():
-            sizes = values[side][1]
-            ways = [single("vector", rows * width, sizes.fro), View("pooled", num(1), 1, sizes)]
-            self.error += self.piece(f"{side}_values", None, [(1, ways)], num(1))
 
     # -- attention
 

@@ -13,6 +13,8 @@ RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
 
 def events(view: View) -> int:
     """Gaussian rows that one example sees; a gain has its coordinates."""
+    if view.kind == "summed":
+        return 2 * max(1, view.count(1))
     return view.sizes.d * view.sizes.k if view.kind in ("gain", "numbers") else max(1, view.count(1))
 
 
@@ -24,6 +26,8 @@ def depth(seen: int, eta: Real) -> Real:
 def spread(view: View, t: Real) -> Real:
     """What is not exceeded but for e^(-t^2/2): t for one Gaussian, sqrt(ka) for k, a two Newton steps from its start."""
     k = view.sizes.k
+    if view.extra is not None:
+        return t + view.extra
     if k <= 2 or view.kind in ("score", "gain", "numbers"):
         return t
     target = t**2 / num(k)
@@ -43,9 +47,10 @@ def divergence(choice: Choice, view: View, eps: Real, t: Real) -> Real:
         demand(RANGES[name][0] <= num(value) <= RANGES[name][1], f"{law}: {name} is out of range")
     whole = {"vector": 1, "gain": sizes.k, "table": sizes.d}
     plain = view.kind not in whole
-    others = ("map", "score", *(("numbers", "pooled") if law == "V3" else ()))
+    others = ("map", "score", "summed", *(("numbers", "pooled") if law == "V3" else ()))
     demand(law == "V1" or view.kind in others, f"{law} is not for a {view.kind}")
-    sigma = eps / (view.radius * spread(view, t))
+    seen = eps / spread(view, t)
+    sigma = (seen if view.most is None else min(seen, view.most)) / view.radius
     d, k = (sizes.k, sizes.d) if law == "V2t" else (sizes.d, sizes.k)
     n = num(d * k)
     if law == "V1":

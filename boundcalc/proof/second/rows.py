@@ -12,6 +12,7 @@ from boundcalc.setting import (
     Embedding,
     Experts,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
@@ -43,7 +44,17 @@ def mixes(layer: Layer) -> bool:
             return layer.how == "mean"
         case Attention() | Lookup():
             return True
-        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Experts() | Embedding():
+        case (
+            Linear()
+            | Activation()
+            | Ball()
+            | SoftCap()
+            | LayerNorm()
+            | GatedFeedForward()
+            | Experts()
+            | Embedding()
+            | Hidden()
+        ):
             return False
         case _:
             raise unknown("layer", type(layer).__name__)

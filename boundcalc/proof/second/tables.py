@@ -16,6 +16,7 @@ from boundcalc.setting import (
     Embedding,
     Experts,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
@@ -52,7 +53,7 @@ def looked_up(setting: Setting) -> Setting:
     )
     if any(changed) or heads.kv_heads not in (None, heads.heads) or heads.normaliser.name != "softmax":
         return setting
-    if not first.own_row or first.positions != "learned" or first.segments or first.vocabulary < 1:
+    if first.own_row is None or first.positions != "learned" or first.segments or first.vocabulary < 1:
         return setting
     others = [layer for layer in flat(rest) if not isinstance(layer, _ROW_BY_ROW)]
     if others != [Pool("cls")] or others[0] not in rest:
@@ -131,8 +132,16 @@ def read_out(setting: Setting) -> Setting:
         constant = walk.offset(last.bias, last.block)[0] * r.op
         constant += num(0) if readout.bias is None else walk.offset(readout.bias, readout.block)[0]
         made[_at(name, readout.block)] = Budget(op=grown(constant))
-    through = Linear(kind, last.d_in, readout.d_out, block=last.block)
-    both = Residual((*part.branch[:-1], through), ((replace(readout, bias=name),),), skip=False)
+    inside = list(part.branch[:-1])
+    one = inside[-2:]
+    if len(one) == 2 and isinstance(one[0], Linear) and isinstance(one[1], Activation) and readout.d_out == 1:
+        first, act = one
+        if first.block == last.block:
+            del inside[-2:]
+            inside.append(Hidden(first.kind, kind, first.d_in, first.d_out, act.name, first.bias, first.block))
+    if not inside or not isinstance(inside[-1], Hidden):
+        inside.append(Linear(kind, last.d_in, readout.d_out, block=last.block))
+    both = Residual(tuple(inside), ((replace(readout, bias=name),),), skip=False)
     return _other(setting, (*stages, both, *reversed(pools)), made)
 
 

@@ -10,18 +10,18 @@ import pytest
 
 pytest.importorskip("torch")
 
+from boundcalc.checkpoints.maps import key_of
+from boundcalc.checkpoints.products import measured_products as measure
 from boundcalc.engine.solve import solve
 from boundcalc.lab.train.bounds import setting_of
 from boundcalc.lab.train.measure import measured_norms
-from boundcalc.lab.train.model import CLS, Transformer
-from boundcalc.lab.train.own_row import with_own_row
-from boundcalc.lab.train.products import measured_products
+from boundcalc.lab.train.model import Transformer
+from boundcalc.lab.train.own_row import CLS, with_own_row
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.proof import second
-from boundcalc.setting import Sample
-from boundcalc.setting.products import products_of
-from boundcalc.statements.larger import joined
+from boundcalc.setting import Budget, Sample
+from boundcalc.setting.products import is_product, products_of
 
 TASK = task_from_json({"task": "conjunction", "T": 12, "s": 2})
 
@@ -34,6 +34,13 @@ def arrays(of: Trial) -> dict[str, np.ndarray]:
     weights = Transformer(of.architecture).weights
     rng = np.random.default_rng(1)
     return {name: rng.standard_normal(value.shape).astype(np.float32) for name, value in weights.items()}
+
+
+def measured_products(of: Trial, w: dict[str, np.ndarray]) -> dict[str, Budget]:
+    def read(kind: str, block: int | None) -> np.ndarray:
+        return w[key_of(kind, block)].astype(float)
+
+    return measure(with_own_row(of.architecture, TASK.shape), read)
 
 
 def exact(w: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
@@ -63,7 +70,7 @@ def exact(w: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
 def test_products_are_measured_from_above_and_closely() -> None:
     of = trial()
     w = arrays(of)
-    found, truth = measured_products(of.architecture, TASK.shape, w), exact(w)
+    found, truth = measured_products(of, w), exact(w)
     assert set(found) == set(truth)
     for key, sizes in truth.items():
         for name, size in sizes.items():
@@ -75,9 +82,9 @@ def test_products_are_measured_from_above_and_closely() -> None:
 def test_of_another_row_they_differ() -> None:
     of = trial()
     w = arrays(of)
-    found = measured_products(of.architecture, TASK.shape, w)
+    found = measured_products(of, w)
     w["embedding"][CLS] += 1.0
-    moved = measured_products(of.architecture, TASK.shape, w)
+    moved = measured_products(of, w)
     assert all(found[key] != moved[key] for key in ("token_scores", "position_scores", "first_row[0]"))
     assert found["position_values"] == moved["position_values"]
 
@@ -86,7 +93,7 @@ def test_what_is_measured_follows_from_the_architecture() -> None:
     for of in (trial(), trial(depth=2), trial(normalisation="layernorm"), trial(readout="mean"), trial(causal=True)):
         known = with_own_row(of.architecture, TASK.shape)
         names = {w.kind for w in products_of(known.stages, known.seq_len)}
-        measured = measured_products(of.architecture, TASK.shape, arrays(of))
+        measured = measured_products(of, arrays(of))
         assert {key.partition("[")[0] for key in measured} == names
     assert with_own_row(trial(depth=2).architecture, TASK.shape) == trial(depth=2).architecture
 
@@ -95,13 +102,15 @@ def test_what_is_measured_follows_from_the_architecture() -> None:
 def test_measured_products_pay_and_are_checked_twice(bias: bool) -> None:
     of = trial(bias=bias)
     model = Transformer(of.architecture)
-    w = {name: value.detach().numpy() for name, value in model.weights.items()}
-    result: dict[str, Any] = {"norms": measured_norms(of.architecture, model.weights).to_json()}
+    known = with_own_row(of.architecture, TASK.shape)
+    result: dict[str, Any] = {"norms": measured_norms(known, model.weights).to_json()}
     result["train"] = {"n": 16, "margins": {"0.0": 9.0}}
-    result["products"] = {k: b.to_json() for k, b in measured_products(of.architecture, TASK.shape, w).items()}
     told = setting_of(of, result)
-    assert joined(told)
-    plain = setting_of(of, {key: value for key, value in result.items() if key != "products"})
+    assert {w.kind for w in products_of(known.stages, known.seq_len)} <= {
+        key.partition("[")[0] for key in told.norms.budgets
+    }
+    budgets = {key: each for key, each in told.norms.budgets.items() if not is_product(key.partition("[")[0])}
+    plain = replace(told, norms=replace(told.norms, budgets=budgets))
     sample = Sample(1000, margin=0.01, measured=("train_error",))
     needs = [solve(replace(s, sample=sample), "m", 0.5, quantity="risk") for s in (told, plain)]
     assert needs[0].value <= needs[1].value

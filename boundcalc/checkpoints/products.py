@@ -1,22 +1,18 @@
-"""Norms of the products of trained weights that the function depends on alone (A6, A7), as budgets that pay P1.
+"""Norms of the products of weights that the function depends on alone (A6, A7), as budgets that pay P1.
 
-Sequences of bits are read out at a row that always shows the same token. Which products are measured follows from the
-architecture; each is formed in 64 bits, and what rounding can have done to it is added to its norms.
+Which products are measured follows from the architecture; each is formed in 64 bits, and what rounding can have done to
+it is added to its norms. For models of this library, whose tensors are called as in norms files.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.lab.train.model import CLS
-from boundcalc.lab.train.own_row import with_own_row
-from boundcalc.lab.train.parameters import read_row, weight_name
-from boundcalc.lab.train.tasks.base import Shape
+from boundcalc.checkpoints.maps import key_of
 from boundcalc.norms.rounding import gamma, root, total, up
 from boundcalc.setting import Architecture, Budget
 from boundcalc.setting.products import FIRST_ROW, Beginning, beginning, ending
@@ -26,28 +22,26 @@ Floats = NDArray[np.float64]
 _ROUNDINGS = 16
 
 
-def measured_products(architecture: Architecture, shape: Shape, weights: Mapping[str, Any]) -> dict[str, Budget]:
-    """Budgets of all products that the architecture has, by the keys of norms files."""
-    arrays = {name: np.asarray(value, np.float64) for name, value in weights.items()}
+def measured_products(architecture: Architecture, read: Callable[[str, int | None], Floats]) -> dict[str, Budget]:
+    """Budgets of all products that the architecture has, by the keys of norms files; `read` fetches an array."""
     found: dict[str, Budget] = {}
-    stages = with_own_row(architecture, shape).stages
-    first, last = beginning(stages), ending(stages)
+    first, last = beginning(architecture.stages), ending(architecture.stages)
     if first is not None:
-        found |= _tables(first, arrays, read_row(architecture))
+        found |= _tables(first, read)
     if last is not None:
-        a, r = arrays[weight_name(last.last.kind, last.last.block)], arrays[last.readout.kind]
-        found[weight_name(last.kind, last.last.block)] = Budget(op=_whole(a @ r) + _off(a.shape[1], a, r))
+        a, r = (read(layer.kind, layer.block) for layer in (last.last, last.readout))
+        found[key_of(last.kind, last.last.block)] = Budget(op=_whole(a @ r) + _off(a.shape[1], a, r))
     return found
 
 
-def _tables(first: Beginning, arrays: Mapping[str, Floats], read: int) -> dict[str, Budget]:
-    layer, block = first.attention, first.attention.block
+def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict[str, Budget]:
+    layer = first.attention
 
     def of(kind: str) -> Floats:
-        return arrays[weight_name(kind, block)]
+        return read(kind, layer.block)
 
-    tables = {"token": arrays["embedding"], "position": arrays["positions"]}
-    row = tables["token"][CLS] + tables["position"][read]
+    tables = {"token": read("embedding", None), "position": read("positions", None)}
+    row = tables["token"][first.embedding.own_row] + tables["position"][0]
     tau = layer.normaliser.temperature or 1.0
     values = of("W_V")
     if layer.d_head is None:
@@ -75,14 +69,14 @@ def _tables(first: Beginning, arrays: Mapping[str, Floats], read: int) -> dict[s
         longest = root(total(np.square(parts).sum(-1).max(0))) * (1 + gamma(layer.out + _ROUNDINGS))
         sizes = {"fro": _whole(parts) + room, "schatten": (1.0, _nuclear(parts.reshape(len(parts), -1), room))}
         found[f"{name}_values"] = Budget(row=longest + room, **sizes)  # type: ignore[arg-type]
-    output = arrays[weight_name(first.output.kind, first.output.block)]
+    output = read(first.output.kind, first.output.block)
     added, room = row, up(gamma(_ROUNDINGS) * _whole(row), 2)
     if layer.v_bias:
         added, room = added + of("b_V").reshape(-1) @ output, room + _off(output.shape[0], of("b_V"), output)
     if first.output.bias is not None:
-        offset = arrays[weight_name(first.output.bias, first.output.block)]
+        offset = read(first.output.bias, first.output.block)
         added, room = added + offset, room + up(gamma(_ROUNDINGS) * _whole(offset), 2)
-    found[weight_name(FIRST_ROW, first.output.block)] = Budget(op=_whole(added) + room)
+    found[key_of(FIRST_ROW, first.output.block)] = Budget(op=_whole(added) + room)
     return found
 
 
