@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from boundcalc.base import kinds, output
+from boundcalc.cli.idle import Command
 
 Kinds = Callable[[Path, Mapping[str, Any]], Mapping[Path, output.Kind]]
 """The files that an option leads to, with their kinds; what is not among them is not written."""
@@ -17,6 +18,23 @@ Kinds = Callable[[Path, Mapping[str, Any]], Mapping[Path, output.Kind]]
 
 class Input(click.Path):
     """A file or folder that is read."""
+
+    def reads(self, value: Any) -> str:
+        """The file that a value names."""
+        return os.fspath(value)
+
+
+class PythonName(Input):
+    """A name in a Python file, "module.py:make": the file is read (and executed)."""
+
+    name = "file.py:name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        del param, ctx
+        return value
+
+    def reads(self, value: Any) -> str:
+        return str(value).rpartition(":")[0] or str(value)
 
 
 class Output(click.Path):
@@ -66,7 +84,7 @@ def with_numbers(beside: output.Kind) -> Kinds:
     return lambda image, values: {image: kinds.IMAGE, image.with_suffix(".json"): beside}
 
 
-class FileCommand(click.Command):
+class FileCommand(Command):
     """A command whose outputs replace none of its inputs, nor each other, nor anybody else's files."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -105,7 +123,8 @@ class FileCommand(click.Command):
             value = ctx.params.get(parameter.name or "")
             if isinstance(parameter.type, Input) and value is not None:
                 said = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
-                yield os.fspath(value), said
+                for path in value if isinstance(value, tuple) else (value,):
+                    yield parameter.type.reads(path), said
 
 
 class FileGroup(click.Group):

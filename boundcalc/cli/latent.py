@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +10,7 @@ import click
 
 from boundcalc.base.rounding import up
 from boundcalc.cli.files import FileGroup, Input
-from boundcalc.cli.idle import refuse_idle
+from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -272,7 +272,12 @@ Examples:
 @click.option("--repetitions", type=WHOLE, default=200, show_default=True, help="Inputs or runs per place.")
 @click.option("--d", "width", type=WHOLE, default=3, show_default=True, help="Width of a row (a key).")
 @click.option(
-    "--value-noise", "noise", type=NUMBER, default=0.5, show_default=True, help="Values are within this of their mean."
+    "--value-noise",
+    "noise",
+    type=NUMBER,
+    default=0.5,
+    show_default=True,
+    help="Values are within this of their mean; smooth: its deviation.",
 )
 @click.option(
     "--temperature",
@@ -284,9 +289,27 @@ Examples:
 )
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
+@click.option(
+    "--truth",
+    type=click.Choice(("linear", "smooth")),
+    default="linear",
+    show_default=True,
+    help="The conditional mean: linear in the key, or a draw of the Gaussian process with softmax's own kernel.",
+)
+@click.option(
+    "--sharpness", type=NUMBER, default=4.0, show_default=True, help="Of the smooth truth: exp(<k, k'>) to it."
+)
 @form_option
-def infer(form: str, **options: Any) -> None:
-    """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded."""
+def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
+    """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded.
+
+    With --truth smooth: root mean square errors of CME attention with the exponential and with a linear kernel, and of softmax
+    attention at fixed and at best temperature, whose sampling error and bias are told apart.
+    """
+    if truth == "smooth":
+        _smooth(form, sharpness, options)
+        return
+    refuse_given({"sharpness": "without --truth smooth"})
     from boundcalc.lab.latent.experiments.infer import InferPlan, best_temperatures
     from boundcalc.lab.latent.experiments.infer import infer as run
 
@@ -309,6 +332,34 @@ def infer(form: str, **options: Any) -> None:
     ]
     best = ", ".join(f"{tau:g} at L={length}" for length, tau in best_temperatures(result).items())
     show(form, result.to_json(), headings, rows, [*notes, f"nearest to the conditional mean: tau {best}"])
+
+
+def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
+    from boundcalc.lab.latent.experiments.smooth import SmoothPlan, document, smooth
+
+    refuse_given(
+        {
+            "width": "with --truth smooth: keys are on the circle",
+            "delta": "with --truth smooth: no bound is drawn there",
+        }
+    )
+    given = {name: options[name] for name in ("lengths", "repetitions", "noise", "taus", "seed")}
+    plan = SmoothPlan(sharpness=sharpness, **given)
+    points = smooth(plan)
+    headings = ("L", "estimator", "error", "low", "high", "sampling error", "bias", "tau", "in theory")
+    rows = [
+        (
+            *(point.length, point.name, point.error.value, point.error.low, point.error.high),
+            None if point.sampling is None else point.sampling.value,
+            *(point.bias, point.tau, point.expected),
+        )
+        for point in points
+    ]
+    notes = [
+        "root mean squares over inputs, with 95% intervals; the best temperature is chosen on half of the inputs and judged on "
+        "the others; in theory: the posterior's deviation"
+    ]
+    show(form, document(plan, points), headings, rows, notes)
 
 
 @command.command(short_help="Downstream error against the diversity of the pretext tasks, beside X6.")
@@ -342,6 +393,57 @@ def transfer(form: str, **options: Any) -> None:
     ]
     reasons = [f"diversity {row.diversity:g}: {row.reason}" for row in found if row.reason]
     show(form, [row.to_json() for row in found], headings, rows, reasons)
+
+
+@command.command(
+    short_help="What a trained representation keeps of its input, and what it drops.",
+    epilog="""\b
+Examples:
+  boundcalc latent minimal                    half a minute
+  boundcalc latent minimal --snapshots 1,3000 --seeds 10 --format json""",
+)
+@click.option("--L", "length", type=WHOLE, default=32, show_default=True, help="Tosses of each coin.")
+@click.option(
+    "--snapshots",
+    "steps",
+    type=WHOLES,
+    default="1,10,100,1000,3000",
+    show_default=True,
+    help="Training steps after which networks are looked at.",
+)
+@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Seeds per point.")
+@click.option("--d", type=WHOLE, default=16, show_default=True, help="Width of a row.")
+@click.option(
+    "--eye",
+    "noise",
+    type=NUMBER,
+    default=0.1,
+    show_default=True,
+    help="Noise of who looks: the representation has size 1.",
+)
+@click.option("--weight-decay", "decay", type=NUMBER, default=0.3, show_default=True, help="Decay of the weights.")
+@form_option
+def minimal(form: str, **options: Any) -> None:
+    """Trains networks to foretell one of two coins; how much their representation tells of its posterior, and of the rest.
+
+    Shares of variance that a non-linear probe explains on fresh sequences, with 95% intervals over networks; the last line
+    is the posterior itself in place of a representation.
+    """
+    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, document
+    from boundcalc.lab.train.minimal import minimal as run
+
+    plan = MinimalPlan(**options)
+    found = run(plan)
+    rows = [
+        (
+            "posterior" if row.steps is None else row.steps,
+            *(str(row.shares[name]) for name in TARGETS),
+            row.error,
+            row.bayes,
+        )
+        for row in found
+    ]
+    show(form, document(plan, found), ("steps", *TARGETS, "test error", "least"), rows)
 
 
 @command.command(

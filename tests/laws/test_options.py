@@ -66,10 +66,13 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "norms-vs-s --sweep s=2",
         "posterior-contraction --sweep L=4,8 --repetitions 10",
         "attention-error --sweep L=4,8 --repetitions 10",
+        "attention-smooth --sweep L=4,8 --repetitions 20",
+        "minimality --sweep steps=1,2",
         "kappa --repetitions 10",
         "constants --depth 1 --T 8 --d 8",
         "--from figure.json",
         "--from figure.json -o again.png",
+        "gap-vs-m --points points.csv --sweep m=1e3,1e6 --bound closed",
     ),
     "gallery": ("--predicted --quick --only breakdown -o made",),
     "train": (
@@ -86,13 +89,18 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "runs verify": ("--store runs.db",),
     "runs rm": ("HASH --store runs.db",),
     "threshold": ("--store over_m.db --format json",),
-    "latent infer": ("--L 4,8 --repetitions 10 --tau 1 --format json",),
+    "latent infer": (
+        "--L 4,8 --repetitions 10 --tau 1 --format json",
+        "--L 4,8 --repetitions 20 --tau 1 --truth smooth --format json",
+    ),
+    "latent minimal": ("--L 4 --snapshots 1,2 --seeds 3 --format json",),
     "latent transfer": ("--diversity 1 --m 50 --repetitions 3 --format json",),
     "latent learn": ("--L 4 --m 8 --seeds 3 --steps 3 --kind supervised --store trained.db --format json",),
     "latent extendible": ("sequences.csv",),
 }
 """Cheap ways to run each command."""
 VALUES: Mapping[str, str | tuple[str, ...]] = {
+    "--weight-decay": "0.9",
     "--m": "54321",
     "--T": "9",
     "--C": "1.25",
@@ -103,7 +111,7 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--L": "700",
     "--s": "3",
     "--eps": "0.01",
-    "--style": ("pre", "post"),
+    "--style": ("pre", "post", "edelman"),
     "--preset": "bert",
     "--activation": "gelu",
     "--normaliser": ("linear", "sigmoid"),
@@ -112,11 +120,13 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--readout": "mean",
     "--set": "K=3",
     "--bound": "trauger",
-    "--sweep": "T=8,16",
+    "--sweep": ("T=8,16", "T=8,32"),
     "--temperature": "1.7",
     "--position-radius": "0.7",
     "--setting": "setting.json",
     "--norms": "norms.json",
+    "--points": "points.csv",
+    "--column": ("test=other", "tset=other"),
 }
 NEUTRAL: Mapping[tuple[str, str], str] = {
     ("*", "--force"): "allows to write over files, and here there are none",
@@ -255,6 +265,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, some in (("over_m.db", learned), ("runs.db", records), ("online.db", online)):
         with Store(folder / name) as store:
             store.merge(some)
+    (folder / "points.csv").write_text("m,train,test,n_test,other\n100,0,0.25,1000,0.5\n1000,0,0.125,1000,0.25\n")
     (folder / "runs.json").write_text(json.dumps(records))
     (folder / "hash").write_text(records[0]["hash"][:12])
     sweep = {"task": {"task": "conjunction", "s": 2, "T": 6}, "model": {"d": 8, "heads": 2}, "m": 8, "n_test": 32}
@@ -298,8 +309,20 @@ def unnoticed(
     for option in options:
         name = max(option.opts, key=len)
         ways = enumerate(words(option))
-        if all(ran(folder / f"{name}{number}", [*start, *given], shelf) == before for number, given in ways):
+        if all(
+            ran(folder / f"{name}{number}", instead(start, option, given), shelf) == before for number, given in ways
+        ):
             yield name
+
+
+def instead(line: Sequence[str], option: click.Option, given: Sequence[str]) -> list[str]:
+    """A line with an option given so, and not as it was before: twice it would be refused."""
+    flags = {*option.opts, *option.secondary_opts}
+    rest = list(line)
+    for flag in () if option.multiple else flags & {*rest}:
+        at = rest.index(flag)
+        del rest[at : at + (1 if option.is_flag else 2)]
+    return [*rest, *given]
 
 
 LISTED = dict(commands())
@@ -318,6 +341,39 @@ def test_an_option_changes_something_or_is_refused(tmp_path: Path, shelf: Path, 
     line = base.replace("HASH", (shelf / "hash").read_text()).split()
     found = list(unnoticed(tmp_path, command, line, options_of(command, line), shelf))
     assert not found, " ".join(found)
+
+
+@pytest.mark.parametrize("command", sorted(LISTED))
+def test_an_option_given_twice_is_refused(command: str) -> None:
+    """One of the two would be ignored; options that make a list are not meant."""
+    for option in LISTED[command].params:
+        if isinstance(option, click.Option) and not (option.multiple or option.count):
+            given = next(words(option))
+            outcome = CliRunner().invoke(main, [*command.split(), *given, *given])
+            assert outcome.exit_code == 2, (command, given)
+            assert "is given twice" in outcome.output, (command, given)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train conjunction --T 16 --set task.T=8",
+        "train conjunction --steps 5 --set train.steps=8",
+        "train conjunction --d 32 --set model.d=16",
+        "train conjunction --ball W_V=21:1 --set train.balls={}",
+        "train conjunction --ball W_V=21:1 --ball W_V=21:4",
+        'train conjunction --set train.balls={"W_V":["21",1],"W_V":["21",4]}',
+        "train conjunction --set train.lr=0.1 --set train.lr=0.2",
+        "train conjunction --set train.lr=NaN",
+        "sweep sweep.json --list --jobs 3",
+        "eval --bound X3 --L 512 --set smoothness=1 --set smoothness=2",
+        "norms model --set layer_norm_eps=1 --set layer_norm_eps=2",
+    ],
+)
+def test_what_is_said_twice_is_refused(tmp_path: Path, shelf: Path, line: str) -> None:
+    done, said, _ = ran(tmp_path / "here", line.split(), shelf)
+    assert not done
+    assert "\n" not in said.strip()
 
 
 def test_every_command_is_tried() -> None:

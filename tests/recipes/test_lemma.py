@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +12,8 @@ from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.derivation.covers import limited_norm
 from boundcalc.formulas.theorems import BOUNDS, Policy
+from boundcalc.laws import Cases, check_lemma
+from boundcalc.laws.lemmas import scaled
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Power, Profile, Volume
@@ -101,12 +103,11 @@ def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyP
     assert evaluate(SETTING, "mine").gap <= 1
 
 
-def test_the_laws_know_it(lemma: CoverLemma) -> None:
-    """Zero beyond reach, monotone in eps, and the norm it limits asked of it."""
+def test_the_laws_hold_and_see_what_is_too_small(lemma: CoverLemma) -> None:
     target = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 1.4, 2), Points(5))
-    costs = [lemma.sharp(FLOAT, y, target, 7, lemma.params(math.log(y), target, 7)) for y in (1.5, 3.0, 30.0)]
-    assert costs == sorted(costs)
-    assert lemma.closed(FLOAT, 9.0, target, 7) <= 81 * lemma.closed(FLOAT, 1.0, target, 7)
+    number = Target("map", 1, 1, 1.0, MatrixNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1), Points(5))
+    brought = Cases([number, target], [(replace(target, kind="gain"), "needs a")], {"too small": scaled(lemma, 0.05)})
+    check_lemma(lemma, brought).raise_if_broken()
     assert limited_norm(lemma, target) == ("op" if lemma.uniform else "two_one")
 
 

@@ -90,6 +90,8 @@ PLATES: Sequence[Plate] = (
     Plate("norms-vs-s", "Norms that represent sparse functions", {"figure": "norms-vs-s"}),
     Plate("posterior-contraction", "Posteriors contract", {"figure": "posterior-contraction"}),
     Plate("attention-error", "Attention finds the conditional mean", {"figure": "attention-error"}),
+    Plate("attention-smooth", "A conditional mean that is not linear", {"figure": "attention-smooth"}),
+    Plate("minimality", "Trained representations are posteriors", {"figure": "minimality"}),
     Plate("gap-vs-L", "Learning independent of the input size", {"figure": "gap-vs-L"}, "latent-masked"),
     Plate(
         "gap-vs-L-supervised",
@@ -112,6 +114,8 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "norms-vs-s": (1, 2, 3, 4, 6),
     "posterior-contraction": (4, 32, 256),
     "attention-error": (8, 64, 128, 256),
+    "attention-smooth": (8, 64, 256),
+    "minimality": (1, 30),
 }
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {

@@ -29,7 +29,7 @@ class Entry(NamedTuple):
         return frozenset(self.reads.split()) | (frozenset() if self.trials == "none" else {"store", "runs"})
 
 
-_CURVES = "setting values bounds quantities norms uncapped"
+_CURVES = "setting values bounds quantities norms uncapped points columns"
 
 FIGURES: Mapping[str, Entry] = {
     "gap-vs-m": Entry("gap", "The gap against the number of samples: bounds, and what was measured.", reads=_CURVES),
@@ -62,6 +62,18 @@ FIGURES: Mapping[str, Entry] = {
     "attention-error": Entry(
         "inference",
         "Attention against the conditional mean over growing inputs, with bounds.",
+        "none",
+        "values repetitions",
+    ),
+    "attention-smooth": Entry(
+        "smooth",
+        "Attention against a conditional mean that is not linear: sampling error and bias.",
+        "none",
+        "values repetitions",
+    ),
+    "minimality": Entry(
+        "minimality",
+        "What a trained representation keeps and drops, beside the posterior.",
         "none",
         "values repetitions",
     ),

@@ -36,6 +36,8 @@ VALUES = {
     "norms-vs-s": (1.0, 2.0, 3.0, 4.0),
     "posterior-contraction": (4.0, 64.0, 256.0),
     "attention-error": (8.0, 64.0, 128.0, 256.0),
+    "attention-smooth": (8.0, 64.0, 256.0),
+    "minimality": (1.0, 20.0),
 }
 
 
