@@ -69,5 +69,7 @@ def summed_move(
 def _summed(ns: NumberSystem, row: Target, activation: str, slope: float, reach: Number) -> Iterator[Target]:
     """The same map, seen through the sum of its units: what the spread gains, and how large the noise may be for that."""
     known = averaged(ns, activation, slope, row.k, reach)
-    for room in ROOM if known is not None else ():
+    if known is None:
+        return
+    for room in ROOM:
         yield replace(row, kind="summed", extra=known[0] + ns.number(room), most=ns.number(room) / known[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +101,9 @@ def test_no_second_derivative_is_larger(activation: str) -> None:
 
     most = float(bend(x).max())
     near = x[int(bend(x).argmax())]
-    best = minimize_scalar(lambda y: -float(bend(np.array([y]))[0]), bounds=(near - 0.1, near + 0.1), method="bounded")
+    best: Any = minimize_scalar(
+        lambda y: -float(bend(np.array([y]))[0]), bounds=(near - 0.1, near + 0.1), method="bounded"
+    )
     assert max(most, -float(best.fun)) <= claimed + 1e-5
     assert claimed == 0 or most >= 0.99 * claimed
 

@@ -133,14 +133,12 @@ def read_out(setting: Setting) -> Setting:
         constant += num(0) if readout.bias is None else walk.offset(readout.bias, readout.block)[0]
         made[_at(name, readout.block)] = Budget(op=grown(constant))
     inside = list(part.branch[:-1])
-    one = inside[-2:]
-    if len(one) == 2 and isinstance(one[0], Linear) and isinstance(one[1], Activation) and readout.d_out == 1:
-        first, act = one
-        if first.block == last.block:
-            del inside[-2:]
-            inside.append(Hidden(first.kind, kind, first.d_in, first.d_out, act.name, first.bias, first.block))
-    if not inside or not isinstance(inside[-1], Hidden):
-        inside.append(Linear(kind, last.d_in, readout.d_out, block=last.block))
+    match inside[-2:]:
+        case [Linear() as first, Activation() as act] if readout.d_out == 1 and first.block == last.block:
+            one = Hidden(first.kind, kind, first.d_in, first.d_out, act.name, first.bias, first.block)
+            inside = [*inside[:-2], one]
+        case _:
+            inside.append(Linear(kind, last.d_in, readout.d_out, block=last.block))
     both = Residual(tuple(inside), ((replace(readout, bias=name),),), skip=False)
     return _other(setting, (*stages, both, *reversed(pools)), made)
 
