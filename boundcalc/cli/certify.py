@@ -180,7 +180,7 @@ def _with_data(
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
-        from boundcalc.checkpoints.modules import load_name
+        from boundcalc.base.load import load_name
 
         make = load_name(options["compare"])
     wanted = wanted_methods(methods or None, test, make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -301,12 +302,16 @@ def _trivial_lines(report: Report) -> list[str]:
     ]
 
 
+_POWER = re.compile(r"e\+0*")
+
+
 def _distance(needed: FirstLink) -> str:
     count = upper(needed.log10_count)
     would = "no m up to 10^300 would do"
     if needed.n_train is not None:
-        whole = math.ceil(float(upper(math.log10(needed.n_train))))
-        would = f"m of {at_least(whole)} would do"
+        size = upper(math.log10(needed.n_train))
+        whole = math.ceil(float(size))
+        would = f"m of {at_least(whole) if whole < 10**6 else _POWER.sub('e', size)} would do"
     return f"needs a cover of log N = {count}, {would}"
 
 

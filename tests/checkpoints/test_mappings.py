@@ -240,7 +240,7 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     for word, says in (
         ("nothere.py:make", "no file"),
         ("model.py:nothing", "has no 'nothing'"),
-        ("model", "module.py:make"),
+        ("model", "mine.py:bound"),
     ):
         done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", word])
         assert done.exit_code == 2
