@@ -82,8 +82,8 @@ def as_arrays(x: Any) -> Any:
     return torch.as_tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
 
 
-def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
-    """What a module answers to a batch, as an array: its logits, or the first tensor of what it returns."""
+def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+    """What a module answers to a batch: its logits, or the first tensor of what it returns."""
     import torch
 
     out = module(x) if call is None else call(module, x)
@@ -93,11 +93,40 @@ def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -
         except (AttributeError, KeyError, TypeError, IndexError):
             continue
         if isinstance(found, torch.Tensor):
-            return found.detach().double().cpu().numpy()
+            return found
     raise InvalidSetting(
         f"the module answers with a {type(out).__name__}, in which there are no logits: need a tensor (n, classes), a "
         "tuple that begins with one, or an object with .logits; or say call=lambda module, x: ..."
     )
+
+
+def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+    """The same as an array in double precision."""
+    return logits_of(module, x, call).detach().double().cpu().numpy()
+
+
+def at_row(out: Any, row: int | None) -> Any:
+    """Answers (n, classes): of a module that answers every row those of one."""
+    if out.ndim == 3:
+        out = out[:, -1 if row is None else row] if out.shape[1] > 1 else out[:, 0]
+    return out.reshape(len(out), -1)
+
+
+def answering(make: Callable[[], Any], row: int | None, call: Callable[[Any, Any], Any] | None) -> Callable[[], Any]:
+    """Makes modules that answer with logits (n, classes), whatever `make`'s return."""
+    import torch
+
+    class Answering(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = make()
+            if not isinstance(self.inner, torch.nn.Module):
+                raise InvalidSetting(f"make gives a {type(self.inner).__name__}, need a fresh torch.nn.Module")
+
+        def forward(self, x: Any) -> Any:
+            return at_row(logits_of(self.inner, x, call), row)
+
+    return Answering
 
 
 def made_by(word: str, checkpoint: Checkpoint) -> Any:

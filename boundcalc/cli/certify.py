@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from boundcalc.checkpoints.account import Account
     from boundcalc.lab.certify import Certification
 
-FORMATS = ("table", "json", "csv", "markdown", "latex")
+_FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 @click.command(
@@ -68,7 +69,7 @@ fixed before the data.""",
 @click.option(
     "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True)
 @click.pass_context
 def command(
     context: click.Context,
@@ -185,6 +186,7 @@ def _with_data(
         make = load_name(options["compare"])
     wanted = wanted_methods(methods or None, test, make)
     known, tests = sequences(data), None if test is None else sequences(test)
+    say = None if options["quiet"] or not sys.stderr.isatty() else lambda text: click.echo(f"{text} ...", err=True)
     taken = take(model, options, inspect, known)
     return answered(
         Outputs(taken.model, taken.audit, taken.live),
@@ -197,7 +199,7 @@ def _with_data(
         make=make,
         seed=seed,
         mapping=taken.mapping,
-        progress=lambda _: None,
+        progress=say or (lambda _: None),
         fixed_gamma=fixed_gamma,
         power=schatten,
     )

@@ -331,9 +331,9 @@ def closer(items: Sequence[Item], points: Sequence[Point], at: int) -> list[Poin
     return sorted(found, key=lambda point: -point.log_scale)
 
 
-SPACING = 0.25
+_SPACING = 0.25
 """Ratio of neighbouring scales of a chain, in logs."""
-MOST_POINTS = 60
+_MOST_POINTS = 60
 """Vertices down to the scales that matter for 10^9 samples; more samples need finer ones."""
 _LOG_MANY = math.log(1e9)
 _LONGEST_STEP = 50.0
@@ -349,7 +349,7 @@ class TradeOff:
         first, self._log_lambda = found.inside, found.log_lambda
         first.log_lambda = found.log_lambda
         self._points = [first]
-        self._step = 3 * SPACING
+        self._step = 3 * _SPACING
         self._exhausted = False
 
     @property
@@ -366,7 +366,7 @@ class TradeOff:
         turn, whether finer ones are of any use: none is looked for behind one where they are not.
         """
         most = log_m + math.log(2)
-        many = MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * SPACING))  # scales fall like 1/sqrt(m)
+        many = _MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * _SPACING))  # scales fall like 1/sqrt(m)
         at = 0
         while at < len(self._points) and may_gain(self._points[at]):
             at += 1
@@ -381,7 +381,7 @@ class TradeOff:
         point = allocate(self.items, self._log_lambda)
         fallen = self._points[-1].log_scale - point.log_scale
         if fallen > 0:
-            self._step *= min(2.0, max(0.5, SPACING / fallen))
+            self._step *= min(2.0, max(0.5, _SPACING / fallen))
             self._points.append(point)
         else:
             self._step *= 2

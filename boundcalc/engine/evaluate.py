@@ -17,6 +17,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
+from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
@@ -40,7 +41,7 @@ def capped(log_value: float) -> float:
     return 1.0 if log_value >= 0 else min(1.0, _up(math.exp(log_value)))
 
 
-VALUE_FIELDS = (
+_VALUE_FIELDS = (
     *("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
     *("strategy", "risk_strategy", "dominant"),
 )
@@ -227,7 +228,7 @@ class BoundValue:
 
     def to_json(self) -> dict[str, Any]:
         """The documented result object; what is refused or trivial has null values."""
-        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(VALUE_FIELDS)
+        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(_VALUE_FIELDS)
         if self.by_gap is None:
             return out | {"refusal": str(self.refusal)}
         out |= {"vacuous": self.vacuous, "trivial": self.trivial}
@@ -287,6 +288,7 @@ class Desk:
 
     def __init__(self, setting: Setting) -> None:
         refuse_symbols(setting)
+        refuse_missing(setting.norms, setting.architecture)
         self.setting = setting
         self.paid, self.measured = pay(setting)
         self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)

@@ -19,7 +19,7 @@ _MOVES = 16
 """Changes tried per round, the most promising first; with many pieces fewer, as each then matters less."""
 _SECANTS = 8
 
-Assignment = Sequence[Option | None]
+_Assignment = Sequence[Option | None]
 """A lemma per piece; None where the piece is left out."""
 
 
@@ -45,7 +45,7 @@ def allocate_exactly(items: Sequence[Item], log_scale: float) -> Point:
 
 
 def _moves(
-    items: Sequence[Item], options: Assignment, shares: Sequence[float], log_lambda: float
+    items: Sequence[Item], options: _Assignment, shares: Sequence[float], log_lambda: float
 ) -> list[tuple[int, Option | None]]:
     """Changes of one piece's lemma, by how little they raise the Lagrangian."""
 
@@ -72,7 +72,7 @@ def _heaviest(item: Item) -> list[Option]:
     return max((options for _, options in item.members), key=lambda options: max(o.log_reach for o in options))
 
 
-def _spend(items: Sequence[Item], options: Assignment, budget: float) -> tuple[float, list[float]] | None:
+def _spend(items: Sequence[Item], options: _Assignment, budget: float) -> tuple[float, list[float]] | None:
     """(log count, shares) when an assignment spends a whole error with one multiplier; None where it cannot."""
     dropped = log_sum([item.log_zero for item, option in zip(items, options, strict=True) if option is None])
     if dropped >= budget:
@@ -118,7 +118,7 @@ def _balanced(covered: Sequence[tuple[Item, Option]], left: float) -> list[float
     return [share - excess for share in shares]
 
 
-def _settle(items: Sequence[Item], options: Assignment, shares: Sequence[float]) -> Point:
+def _settle(items: Sequence[Item], options: _Assignment, shares: Sequence[float]) -> Point:
     """The point of an assignment: each piece by its cheapest lemma at its share, on whole steps."""
     found = []
     for item, option, share in zip(items, options, shares, strict=True):

@@ -17,7 +17,7 @@ from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 from boundcalc.statements.premise import margin_of_class, no_member
 
-Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
+_Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]
 
 
@@ -34,7 +34,7 @@ class _Axis:
     """The longest step, in logs, where a trial costs more the farther out it is."""
 
 
-AXES: dict[str, _Axis] = {
+_AXES: dict[str, _Axis] = {
     "m": _Axis("n_train", 1, 1e18, True, True),
     "T": _Axis("seq_len", 1, 1e18, True, False),
     "C": _Axis("C", 1e-9, 1e9, False, False),
@@ -73,12 +73,12 @@ class Solution:
     @property
     def direction(self) -> str:
         """Whether the value is the smallest or the largest."""
-        return "smallest" if AXES[self.variable].more_helps else "largest"
+        return "smallest" if _AXES[self.variable].more_helps else "largest"
 
 
 def solve(
     setting: Setting,
-    variable: Variable,
+    variable: _Variable,
     target: float,
     *,
     bound: str = "best",
@@ -91,8 +91,8 @@ def solve(
     Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
     `NoSolution` when even the end of the range is not enough.
     """
-    variable = choice("variable", variable, AXES)  # type: ignore[assignment]
-    axis = AXES[variable]
+    variable = choice("variable", variable, _AXES)  # type: ignore[assignment]
+    axis = _AXES[variable]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
@@ -106,7 +106,7 @@ def solve(
         trial = _Settings(setting, variable, bound, quantity, log_target)
     search = _Bracket(axis, lambda x: trial.quick(x) - log_target, digits)
     start = _start(setting, variable)
-    none_beyond = search.hard not in (AXES[variable].low, AXES[variable].high)
+    none_beyond = search.hard not in (_AXES[variable].low, _AXES[variable].high)
     # Where layers shrink what they are given, down to no margin at all, a bound rises with depth and then falls.
     falls_again = variable == "depth" and none_beyond and search.miss(search.hard) <= 0
     x = search.hard if falls_again else search.run(start)
@@ -213,7 +213,7 @@ class _Settings:
 
     def _glanced(self, x: float) -> Found | None:
         """A certificate that meets the target though little was spent on finding it, where trials cost much."""
-        if not math.isfinite(AXES[self.variable].stride):
+        if not math.isfinite(_AXES[self.variable].stride):
             return None
         if x not in self._glances:
             found = Desk(self._at(x)).glance(self.bound)
@@ -226,13 +226,13 @@ class _Settings:
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound; at the end of the range one that meets the target will do."""
-        glanced = self._glanced(x) if x == AXES[self.variable].high else None
+        glanced = self._glanced(x) if x == _AXES[self.variable].high else None
         if glanced is not None:
             return Desk(self._at(x)).at_most(self.bound, glanced)
         return evaluate(self._at(x), self.bound)
 
     def _at(self, x: float) -> Setting:
-        return _change(self.setting, self.variable, AXES[self.variable], x)
+        return _change(self.setting, self.variable, _AXES[self.variable], x)
 
 
 class _Samples:

@@ -259,13 +259,13 @@ def _held_certificate(certificate: Certificate, desk: Desk) -> _Held:
 # -- what can be changed
 
 
-Changer = Callable[[float], Setting]
+_Changer = Callable[[float], Setting]
 
 
-def changers(setting: Setting) -> dict[str, Changer]:
+def changers(setting: Setting) -> dict[str, _Changer]:
     """How to multiply each number of a setting by a factor: sizes, and every kind of norm that is read."""
     sample, architecture = setting.sample, setting.architecture
-    found: dict[str, Changer] = {
+    found: dict[str, _Changer] = {
         "m": lambda f: setting.but(n_train=max(1, round(sample.n_train * f))),
         "gamma": lambda f: setting.but(margin=sample.margin * f),
         "delta": lambda f: setting.but(delta=sample.delta * f),
@@ -278,12 +278,12 @@ def changers(setting: Setting) -> dict[str, Changer]:
         )
     norms = setting.norms
     for kind in dict.fromkeys(weight.kind for weight, _ in setting.lookups()):
-        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=scaled_kind(setting, kind, f))
+        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=_scaled_kind(setting, kind, f))
     found["every norm"] = lambda f: replace(setting, norms=norms.scaled(f))
     return found
 
 
-def scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:
+def _scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:
     """All budgets of one kind times a factor, those that the knob C gives too."""
     norms = setting.norms
     own = {key: budget for key, budget in norms.budgets.items() if key.partition("[")[0] == kind}

@@ -7,7 +7,6 @@ a certificate of a setting that does not describe it cannot come about.
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +32,7 @@ from boundcalc.setting import Attention, Embedding, Sample, Setting
 from boundcalc.setting.layer import of_class
 from boundcalc.setting.sample import MARGIN
 
-METHODS = ("norms", "held-out", "p2l")
+_METHODS = ("norms", "held-out", "p2l")
 """What `certify` can use. Methods that train in a way of their own (occam, pac-bayes) belong to `boundcalc train`."""
 TRIED = 4
 """Sequences of the data in the forward check."""
@@ -214,7 +213,7 @@ def certify(
         gamma: the margin; unset, the best on the grid is taken and paid for.
         fixed_gamma: gamma was fixed before the data: it is neither rounded nor paid for.
         bounds: the norm bounds wanted.
-        methods: which of `METHODS`; unset, all that what is given allows.
+        methods: which of `_METHODS`; unset, all that what is given allows.
         make: makes a fresh module, for p2l, which trains one of its own.
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
@@ -295,9 +294,7 @@ def answered(
         progress(method)
         try:
             made = (
-                _held_out(outputs, tests, delta)
-                if method == "held-out"
-                else _pick(make, known, delta, seed, found.where)
+                _held_out(outputs, tests, delta) if method == "held-out" else _pick(make, outputs, known, delta, seed)
             )
             certificates[method] = made
             lines.append(_of_predictor(method, made))
@@ -341,10 +338,10 @@ _WHY_NOT = {
 def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple[str, ...]:
     """The methods asked for, or all that what is given allows."""
     if methods is None:
-        return tuple(m for m, there in zip(METHODS, (True, test is not None, make is not None), strict=True) if there)
+        return tuple(m for m, there in zip(_METHODS, (True, test is not None, make is not None), strict=True) if there)
     from boundcalc.setting.validate import choice
 
-    wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
+    wanted = tuple(dict.fromkeys(choice("method", method, _METHODS) for method in methods))
     if "held-out" in wanted and test is None:
         raise InvalidSetting("method held-out needs sequences that the model has not met: test= (--test FILE)")
     if "p2l" in wanted and make is None:
@@ -387,7 +384,12 @@ def of_library(path: Path, checkpoint: Checkpoint) -> Any:
     cls = getattr(transformers, str(named[0]), None)
     if cls is None:
         return None
-    return cls.from_pretrained(str(path), local_files_only=True, dtype="auto")
+    try:
+        return cls.from_pretrained(str(path), local_files_only=True, dtype="auto")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise CheckpointError(
+            f"the transformers library does not load {path} as {named[0]}: {' '.join(str(error).split())[:200]}"
+        ) from error
 
 
 def described(
@@ -517,16 +519,13 @@ class Outputs:
         return lambda x: network(rows_of_images(self.model, x) if x.ndim == 4 else x)
 
     def _module(self) -> Callable[[Any], Any]:
-        from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
+        from boundcalc.checkpoints.modules import answer, as_arrays, at_row, of_double, ready
 
         copy, row = of_double(self.live), self.parity.row if self.parity else None
 
         def run(x: Any) -> Any:
             with ready():
-                out = answer(copy, as_arrays(x), self.call)
-            if out.ndim == 3:
-                out = out[:, -1 if row is None else row] if out.shape[1] > 1 else out[:, 0]
-            return out.reshape(len(x), -1)
+                return at_row(answer(copy, as_arrays(x), self.call), row)
 
         return run
 
@@ -613,16 +612,17 @@ def weights_digest(checkpoint: Checkpoint) -> str:
     return digest_of_arrays({name: tensor.fetch() for name, tensor in checkpoint.tensors.items()})
 
 
-def _pick(make: Callable[[], Any] | None, known: Sequences, delta: float, seed: int, name: str) -> PredictorCertificate:
+def _pick(
+    make: Callable[[], Any] | None, outputs: Outputs, known: Sequences, delta: float, seed: int
+) -> PredictorCertificate:
+    from boundcalc.checkpoints.modules import answering
     from boundcalc.lab.train.pickers import ModuleLearner
     from boundcalc.predictors.picking import pick_to_learn
     from boundcalc.predictors.plans import default_picks
 
+    assert make is not None  # noqa: S101 - method p2l is asked for only with it
     x, y = known.arrays
-    learner = ModuleLearner(make=make, name=name)
+    fresh = answering(make, outputs.parity.row if outputs.parity else None, outputs.call)
+    learner = ModuleLearner(make=fresh, name=outputs.found.where)
+    x = x if known.tokens else x.astype(np.float32)
     return pick_to_learn(learner, Data(x, y), default_picks(len(y), delta, seed=seed), delta).certificate
-
-
-def dumps(found: Certification) -> str:
-    """The JSON of a certification."""
-    return json.dumps(found.to_json(), indent=1)

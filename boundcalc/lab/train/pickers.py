@@ -273,8 +273,8 @@ class ModelLearner(_TorchLearner):
 
 
 Make = Callable[[], nn.Module]
-Loss = Callable[[Tensor, Tensor], Tensor]
-MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+_Loss = Callable[[Tensor, Tensor], Tensor]
+_MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
 def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -294,8 +294,8 @@ class ModuleLearner(_TorchLearner):
 
     make: Make | None = None
     name: str = "module"
-    loss: Loss | None = None
-    optimiser: MakeOptimiser = _adam
+    loss: _Loss | None = None
+    optimiser: _MakeOptimiser = _adam
 
     def __post_init__(self) -> None:
         if self.make is None:
@@ -364,7 +364,7 @@ class ModuleLearner(_TorchLearner):
     @torch.no_grad()
     def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
         outputs = state.model(x)
-        shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes")
+        shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes", width=1)
         if _binary(outputs):
             outputs = outputs.reshape(len(y), 1)
         return margins(shape, outputs.unsqueeze(0), y.unsqueeze(0))[0]

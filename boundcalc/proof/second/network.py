@@ -13,7 +13,6 @@ from boundcalc.proof.second.joint import SLOPES, hidden, lookup
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
-from boundcalc.proof.second.rows import rows_read
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -33,7 +32,7 @@ from boundcalc.setting import (
     SoftCap,
 )
 
-Maps = Sequence[tuple[int, Sequence[View]]]
+_Maps = Sequence[tuple[int, Sequence[View]]]
 """Maps of one kind: how many alike, and the ways to see one of them."""
 
 
@@ -121,7 +120,7 @@ class Walk:
         self,
         kind: str,
         block: int | None,
-        maps: Maps,
+        maps: _Maps,
         sensitivity: Real,
         cap: Real | None = None,
         bends: bool = False,

@@ -21,7 +21,7 @@ _ROOT = math.sqrt(2)
 _STRIDES = (4, 2, 1)
 _MOST_MOVES = 60
 
-Place = tuple[int, ...]
+_Place = tuple[int, ...]
 
 
 class Tunable(Protocol):
@@ -42,7 +42,7 @@ class Tuning(Curve):
         self._copies = copies
         self._t = net_share(d * k)
         self._names = [name for name in lemma.names if name != "t"]
-        self._found: dict[int, Place] = {}
+        self._found: dict[int, _Place] = {}
         self._params: dict[int, Mapping[str, float]] = {}
 
     def params(self, log_y: float) -> Mapping[str, float]:
@@ -69,7 +69,7 @@ class Tuning(Curve):
     def _missed(self, y: float, params: Mapping[str, float]) -> float:
         return self._lemma.missed(FLOAT, y, *self._sides, params)
 
-    def _at(self, place: Place) -> Mapping[str, float]:
+    def _at(self, place: _Place) -> Mapping[str, float]:
         """The parameters at a place of the grid: powers of sqrt 2 in units of the sides, and a = 0 as the least a."""
         units = {"a": (sum(self._sides) + 1) / 128, "s": max(self._sides) / 1024, "r": 1 / 1024}
         values = {
@@ -79,7 +79,7 @@ class Tuning(Curve):
         inside = {name: min(max(value, RANGES[name][0]), RANGES[name][1]) for name, value in values.items()}
         return {**inside, "t": self._t}
 
-    def _place(self, i: int) -> Place:
+    def _place(self, i: int) -> _Place:
         """By descent from between the places of two coarser nodes, so that what is found does not depend on who asks first."""
         i = min(i, _LAST_TUNED)
         if i not in self._found:
@@ -92,13 +92,13 @@ class Tuning(Curve):
             self._found[i] = self._descend(math.exp(i * STEP) / (1 - self._t), start, strides)
         return self._found[i]
 
-    def _first(self) -> Place:
+    def _first(self) -> _Place:
         return tuple({"a": 12, "s": 13, "r": 15}[name] for name in self._names)
 
-    def _descend(self, y: float, place: Place, strides: Sequence[int]) -> Place:
-        known: dict[Place, float] = {}
+    def _descend(self, y: float, place: _Place, strides: Sequence[int]) -> _Place:
+        known: dict[_Place, float] = {}
 
-        def cost(at: Place) -> float:
+        def cost(at: _Place) -> float:
             if at not in known:
                 known[at] = self._missed(y, self._at(at))
             return known[at]
@@ -118,7 +118,7 @@ _LAST_TUNED = 24
 _HIGHEST = 60
 
 
-def _neighbours(place: Place, stride: int) -> Iterator[Place]:
+def _neighbours(place: _Place, stride: int) -> Iterator[_Place]:
     for axis, j in enumerate(place):
         for moved in (j - stride, j + stride):
             if 0 <= moved <= _HIGHEST:
@@ -150,10 +150,10 @@ class NoiseTuning(Tuning):
         cost = self._missed(math.exp(log_y), self.params(log_y))
         return math.log(max(cost, _LEAST_COST))
 
-    def _place(self, i: int) -> Place:
+    def _place(self, i: int) -> _Place:
         return super()._place(i) if self._names else ()
 
-    def _at(self, place: Place) -> Mapping[str, float]:
+    def _at(self, place: _Place) -> Mapping[str, float]:
         found = super()._at(place)
         return {name: found[name] for name in self._names}
 
