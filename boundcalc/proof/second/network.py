@@ -13,6 +13,7 @@ from boundcalc.proof.second.joint import SLOPES, hidden, lookup
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from boundcalc.proof.second.rows import rows_read
 from boundcalc.setting import (
     Activation,
     Attention,
