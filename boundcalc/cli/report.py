@@ -17,7 +17,7 @@ from boundcalc.engine.growth import Growth, growth
 from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
-    from boundcalc.engine.search import Needed as FirstLink
+    from boundcalc.engine.links import Needed as FirstLink
     from boundcalc.engine.why import Why
 
 _TARGET = 0.1
@@ -115,9 +115,8 @@ def _need(setting: Setting, bound: str, quantity: Any, desk: Desk) -> Needed:
     from boundcalc.engine.solve import solve
 
     try:
-        return Needed(
-            quantity, bound, round(solve(setting, "m", _TARGET, bound=bound, quantity=quantity, desk=desk).value)
-        )
+        found = solve(setting, "m", _TARGET, bound=bound, quantity=quantity, desk=desk, alone=True)
+        return Needed(quantity, bound, round(found.value))
     except NoSolution as error:
         return Needed(quantity, bound, None, str(error))
 

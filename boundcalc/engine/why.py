@@ -16,8 +16,9 @@ from boundcalc.base.errors import BoundcalcError, CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT, LOG, log_sum
 from boundcalc.engine.allocate import Item, build_items, cost_at
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
-from boundcalc.engine.noise import noise_items
-from boundcalc.engine.search import Link, Search
+from boundcalc.engine.links import Link
+from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.search import Search
 from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.certificate import Certificate, Quantity
@@ -180,7 +181,9 @@ class _Held:
             return policy.allows(lemma) and (lemma.uniform or not uniform)
 
         if isinstance(strategy, MarginStrategy) and strategy.noisy:
-            return noise_items(lower(whole, LOG), noise_chance(setting.sample.n_train), allowed)
+            lowered = lower(whole, LOG)
+            covers = build_items(lowered, 1, allowed)
+            return NoiseItems(lowered, covers).at(noise_chance(setting.sample.n_train))
         return build_items(lower(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
 
     def log_value(self, setting: Setting) -> float | None:
@@ -427,7 +430,13 @@ class _Account:
         setting = self.value.setting
         try:
             found = solve(
-                setting, "m", math.exp(self.log_target), bound=self.value.name, quantity=self.quantity, desk=self.desk
+                setting,
+                "m",
+                math.exp(self.log_target),
+                bound=self.value.name,
+                quantity=self.quantity,
+                desk=self.desk,
+                alone=True,
             )
         except BoundcalcError:
             return None

@@ -7,7 +7,7 @@ Gaussian for large a. Z_a is a product of gamma functions; all else follows from
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
 
@@ -21,8 +21,7 @@ KEPT = ("float", "log", "interval")
 """Systems whose values depend on numbers alone and may be kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(NamedTuple):
     """The noise with exponent a.
 
     Attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from boundcalc.base.numbers import FLOAT
@@ -69,15 +69,23 @@ class Tuning(Curve):
     def _missed(self, y: float, params: Mapping[str, float]) -> float:
         return self._lemma.missed(FLOAT, y, *self._sides, params)
 
-    def _at(self, place: _Place) -> Mapping[str, float]:
-        """The parameters at a place of the grid: powers of sqrt 2 in units of the sides, and a = 0 as the least a."""
+    def _at(self, place: _Place) -> dict[str, float]:
+        """The parameters at a place of the grid."""
+        found = {name: values[j] for name, values, j in zip(self._names, self._grid, place, strict=True)}
+        found["t"] = self._t
+        return found
+
+    @cached_property
+    def _grid(self) -> list[list[float]]:
+        """Powers of sqrt 2 in units of the sides, and a = 0 as the least a."""
         units = {"a": (sum(self._sides) + 1) / 128, "s": max(self._sides) / 1024, "r": 1 / 1024}
-        values = {
-            name: 0.0 if name == "a" and j == 0 else units[name] * _ROOT ** (j - (name == "a"))
-            for name, j in zip(self._names, place, strict=True)
-        }
-        inside = {name: min(max(value, RANGES[name][0]), RANGES[name][1]) for name, value in values.items()}
-        return {**inside, "t": self._t}
+        return [
+            [
+                min(max(0.0 if name == "a" and j == 0 else units[name] * power, RANGES[name][0]), RANGES[name][1])
+                for j, power in enumerate([1.0 / _ROOT, *_POWERS] if name == "a" else _POWERS)
+            ]
+            for name in self._names
+        ]
 
     def _place(self, i: int) -> _Place:
         """By descent from between the places of two coarser nodes, so that what is found does not depend on who asks first."""
@@ -116,6 +124,7 @@ class Tuning(Curve):
 _LAST_TUNED = 24
 """From y = e^12 on the parameters stay: covers by volume are as good there, and little of a chain is."""
 _HIGHEST = 60
+_POWERS = [_ROOT**j for j in range(_HIGHEST + 1)]
 
 
 def _neighbours(place: _Place, stride: int) -> Iterator[_Place]:
@@ -153,9 +162,10 @@ class NoiseTuning(Tuning):
     def _place(self, i: int) -> _Place:
         return super()._place(i) if self._names else ()
 
-    def _at(self, place: _Place) -> Mapping[str, float]:
+    def _at(self, place: _Place) -> dict[str, float]:
         found = super()._at(place)
-        return {name: found[name] for name in self._names}
+        del found["t"]
+        return found
 
 
 _LEAST_COST = 1e-9
