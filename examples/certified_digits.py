@@ -54,7 +54,7 @@ def data_of(task: str, m: int, seed: int) -> tuple[Any, Any]:
 
     from boundcalc import Data
 
-    found = load_digits()
+    found: Any = load_digits()
     x = (found.images / 16).astype(np.float32)
     y = found.target % 2 if task == "even or odd" else found.target
     places = np.random.default_rng(seed).permutation(len(y))

@@ -1,4 +1,4 @@
-"""Many certificates of learners whose risk is known, or measured on many fresh examples: none lies below it."""
+"""Many certificates of learners whose risk is known, or measured on fresh examples: far fewer than delta lie below it."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def certificates(seed: int) -> list[tuple[PredictorCertificate, float]]:
 
 
 @pytest.mark.parametrize("draws", [40, pytest.param(800, marks=pytest.mark.slow)])
-def test_no_certificate_lies_below_the_risk(draws: int) -> None:
+def test_hardly_a_certificate_lies_below_the_risk(draws: int) -> None:
     made = [pair for seed in range(draws) for pair in certificates(seed)]
     assert len(made) >= 2.5 * draws
     below = [(certificate.method, certificate.risk, truth) for certificate, truth in made if truth > certificate.risk]
-    assert below == []
+    assert len(below) <= 0.005 * len(made), below  # 0.05 might
     for certificate, _ in made[:: max(1, len(made) // 20)]:
         assert verify_predictor(certificate).risk == certificate.risk
     # Control: the same claims a fifth as large do not all hold.
