@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from boundcalc.cli.catalogue import GROUPS, Entry, entries
+from boundcalc.cli.catalogue import GROUPS, MORE, Entry, entries
 from boundcalc.cli.idle import Command
 
 _LAST = {
@@ -14,6 +14,10 @@ _LAST = {
     "policies": "covers it may use",
     "presets": "sizes",
     "strategies": "rests on",
+    "figures": "shows",
+    "tasks": "fields",
+    "sweeps": "task",
+    "families": "model types",
 }
 
 
@@ -25,9 +29,10 @@ _LAST = {
 Examples:
   boundcalc list
   boundcalc list lemmas
-  boundcalc list policies --format json""",
+  boundcalc list policies --format json
+  boundcalc list figures (or tasks, sweeps, families: what plot, train, sweep and norms take)""",
 )
-@click.argument("group", type=click.Choice(GROUPS), required=False)
+@click.argument("group", type=click.Choice((*GROUPS, *MORE)), required=False)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(group: str | None, form: str) -> None:
     """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources."""
