@@ -75,7 +75,7 @@ def look() -> Iterator[Finding]:
         if missing:
             yield Finding(f"extra {extra}", f"no {', '.join(missing)} (for {_FOR[extra]})", project.install(extra))
         else:
-            versions = ", ".join(f"{name} {_version(_DISTRIBUTIONS.get(name, name))}" for name in libraries)
+            versions = ", ".join(f"{name} {_version(_DISTRIBUTIONS.get(str(name), str(name)))}" for name in libraries)
             yield Finding(f"extra {extra}", versions)
     yield _device()
     yield _tex()

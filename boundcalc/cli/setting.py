@@ -77,7 +77,7 @@ OPTIONS: tuple[Option, ...] = (
 
 OPTION_NAMES = {option.field: option.names for option in OPTIONS} | {"measured": "--measured"}
 """How each field of a setting is typed."""
-MEASURED = ("margin", "train-error")
+_MEASURED = ("margin", "train-error")
 _SAMPLE = {f.name for f in fields(Sample)}
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 WITH_LAYERS = {"seq_len", "input_radius", "classes", "n_train", "C", *_SAMPLE}
@@ -113,7 +113,7 @@ def setting_options(command: Command) -> Command:
     ]
     seen = click.option(
         "--measured",
-        type=click.Choice(MEASURED),
+        type=click.Choice(_MEASURED),
         multiple=True,
         help="Chosen after a look at the sample, so P1 is paid for it (repeatable).",
     )

@@ -27,8 +27,8 @@ RESULT_COLUMNS = (
 _ALONE = frozenset({"n_train", "delta", "margin", "train_error", "lipschitz", "C", "seq_len", "depth", "input_radius"})
 """Fields whose values are valid or not whatever the others are."""
 
-Point = dict[str, Any]
-Make = Callable[[Point], Setting]
+_Point = dict[str, Any]
+_Make = Callable[[_Point], Setting]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def sweep(
     names = [known_bound(name) for name in bounds]
     grid = {name: [_plain(value) for value in values] for name, values in axes.items()}
 
-    def make(point: Point) -> Setting:
+    def make(point: _Point) -> Setting:
         return setting.but(**point)
 
     total = checked_size(make, grid)
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def checked_size(make: Make, grid: Mapping[str, Sequence[Any]]) -> int:
+def checked_size(make: _Make, grid: Mapping[str, Sequence[Any]]) -> int:
     """The number of points, after refusing grids that are empty or too large and values that no point could have."""
     if not grid:
         raise InvalidSetting("a sweep needs at least one axis, such as n_train=[1000, 10000]")
@@ -115,8 +115,8 @@ def _telling(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def run(
-    make: Make, grid: Mapping[str, Sequence[Any]], bounds: Sequence[str]
-) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
+    make: _Make, grid: Mapping[str, Sequence[Any]], bounds: Sequence[str]
+) -> Iterator[tuple[_Point, list[dict[str, Any]]]]:
     """Every point with its results, as flat objects."""
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
