@@ -30,12 +30,15 @@ Examples:
   boundcalc list
   boundcalc list lemmas
   boundcalc list policies --format json
-  boundcalc list figures (or tasks, sweeps, families: what plot, train, sweep and norms take)""",
+  boundcalc list figures""",
 )
 @click.argument("group", type=click.Choice((*GROUPS, *MORE)), required=False)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(group: str | None, form: str) -> None:
-    """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources."""
+    """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources.
+
+    By name also figures, tasks, sweeps and families: what plot, train, sweep and norms take.
+    """
     found = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
     if form == "json":
         import json

@@ -128,7 +128,7 @@ def test_unknown_commands(run: Run) -> None:
 def test_no_command_shows_the_help(run: Run) -> None:
     outcome = run()
     assert outcome.exit_code == 2
-    assert "Commands:" in outcome.output
+    assert "Bounds:" in outcome.output
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
