@@ -15,6 +15,7 @@ from typing import NamedTuple
 import click
 
 from boundcalc.base import project
+from boundcalc.cli.idle import Command
 from boundcalc.cli.learning import default_store
 
 _CORE = ("click", "numpy", "python-flint", "rich", "scipy", "sympy")
@@ -38,6 +39,7 @@ class Finding(NamedTuple):
 
 
 @click.command(
+    cls=Command,
     name="doctor",
     short_help="Versions, extras, device, TeX, store; what to type for what is missing.",
     epilog="""\b
