@@ -88,8 +88,13 @@ _ARRAY = ArraySystem()
 def closed_gap(setting: Setting, **values: Any) -> np.ndarray:
     """The closed-form gap bound (policy "closed", uncapped) for arrays of values, broadcast against each other.
 
-    The names are those of `FIELDS`: n_train, seq_len, C, margin, delta. Infinite where the bound leaves the range of
-    floats. A grid is cheapest with axes of its own: n_train of shape (1000, 1), seq_len of shape (1, 1000).
+    Args:
+        setting: what is the same at every point.
+        values: arrays by name: n_train, seq_len, C, margin, delta. A grid is cheapest with axes of its own: n_train of
+            shape (1000, 1), seq_len of shape (1, 1000).
+
+    Returns:
+        The bounds, in floats and not checked; infinite where a bound leaves their range.
     """
     named = known_keys("an array", values, FIELDS)
     arrays = {name: _validated(setting, name, np.asarray(value)) for name, value in named.items()}

@@ -258,7 +258,18 @@ class BoundValue:
 
 
 def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
-    """The bound of one policy, checked; raises `Unsupported` where it does not apply."""
+    """The bound of one policy, checked.
+
+    Args:
+        setting: what is bounded: architecture, norms, sample.
+        bound: a policy or a theorem (`boundcalc list bounds` names all).
+
+    Returns:
+        The gap and the risk with their certificates, and of which kind they are.
+
+    Raises:
+        Unsupported: where the bound does not apply to the setting.
+    """
     value = compare(setting, [bound])[0]
     if value.refusal is not None:
         raise Unsupported(value.refusal)
@@ -266,9 +277,15 @@ def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
 
 
 def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk | None = None) -> list[BoundValue]:
-    """The bounds of several policies (all, unless named), each checked; refusals are values too.
+    """The bounds of several policies, each checked.
 
-    A desk made for the setting lets later questions about it (`solve`) reuse what is found here.
+    Args:
+        setting: what is bounded.
+        bounds: policies and theorems; all policies, unless named.
+        desk: one made for the setting lets later questions about it (`solve`) reuse what is found here.
+
+    Returns:
+        A value for each, in this order; a refusal is a value too.
     """
     names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
     desk = desk or Desk(setting)

@@ -91,9 +91,21 @@ def solve(
 ) -> Solution:
     """The smallest m, gamma or delta (the largest T, C or depth) whose checked bound is at most the target.
 
-    Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
-    `NoSolution` when even the end of the range is not enough. A desk lets the search start from what was found at it;
-    `alone` leaves the other quantity at what follows from the one asked for.
+    Args:
+        setting: what stays the same.
+        variable: "m", "gamma", "delta", "T", "C" or "depth".
+        target: what the bound may be at most, between 0 and 1.
+        bound: a policy or a theorem.
+        quantity: "gap" or "risk".
+        digits: how many digits are found.
+        desk: one made for the setting, to start from what was found at it.
+        alone: leave the other quantity at what follows from the one asked for.
+
+    Returns:
+        The value, rounded to the safe side, and the bound checked there.
+
+    Raises:
+        NoSolution: when even the end of the range is not enough.
     """
     variable = choice("variable", variable, _AXES)  # type: ignore[assignment]
     axis = _AXES[variable]

@@ -61,13 +61,17 @@ def sweep(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
-    """Checked bounds at every point of a grid; axes are fields of `Setting.but`, the last one runs fastest.
+    """Checked bounds at every point of a grid; `closed_gap` is the closed form alone, over millions of points.
 
-    Columns have the names that the axes were given (m or n_train).
+    Args:
+        setting: what stays the same.
+        axes: values by field of `Setting.but`; the last one runs fastest.
+        bounds: policies and theorems.
+        progress: called with the number of points done and of all.
 
-    Points that make no setting (d not divisible by heads, say) and bounds that do not apply are rows with a refusal.
-    `progress` is called with the number of points done and of all. The closed form alone, over millions of points, is
-    `boundcalc.engine.arrays.closed_gap`.
+    Returns:
+        Columns, under the names that the axes were given (m or n_train). Points that make no setting (d not divisible by
+        heads, say) and bounds that do not apply are rows with a refusal.
     """
     known_keys("a sweep", axes, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
     names = [known_bound(name) for name in bounds]

@@ -219,6 +219,9 @@ def certify(
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
         seed: of random probes, and of p2l.
         progress: told what is being done.
+
+    Returns:
+        Everything that was found, each certificate with its kind.
     """
     wanted = wanted_methods(methods, test, make)
     say = progress or (lambda _: None)

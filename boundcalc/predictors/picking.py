@@ -154,6 +154,9 @@ def pick_to_learn(
         most: picks after which a run until all are right is given up (it then certifies 1).
         progress: called after every round.
         resume: where to keep the state of an unfinished run, to go on from there.
+
+    Returns:
+        The certificate, and the weights it is about.
     """
     places = order_of(order, len(data))
     ordered = data.take(places)

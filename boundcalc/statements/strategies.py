@@ -95,6 +95,11 @@ class Strategy(ABC):
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
 
+    @property
+    def counted(self) -> str:
+        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
+        return "I" if self.noisy else "log N"
+
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
         return (1 + alpha) * m if "alpha" in self.parameters else m
