@@ -60,6 +60,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("rope", "--rope/--no-rope", None, "Rotary positions (separate W_Q and W_K)."),
     Option("causal", "--causal/--no-causal", None, "Causal mask."),
     Option("vocabulary", "--vocabulary", WHOLE, "Rows of a trained token table; 0 for vector inputs."),
+    Option("own_row", "--own-row", WHOLE, "Token that the row of a [CLS] read-out shows in every example."),
     Option("d_patch", "--d-patch", WHOLE, "Width of vector inputs mapped to d by a trained matrix; 0 for none."),
     Option("positions", "--positions", str, "One of none, fixed, learned."),
     Option("position_radius", "--position-radius", NUMBER, "Largest norm of a fixed position row."),
