@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +128,10 @@ def command(
         raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    from boundcalc.cli.report import ask
+    with _uncollected():
+        from boundcalc.cli.report import ask
 
-    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
+        report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     from boundcalc.cli.formats import show
 
@@ -138,6 +142,18 @@ def command(
         show_proofs(report, all_bounds=bool(bounds))
     if report.best is None:
         context.exit(FAILURE)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for cycles of garbage: one evaluation makes few, and looks cost a fortieth of its time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _template(context: click.Context, question: Any) -> None:
