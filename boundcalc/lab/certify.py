@@ -143,8 +143,8 @@ class Certification:
     def foot(self) -> str:
         """How the lines are to be read together."""
         return (
-            f"Each line holds by itself with probability at least {confidence(self.delta)}; which is smallest was not fixed before. "
-            "Values are rounded up; 1 says nothing."
+            f"Each line holds by itself with probability at least {confidence(self.delta)}; which is smallest was not fixed "
+            "before. Values are rounded up; 1 says nothing."
         )
 
     def __str__(self) -> str:
