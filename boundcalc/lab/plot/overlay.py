@@ -176,8 +176,8 @@ def caption(spec: Spec, data: FigureData) -> str:
     first = "; ".join(parts)
     return (
         f"{first[:1].upper()}{first[1:]}. Where data are this easy a test set (holdout) certifies most; the others withhold "
-        f"no example and say why the risk is small, by {', '.join(why)}, each of a predictor of its own: medians "
-        f"and ranges of {runs_} runs, in the seconds of one core that the names give at m = {_TIMED_AT}."
+        f"no example and say why the risk is small, by {', '.join(why)}, each of a predictor of its own (medians of "
+        f"{runs_} runs, with the seconds each took at m = {_TIMED_AT})."
     )
 
 
