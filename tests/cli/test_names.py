@@ -15,9 +15,9 @@ from boundcalc.base.prose import plain
 from boundcalc.cli import COMMANDS, main
 from boundcalc.cli.catalogue import GROUPS, entries
 from boundcalc.formulas.theorems import POLICIES, THEOREMS
+from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
 from boundcalc.setting import PRESETS
 from boundcalc.statements.strategies import STRATEGIES
-from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
 from boundcalc.statements.texts import STATEMENTS
 
 from .conftest import Run, one_line
