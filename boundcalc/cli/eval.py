@@ -12,6 +12,7 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
@@ -19,13 +20,6 @@ from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
 _FORMATS = ("table", "json", "csv", "markdown", "latex")
-
-
-def complete_bound(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Names of bounds, for the shell."""
-    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
-
-    return [name for name in dict.fromkeys([*BOUNDS, *THEOREMS]) if name.startswith(incomplete)]
 
 
 @click.command(
@@ -50,7 +44,7 @@ name=first:last:logN (N values, evenly in logs), name=first:last:linN (N values,
 name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 )
 @setting_options
-@click.option("--bound", "bounds", multiple=True, shell_complete=complete_bound, help="Only this bound (repeatable).")
+@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option("--L", "pairs_seen", type=WHOLE, help="Key-value pairs a query sees (X3, X4).")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4, X6).")
 @click.option(
