@@ -22,7 +22,7 @@ from boundcalc.statements.slots import Context, total
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Weights
 
-Key = tuple[str, int | None]
+_Key = tuple[str, int | None]
 
 
 def transposed(norms: MatrixNorms) -> MatrixNorms:
@@ -60,14 +60,14 @@ def joined(setting: Setting) -> Setting | Refusal:
     return Setting(architecture, norms, setting.sample)
 
 
-def _left(setting: Setting, layers: Iterable[Layer], made: set[Key]) -> Mapping[str, Budget]:
+def _left(setting: Setting, layers: Iterable[Layer], made: set[_Key]) -> Mapping[str, Budget]:
     """The given budgets of kinds that are still there, without those of matrices that are now products."""
     kinds = {kind for kind, _ in _places(layers, setting.architecture.seq_len)}
     found = ((key, place_of(key), budget) for key, budget in setting.norms.budgets.items())
     return {key: budget for key, (kind, block, _), budget in found if kind in kinds and (kind, block) not in made}
 
 
-def _places(layers: Iterable[Layer], seq_len: int) -> Counter[Key]:
+def _places(layers: Iterable[Layer], seq_len: int) -> Counter[_Key]:
     """How many layers have a matrix of each kind and block."""
     return Counter((each.kind, each.block) for weight in weights_of(layers, seq_len) for each in weight.all)
 
@@ -94,7 +94,7 @@ class _Walk:
         self.places = _places(self.architecture.stages, self.architecture.seq_len)
         self.kinds = Counter(kind for kind, _ in self.places.elements())
         self.budgets: dict[str, Budget] = {}
-        self.made: set[Key] = set()
+        self.made: set[_Key] = set()
         self.waiting: _Waiting | None = None
 
     def run(self) -> Iterator[Layer]:
@@ -167,7 +167,7 @@ class _Walk:
                 self._set((kind, layer.block), head, found)
         return replace(layer, d=first.layer.d_in, d_value=layer.out)
 
-    def _alone(self, key: Key) -> bool:
+    def _alone(self, key: _Key) -> bool:
         """Whether a key of the norms is that of one layer only."""
         return self.places[key] == 1 and (key[1] is not None or self.kinds[key[0]] == 1)
 
@@ -177,7 +177,7 @@ class _Walk:
         alone = all(self._alone((kind, layer.block)) for kind in ("W_QK", "W_V"))
         return layer.qk == "joint" and not (layer.qk_bias or layer.v_bias or factors) and alone
 
-    def _set(self, key: Key, head: int | None, norms: MatrixNorms) -> None:
+    def _set(self, key: _Key, head: int | None, norms: MatrixNorms) -> None:
         kind, block = key
         place = kind if block is None else f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
         self.made.add(key)

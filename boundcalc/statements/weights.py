@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
@@ -11,8 +11,7 @@ from boundcalc.setting.norms import place_of
 from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, matrix_norms
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(NamedTuple):
     """One matrix: the norms of W (radii, Lipschitz factors) and of what is covered, W - M (T7)."""
 
     whole: MatrixNorms

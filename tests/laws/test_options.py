@@ -130,6 +130,7 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--position-radius": "0.7",
     "--setting": "setting.json",
     "--norms": "norms.json",
+    "--norm": "W_V=op:1.5,21:2.5",
     "--columns": "2",
     "--points": "points.csv",
     "--column": ("test=other", "tset=other"),

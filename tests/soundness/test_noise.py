@@ -14,10 +14,11 @@ from scipy.stats import binom, chi2, multivariate_t
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, LOG
-from boundcalc.engine.allocate import covers_of
+from boundcalc.engine.allocate import build_items, covers_of
 from boundcalc.engine.exact import allocate_exactly
-from boundcalc.engine.noise import noise_items
-from boundcalc.engine.search import HALF, Search
+from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.risks import HALF
+from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof import checker, second
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
@@ -182,7 +183,8 @@ def test_the_gaussian_law_exactly(kind: Kind, d: int, k: int, square: float) -> 
 
 def noisy(setting: Setting, eta: float) -> Certificate:
     """A certificate with another eta than the search takes."""
-    items = noise_items(lower(setting, LOG), eta)
+    lowered = lower(setting, LOG)
+    items = NoiseItems(lowered, build_items(lowered, 1, lambda _: False)).at(eta)
     level = Level(HALF, covers_of(items, allocate_exactly(items, HALF)))
     return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)
 

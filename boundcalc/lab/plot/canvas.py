@@ -18,7 +18,7 @@ LARGEST = 290.0
 """Base-10 logarithm beyond which values are drawn as exponents."""
 _MARKS = 6
 """Marks along a curve."""
-FIT_DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (7, 1.5)), (0, (2, 1)))
+_FIT_DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (7, 1.5)), (0, (2, 1)))
 """Fits are told apart where colours are lost."""
 SHADE = "#E8F0E4"
 """Where the least bound is below 1."""
@@ -133,7 +133,7 @@ def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
             ).pop().set_gid(gid(one))
         elif one.kind == "fit":
             axes.plot(
-                one.x, heights.of(one), color=seen.colour, lw=0.8, ls=FIT_DASHES[index % 3], label=legend_label(one)
+                one.x, heights.of(one), color=seen.colour, lw=0.8, ls=_FIT_DASHES[index % 3], label=legend_label(one)
             ).pop().set_gid(gid(one))
         else:
             draw_curve(axes, one, heights, seen, index)

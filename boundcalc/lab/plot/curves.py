@@ -10,10 +10,10 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many
 
-DEFAULT_RUNS = {"task": "parity"}
+_DEFAULT_RUNS = {"task": "parity"}
 LEARNED, BEGUN = 0.99, 0.75
-REACHED = "99% first reached, over seeds (measured)"
-LEAST_LOSS = 1e-4
+_REACHED = "99% first reached, over seeds (measured)"
+_LEAST_LOSS = 1e-4
 """Below this, how small a loss is says nothing any more."""
 
 
@@ -21,7 +21,7 @@ def collect(spec: Spec) -> FigureData:
     """The curves of every trial, as they were recorded."""
     from boundcalc.lab.plot import measured as runs
 
-    asked = spec if spec.runs else spec.but(runs=DEFAULT_RUNS)
+    asked = spec if spec.runs else spec.but(runs=_DEFAULT_RUNS)
     online = asked.runs.get("m", 0) == 0
     chosen = runs.read(asked, vary="seed", online=online)
     series: list[Series] = []
@@ -57,7 +57,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     _bundle(error, data.of(quantity="test_error"), "#111111", "test error")
     loss.set(yscale="log", xlabel="step", ylabel="loss")
     drawn = [y for series in data.of(panel="loss") for y in series.y if y]
-    loss.set_ylim(max(LEAST_LOSS, 0.8 * min(drawn)), 1.3 * max(drawn))
+    loss.set_ylim(max(_LEAST_LOSS, 0.8 * min(drawn)), 1.3 * max(drawn))
     canvas.plain_ticks(loss)
     error.set(xlabel="step", ylabel="test error", ylim=(-0.02, None))
     error.axhline(0.5, color="#666666", lw=0.9, ls=(0, (1, 1.2)), label="guessing (reference)", gid="guessing")
@@ -66,7 +66,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     if reached:
         low, high = reached[0], reached[-1]
         for axes in (loss, error):
-            axes.axvspan(low, high, color=canvas.SHADE, lw=0, zorder=0.5, label=REACHED)
+            axes.axvspan(low, high, color=canvas.SHADE, lw=0, zorder=0.5, label=_REACHED)
     if spec.title:
         figure.suptitle(spec.title, fontsize=7.5)
     canvas.legend(figure)

@@ -10,8 +10,8 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import short
 
-REPETITIONS = 50
-HEADS = {
+_REPETITIONS = 50
+_HEADS = {
     "induced": ("first", "head $wM^+$, 95%"),
     "best": ("second", "head of least bound, 95%"),
     "fitted": ("third", "head fitted to labels, 95%"),
@@ -22,12 +22,12 @@ def collect(spec: Spec) -> FigureData:
     """Downstream errors of three heads, and X6 for two of them, by the condition number."""
     from boundcalc.lab.latent.experiments.transfer import TransferPlan, transfer
 
-    rows = transfer(TransferPlan(repetitions=spec.repetitions or REPETITIONS))
+    rows = transfer(TransferPlan(repetitions=spec.repetitions or _REPETITIONS))
     within = [row for row in rows if math.isfinite(row.kappa)]
     beyond = [row for row in rows if not math.isfinite(row.kappa)]
     x = tuple(row.kappa for row in within)
     series: list[Series] = []
-    for name, (key, label) in HEADS.items():
+    for name, (key, label) in _HEADS.items():
         found = [getattr(row, name) for row in within]
         y, low, high = (tuple(getattr(one, end) for one in found) for end in ("value", "low", "high"))
         series.append(Series(key, label, "measured", "downstream error", x, y, (), low, high))
@@ -38,7 +38,7 @@ def collect(spec: Spec) -> FigureData:
     facts = {
         "pretext": [row.pretext.value for row in within],
         "violations": sum(row.violations for row in rows),
-        "repetitions": spec.repetitions or REPETITIONS,
+        "repetitions": spec.repetitions or _REPETITIONS,
         "beyond": [
             {"best": row.best.value, "bound": row.best_bound, "fitted": row.fitted.value, "reason": row.reason}
             for row in beyond

@@ -21,7 +21,7 @@ from boundcalc.setting import validate
 if TYPE_CHECKING:
     from boundcalc.lab.latent.experiments.learn import LearnPlan
 
-Say = Callable[[str], None]
+_Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     return found
 
 
-def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: Say, dry: bool = False) -> None:
+def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: _Say, dry: bool = False) -> None:
     """Train what the store does not have of the sweeps these plates need; `dry` only notes which trials are theirs."""
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import missing, sweep_from_json
@@ -230,7 +230,7 @@ def build(
     *,
     quick: bool,
     command: str,
-    say: Say,
+    say: _Say,
 ) -> Iterator[tuple[Plate, render.Drawn]]:
     """Draw the plates into a folder, one by one."""
     for plate in plates:

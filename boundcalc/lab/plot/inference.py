@@ -9,9 +9,9 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.spec import Spec
 
-REPETITIONS = 1000
-TAUS = (1.0, 0.2, 0.05)
-PANELS = {"ridge": "CME, in norm", "query": "CME, at a query", "softmax": "softmax, at a query"}
+_REPETITIONS = 1000
+_TAUS = (1.0, 0.2, 0.05)
+_PANELS = {"ridge": "CME, in norm", "query": "CME, at a query", "softmax": "softmax, at a query"}
 
 
 def collect(spec: Spec) -> FigureData:
@@ -19,7 +19,7 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.latent.experiments.infer import LENGTHS, InferPlan, infer
 
     lengths = tuple(round(value) for value in spec.values) or LENGTHS
-    plan = InferPlan(lengths=lengths, repetitions=spec.repetitions or REPETITIONS, taus=TAUS)
+    plan = InferPlan(lengths=lengths, repetitions=spec.repetitions or _REPETITIONS, taus=_TAUS)
     result = infer(plan)
     points: dict[str, list[Any]] = {}
     for point in result.points:
@@ -55,9 +55,9 @@ def _curves() -> dict[str, tuple[str, str, str, str]]:
         "CME, ridge of X3": ("first", "ridge", "CME, ridge of X3", "X3"),
         "CME, posterior mean": ("third", "query", "CME, posterior mean", "X3k"),
     }
-    own = f"softmax tau={TAUS[0]:g}, own limit"
-    found[own] = ("second", "softmax", f"softmax, $\\tau$ = {TAUS[0]:g}, own limit", f"X4, $\\tau$ = {TAUS[0]:g}")
-    for tau, key in zip(TAUS, ("fourth", "fifth", "sixth"), strict=True):
+    own = f"softmax tau={_TAUS[0]:g}, own limit"
+    found[own] = ("second", "softmax", f"softmax, $\\tau$ = {_TAUS[0]:g}, own limit", f"X4, $\\tau$ = {_TAUS[0]:g}")
+    for tau, key in zip(_TAUS, ("fourth", "fifth", "sixth"), strict=True):
         name = f"softmax tau={tau:g}, conditional mean"
         found[name] = (key, "softmax", f"softmax, $\\tau$ = {tau:g}, conditional mean", "")
     return found
@@ -71,7 +71,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     """One panel per kind of error."""
     width = spec.size or "wide"
     figure = canvas.new_figure(width, canvas.ratio_for(3, width, 0.75))
-    for axes, (panel, words) in zip(canvas.panels(figure, 3, width), PANELS.items(), strict=True):
+    for axes, (panel, words) in zip(canvas.panels(figure, 3, width), _PANELS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.draw_all(axes, shown, canvas.Heights())
         axes.set(yscale="log", xlabel="L, pairs seen", ylabel="error, 95% quantile", title=words)
@@ -87,7 +87,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     """Rates, coverage, and the bias that stays."""
     facts = data.facts
     rates, bounds = facts["rates"], facts["bound_rates"]
-    own = f"softmax tau={TAUS[0]:g}, own limit"
+    own = f"softmax tau={_TAUS[0]:g}, own limit"
     names = {"CME, ridge of X3": "CME attention with X3's ridge", "CME, posterior mean": "with the posterior's"}
     names[own] = "softmax attention to its own limit"
     parts = [
@@ -102,10 +102,10 @@ def caption(spec: Spec, data: FigureData) -> str:
     )
     text = f"Errors fall: {', '.join(parts)}. " if parts else ""
     limits = facts["limits"]
-    far, near = (limits[f"softmax tau={tau:g}, conditional mean"] for tau in (TAUS[0], TAUS[-1]))
+    far, near = (limits[f"softmax tau={tau:g}, conditional mean"] for tau in (_TAUS[0], _TAUS[-1]))
     return (
         f"{text}{never} at any of {facts['cells']} places of {facts['repetitions']} inputs each, where "
         f"{facts['delta']:.0%} are allowed to. "
-        f"Against the conditional mean softmax attention keeps a bias, on average {far:.3f} at temperature {TAUS[0]:g} "
-        f"and {near:.4f} at {TAUS[-1]:g}: a low temperature trades it for sampling error at short inputs."
+        f"Against the conditional mean softmax attention keeps a bias, on average {far:.3f} at temperature {_TAUS[0]:g} "
+        f"and {near:.4f} at {_TAUS[-1]:g}: a low temperature trades it for sampling error at short inputs."
     )

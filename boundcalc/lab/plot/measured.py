@@ -21,7 +21,7 @@ from boundcalc.lab.train.export import read_records
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
-MOST_MARKS = 5
+_MOST_MARKS = 5
 """A-posteriori bounds are computed for at most so many trials per place."""
 
 _SWEEPS = {
@@ -219,12 +219,12 @@ def _mean(records: Sequence[Record], *, subtract: bool) -> tuple[float, float, f
     return error - train, low - train, high - train
 
 
-PAID = ("best", "closed")
+_PAID = ("best", "closed")
 """The least bound; where it is trivial, the one that always counts something and so tells how far it is."""
 
 
 def a_posteriori(
-    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = PAID
+    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = _PAID
 ) -> list[Series]:
     """A bound at the norms of trained models (P1 paid): the median over some trials, and their range.
 
@@ -244,10 +244,10 @@ def _paid(
     refusal = ""
     for x, group in grouped(records, letter):
         values = []
-        for record in group[:MOST_MARKS]:
+        for record in group[:_MOST_MARKS]:
             if "norms" not in record.result:
                 continue
-            setting = trained_setting(record, asked)
+            setting = _trained_setting(record, asked)
             values.append(compare(setting, [bound])[0])
         for quantity in quantities:
             telling = [value for value in values if says_something(value, quantity)]
@@ -270,7 +270,7 @@ def _paid(
     return found
 
 
-def trained_setting(record: Record, asked: Setting) -> Setting:
+def _trained_setting(record: Record, asked: Setting) -> Setting:
     """A trial's own setting, its norms measured, at the margin and confidence asked for."""
     return setting_of_record(record, margin=asked.sample.margin, delta=asked.sample.delta)
 

@@ -13,7 +13,7 @@ from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 from boundcalc.lab.plot.words import short
 
-DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
+_DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
 
 
 def collect(spec: Spec) -> FigureData:
@@ -27,7 +27,7 @@ def collect(spec: Spec) -> FigureData:
     setting = runs.setting_of(chosen, spec, gap.setting_of(spec.but(figure="gap-vs-m")))
     quantity = spec.quantities[0]
     seen = runs.errors(chosen, "m", [quantity], setting.sample.margin)[0]
-    predicted = curves(setting, "n_train", seen.x, spec.bounds or DEFAULT_BOUNDS, [quantity]) + runs.a_posteriori(
+    predicted = curves(setting, "n_train", seen.x, spec.bounds or _DEFAULT_BOUNDS, [quantity]) + runs.a_posteriori(
         chosen, "m", [quantity], setting
     )
     series = [_ratio(one, seen) for one in predicted]

@@ -17,7 +17,7 @@ from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.setting import Architecture
 
-PATHS = ("bits", "row", "plain")
+_PATHS = ("bits", "row", "plain")
 """Shared exponentials for bits; only the row that is read, from the last attention on; every layer on every row."""
 
 _FEW = 64

@@ -32,7 +32,7 @@ from boundcalc.setting import (
 SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
 SLOPES |= {"silu": "1.09984", "mish": "1.08850"}
 
-Maps = Sequence[tuple[int, Sequence[View]]]
+_Maps = Sequence[tuple[int, Sequence[View]]]
 """Maps of one kind: how many alike, and the ways to see one of them."""
 
 
@@ -120,7 +120,7 @@ class Walk:
         self,
         kind: str,
         block: int | None,
-        maps: Maps,
+        maps: _Maps,
         sensitivity: Real,
         cap: Real | None = None,
         bends: bool = False,
@@ -178,7 +178,7 @@ class Walk:
     # -- layers
 
     def _layers(self, layers: Sequence[Layer], rows: int) -> None:
-        for layer, read in zip(layers, rows_read(layers, rows, self.seq_len), strict=True):
+        for layer, read in zip(layers, _rows_read(layers, rows, self.seq_len), strict=True):
             if isinstance(layer, Residual):
                 radius, error = self.radius, self.error
                 sums = (radius, error) if layer.skip else (num(0), num(0))
@@ -360,23 +360,23 @@ class Walk:
         return list(self._alike)
 
 
-def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
+def _rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
     """How many output rows of each layer are read, from the last back: all below an attention or a mean."""
     read: list[int] = []
     for layer in reversed(layers):
         read.append(rows)
-        if mixes(layer):
+        if _mixes(layer):
             rows = seq_len
         elif isinstance(layer, Pool):
             rows = 1
     return read[::-1]
 
 
-def mixes(layer: Layer) -> bool:
+def _mixes(layer: Layer) -> bool:
     """Whether one output row depends on every input row; a layer that is not known is refused."""
     match layer:
         case Residual():
-            return any(mixes(inner) for branch in layer.branches for inner in branch)
+            return any(_mixes(inner) for branch in layer.branches for inner in branch)
         case Pool():
             return layer.how == "mean"
         case Attention():

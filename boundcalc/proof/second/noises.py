@@ -8,7 +8,7 @@ from boundcalc.proof.second.covers import View
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 
 PARAMETERS = {"V1": (), "V2": ("s", "r"), "V2t": ("s", "r"), "V3": ("s", "r")}
-RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
+_RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
 
 
 def events(view: View) -> int:
@@ -40,7 +40,7 @@ def divergence(choice: Choice, view: View, eps: Real, t: Real) -> Real:
         raise unknown("law of noise", law)
     demand(set(given) == set(PARAMETERS[law]), f"{law} takes the parameters {', '.join(PARAMETERS[law])}")
     for name, value in given.items():
-        demand(RANGES[name][0] <= num(value) <= RANGES[name][1], f"{law}: {name} is out of range")
+        demand(_RANGES[name][0] <= num(value) <= _RANGES[name][1], f"{law}: {name} is out of range")
     plain = view.kind in ("map", "score")
     demand(plain or (law == "V1" and view.kind in ("vector", "gain", "table")), f"{law} is not for a {view.kind}")
     sigma = eps / (view.radius * spread(view, t))
