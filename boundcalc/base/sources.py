@@ -29,6 +29,8 @@ class Source:
     @property
     def bibtex(self) -> str:
         """A BibTeX entry."""
+        if self.key == "boundcalc":
+            return _own_entry(self)
         kind, where = self._entry()
         fields = {"author": self.authors.replace(", ", " and "), "title": f"{{{self.title}}}", "year": str(self.year)}
         fields |= where
@@ -45,6 +47,18 @@ class Source:
         if self.venue in _FULL:
             return "inproceedings", {"booktitle": _FULL[self.venue]}
         return "misc", {"howpublished": f"arXiv:{self.eprint}" if self.eprint else self.venue}
+
+
+def _own_entry(source: Source) -> str:
+    """This library's: its version, and its address if it has one."""
+    from boundcalc.base import project
+
+    fields = {"author": "{boundcalc authors}", "title": "{boundcalc}", "year": str(source.year)}
+    fields["note"] = f"Version {project.version()}"
+    if project.url():
+        fields["url"] = project.url()
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@misc{{{source.key},\n{lines}\n}}"
 
 
 _FULL = {

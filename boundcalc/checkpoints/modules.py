@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base import project
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import load_name
 from boundcalc.checkpoints.errors import CheckpointError
@@ -141,7 +142,7 @@ def made_by(word: str, checkpoint: Checkpoint) -> Any:
     try:
         import torch
     except ModuleNotFoundError:
-        raise InvalidSetting("comparing with a module needs torch: install the extra 'train'") from None
+        raise InvalidSetting(f"comparing with a module needs torch: {project.install('train')}") from None
     module = load_name(word)
     module = module() if not isinstance(module, torch.nn.Module) else module
     if not isinstance(module, torch.nn.Module):

@@ -13,6 +13,7 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.base.rounding import up
+from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, Input, PythonName, output_file
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--family", help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one)."),
+    click.option(
+        "--family",
+        shell_complete=complete.family,
+        help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one).",
+    ),
     click.option("--mapping", type=FILE, help="A JSON or YAML file that describes a model of no known family."),
     click.option(
         "--compare",

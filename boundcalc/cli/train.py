@@ -12,6 +12,7 @@ import click
 from boundcalc.base import kinds, output, rounding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import assignments
+from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions
@@ -43,7 +44,7 @@ Examples:
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
   boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 -o model.safetensors""",
 )
-@click.argument("task")
+@click.argument("task", shell_complete=complete.task)
 @click.option("--T", "T", type=WHOLE, help="Rows (bits) per sequence.")
 @click.option("--s", "s", type=WHOLE, help="Bits that matter.")
 @click.option("--function", help="Truth table or formula (task boolean).")
@@ -141,8 +142,9 @@ def command(
     live.end(outcome.result)
     if save is not None:
         from boundcalc.lab.train.model import save as write
+        from boundcalc.lab.train.own_row import with_own_row
 
-        write(save, trial.architecture, outcome.weights)
+        write(save, with_own_row(trial.architecture, trial.task.shape), outcome.weights)
     if store_path is not None:
         from boundcalc.lab.train.store import Store
 
@@ -296,7 +298,9 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
-            numbers = "  ".join(f"{name} {rounding.up(value)}" for name, value in budget.items() if name != "rank")
+            numbers = "  ".join(
+                f"{name} {rounding.up(value)}" for name, value in budget.items() if name not in ("rank", "Sp")
+            )
             click.echo(f"  {key:<{widest}}{numbers}")
     if values:
         _show_bounds(values, gamma, delta)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
@@ -204,12 +204,19 @@ class Point:
     log_count: float
     shares: list[float]
     costs: list[float]
-    choices: list[tuple[Choice, ...]]
-    options: list[Option | None] = field(default_factory=list[Option | None])
+    options: list[Option | None]
     counted: tuple[float, list[tuple[float, Option, float, Params]]] | None = None
     """What `recount` takes apart once: the costs that stay, and the covers that count points."""
     log_lambda: float = math.nan
     """log of the multiplier that it is the minimiser for, if it is one."""
+    _choices: list[tuple[Choice, ...]] | None = None
+
+    def choices(self, items: Sequence[Item]) -> list[tuple[Choice, ...]]:
+        """How every piece is covered, for certificates: few points get into one."""
+        if self._choices is None:
+            parts = zip(items, self.shares, self.options, strict=True)
+            self._choices = [_choices_at(item, share, option) for item, share, option in parts]
+        return self._choices
 
 
 def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
@@ -266,28 +273,41 @@ def lemmas_of(items: Sequence[Item]) -> frozenset[str]:
     return frozenset(option.lemma.name for item in items for _, options in item.members for option in options)
 
 
-def cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Option | None]:
-    """Least log cost of a piece at a share, member by member."""
+def cost_at(item: Item, log_share: float) -> tuple[float, Option | None]:
+    """Least log cost of a piece at a share, member by member, and the option of the dearest."""
     if log_share >= item.log_zero:
-        return -math.inf, (ZERO,) * len(item.members), None
+        return -math.inf, None
     costs: list[float] = []
-    chosen: list[Choice] = []
     dearest, highest = None, -math.inf
-    for log_multiplicity, options in item.members:
-        best, best_option = math.inf, None
+    for (log_multiplicity, _), (best, option) in zip(item.members, _cheapest(item, log_share), strict=True):
+        costs.append(best + log_multiplicity)
+        if best + log_multiplicity > highest:  # whichever is listed first would make the order of heads matter
+            dearest, highest = option, best + log_multiplicity
+    return log_sum(costs), dearest
+
+
+def _cheapest(item: Item, log_share: float) -> Iterator[tuple[float, Option | None]]:
+    """Of every member the least log cost at a share, and by what."""
+    for _, options in item.members:
+        best, found = math.inf, None
         for option in options:
             cost = option.log_cost(log_share)
             if cost < best:
-                best, best_option = cost, option
-        costs.append(best + log_multiplicity)
-        chosen.append(ZERO if best_option is None else best_option.choice(log_share))
-        if best + log_multiplicity > highest:  # whichever is listed first would make the order of heads matter
-            dearest, highest = best_option, best + log_multiplicity
-    return log_sum(costs), tuple(chosen), dearest
+                best, found = cost, option
+        yield best, found
 
 
-def _best_share(item: Item, log_lambda: float) -> tuple[float, float, tuple[Choice, ...], Option | None]:
-    """(log share, log cost, choices, option) minimising cost + lambda * share."""
+def _choices_at(item: Item, log_share: float, option: Option | None) -> tuple[Choice, ...]:
+    """What a certificate records of a piece that is covered by an option, or by nothing."""
+    if option is None:
+        return (ZERO,) * len(item.members)
+    if len(item.members) == 1:
+        return (option.choice(log_share),)
+    return tuple(ZERO if found is None else found.choice(log_share) for _, found in _cheapest(item, log_share))
+
+
+def _best_share(item: Item, log_lambda: float) -> tuple[float, float, Option | None]:
+    """(log share, log cost, option) minimising cost + lambda * share."""
     best: tuple[float, float, Option | None] = (item.log_zero, -math.inf, None)
     value = log_lambda + item.log_zero
     options = item.heaviest
@@ -312,12 +332,10 @@ def _best_share(item: Item, log_lambda: float) -> tuple[float, float, tuple[Choi
         if candidate < value:
             value, best = candidate, (share, cost, option)
     share, cost, option = best
-    if option is None:
-        return share, cost, (ZERO,) * len(item.members), None
-    if len(item.members) == 1:
-        return share, cost, (option.choice(share),), option
-    cost, choices, dearest = cost_at(item, share)
-    return share, cost, choices, dearest or option
+    if option is not None and len(item.members) > 1:
+        cost, dearest = cost_at(item, share)
+        return share, cost, dearest or option
+    return best
 
 
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
@@ -328,15 +346,14 @@ def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     return point
 
 
-def point_of(items: Sequence[Item], found: Sequence[tuple[float, float, tuple[Choice, ...], Option | None]]) -> Point:
-    """An allocation from (log share, log cost, choices, option) of every piece."""
+def point_of(items: Sequence[Item], found: Sequence[tuple[float, float, Option | None]]) -> Point:
+    """An allocation from (log share, log cost, option) of every piece."""
     return Point(
         log_sum([item.bent(f[0]) for item, f in zip(items, found, strict=True)]),
         log_sum([f[1] for f in found]),
         [f[0] for f in found],
         [f[1] for f in found],
         [f[2] for f in found],
-        [f[3] for f in found],
     )
 
 
@@ -404,7 +421,7 @@ class TradeOff:
 
     def __init__(self, items: Sequence[Item], log_start: float) -> None:
         self.items = items
-        found = bracket(items, log_start)
+        self.hull = found = bracket(items, log_start)
         first, self._log_lambda = found.inside, found.log_lambda
         first.log_lambda = found.log_lambda
         self._points = [first]
@@ -461,7 +478,7 @@ def _counted(items: Sequence[Item], point: Point) -> tuple[float, list[tuple[flo
     """What does not depend on the number of samples, summed; and what does."""
     settled: list[float] = []
     counted: list[tuple[float, Option, float, Params]] = []
-    for item, share, cost, choices in zip(items, point.shares, point.costs, point.choices, strict=True):
+    for item, share, cost, choices in zip(items, point.shares, point.costs, point.choices(items), strict=True):
         if all(choice is ZERO or LEMMAS[choice.lemma].uniform for choice in choices):
             settled.append(cost)
             continue
@@ -476,7 +493,7 @@ def covers_of(items: Sequence[Item], point: Point) -> dict[str, Cover]:
     """A point of the trade-off as it stands in a certificate."""
     room = slack(items)
     covers: dict[str, Cover] = {}
-    for item, share, choices in zip(items, point.shares, point.choices, strict=True):
+    for item, share, choices in zip(items, point.shares, point.choices(items), strict=True):
         dropped = all(choice is ZERO for choice in choices)
         covers[item.key] = Cover(share - item.log_gain + (room if dropped else 0.0), choices)
     return covers

@@ -21,8 +21,9 @@ from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.meet import joined
+from boundcalc.statements.larger import joined
 from boundcalc.statements.premise import no_member
+from boundcalc.statements.products import looked_up, read_out
 from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
 
@@ -107,6 +108,11 @@ class Ground:
         if found is not None:
             found._claimed = self.setting
         return found
+
+    @cached_property
+    def _in_a_row(self) -> bool:
+        """Whether maps that meet follow each other and nothing else, so that what is joined has fewer and smaller covers."""
+        return self.met is not None and read_out(self.setting) is None and looked_up(self.setting) is None
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -224,7 +230,7 @@ class Ground:
         """What the search may use of a kind: empirical ones only where some lemma counts points."""
         for strategy in STRATEGIES.values():
             if isinstance(strategy, kind) and not strategy.noisy and strategy.refuses(self.setting) is None:
-                uniform = self.met is None and self.has_uniform  # else maps that meet have smaller uniform covers
+                uniform = self.has_uniform and not self._in_a_row  # whose uniform covers are smaller
                 possible = uniform if strategy.uniform else self.has_empirical
                 if possible:
                     yield strategy

@@ -106,7 +106,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             replace(apart, lemmas=whole.lemmas - CENTRES),
         ),
         ("random centres reached through noise", "T11-T14", apart),
-        ("linear maps that meet are one", "A6", fresh),
+        ("linear maps that meet are one", "A6, A7", fresh),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)

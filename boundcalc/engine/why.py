@@ -26,7 +26,7 @@ from boundcalc.setting import Norms, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.meet import joined
+from boundcalc.statements.larger import joined
 from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, MarginStrategy, noise_chance
 
 _STEP = 1.02

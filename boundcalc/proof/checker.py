@@ -22,7 +22,7 @@ from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
-from boundcalc.statements.meet import joined
+from boundcalc.statements.larger import joined
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Activation, Architecture, Attention, Ball, Budget, Layer, Linear, Pool, Residual, Setting
@@ -44,12 +43,12 @@ def product(ns: NumberSystem, left: MatrixNorms, right: MatrixNorms) -> MatrixNo
     )
 
 
-def joined(setting: Setting) -> Setting | Refusal:
-    """The setting with maps that meet made one, its budgets rounded up; what no maps meet in is refused."""
+def met(setting: Setting) -> Setting | None:
+    """The setting with maps that follow each other made one, its budgets rounded up; None where none do."""
     walk = _Walk(setting)
     layers = tuple(walk.run())
     if not walk.budgets:
-        return Refusal("A6", "no linear maps that meet", "two maps with nothing that acts between them")
+        return None
     given = setting.architecture
     architecture = Architecture(
         seq_len=given.seq_len, classes=given.classes, input_radius=given.input_radius, layers=layers
@@ -181,7 +180,7 @@ class _Walk:
         kind, block = key
         place = kind if block is None else f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
         self.made.add(key)
-        self.budgets[place] = _budget(norms)
+        self.budgets[place] = budget_of(norms)
 
 
 def _passes(layer: Layer, radius: Number) -> bool:
@@ -191,7 +190,7 @@ def _passes(layer: Layer, radius: Number) -> bool:
     return isinstance(layer, Pool) or (isinstance(layer, Activation) and layer.name == "identity")
 
 
-def _budget(norms: MatrixNorms) -> Budget:
+def budget_of(norms: MatrixNorms) -> Budget:
     """The budget of norms in intervals, rounded up and in order."""
     op = upper_float(norms.op)
     fro = max(op, upper_float(norms.fro))

@@ -49,19 +49,21 @@ def target(kind: Kind, d: int, k: int, budget: Budget | None = None, points: int
 
 def chance(of: Target, bound: float) -> float:
     """That unit noise moves some of the example's points, at right angles to each other, by more than the bound."""
-    single = float(chi2.sf(bound**2, 1 if of.kind in ("score", "gain") else of.k))
-    many = of.k if of.kind == "gain" else max(1, of.points.count(1))  # of a gain: a row along each of its coordinates
+    single = float(chi2.sf(bound**2, 1 if of.kind in ("score", "gain", "numbers") else of.k))
+    many = (
+        of.k if of.kind in ("gain", "numbers") else max(1, of.points.count(1))
+    )  # of a gain: a row along each of its coordinates
     return -math.expm1(many * math.log1p(-min(single, 1 - 1e-16)))
 
 
 def too_likely(rule: Spread, depth: Callable[[float, int], float]) -> list[str]:
     found: list[str] = []
-    for kind in ("map", "score", "gain", "vector", "table"):
+    for kind in ("map", "score", "gain", "vector", "table", "numbers", "pooled"):
         for k in (1, 2, 3, 17, 300):
             for points in (1, 40):
                 for eta in (0.5, 0.1, 1e-3, 1e-9):
-                    of = target(kind, 1 if kind in ("gain", "vector") else 5, k, points=points)
-                    if kind in ("gain", "vector"):
+                    of = target(kind, 1 if kind in ("gain", "vector", "numbers") else 5, k, points=points)
+                    if kind in ("gain", "vector", "numbers"):
                         of = replace(of, points=Points(0, 1))
                     if chance(of, rule(of, depth(eta, events(of)))) > eta * (1 + 1e-12):
                         found.append(f"{kind} k={k} points={points} eta={eta}")

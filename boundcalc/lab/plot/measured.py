@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -287,13 +288,19 @@ def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Set
     if spec.norms != "runs":
         length = max(record.config["architecture"]["seq_len"] for record in records)
         return otherwise.but(seq_len=length) if spec.setting is None else otherwise
-    budgets: dict[str, Budget] = {}
-    for record in records:
-        for place, budget in Norms.from_json(record.result["norms"]).budgets.items():
-            key = place.partition("[")[0]  # one budget per kind, for every block
-            budgets[key] = budget if key not in budgets else budgets[key].join(budget)
-    budgets = {key: budget.map(_two_digits) for key, budget in budgets.items()}
-    return Setting(records[0].trial.architecture, Norms(budgets=budgets), otherwise.sample)
+    known = [_trained_setting(record, otherwise) for record in records]
+    found: dict[str, list[Budget]] = {}
+    for one in known:
+        for place, budget in one.norms.budgets.items():
+            found.setdefault(place.partition("[")[0], []).append(budget)  # one budget per kind, for every block
+    everywhere = {kind for kind in found if all(_has(one, kind) for one in known)}
+    budgets = {kind: reduce(Budget.join, found[kind]).map(_two_digits) for kind in found if kind in everywhere}
+    return Setting(known[0].architecture, Norms(budgets=budgets), otherwise.sample)
+
+
+def _has(setting: Setting, kind: str) -> bool:
+    """Whether a kind was measured; products were not before they could be used."""
+    return any(place.partition("[")[0] == kind for place in setting.norms.budgets)
 
 
 def _two_digits(value: float) -> float:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import is_own
 from boundcalc.base.strict_json import parse_json
-from boundcalc.formulas.theorems import BOUNDS, is_own
+from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
 from boundcalc.setting import Setting, validate

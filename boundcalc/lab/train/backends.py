@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
+from boundcalc.base import project
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.train.trial import Trial
 
@@ -143,7 +144,7 @@ def _ray(where: Where, cluster: ExitStack) -> _Run:
     try:
         import ray  # type: ignore[import-not-found]
     except ImportError:
-        raise BackendError("--backend ray needs ray: pip install 'boundcalc[ray]'") from None
+        raise BackendError(f"--backend ray needs ray: {project.install('ray')}") from None
     if not ray.is_initialized():
         try:
             ray.init(address=where.address, log_to_driver=False, logging_level=logging.ERROR)
@@ -175,7 +176,7 @@ def _dask(where: Where, cluster: ExitStack) -> dict[str, Any]:
     try:
         from dask.distributed import Client  # type: ignore[import-not-found]
     except ImportError:
-        raise BackendError("--backend dask needs dask: pip install 'boundcalc[dask]'") from None
+        raise BackendError(f"--backend dask needs dask: {project.install('dask')}") from None
     try:
         if where.address:
             client = Client(where.address, timeout="10s")

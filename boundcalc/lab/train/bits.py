@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from boundcalc.lab.train.layers import Weights, normalise, temperature, through
-from boundcalc.lab.train.model import CLS, has_attention, reads_one_row
+from boundcalc.lab.train.model import has_attention, reads_one_row
+from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import attentions, weight_name
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool, Residual
 from boundcalc.setting.layer import of_class

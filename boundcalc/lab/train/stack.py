@@ -12,7 +12,8 @@ from torch.nn import functional
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
 from boundcalc.lab.train.layers import Weights
-from boundcalc.lab.train.model import CLS, draw, plain, read_only
+from boundcalc.lab.train.model import draw, plain, read_only
+from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.setting import Architecture

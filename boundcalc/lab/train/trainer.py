@@ -18,6 +18,7 @@ from boundcalc.lab.train.data import CHUNK, Examples
 from boundcalc.lab.train.device import threads, torch_device, versions
 from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
+from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins, wrongs
 from boundcalc.lab.train.trial import Trial, canonical
@@ -349,7 +350,7 @@ class _Training:
         result["gap"] = result["test"]["error"] - result["train"]["error"]
         if diverged or any(not bool(torch.isfinite(value).all()) for value in weights.values()):
             return result
-        norms = measured_norms(trial.architecture, weights, substream(trial.seed, "norms"))
+        norms = measured_norms(with_own_row(trial.architecture, self.shape), weights, substream(trial.seed, "norms"))
         result["norms"] = norms.to_json()
         if "coordinates" in examples.world and self.shape.inputs == "bits":
             x = examples.test[0][:64].unsqueeze(0)

@@ -67,6 +67,7 @@ class View:
         points: per sample.
         sizes: the norms of what is covered; of vectors, gains and tables `op` is the one that counts.
         cap: the most points there are, however many samples.
+        extra: what is added to the spread of noise, for noise of at most `most` at a point (V4).
     """
 
     kind: str
@@ -74,6 +75,8 @@ class View:
     points: int
     sizes: Sizes
     cap: int | None = None
+    extra: Real | None = None
+    most: Real | None = None
 
     @property
     def columns(self) -> int:

@@ -79,6 +79,16 @@ def _product(ns: NumberSystem, a: Mapping[str, Number], b: Mapping[str, Number])
     return {name: getattr(found, name) for name in ("op", "fro", "two_one", "two_one_t", "nuclear")}
 
 
+def _looked_up(
+    ns: NumberSystem, token: Number, position: Number, eps: Number, token_error: Number, position_error: Number
+) -> Mapping[str, Number]:
+    """A7: radius of the heads' outputs, and their error, from longest values, an error of scores and those of values."""
+    radius = token + position
+    half = ns.exp(eps)
+    bent = 2 * (half - 1) / (half + 1)
+    return {"radius": radius, "error": bent * radius + token_error + position_error}
+
+
 def _sets_a_norm(budget: Budget) -> Refusal | None:
     names = ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")
     if any(getattr(budget, name) is not None for name in names):
@@ -103,4 +113,5 @@ COMPOSITION = (
     Statement("A4", compute=_network_capacity, applies=_is_preset),
     Statement("A5", compute=_follows, applies=_sets_a_norm),
     Statement("A6", compute=_product),
+    Statement("A7", compute=_looked_up),
 )
