@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
-from boundcalc.engine.allocate import Item, Option
+from boundcalc.engine.options import Item, Option
 from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered
 from boundcalc.statements.covers import Curve

@@ -14,7 +14,9 @@ import pytest
 from boundcalc.base.prose import plain
 from boundcalc.cli import COMMANDS, main
 from boundcalc.cli.catalogue import GROUPS, entries
+from boundcalc.cli.words import accepted
 from boundcalc.formulas.theorems import POLICIES, THEOREMS
+from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
 from boundcalc.setting import PRESETS
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import STATEMENTS
@@ -24,7 +26,7 @@ from .conftest import Run, one_line
 
 def test_list_names_everything(run: Run) -> None:
     listed = {entry["name"] for entry in json.loads(run("list", "--format", "json").stdout)}
-    assert listed == {*STATEMENTS, *THEOREMS, *POLICIES, *PRESETS, *STRATEGIES}
+    assert listed == {*STATEMENTS, *ABOUT_ONE, *THEOREMS, *POLICIES, *PRESETS, *STRATEGIES}
     text = run("list").stdout
     assert all(re.search(rf"^{re.escape(name)} ", text, re.MULTILINE) for name in listed)
 
@@ -141,4 +143,4 @@ def test_the_documentation_names_every_command_and_its_lines_are_valid() -> None
         known = {
             word for command in commands if command for p in command.params for word in (*p.opts, *p.secondary_opts)
         }
-        assert option in known, option
+        assert accepted(option) in known, option
