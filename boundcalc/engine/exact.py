@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from boundcalc.base.numbers import log_add, log_sum
-from boundcalc.engine.allocate import Bracket, Item, Option, Point, bracket, cost_at, point_of, slack
+from boundcalc.engine.allocate import Bracket, Point, bracket, point_of, slack
+from boundcalc.engine.options import Item, Option, cost_at
 
 _ROUNDS = 6
 _MOVES = 16

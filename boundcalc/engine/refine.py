@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from boundcalc.engine.allocate import Item, Point, covers_of
+from boundcalc.engine.allocate import Point, covers_of
+from boundcalc.engine.options import Item
 from boundcalc.proof.certificate import Choice, Cover
 from boundcalc.statements.covers import LEMMAS, REFINING
 

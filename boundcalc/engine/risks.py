@@ -9,10 +9,11 @@ from functools import partial
 
 from boundcalc.base.golden import golden
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
-from boundcalc.engine.allocate import Item, Point, covers_of, lemmas_of, recount, uncoverable
+from boundcalc.engine.allocate import Point, covers_of, recount
 from boundcalc.engine.exact import allocate_alike, allocate_exactly
 from boundcalc.engine.ground import Found, Ground
 from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.options import Item, lemmas_of, uncoverable
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.statements.strategies import GHOSTS, STRATEGIES, Known, MarginStrategy, noise_chance
 
