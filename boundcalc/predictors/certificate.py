@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,7 +57,17 @@ SHORT = ("n", "errors", "picks", "bits", "nats", "draws", "tested")
 """Facts that a certificate in short tells."""
 
 METHODS: dict[str, Method] = {}
-"""Every method by name; `register` adds to it."""
+"""The methods that were registered so far; `known_methods` has them all."""
+
+_OURS = ("methods", "occam", "pac_bayes", "gibbs", "norms")
+"""Modules that register methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
+
+
+def known_methods() -> Mapping[str, Method]:
+    """Every method by name, a user's own included."""
+    for module in _OURS:
+        import_module(f"boundcalc.predictors.{module}")
+    return METHODS
 
 
 def register(method: Method) -> Method:
@@ -102,7 +113,7 @@ class PredictorCertificate:
     @property
     def certified(self) -> str:
         """Which predictor the number is about."""
-        return METHODS[self.method].certified
+        return known_methods()[self.method].certified
 
     @property
     def speaks_of(self) -> str:
@@ -151,9 +162,9 @@ class PredictorCertificate:
         body = {name: value for name, value in raw.items() if name != "sha256"}
         if raw["sha256"] != digest_of(body):
             raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
-        method = METHODS.get(raw["method"]) if isinstance(raw["method"], str) else None
+        method = known_methods().get(raw["method"]) if isinstance(raw["method"], str) else None
         if method is None:
-            raise CertificateError(f"unknown method {raw['method']!r}; known: {', '.join(METHODS)}")
+            raise CertificateError(f"unknown method {raw['method']!r}; known: {', '.join(known_methods())}")
         if raw["statement"] not in method.statements:
             raise CertificateError(
                 f"method {method.name!r} rests on {' or '.join(method.statements)}, not on {raw['statement']!r}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import METHODS, PredictorCertificate, rederive
+from boundcalc.predictors.certificate import PredictorCertificate, known_methods, rederive
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +52,6 @@ def verify_predictor(
             f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}"
         )
 
-    return Verified(certificate, risk, METHODS[certificate.method].establish(certificate, data, learner_of or none))
+    return Verified(
+        certificate, risk, known_methods()[certificate.method].establish(certificate, data, learner_of or none)
+    )
