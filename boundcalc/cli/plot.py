@@ -166,7 +166,7 @@ def _spec(
     if axis is not None:
         changes["values"] = tuple(_values(spec.figure, axis))
     if runs:
-        changes["runs"] = _pairs(runs)
+        changes["runs"] = pairs(runs)
     if norms is not None:
         changes["norms"] = norms
     return spec.but(**changes)
@@ -206,7 +206,8 @@ def _values(figure: str, text: str) -> list[Any]:
     return values
 
 
-def _pairs(texts: Sequence[str]) -> dict[str, Any]:
+def pairs(texts: Sequence[str]) -> dict[str, Any]:
+    """What `--runs` chooses trials by."""
     from boundcalc.cli.values import number
 
     found: dict[str, Any] = {}

@@ -43,10 +43,8 @@ class Plate:
     vector: bool = False
 
 
-_FAR: Mapping[str, Any] = {"bounds": ["best", "closed", "published"], "uncapped": True}
-"""Where every bound is vacuous, how far it is from saying something."""
-_NEAR: Mapping[str, Any] = {"bounds": ["best", "edelman"], "uncapped": True}
-"""The same without bounds that grow by ten orders of magnitude a block."""
+_ASKED = ("best", "closed", "published")
+"""Where every bound is vacuous, how many samples these ask for."""
 
 PLATES: Sequence[Plate] = (
     Plate(
@@ -72,18 +70,24 @@ PLATES: Sequence[Plate] = (
     Plate(
         "gap-vs-T-measured",
         "Longer sequences, trained",
-        {"figure": "gap-vs-T", "runs": {"m": 48}, "norms": "runs", "values": [32, 64, 128, 256, 512, 1024], **_FAR},
+        {
+            "figure": "gap-vs-T",
+            "runs": {"m": 48},
+            "norms": "runs",
+            "values": [32, 64, 128, 256, 512, 1024],
+            "bounds": list(_ASKED),
+        },
         "conjunction",
     ),
     Plate(
         "gap-vs-depth-measured",
         "Deeper models, trained",
-        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 3, 4, 5, 6, 7, 8], **_NEAR},
+        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 4, 8], "bounds": list(_ASKED)},
         "depth",
     ),
     Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
     Plate("gap-vs-T", "The gap bound against T", {"figure": "gap-vs-T"}),
-    Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth", "uncapped": True}),
+    Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth"}),
     Plate("gap-vs-C", "The gap bound against the norms allowed", {"figure": "gap-vs-C"}),
     Plate("constants", "From published constants to the best bound", {"figure": "constants"}),
     Plate("breakdown", "Where the entropy goes", {"figure": "breakdown"}),
@@ -265,6 +269,17 @@ def make(name: str, folder: Path, *, quick: bool) -> FigureData:
     return read(drawn.record)[1]
 
 
+def _alt_of(drawn: render.Drawn) -> str:
+    """The text for those who do not see the picture, as its JSON has it, without what ends the brackets of Markdown."""
+    return str(json.loads(drawn.record.read_text(encoding="utf-8"))["alt"]).translate({ord("["): "(", ord("]"): ")"})
+
+
+def _again(plate: Plate, command: str) -> str:
+    """The command that makes one picture alone."""
+    store = " --store runs.db" if plate.sweep and "--store" in command else ""
+    return f"boundcalc gallery --only {plate.name}{store}"
+
+
 def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], command: str) -> Path:
     """A page with every picture and what to conclude from it."""
     lines = [
@@ -276,8 +291,9 @@ def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], comman
         "",
     ]
     for plate, drawn in made:
-        figure = plate.spec["figure"]
-        lines += [f"## {plate.title}", "", f"![{FIGURES[figure].about}]({drawn.image.name})", "", drawn.caption, ""]
+        alt = _alt_of(drawn)
+        lines += [f"## {plate.title}", "", f"![{alt}]({drawn.image.name})", "", drawn.caption, ""]
+        lines += [f"`{_again(plate, command)}`", ""]
     path = folder / "README.md"
     output.write_text(path, output.signed(path.name, "\n".join(lines)), kinds.TEXT)
     return path
