@@ -14,7 +14,7 @@ Values = dict[float, float]
 PROMISES = "below"
 """What `main` returns first must lie above, or below, what it returns second."""
 S, RISK, DELTA = 3, 0.05, 0.01
-POLICIES = ("best", "edelman", "trauger")
+POLICIES = ("best", "log-T", "trauger")
 
 
 def table(scale: str = "full") -> dict[float, SampleComplexity]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A paper (cited as a whole), or this library."""
+    """A paper in the version that was read, where it has versions, or this library."""
 
     key: str
     authors: str
@@ -15,6 +15,7 @@ class Source:
     year: int
     venue: str
     eprint: str = ""
+    version: str = ""
 
     @property
     def short(self) -> str:
@@ -22,7 +23,7 @@ class Source:
         return "this library" if self.key == "boundcalc" else f"{self.authors.split(',')[0].split()[-1]} {self.year}"
 
     def __str__(self) -> str:
-        where = f"{self.venue}, arXiv:{self.eprint}" if self.eprint else self.venue
+        where = f"{self.venue}, arXiv:{self.eprint}{self.version}" if self.eprint else self.venue
         return f"{self.authors} ({self.year}). {self.title}. {where}."
 
     @property
@@ -65,6 +66,7 @@ EDELMAN2022 = Source(
     2022,
     "ICML",
     "2110.10090",
+    "v2",
 )
 ZHANG2022 = Source(
     "zhang2022",
@@ -97,6 +99,7 @@ SAKAI2026 = Source(
     2026,
     "preprint",
     "2605.07297",
+    "v1",
 )
 BARTLETT2017 = Source(
     "bartlett2017",
@@ -105,6 +108,7 @@ BARTLETT2017 = Source(
     2017,
     "NeurIPS",
     "1706.08498",
+    "v2",
 )
 KOLTCHINSKII2002 = Source(
     "koltchinskii2002",
@@ -133,3 +137,18 @@ PINELIS1994 = Source(
 DIACONIS1980 = Source(
     "diaconis1980", "Persi Diaconis, David Freedman", "Finite exchangeable sequences", 1980, "Annals of Probability 8"
 )
+PACCAGNAN2023 = Source(
+    "paccagnan2023",
+    "Dario Paccagnan, Marco C. Campi, Simone Garatti",
+    "The Pick-to-Learn algorithm: empowering compression for tight generalization bounds and improved "
+    "post-training performance",
+    2023,
+    "NeurIPS",
+)
+
+_BY_KEY = {value.key: value for value in list(globals().values()) if isinstance(value, Source)}
+
+
+def source(key: str) -> Source:
+    """The source that pages cite by a key."""
+    return _BY_KEY[key]

@@ -311,12 +311,12 @@ def _measured(data: Mapping[str, Any]) -> Measured:
 
 
 def parse_settings(words: tuple[str, ...]) -> dict[str, Any]:
-    """KEY=VALUE words; values are JSON where they are, else strings."""
+    """NAME=VALUE words; values are JSON where they are, else strings."""
     out: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise InvalidSetting(f"a setting is KEY=VALUE, got {word!r}")
+            raise InvalidSetting(f"a setting is NAME=VALUE, got {word!r}")
         try:
             out[key] = json.loads(value)
         except ValueError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from boundcalc.cli.lazy import LazyGroup
+from boundcalc.cli.words import accepted
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("boundcalc.cli.eval:command", "Bounds of the generalization gap and of the risk for a setting."),
@@ -44,7 +45,11 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.group(
     cls=LazyGroup,
     commands_by_name=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": accepted,
+    },
     epilog="""\b
 Examples:
   boundcalc eval --depth 2 --T 512

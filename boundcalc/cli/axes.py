@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.words import spelling
 from boundcalc.cli.lazy import near
 from boundcalc.cli.setting import OPTIONS, Option
 from boundcalc.cli.values import WHOLE, number
@@ -21,7 +22,7 @@ def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Option, list[Any]]]:
     axes: dict[str, tuple[Option, list[Any]]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
-        name = name.strip().removeprefix("--")
+        name = spelling(name.strip().removeprefix("--"), _BY_NAME)
         if not equals or not values:
             raise InvalidSetting(f"a sweep axis is NAME=VALUES with VALUES {_FORMS}; got {text!r}")
         if name not in _BY_NAME or _BY_NAME[name].field in ("normaliser_c", "normaliser_mu"):

@@ -31,10 +31,12 @@ def entries(group: str) -> Iterator[Entry]:
 
 
 def _theorems() -> Iterator[Entry]:
-    from boundcalc.formulas.theorems import THEOREMS
+    from boundcalc.formulas.theorems import THEOREMS, aliases
 
+    same = aliases()
     for theorem in THEOREMS.values():
-        yield Entry("theorems", theorem.name, theorem.title, theorem.source.short)
+        title = theorem.title + (f"; as a number = {same[theorem.name]}" if theorem.name in same else "")
+        yield Entry("theorems", theorem.name, title, theorem.source.short)
 
 
 def _statements(group: str) -> Iterator[Entry]:

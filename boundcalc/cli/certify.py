@@ -43,7 +43,7 @@ fixed before the data.""",
 @model_options
 @click.option("--m", "n_train", type=WHOLE, help="Training sequences (with --margins: as many as there are margins).")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@click.option("--gamma", type=NUMBER, help="Margin; with --margins the best on the grid is taken.")
+@click.option("--gamma", type=NUMBER, help="Margin of the ramp loss; with --margins the best on the grid.")
 @click.option("--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded nor paid for.")
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
 @click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")

@@ -124,7 +124,8 @@ def _layers(pieces: Mapping[str, float]) -> None:
         lines.append(Line([name, f"{sum(kinds.values()):.1%}", words]))
     if len(ranked) > _LAYERS:
         rest = sum(sum(kinds.values()) for _, kinds in ranked[_LAYERS:])
-        lines.append(Line([f"{len(ranked) - _LAYERS} others", f"{rest:.1%}", ""]))
+        more = len(ranked) - _LAYERS
+        lines.append(Line([f"{more} other{'s' * (more > 1)}", f"{rest:.1%}", ""]))
     write_table(["layer", "share", "most of it from"], lines, right=frozenset([1]))
 
 

@@ -26,25 +26,31 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--family", help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one)."),
     click.option("--mapping", type=FILE, help="A JSON or YAML file that describes a model of no known family."),
     click.option("--reference", type=Input(), help="Checkpoint fixed before the data (the initialisation)."),
-    click.option("--T", "seq_len", type=WHOLE, help="Rows per sequence; unset, as many as there are positions."),
-    click.option("--heads", type=WHOLE, help="Attention heads, where no config says so."),
+    click.option(
+        "--T", "seq_len", type=WHOLE, help="Rows (tokens) per sequence; unset, as many as there are positions."
+    ),
+    click.option("--heads", type=WHOLE, help="Attention heads per block, where no config says so."),
     click.option("--input-radius", type=NUMBER, help="Largest l2 norm of an input row (vector inputs)."),
-    click.option("--classes", type=WHOLE, help="Logits of a read-out that the checkpoint does not hold."),
+    click.option(
+        "--classes",
+        type=WHOLE,
+        help="1 for a scalar score, else the number of logits, of a read-out that the file does not hold.",
+    ),
     click.option("--readout-norm", type=NUMBER, help="Spectral and (2,1) norm of a read-out it does not hold."),
     click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of config.json (repeatable)."
+        "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of config.json (repeatable)."
     ),
     click.option("--spectra/--no-spectra", default=None, help="Singular values of every matrix [default: up to 1024]."),
     click.option("--exact", is_flag=True, help="No random probes for wide matrices (slower, no failure probability)."),
     click.option("--schatten", type=NUMBER, help="Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
-    click.option("--seed", type=WHOLE, help="Of the random probes; unset, drawn afresh (and shown)."),
+    click.option("--seed", type=WHOLE, help="Of what is drawn at random (probes); unset, drawn afresh and shown."),
     click.option(
         "--resume",
         "journal",
         type=output_file(kinds.JOURNAL),
         help="Keep finished measurements here, and go on from them.",
     ),
-    click.option("--quiet", is_flag=True, help="No progress bar."),
+    click.option("--quiet", is_flag=True, help="No progress."),
 )
 
 

@@ -23,9 +23,9 @@ FORMATS = ("text", "markdown", "latex", "html", "json")
 Examples:
   boundcalc derive --depth D --T T
   boundcalc derive --bound trauger2024 --quantity covering_number --format markdown
-  boundcalc derive --preset bert --steps brief
-  boundcalc derive --format latex --out article
-  boundcalc derive --format latex --fragment --out sections
+  boundcalc derive --preset bert --detail brief
+  boundcalc derive --format latex -o article
+  boundcalc derive --format latex --fragment -o sections
   boundcalc derive --check
   boundcalc derive --theorems
 \b
@@ -33,11 +33,16 @@ Every size may be a number or a letter; letters stay symbols.""",
 )
 @formula_options
 @click.option(
-    "--steps", type=click.Choice(("brief", "full")), default="full", show_default=True, help="How much to show."
+    "--detail",
+    "steps",
+    type=click.Choice(("brief", "full")),
+    default="full",
+    show_default=True,
+    help="How much to show.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--fragment", is_flag=True, help="LaTeX for \\input, or HTML without a page around it.")
-@click.option("--out", type=output_folder(), help="Folder for the files (LaTeX: with macros and .bib).")
+@click.option("-o", "--out", type=output_folder(), help="Folder for the files (LaTeX: with macros and .bib).")
 @click.option(
     "--check", "checking", is_flag=True, help="Test every step: intervals at random points, and simplification."
 )

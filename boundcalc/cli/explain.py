@@ -30,30 +30,34 @@ def command(name: str, form: str) -> None:
     known = [entry.name for group in GROUPS for entry in entries(group)]
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
-        raise click.UsageError(near(f"nothing is called {name!r}", name, known))
-    parts = [*_statement(match), *_theorem(match), *_other(match)]
+        raise click.UsageError(near(f"nothing is called {name!r}", name, known, "bound"))
+    parts = [*_statement(match, form), *_theorem(match), *_other(match)]
     if form == "json":
         import json
 
-        click.echo(json.dumps({"name": match, **{title.lower(): text for title, text in parts}}, indent=1))
+        named = {"name": match, **{title.lower(): text for title, text in parts}}
+        click.echo(json.dumps(named, indent=1, ensure_ascii=False))
         return
     _show(match, parts)
 
 
-def _statement(name: str) -> list[tuple[str, str]]:
+def _statement(name: str, form: str) -> list[tuple[str, str]]:
+    """In words: for programs as the page has them, in Markdown with LaTeX."""
     from boundcalc.statements.texts import STATEMENTS
 
     if name not in STATEMENTS:
         return []
+    from boundcalc.base.prose import plain
+
     statement = STATEMENTS[name]
+    entry = statement.entry
+    shown = plain if form == "table" else str
     parts = [
-        ("Title", statement.title),
-        ("Statement", statement.formula),
-        ("Conditions", statement.conditions),
-        ("Proof", statement.proof),
-        ("Constants", statement.constants),
+        ("Title", entry.title),
+        ("Statement", shown(entry.says)),
+        ("Proof", shown(entry.proof)),
         ("Arguments", ", ".join(statement.arguments)),
-        ("Source", str(statement.source)),
+        ("Source", entry.cited),
     ]
     return [(title, text) for title, text in parts if text]
 

@@ -31,7 +31,9 @@ Examples:
   boundcalc explore --store runs.db --runs task=conjunction --runs T=128
   boundcalc explore --serve                          every point checked by the engine as you move""",
 )
-@click.option("-o", "--output", type=output_file(kinds.TEXT), help="The page.  [default: explore.html, unless --serve]")
+@click.option(
+    "-o", "--out", "output", type=output_file(kinds.TEXT), help="The page.  [default: explore.html, unless --serve]"
+)
 @click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
 @click.option("--port", type=WHOLE, help="Of --serve.  [default: any that is free]")
 @click.option("--points", type=FILE, help="Measured points: a CSV with gap, a column such as m, and low and high.")

@@ -81,7 +81,9 @@ def formula_options(command: Command) -> Command:
             shell_complete=_theorems,
             help=f"Theorem: {', '.join(THEOREMS)}.",
         ),
-        click.option("--preset", help="Closed form of another architecture (bert, gpt2, llama, vit) for edelman2022."),
+        click.option(
+            "--preset", help="Architecture to start from (bert, gpt2, llama, vit): its closed form, for edelman2022."
+        ),
         click.option(
             "--quantity",
             type=click.Choice(QUANTITIES),
@@ -127,14 +129,14 @@ def take_formula(options: dict[str, Any]) -> Asked:
     if theorem is None:
         if bound in POLICIES:
             raise click.UsageError(_policy(bound))
-        raise click.UsageError(near(f"no theorem is called {bound!r}", bound, [*THEOREMS, *POLICIES]))
-    if preset in (None, "edelman2022"):
+        raise click.UsageError(near(f"no theorem is called {bound!r}", bound, [*THEOREMS, *POLICIES], "bound"))
+    if preset in (None, "edelman"):
         return Asked(theorem, quantity, values)
     if theorem.policy is None:
         raise InvalidSetting(f"theorem {bound} is not about an architecture: leave out --preset {preset}")
     if theorem.name != "edelman2022":
         raise InvalidSetting(
-            f"theorem {bound} is stated for the architecture edelman2022: leave out --preset, or --bound (the closed form "
+            f"theorem {bound} is stated for the architecture edelman: leave out --preset, or --bound (the closed form "
             f"of T1 and T2 exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
         )
     return Asked(_of_preset(preset, values), quantity, values)

@@ -25,7 +25,7 @@ Examples:
   boundcalc gallery --predicted              without training: bounds alone
   boundcalc gallery --only overlay --only parity""",
 )
-@click.option("-o", "--output", type=output_folder(), default=Path("figures"))
+@click.option("-o", "--out", "output", type=output_folder(), default=Path("figures"))
 @store_option
 @click.option("--quick", is_flag=True, help="Tiny models and coarse axes, in a minute or two (store: in the folder).")
 @click.option("--predicted", is_flag=True, help="Only the figures that show no trials; needs no torch.")

@@ -64,9 +64,10 @@ def alone(bounds: Sequence[str]) -> Theorem | None:
 def refuse_inputs(given: Mapping[str, float]) -> None:
     """--set and --L are for theorems that are not about a setting."""
     if given:
+        name = next(iter(given))
         raise InvalidSetting(
-            f"{next(iter(given))} is no part of a setting: --set and --L are for --bound X3, X4, X6 and other theorems "
-            "that are not about one"
+            f"{name} is no part of a setting: --set and --L are for --bound X3, X4, X6 and other theorems "
+            "that are not about one" + ("; layers are --depth" if name == "L" else "")
         )
 
 

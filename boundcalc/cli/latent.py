@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,7 +10,7 @@ import click
 
 from boundcalc.base.rounding import up
 from boundcalc.cli.files import FileGroup, Input
-from boundcalc.cli.idle import refuse_idle
+from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -94,7 +94,7 @@ def ceiling(x: float | None) -> str | None:
     epilog="""\b
 Examples:
   boundcalc latent posterior beta-bernoulli
-  boundcalc latent bound --L 512 --tau 0.5
+  boundcalc latent bound --L 512 --temperature 0.5
   boundcalc latent infer --L 8:4096
   boundcalc latent transfer""",
 )
@@ -127,8 +127,8 @@ def posterior(model: str | None, latex: bool) -> None:
 
 @command.command(short_help="What summaries of a sequence leave unsaid about the next token.")
 @click.option("--L", "length", type=WHOLE, default=8, show_default=True, help="Bits in a sequence.")
-@click.option("--a", type=NUMBER, default=2.0, show_default=True, help="Beta prior.")
-@click.option("--b", type=NUMBER, default=1.0, show_default=True, help="Beta prior.")
+@click.option("--a", type=NUMBER, default=2.0, show_default=True, help="First parameter of the Beta prior.")
+@click.option("--b", type=NUMBER, default=1.0, show_default=True, help="Second parameter of the Beta prior.")
 @form_option
 def sufficient(length: int, a: float, b: float, form: str) -> None:
     """I(y; X | summary) of a Beta-Bernoulli sequence for several summaries: 0 for the sufficient ones (X1)."""
@@ -152,8 +152,8 @@ def sufficient(length: int, a: float, b: float, form: str) -> None:
 
 @command.command(short_help="Whether sequences in a file can be part of longer exchangeable ones.")
 @click.argument("path", type=Input(exists=True, dir_okay=False, path_type=Path))
-@click.option("--confidence", type=NUMBER, default=0.99, show_default=True)
-def extendible(path: Path, confidence: float) -> None:
+@click.option("--delta", type=NUMBER, default=0.01, show_default=True, help="Failure probability.")
+def extendible(path: Path, delta: float) -> None:
     """The correlation of two tokens of the sequences (rows) in a .npy or .csv file: negative means that no latent
     variable makes them independent."""  # noqa: D205, D209 - one sentence
     import numpy as np
@@ -167,7 +167,7 @@ def extendible(path: Path, confidence: float) -> None:
         data = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
     except ValueError as error:
         raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
-    found = extendibility(data, confidence)
+    found = extendibility(data, 1 - delta)
     click.echo(
         f"correlation of two tokens: {found.correlation:.4g} [{found.low:.4g}, {found.high:.4g}], {len(data)} sequences"
     )
@@ -179,18 +179,18 @@ def extendible(path: Path, confidence: float) -> None:
     epilog="""\b
 Examples:
   boundcalc latent bound --L 512
-  boundcalc latent bound --L 1e6 --tau 0.2 --sphere 4 --source 3 --smoothness 1.5
+  boundcalc latent bound --L 1e6 --temperature 0.2 --sphere 4 --source 3 --smoothness 1.5
   boundcalc latent bound --pretext "1,0;0,0.1" --downstream 1,1 --pretext-error 0.01""",
 )
 @click.option("--L", "n", type=WHOLE, default=512, show_default=True, help="Key-value pairs a query sees.")
-@click.option("--tau", type=NUMBER, default=1.0, show_default=True, help="Temperature of softmax attention.")
+@click.option("--temperature", "tau", type=NUMBER, default=1.0, show_default=True, help="Scores are divided by it.")
 @click.option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
 @click.option("--M", "most", type=NUMBER, default=1.0, show_default=True, help="Largest norm of a value.")
 @click.option("--kappa", type=NUMBER, default=1.0, show_default=True, help="Root of the largest k(x, x).")
 @click.option("--source", type=NUMBER, default=1.0, show_default=True, help="|g| in f* = L_K^r g.")
 @click.option("--smoothness", type=NUMBER, default=1.0, show_default=True, help="r in f* = L_K^r g.")
 @click.option("--reg", type=NUMBER, help="Regularisation lam/L (unset: the best).")
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of each bound.")
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @click.option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
 @click.option("--C", "knob", type=NUMBER, default=1.0, show_default=True, help="Norm budget of X5.")
 @click.option("--pretext", help="Also X6: matrix M, rows between semicolons.")
@@ -266,18 +266,50 @@ def _bounds(
 Examples:
   boundcalc latent infer                      L = 8..65536, 200 inputs each
   boundcalc latent infer --L 8:1024 --repetitions 1000 --format csv
-  boundcalc latent infer --width 8 --tau 0.5,0.1""",
+  boundcalc latent infer --d 8 --temperature 0.5,0.1""",
 )
 @click.option("--L", "lengths", type=WHOLES, default="8:65536", show_default=True, help="Numbers of pairs.")
-@click.option("--repetitions", type=WHOLE, default=200, show_default=True, help="Inputs per length.")
-@click.option("--width", type=WHOLE, default=3, show_default=True, help="Dimension of the keys.")
-@click.option("--noise", type=NUMBER, default=0.5, show_default=True, help="Values are within this of their mean.")
-@click.option("--tau", "taus", type=NUMBERS, default="1,0.5,0.2,0.05", show_default=True, help="Temperatures.")
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability of the bounds.")
-@click.option("--seed", type=WHOLE, default=0, show_default=True)
+@click.option("--repetitions", type=WHOLE, default=200, show_default=True, help="Inputs or runs per place.")
+@click.option("--d", "width", type=WHOLE, default=3, show_default=True, help="Width of a row (a key).")
+@click.option(
+    "--value-noise",
+    "noise",
+    type=NUMBER,
+    default=0.5,
+    show_default=True,
+    help="Values are within this of their mean; smooth: its deviation.",
+)
+@click.option(
+    "--temperature",
+    "taus",
+    type=NUMBERS,
+    default="1,0.5,0.2,0.05",
+    show_default=True,
+    help="Scores are divided by it; several.",
+)
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
+@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
+@click.option(
+    "--truth",
+    type=click.Choice(("linear", "smooth")),
+    default="linear",
+    show_default=True,
+    help="The conditional mean: linear in the key, or a draw of the Gaussian process with softmax's own kernel.",
+)
+@click.option(
+    "--sharpness", type=NUMBER, default=4.0, show_default=True, help="Of the smooth truth: exp(<k, k'>) to it."
+)
 @form_option
-def infer(form: str, **options: Any) -> None:
-    """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded."""
+def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
+    """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded.
+
+    With --truth smooth: root mean square errors of CME attention with the exponential and with a linear kernel, and of softmax
+    attention at fixed and at best temperature, whose sampling error and bias are told apart.
+    """
+    if truth == "smooth":
+        _smooth(form, sharpness, options)
+        return
+    refuse_given({"sharpness": "without --truth smooth"})
     from boundcalc.lab.latent.experiments.infer import InferPlan, best_temperatures
     from boundcalc.lab.latent.experiments.infer import infer as run
 
@@ -302,14 +334,42 @@ def infer(form: str, **options: Any) -> None:
     show(form, result.to_json(), headings, rows, [*notes, f"nearest to the conditional mean: tau {best}"])
 
 
+def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
+    from boundcalc.lab.latent.experiments.smooth import SmoothPlan, document, smooth
+
+    refuse_given(
+        {
+            "width": "with --truth smooth: keys are on the circle",
+            "delta": "with --truth smooth: no bound is drawn there",
+        }
+    )
+    given = {name: options[name] for name in ("lengths", "repetitions", "noise", "taus", "seed")}
+    plan = SmoothPlan(sharpness=sharpness, **given)
+    points = smooth(plan)
+    headings = ("L", "estimator", "error", "low", "high", "sampling error", "bias", "tau", "in theory")
+    rows = [
+        (
+            *(point.length, point.name, point.error.value, point.error.low, point.error.high),
+            None if point.sampling is None else point.sampling.value,
+            *(point.bias, point.tau, point.expected),
+        )
+        for point in points
+    ]
+    notes = [
+        "root mean squares over inputs, with 95% intervals; the best temperature is chosen on half of the inputs and judged on "
+        "the others; in theory: the posterior's deviation"
+    ]
+    show(form, document(plan, points), headings, rows, notes)
+
+
 @command.command(short_help="Downstream error against the diversity of the pretext tasks, beside X6.")
 @click.option("--diversity", "diversities", type=NUMBERS, help="Least singular values of M.")
 @click.option("--latent", type=WHOLE, default=4, show_default=True, help="Dimensions of z.")
 @click.option("--tasks", type=WHOLE, default=6, show_default=True, help="Pretext tasks.")
 @click.option("--L", "length", type=WHOLE, default=32, show_default=True, help="Tokens in a sequence.")
 @click.option("--m", "pretrain", type=WHOLE, default=2000, show_default=True, help="Sequences of pretraining.")
-@click.option("--repetitions", type=WHOLE, default=20, show_default=True, help="Runs per diversity.")
-@click.option("--seed", type=WHOLE, default=0, show_default=True)
+@click.option("--repetitions", type=WHOLE, default=20, show_default=True, help="Inputs or runs per place.")
+@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
 @form_option
 def transfer(form: str, **options: Any) -> None:
     """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
@@ -336,6 +396,57 @@ def transfer(form: str, **options: Any) -> None:
 
 
 @command.command(
+    short_help="What a trained representation keeps of its input, and what it drops.",
+    epilog="""\b
+Examples:
+  boundcalc latent minimal                    half a minute
+  boundcalc latent minimal --snapshots 1,3000 --seeds 10 --format json""",
+)
+@click.option("--L", "length", type=WHOLE, default=32, show_default=True, help="Tosses of each coin.")
+@click.option(
+    "--snapshots",
+    "steps",
+    type=WHOLES,
+    default="1,10,100,1000,3000",
+    show_default=True,
+    help="Training steps after which networks are looked at.",
+)
+@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Seeds per point.")
+@click.option("--d", type=WHOLE, default=16, show_default=True, help="Width of a row.")
+@click.option(
+    "--eye",
+    "noise",
+    type=NUMBER,
+    default=0.1,
+    show_default=True,
+    help="Noise of who looks: the representation has size 1.",
+)
+@click.option("--weight-decay", "decay", type=NUMBER, default=0.3, show_default=True, help="Decay of the weights.")
+@form_option
+def minimal(form: str, **options: Any) -> None:
+    """Trains networks to foretell one of two coins; how much their representation tells of its posterior, and of the rest.
+
+    Shares of variance that a non-linear probe explains on fresh sequences, with 95% intervals over networks; the last line
+    is the posterior itself in place of a representation.
+    """
+    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, document
+    from boundcalc.lab.train.minimal import minimal as run
+
+    plan = MinimalPlan(**options)
+    found = run(plan)
+    rows = [
+        (
+            "posterior" if row.steps is None else row.steps,
+            *(str(row.shares[name]) for name in TARGETS),
+            row.error,
+            row.bayes,
+        )
+        for row in found
+    ]
+    show(form, document(plan, found), ("steps", *TARGETS, "test error", "least"), rows)
+
+
+@command.command(
     short_help="Generalization gaps of trained attention over growing inputs, beside X5.",
     epilog="""\b
 Examples:
@@ -345,8 +456,8 @@ Examples:
 @click.option("--L", "lengths", type=WHOLES, default="8,32,128,512", show_default=True, help="Tokens that inform.")
 @click.option("--m", "samples", type=WHOLES, default="64,256", show_default=True, help="Training sequences.")
 @click.option("--kind", "kinds", type=click.Choice(("supervised", "masked")), multiple=True, help="Both, unless given.")
-@click.option("--seeds", type=WHOLE, default=10, show_default=True, help="Trials per point.")
-@click.option("--steps", type=WHOLE, default=600, show_default=True, help="Optimisation steps.")
+@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, help="Seeds per point.")
+@click.option("--steps", type=WHOLE, default=600, show_default=True, help="Most steps of training.")
 @click.option("--C", "C", type=NUMBER, default=6.0, show_default=True, help="Radius of the norm balls.")
 @store_option
 @click.option("--quiet", is_flag=True, help="No progress.")

@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 
 import click
 
+from boundcalc.base import words
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
+from boundcalc.cli.words import unknown_option
 
 USAGE, FAILURE, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 
@@ -54,14 +56,14 @@ class LazyGroup(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *positional: Any, **options: Any) -> Any:
         """Run, and turn what goes wrong into one line on stderr and an exit code."""
-        words = list(sys.argv[1:] if args is None else args)
-        debug = "--debug" in words
+        typed = list(sys.argv[1:] if args is None else args)
+        debug = "--debug" in typed
         warnings.formatwarning = lambda message, *_, **__: f"boundcalc: {_one_line(str(message))}\n"
-        words = [word for word in words if word != "--debug"]
+        typed = [word for word in typed if word != "--debug"]
         if not options.pop("standalone_mode", True):
-            return super().main(words, *positional, standalone_mode=False, **options)
+            return super().main(typed, *positional, standalone_mode=False, **options)
         try:
-            code = super().main(words, *positional, standalone_mode=False, **options)
+            code = super().main(typed, *positional, standalone_mode=False, **options)
             sys.stdout.flush()
         except BaseException as error:
             if debug and isinstance(error, Exception):
@@ -73,14 +75,11 @@ class LazyGroup(click.Group):
 _SHORT_LIST = 12
 
 
-def near(problem: str, got: str, known: Sequence[str]) -> str:
+def near(problem: str, got: str, known: Sequence[str], what: str = "") -> str:
     """A problem with an unknown name, and the known name it may have been meant for."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(got, known, n=1) or get_close_matches(got.lower(), [k.lower() for k in known], n=1)
-    match = next((k for k in known if found and k.lower() == found[0].lower()), None)
-    if match:
-        return f"{problem}; did you mean {match!r}?"
+    end = words.hint(got, known, what)
+    if end:
+        return problem + end + ("" if end.endswith("?") else ".")
     return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc list"
 
 
@@ -127,10 +126,17 @@ _NO_MEMORY = re.compile("(can't|not enough|cannot) allocate memory|out of memory
 
 def _usage(error: click.UsageError) -> NoReturn:
     command = error.ctx.command_path if error.ctx is not None else "boundcalc"
+    text = error.format_message().rstrip(".")
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        known = [
+            name
+            for option in error.ctx.command.get_params(error.ctx)
+            for name in (*option.opts, *option.secondary_opts)
+        ]
+        text = unknown_option(error.option_name, command, [name for name in known if name.startswith("-")])
     if type(error).__name__ == "NoArgsIsHelpError":
         click.echo(error.format_message(), err=True)
     else:
-        text = error.format_message().rstrip(".")
         sys.stderr.write(f"{command}: {_one_line(text)} (see {command} --help)\n")
     sys.exit(USAGE)
 

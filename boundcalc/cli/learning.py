@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,12 +19,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 STORE = "boundcalc-runs.db"
 
 
+def default_store() -> Path:
+    """Where trials are kept unless told otherwise."""
+    return Path(os.environ.get("BOUNDCALC_STORE", STORE))
+
+
 def _store_option(kind: click.ParamType) -> Callable[[F], F]:
     return click.option(
         "--store",
         "store_path",
         type=kind,
-        default=lambda: Path(os.environ.get("BOUNDCALC_STORE", STORE)),
+        default=default_store,
         show_default=f"$BOUNDCALC_STORE or {STORE}",
         help="SQLite file of results.",
     )
@@ -38,6 +43,57 @@ def read_store_option(function: F) -> F:
 def store_option(function: F) -> F:
     """--store, of a command that adds or removes results."""
     return _store_option(files.output_file(kinds.STORE, ".weights"))(function)
+
+
+def runs_option(function: F) -> F:
+    """--runs, of a command that chooses among stored trials."""
+    return click.option(
+        "--runs",
+        "runs",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Which trials: task, T, m, sweep, status (repeatable).",
+    )(function)
+
+
+_CHOOSES = ("task", "T", "m", "sweep", "status")
+ENDS = ("done", "diverged")
+
+
+def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
+    """What --runs says, for `Store.select`; of sweeps there may be several."""
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.setting import validate
+
+    found: dict[str, Any] = {}
+    sweeps: list[str] = []
+    for text in texts:
+        name, value = run_pair(text)
+        (name,) = validate.known_keys("--runs", {name: value}, _CHOOSES)
+        if name == "sweep":
+            sweeps.append(str(value))
+        elif name in found:
+            raise InvalidSetting(f"--runs gives {name} twice")
+        else:
+            found[name] = value
+    for name in found.keys() & {"T", "m"}:
+        found[name] = validate.size(f"--runs {name}", found[name], least=0)
+    if "status" in found:
+        validate.choice("status", found["status"], ENDS)
+    return found | ({"sweep": sweeps} if sweeps else {})
+
+
+def run_pair(text: str) -> tuple[str, Any]:
+    """NAME=VALUE of --runs: a number where it is one."""
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.cli.values import number
+
+    name, equals, value = text.partition("=")
+    if not equals or not value:
+        raise InvalidSetting(f"--runs is NAME=VALUE, such as task=conjunction or T=128; got {text!r}")
+    amount = number(value) if name not in ("task", "sweep", "status") else None
+    whole = amount is not None and amount == int(amount)
+    return name, value if amount is None else int(amount) if whole else amount
 
 
 def device_option(function: F) -> F:

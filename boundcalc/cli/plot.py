@@ -13,11 +13,13 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import Kind
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
+from boundcalc.cli.learning import default_store, run_pair
 from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
+from boundcalc.setting import validate
 
 _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C": "C"} | {
     "sample-complexity": "T",
@@ -25,6 +27,8 @@ _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C
     "norms-vs-s": "s",
     "posterior-contraction": "L",
     "attention-error": "L",
+    "attention-smooth": "L",
+    "minimality": "steps",
 }
 _OWN: Mapping[str, tuple[str, ...]] = {
     "gap-vs-m": ("n_train",),
@@ -41,7 +45,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 _OF_ONE_M = ("gap-vs-T", "gap-vs-depth", "gap-vs-C")
 """Figures whose trials are of one m, which their bounds then take."""
 _SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
-_COUNTED = ("s", "L")
+_COUNTED = ("s", "L", "steps")
 """Axes that are no options of a setting."""
 
 
@@ -63,34 +67,46 @@ def _drawn(image: Path, values: Mapping[str, Any]) -> Mapping[Path, Kind]:
 Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C sample-complexity tightness
          parity attention norms breakdown constants norms-vs-s
          posterior-contraction attention-error gap-vs-L kappa
+Of the gallery's trials (`boundcalc gallery --only NAME` trains them):
+         overlay gap-vs-T-measured gap-vs-depth-measured gap-vs-L-supervised
+         attention-training norms-training norms-layers
 \b
 Examples:
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
-  boundcalc plot gap-vs-T --values T=64:65536:x2 --bound best --bound published -o T.png
+  boundcalc plot gap-vs-T --sweep T=64:65536:x2 --bound best --bound published -o T.png
   boundcalc plot gap-vs-m --store runs.db --runs task=conjunction --runs T=128 --norms-from runs
   boundcalc plot spec.json -o figure.svg --size wide
   boundcalc plot --from gap.json -o again.pdf
 \b
 Beside FIGURE.png stands FIGURE.json: the specification, the numbers drawn, the command, the versions
-and the hashes of the trials. --from draws exactly that again; --data takes its numbers, but your options.""",
+and the hashes of the trials. --from draws exactly that again, with other looks if you say so.""",
 )
 @click.argument("what", metavar="FIGURE|SPEC", type=NAME_OR_FILE, required=False)
 @click.option(
-    "-o", "--output", type=output_file(_drawn), help="The image: .png, .pdf, .svg or .pgf.  [default: FIGURE.png]"
+    "-o",
+    "--out",
+    "output",
+    type=output_file(_drawn),
+    help="The image: .png, .pdf, .svg or .pgf.  [default: FIGURE.png]",
 )
 @click.option("--from", "source", type=FILE, help="Draw a figure's JSON again, without computing anything.")
-@click.option("--data", "data_file", type=FILE, help="Take the numbers of this figure's JSON instead of computing.")
-@click.option("--values", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
+@click.option("--sweep", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
 @click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
 @click.option("--quantity", "quantities", multiple=True, help="gap (default) or risk; repeated: a panel each.")
 @click.option("--store", type=FILE, help="A store of trials, or a JSON export of one.")
-@click.option("--runs", "runs", multiple=True, metavar="KEY=VALUE", help="Which trials: task, T, m, depth, sweep ...")
+@click.option(
+    "--runs",
+    "runs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Which trials: task, T, m, depth, sweep ... (repeatable).",
+)
 @click.option(
     "--norms-from", type=click.Choice(("setting", "runs")), help="Bounds for norms up to the trials' largest."
 )
 @click.option("--target", type=NUMBER, help="Risk that counts as learned (sample-complexity).  [default: 0.01]")
-@click.option("--success", type=NUMBER, help="How often it must be reached.  [default: 0.8]")
-@click.option("--repetitions", type=WHOLE, help="Inputs per place, in figures that measure as they are made.")
+@click.option("--share", type=click.FloatRange(0.01, 0.99), help="Share of trials that must reach it.  [default: 0.8]")
+@click.option("--repetitions", type=WHOLE, help="Inputs or runs per place, in figures that measure as they are made.")
 @click.option("--size", help=f"One of {', '.join(SIZES)}.")
 @click.option("--uncapped", is_flag=True, default=None, help="Draw bounds above 1 at their size, dashed.")
 @click.option("--usetex", is_flag=True, default=None, help="Set text with LaTeX.")
@@ -100,7 +116,6 @@ def command(
     what: str | None,
     output: Path | None,
     source: str | None,
-    data_file: str | None,
     axis: str | None,
     runs: Sequence[str],
     norms_from: str | None,
@@ -111,36 +126,39 @@ def command(
     Every legend entry says its kind; vacuous stretches are dashed; proxies never share an axis with bounds.
     """
     from boundcalc.lab.plot import provenance, render
-    from boundcalc.lab.plot.spec import Spec
 
     settings = {name: options.pop(name) for name in _setting_names()}
     changes = {name: value for name, value in options.items() if value not in (None, ())}
     if source is not None:
-        asked = (what, data_file, axis, norms_from, *settings.values(), *changes.values(), *runs)
+        looks = {name: changes.pop(name) for name in _LOOKS if name in changes}
+        asked = (what, axis, norms_from, *settings.values(), *changes.values(), *runs)
         if any(value not in (None, ()) for value in asked):
-            raise InvalidSetting("--from draws a figure as it was: give it only -o (--data takes other options)")
+            raise InvalidSetting(
+                "--from draws the numbers as they were: beside it only -o, --size, --uncapped, --usetex and --title"
+            )
         spec, data, made_by = provenance.read(Path(source))
         target = output if output is not None else Path(source).with_suffix(".png")
-        _show(render.save(spec, data, target, made_by or _typed(), record=not _beside(target, source)))
+        kept = _beside(target, source)
+        if looks and kept:
+            raise InvalidSetting(f"{source} says how {target} looks: name another image, -o FILE, for other looks")
+        _show(render.save(spec.but(**looks), data, target, made_by or _typed(), record=not kept))
         return
     if what is None:
-        raise InvalidSetting(f"name a figure ({', '.join(FIGURES)}) or a specification file")
+        raise InvalidSetting(f"name a figure ({', '.join(_names())}) or a specification file")
     spec = _spec(what, settings, axis, runs, norms_from, changes)
     target = output if output is not None else Path(f"{spec.figure}.png")
     render.check_output(target)
-    if data_file is not None:
-        held, data, _ = provenance.read(Path(data_file))
-        if held.figure != spec.figure:
-            raise InvalidSetting(f"{data_file} has the numbers of {held.figure}, not of {spec.figure}")
-        looks = ("size", "uncapped", "usetex", "title")
-        if spec.but(**{name: getattr(Spec(spec.figure), name) for name in looks}) != Spec(spec.figure):
-            raise InvalidSetting(
-                "--data takes the numbers as they were: beside it only --size, --uncapped, --usetex and --title"
-            )
-        spec = held.but(**{name: getattr(spec, name) for name in looks})
-    else:
-        data = render.collect(spec)
-    _show(render.save(spec, data, target, _typed()))
+    _show(render.save(spec, render.collect(spec), target, _typed()))
+
+
+_LOOKS = ("size", "uncapped", "usetex", "title")
+
+
+def _names() -> list[str]:
+    """Figures, and the gallery's pictures of them that have names of their own."""
+    from boundcalc.lab.plot.gallery import PLATES
+
+    return list(dict.fromkeys([*FIGURES, *(plate.name for plate in PLATES)]))
 
 
 def _setting_names() -> list[str]:
@@ -150,14 +168,17 @@ def _setting_names() -> list[str]:
 def _spec(
     what: str, settings: dict[str, Any], axis: str | None, runs: Sequence[str], norms: str | None, changes: Any
 ) -> Any:
+    from boundcalc.lab.plot import gallery
     from boundcalc.lab.plot.spec import Spec, read_file
 
     if what in FIGURES:
         spec = Spec(what)
+    elif (plate := gallery.plate(what)) is not None:
+        spec = gallery.specification(plate, Path(changes.get("store") or default_store()))
     elif Path(what).suffix.lower() in (".json", ".yaml", ".yml", ".toml"):
         spec = Spec.from_json(read_file(Path(what)))
     else:
-        Spec(what)  # says what is known
+        validate.choice("figure", what, _names())
         raise AssertionError
     if any(value not in (None, ()) for value in settings.values()):
         question = take_setting(settings, spec.setting)
@@ -166,7 +187,7 @@ def _spec(
     if axis is not None:
         changes["values"] = tuple(_values(spec.figure, axis))
     if runs:
-        changes["runs"] = pairs(runs)
+        changes["runs"] = {**spec.runs, **pairs(runs)}
     if norms is not None:
         changes["norms"] = norms
     return spec.but(**changes)
@@ -176,7 +197,7 @@ def _refuse_own(question: Question, figure: str, trials: bool, norms: str) -> No
     """Refuses options of the setting that the figure would overrule."""
     axis = _AXIS_OF.get(figure)
     for field in _OWN.get(figure, ()):
-        question.refuse(field, f"{figure} " + (f"runs over {axis}, see --values" if axis else "chooses it itself"))
+        question.refuse(field, f"{figure} " + (f"runs over {axis}, see --sweep" if axis else "chooses it itself"))
     if trials and figure in _OF_ONE_M:
         question.refuse("n_train", "the bounds are for the m of the trials, see --runs m=64")
     if norms == "runs":
@@ -195,29 +216,25 @@ def _values(figure: str, text: str) -> list[Any]:
     wanted = _AXIS_OF.get(figure)
     if equals and name != wanted:
         runs_over = f"runs over {wanted}" if wanted else "has no axis of its own"
-        raise InvalidSetting(f"{figure} {runs_over}, got --values {text}")
+        raise InvalidSetting(f"{figure} {runs_over}, got --sweep {text}")
     if name not in _COUNTED:
         ((_, values),) = parse_axes([text]).values()
         return values
     try:
         ((_, values),) = parse_axes([f"T{equals}{rest}"]).values()  # counted like T, which is an option of a setting
     except InvalidSetting as error:
-        raise InvalidSetting(str(error).replace("sweep T: T", name).replace("sweep T", f"--values {name}")) from None
+        raise InvalidSetting(str(error).replace("sweep T: T", name).replace("sweep T", f"--sweep {name}")) from None
     return values
 
 
 def pairs(texts: Sequence[str]) -> dict[str, Any]:
     """What `--runs` chooses trials by."""
-    from boundcalc.cli.values import number
-
     found: dict[str, Any] = {}
     for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not value:
-            raise InvalidSetting(f"--runs is KEY=VALUE, such as task=conjunction or T=128; got {text!r}")
-        amount = number(value) if key not in ("task", "sweep") else None
-        whole = amount is not None and amount == int(amount)
-        found[key] = value if amount is None else int(amount) if whole else amount
+        key, value = run_pair(text)
+        if key in found:
+            raise InvalidSetting(f"--runs gives {key} twice: a figure is of one")
+        found[key] = value
     return found
 
 

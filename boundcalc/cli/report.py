@@ -302,9 +302,10 @@ def _trivial_lines(report: Report) -> list[str]:
 
 def _distance(needed: FirstLink) -> str:
     count = upper(needed.log10_count)
-    would = (
-        "no m up to 10^300 would do" if needed.n_train is None else f"m of {upper(math.log10(needed.n_train))} would do"
-    )
+    would = "no m up to 10^300 would do"
+    if needed.n_train is not None:
+        whole = math.ceil(float(upper(math.log10(needed.n_train))))
+        would = f"m of {at_least(whole)} would do"
     return f"needs a cover of log N = {count}, {would}"
 
 

@@ -29,7 +29,7 @@ CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 Examples:
   boundcalc represent "x3 & ~x7 | x11" --T 512
   boundcalc represent "MAJ(1, 5, 9)" --T 4096 --compact --attack 1e5
-  boundcalc represent "PARITY(0..7)" --T 64 --out parity.safetensors
+  boundcalc represent "PARITY(0..7)" --T 64 -o parity.safetensors
   boundcalc represent "AND(0, 1, 2)" --T 512 --store runs.db
   boundcalc represent --table 01101001 --bits 2,4,8 --T 16 --format json
 \b
@@ -37,7 +37,7 @@ Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MA
 bits by number, ranges a..b and formulas.""",
 )
 @click.argument("expression", required=False)
-@click.option("--T", "seq_len", type=WHOLE, required=True, help="Bits per sequence.")
+@click.option("--T", "seq_len", type=WHOLE, required=True, help="Rows (bits) per sequence.")
 @click.option(
     "--table", help="A truth table instead: 2^s digits, the all-zero row first, the first bit changing fastest."
 )
@@ -50,7 +50,7 @@ bits by number, ranges a..b and formulas.""",
     type=STORE,
     help="Also the norms of trained models: a store of `boundcalc sweep`, whose trials of this function and T are read.",
 )
-@click.option("--out", type=output_file(kinds.WEIGHTS), help="Write the weights, *.safetensors or *.npz.")
+@click.option("-o", "--out", type=output_file(kinds.WEIGHTS), help="Write the weights, *.safetensors or *.npz.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     expression: str | None,

@@ -11,8 +11,7 @@ import click
 
 from boundcalc.base import kinds, output
 from boundcalc.cli.files import STORE, FileGroup, output_file
-from boundcalc.cli.learning import read_store_option, store_option
-from boundcalc.cli.values import WHOLE
+from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option, store_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,9 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
     short_help="List, show, export, import, verify and remove stored trials.",
     epilog="""\b
 Examples:
-  boundcalc runs list --task conjunction --T 64
+  boundcalc runs list --runs task=conjunction --runs T=64
   boundcalc runs show 3fa9
-  boundcalc runs export --format csv --output runs.csv
+  boundcalc runs export --format csv -o runs.csv
   boundcalc runs verify --rerun 3""",
 )
 def command() -> None:
@@ -33,15 +32,7 @@ def command() -> None:
 
 
 def _filters(function: F) -> F:
-    for option in (
-        click.option("--task", help="Only this task, such as conjunction."),
-        click.option("--T", "T", type=WHOLE, help="Only this length."),
-        click.option("--m", "m", type=WHOLE, help="Only this number of examples."),
-        click.option("--sweep", help="Only trials of this sweep."),
-        click.option("--status", type=click.Choice(("done", "diverged")), help="Only trials that ended so."),
-    ):
-        function = option(function)
-    return read_store_option(function)
+    return read_store_option(runs_option(function))
 
 
 @contextmanager
@@ -58,12 +49,13 @@ def _open(path: Path) -> Iterator[Any]:
 @command.command("list", short_help="A line per trial.")
 @_filters
 @click.option("--limit", type=click.IntRange(1), default=40, show_default=True, help="Lines at most.")
-def list_runs(store_path: Path, limit: int, **filters: Any) -> None:
+def list_runs(store_path: Path, limit: int, runs: tuple[str, ...]) -> None:
     """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
     from boundcalc.lab.train.store import summary_columns
 
+    which = chosen_runs(runs)
     with _open(store_path) as store:
-        records = list(store.select(**filters))
+        records = list(store.select(**which))
         sweeps = store.sweeps()
     if not records:
         click.echo("no trials")
@@ -102,13 +94,14 @@ def _exported(path: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kin
 @command.command("export", short_help="Trials as csv, json or parquet.")
 @_filters
 @click.option("--format", "form", type=click.Choice(("csv", "json", "parquet")), default="csv", show_default=True)
-@click.option("--output", "-o", type=output_file(_exported), help="File (unset: standard output).")
-def export_runs(store_path: Path, form: str, output: Path | None, **filters: Any) -> None:
+@click.option("-o", "--out", "output", type=output_file(_exported), help="File (unset: standard output).")
+def export_runs(store_path: Path, form: str, output: Path | None, runs: tuple[str, ...]) -> None:
     """A row per trial (csv, parquet), or complete records that can be imported elsewhere (json)."""
     from boundcalc.lab.train.export import export
 
+    which = chosen_runs(runs)
     with _open(store_path) as store:
-        text = export(store.select(**filters), form, output)
+        text = export(store.select(**which), form, output)
     if text:
         click.echo(text, nl=False)
 

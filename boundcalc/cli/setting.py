@@ -49,7 +49,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("temperature", "--temperature", NUMBER, "Scores are divided by it."),
     Option("normaliser_c", "--normaliser-c", NUMBER, "l_inf -> l_1 constant of a custom normaliser."),
     Option("normaliser_mu", "--normaliser-mu", NUMBER, "Largest l_1 mass of a custom normaliser."),
-    Option("normalisation", "--normalisation", str, f"One of {_one_of(NORMALISATIONS)}."),
+    Option("normalisation", "--normalisation", str, f"How rows are normalised: {_one_of(NORMALISATIONS)}."),
     Option("eps", "--eps", NUMBER, "Epsilon of the normalisation."),
     Option("variance_floor", "--variance-floor", NUMBER, "Variance of a row guaranteed before each normalisation."),
     Option("residual", "--residual/--no-residual", None, "Add sublayers to their input."),
@@ -99,7 +99,7 @@ def setting_options(command: Command) -> Command:
     known = defaults()
     options = [
         click.option(
-            "--preset", help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.", show_default="edelman2022"
+            "--preset", help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.", show_default="edelman"
         ),
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
         click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
@@ -163,7 +163,7 @@ def take_setting(options: dict[str, Any], start: Setting | None = None) -> Quest
         start = Setting.from_json(raw)
         origin |= _named_in(raw)
     elif preset is not None or start is None:
-        start = Setting.of(preset or "edelman2022")
+        start = Setting.of(preset or "edelman")
         origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"} if preset else {}
     norms = None
     if norms_file is not None:  # it is for the architecture that the options make, not for the one they start from

@@ -24,7 +24,7 @@ _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
     epilog="""\b
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
-  boundcalc solve --for T --target 0.2 --m 1e8 --bound edelman
+  boundcalc solve --for T --target 0.2 --m 1e8 --bound log-T
   boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
   boundcalc solve --for L --target 0.5 --bound X3 --set smoothness=1.5
 \b

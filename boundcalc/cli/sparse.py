@@ -26,7 +26,7 @@ FAMILIES = ("any", "symmetric", "threshold", "signed-symmetric", "signed-thresho
     short_help="What learning an s-sparse Boolean function of T bits takes.",
     epilog="""\b
 Examples:
-  boundcalc sparse --s 3 --T 512 --risk 0.05 --delta 0.01
+  boundcalc sparse --s 3 --T 512 --target 0.05 --delta 0.01
   boundcalc sparse --s 3 --T 4096 --compact
   boundcalc sparse --s 10 --T 512 --class threshold --format json
   boundcalc sparse --s 3 --T 512 --certificates proofs
@@ -34,8 +34,8 @@ Examples:
   boundcalc sparse --growth""",
 )
 @click.option("--s", "s", type=WHOLE, default=None, help="Bits that matter.")
-@click.option("--T", "seq_len", type=WHOLE, default=None, help="Bits per sequence.")
-@click.option("--risk", type=NUMBER, default=0.05, show_default=True, help="Error probability asked for.")
+@click.option("--T", "seq_len", type=WHOLE, default=None, help="Rows (bits) per sequence.")
+@click.option("--target", "risk", type=NUMBER, default=0.05, show_default=True, help="Error probability asked for.")
 @click.option("--delta", type=NUMBER, default=0.01, show_default=True, help="Failure probability.")
 @click.option("--class", "name", type=click.Choice(FAMILIES), default="any", show_default=True, help="Which functions.")
 @click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")

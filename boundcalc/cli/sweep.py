@@ -33,7 +33,7 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option("--backend", default="loky", show_default=True, help="loky (here), ray or dask.")
 @click.option("--address", help="Address of a Ray or Dask cluster (unset: one is started here).")
 @click.option("--gpus", type=float, default=0.0, help="GPUs per stack, passed on to the cluster.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Threads of each process.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each process.")
 @click.option("--stack", type=click.IntRange(1, 4096), default=10, show_default=True, help="Trials trained at once.")
 @click.option("--seeds", type=click.IntRange(1), help="Seeds per point, instead of those of the sweep.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a field, such as train.lr=0.002.")
@@ -138,7 +138,7 @@ def _change(data: dict[str, Any], name: str, value: Any) -> None:
         if not isinstance(target, dict):
             raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file instead")
         target[field] = value
-    elif not field and name in ("m", "n_test", "seeds", "success", "name"):
+    elif not field and name in ("m", "n_test", "seeds", "name"):
         data[name] = value
     else:
         raise InvalidSetting(

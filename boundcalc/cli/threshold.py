@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from boundcalc.cli.learning import read_store_option
+from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option
 from boundcalc.cli.values import WHOLE
 
 
@@ -16,26 +16,32 @@ from boundcalc.cli.values import WHOLE
     short_help="How many examples are needed, and how that grows with T.",
     epilog="""\b
 Examples:
-  boundcalc sweep conjunction && boundcalc threshold --sweep conjunction
-  boundcalc threshold --sweep conjunction --sweep conjunction-2048 --held-out 2048
-  boundcalc threshold --task majority --level 0.5
-  boundcalc threshold --sweep conjunction --predict 2048 --format json""",
+  boundcalc sweep conjunction && boundcalc threshold --runs sweep=conjunction
+  boundcalc threshold --runs sweep=conjunction --runs sweep=conjunction-2048 --held-out 2048
+  boundcalc threshold --runs task=majority --share 0.5
+  boundcalc threshold --runs sweep=conjunction --predict 2048 --format json""",
 )
 @read_store_option
-@click.option("--task", help="Only trials of this task.")
-@click.option("--sweep", "sweeps", multiple=True, help="Only trials of this sweep (or of several).")
-@click.option("--success", type=click.FloatRange(0, 1), default=0.99, show_default=True, help="Accuracy that counts.")
-@click.option("--level", type=click.FloatRange(0.01, 0.99), default=0.8, show_default=True, help="Share of successes.")
+@runs_option
+@click.option(
+    "--accuracy", type=click.FloatRange(0, 1), default=0.99, show_default=True, help="Test accuracy that counts."
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(0.01, 0.99),
+    default=0.8,
+    show_default=True,
+    help="Share of trials that must reach it.",
+)
 @click.option("--bootstrap", type=click.IntRange(10, 100000), default=1000, show_default=True, help="Resamples.")
 @click.option("--predict", type=WHOLE, multiple=True, metavar="T", help="Prediction interval of m* at another T.")
 @click.option("--held-out", type=WHOLE, multiple=True, metavar="T", help="Leave this T out of the fits; compare.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     store_path: Path,
-    task: str | None,
-    sweeps: tuple[str, ...],
-    success: float,
-    level: float,
+    runs: tuple[str, ...],
+    accuracy: float,
+    share: float,
     bootstrap: int,
     predict: tuple[int, ...],
     held_out: tuple[int, ...],
@@ -54,30 +60,29 @@ def command(
 
     for T in predict:
         validate.size("T", T)
+    which = chosen_runs(runs)
     with Store(store_path, create=False, read_only=True) as store:
-        chosen = [store.select(task=task, sweep=sweep) for sweep in sweeps or (None,)]
-        records = list({record.hash: record for group in chosen for record in group}.values())
+        records = list(store.select(**which))
         names, tasks = store.sweeps(), store.tasks()
     for said in store.damaged:
         click.echo(f"left out: {said}", err=True)
     if not records:
-        asked = " of " + " and ".join([f"task {task!r}"] * (task is not None) + [f"sweep {name!r}" for name in sweeps])
+        asked = " with " + " and ".join(runs) if runs else ""
         raise NoSolution(
-            f"{store_path} has no trials{asked if task or sweeps else ''}; it has "
-            f"{_listed('tasks', tasks)} and {_listed('sweeps', names)}"
+            f"{store_path} has no trials{asked}; it has {_listed('tasks', tasks)} and {_listed('sweeps', names)}"
         )
     kinds = sorted({_kind(record.config) for record in records})
     if len(kinds) > 1:
         raise InvalidSetting(
-            f"{len(kinds)} kinds are mixed among {len(records)} trials: choose with --task, or --sweep "
+            f"{len(kinds)} kinds are mixed among {len(records)} trials: choose with --runs task=NAME, or --runs sweep=NAME: "
             f"{' or '.join(names) or '(none is named here)'}"
         )
-    found = analyse(cells(records, success), level=level, draws=bootstrap, held_out=held_out)
+    found = analyse(cells(records, accuracy), level=share, draws=bootstrap, held_out=held_out)
     predictions = {str(T): {fit.model: found.prediction(fit.model, T) for fit in found.fits} for T in predict}
     if form == "json":
         click.echo(json.dumps({**found.to_json(), "predictions": predictions}, indent=1))
         return
-    click.echo(f"m* at {level:.0%} of trials with test accuracy >= {success:g}")
+    click.echo(f"m* at {share:.0%} of trials with test accuracy >= {accuracy:g}")
     click.echo("T      m*      95% interval     trials")
     for t in (*found.thresholds, *found.held_out):
         left_out = "  held out" if t in found.held_out else ""

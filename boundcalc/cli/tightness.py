@@ -22,15 +22,17 @@ DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10*
     epilog="""\b
 Examples:
   boundcalc tightness                        the table of the README
-  boundcalc tightness --steps                where the factor comes from, at the default setting
-  boundcalc tightness --steps --depth 4 --C 2 --m 1e8""",
+  boundcalc tightness --ladder                where the factor comes from, at the default setting
+  boundcalc tightness --ladder --depth 4 --C 2 --m 1e8""",
 )
 @setting_options
-@click.option("--steps", is_flag=True, help="From the published constants to the best bound, one ingredient at a time.")
+@click.option(
+    "--ladder", "steps", is_flag=True, help="From the published constants to the best bound, one ingredient at a time."
+)
 def command(steps: bool, **options: Any) -> None:
     """How much smaller the best bound is than the same theorem with the constants of the literature.
 
-    Prints Markdown. The table runs over depth, C, T and m (the other options hold in every row); with --steps, one
+    Prints Markdown. The table runs over depth, C, T and m (the other options hold in every row); with --ladder, one
     setting is taken apart.
     """
     question = take_setting(options)
@@ -38,7 +40,7 @@ def command(steps: bool, **options: Any) -> None:
     if not steps:
         for name, values in (("depth", DEPTHS), ("C", KNOBS), ("seq_len", LENGTHS), ("n_train", SAMPLES)):
             question.refuse(
-                name, f"the table has rows and columns for {', '.join(map(short, values))}; --steps takes one"
+                name, f"the table has rows and columns for {', '.join(map(short, values))}; --ladder takes one"
             )
     setting = question.setting
     for row in _ladder(setting) if steps else _table(setting):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from boundcalc.cli.values import short, upper
+from boundcalc.statements.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from boundcalc.cli.report import Report
@@ -31,17 +32,18 @@ def why_lines(report: Report) -> list[str]:
 
 def _lines(name: str, found: Why, setting: Setting) -> list[str]:
     what = found.quantity
-    about = f"{found.strategy}, log N = {upper(found.log_count / _LN10)} against m = {short(found.n_train)}"
+    count = "I" if STRATEGIES[found.strategy].noisy else "log N"  # G11: a divergence, beside counts of what is covered
+    about = f"{found.strategy}, {count} = {upper(found.log_count / _LN10)} against m = {short(found.n_train)}"
     head = f"Why the {what} of {name!r}: {about}"
     if found.first_link:
         head = f"Why the {what} of {name!r} is trivial; its first link, which is not worth its price: {about}"
     pieces = ", ".join(f"{c.piece} {c.share:.0%}" for c in found.counts[:_MOST] if c.share > 0)
-    rest = sum(c.share for c in found.counts[_MOST:])
+    rest, more = sum(c.share for c in found.counts[_MOST:]), len(found.counts) - _MOST
     lines = [
         f"{head}.",
-        f"  log N by piece: {pieces}" + (f", {len(found.counts) - _MOST} others {rest:.0%}" if rest else ""),
+        f"  {count} by piece: {pieces}" + (f", {more} other{'s' * (more > 1)} {rest:.0%}" if rest else ""),
     ]
-    of = "log N / m" if found.saturates else what
+    of = f"{count} / m" if found.saturates else what
     lines.append(f"  d log({of}) / d log: {_slopes(found.elasticities)}")
     aim = "halve it" if found.halves else "bring it below 1"
     if found.changes:

@@ -16,6 +16,7 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import Setting
+from boundcalc.setting.validate import known_keys
 from boundcalc.statements import gap
 from boundcalc.statements.compose import Piece, lower
 from boundcalc.statements.covers import LEMMAS
@@ -90,7 +91,8 @@ def closed_gap(setting: Setting, **values: Any) -> np.ndarray:
     The names are those of `FIELDS`: n_train, seq_len, C, margin, delta. Infinite where the bound leaves the range of
     floats. A grid is cheapest with axes of its own: n_train of shape (1000, 1), seq_len of shape (1, 1000).
     """
-    arrays = {name: _validated(setting, name, np.asarray(value)) for name, value in values.items()}
+    named = known_keys("an array", values, FIELDS)
+    arrays = {name: _validated(setting, name, np.asarray(value)) for name, value in named.items()}
     if setting.norms.measured:
         raise InvalidSetting("measured norms are paid for point by point: use sweep(..., bounds=['closed'])")
     if "C" in arrays and setting.norms.budgets:
@@ -108,8 +110,6 @@ def closed_gap(setting: Setting, **values: Any) -> np.ndarray:
 
 def _validated(setting: Setting, name: str, array: np.ndarray) -> np.ndarray:
     """Floats, after the extremes passed as settings of their own."""
-    if name not in FIELDS:
-        raise InvalidSetting(f"an array may vary {', '.join(FIELDS)}; got {name!r}")
     if array.size == 0 or array.dtype.kind not in "iuf":
         raise InvalidSetting(f"{name} must be an array of numbers that is not empty, got {array!r}")
     if array.dtype.kind == "f" and name in ("n_train", "seq_len") and not (np.floor(array) == array).all():

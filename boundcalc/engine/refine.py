@@ -34,7 +34,8 @@ class _Residual:
                 total += weight * n * math.log(math.ceil(y))
             else:
                 t = min(0.5, 1 / n)
-                total += weight * (n * math.log1p(y / (1 - t)) + math.log(n * math.log1p(2 * y / t)))
+                drawn = n * math.log1p(y / (1 - t)) + math.log(n * math.log1p(2 * y / t))
+                total += weight * min(drawn + math.log1p(math.exp(-drawn)), n * math.log1p(2 * y))
         return total
 
 

@@ -57,8 +57,6 @@ HALF = math.log(0.5) - 1e-12
 _FIXED_POINT_STEPS = 30
 _LINKS = 3
 """First links that are counted on the samples they need; the others are ranked by what they cost on those there are."""
-_FOLLOWED = 9
-"""Multipliers, each e times the one before, at which pieces that are left out are looked for."""
 _FINER = 0.05
 _FARTHER = 4.0
 """How far a first link looks: covers e^4 times as large as the first, which are several times as fine."""
@@ -234,33 +232,6 @@ class Search:
         return any(self.policy.allows(lemma) and not lemma.uniform for lemma in LEMMAS.values())
 
     @cached_property
-    def _points_count(self) -> bool:
-        """Whether counting points may be of use: else every cover is as good uniformly, with the better constants.
-
-        Covers that count points cost 1/scale^2, so where none is chosen at the coarsest scale none is at finer ones. Pieces
-        that are left out there are followed to where they no longer are.
-        """
-        if self._beside is not None:
-            return self._beside._points_count
-        if self._met is None and not self.has_uniform:
-            return True
-        items = self.items(self.m, uniform=False)
-        log_lambda = log_sum([item.total for item in items]) - self.log_start
-        point = allocate(items, log_lambda)
-        while point.log_scale > self.log_start:
-            log_lambda += 0.5 + 1.3 * (point.log_scale - self.log_start)
-            point = allocate(items, log_lambda)
-        log_lambda += 0.5
-        for step in range(_FOLLOWED):
-            chosen = {choice.lemma for choices in point.choices for choice in choices}
-            if any(name in LEMMAS and not LEMMAS[name].uniform for name in chosen):
-                return True
-            if "zero" not in chosen:
-                break
-            point = allocate(items, log_lambda + step)
-        return False
-
-    @cached_property
     def _closed(self) -> Strategy | None:
         """The closed form the policy is about, if it is about one."""
         return None if self.policy.form == "search" else STRATEGIES[self.policy.form]
@@ -270,7 +241,7 @@ class Search:
         for strategy in STRATEGIES.values():
             if isinstance(strategy, kind) and not strategy.noisy and strategy.refuses(self.setting) is None:
                 uniform = self._met is None and self.has_uniform  # else maps that meet have smaller uniform covers
-                possible = uniform if strategy.uniform else self.has_empirical and self._points_count
+                possible = uniform if strategy.uniform else self.has_empirical
                 if possible:
                     yield strategy
 

@@ -15,9 +15,9 @@ from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.statements.premise import no_member
+from boundcalc.statements.premise import margin_of_class, no_member
 
-Variable = Literal["m", "T", "C", "depth", "gamma", "delta"]
+Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]
 
 
@@ -45,6 +45,8 @@ AXES: dict[str, _Axis] = {
 """What can be solved for: the least m, gamma or delta, the greatest T, C or depth; where a network may have the margin."""
 
 _WIDENINGS = 60
+_STRETCH = 1.2
+"""How much longer each further step outward is: where a bound hardly moves, the end of the range is still reached."""
 _NARROWINGS = 60
 _ROOM = 1e-6
 """What the checker's rounding may add to the log of a value."""
@@ -85,7 +87,8 @@ def solve(
     Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
     `NoSolution` when even the end of the range is not enough.
     """
-    axis = AXES[choice("variable", variable, AXES)]
+    variable = choice("variable", variable, AXES)  # type: ignore[assignment]
+    axis = AXES[variable]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
@@ -106,7 +109,7 @@ def solve(
             reached = up(value.gap if quantity == "gap" else value.risk)
         raise NoSolution(
             f"no {variable} gives a {quantity} of at most {target:g}: "
-            f"even {variable} = {search.easy:g} gives {reached} (bound {bound!r})"
+            f"even {variable} = {search.easy:.12g} gives {reached} (bound {bound!r})"
         )
     for _ in range(_NARROWINGS):
         value = trial.checked(x)
@@ -148,7 +151,9 @@ def _with_members(setting: Setting, variable: str, axis: _Axis) -> _Axis:
         steps = (low * (high / low) ** (i / _TRIES) for i in range(_TRIES + 1))
         inside = next((x for x in steps if at(round(x) if axis.whole else x) is None), 0.0)
         if not inside:
-            raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(high)}")
+            most = max((low, high), key=lambda x: float(margin_of_class(_change(setting, variable, axis, x))))
+            where = "" if variable == "gamma" else f" (at {variable} {most:g})"
+            raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(most)}{where}")
     return replace(axis, low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
 
 
@@ -257,10 +262,10 @@ class _Bracket:
         miss = self.miss(x)
         outward = self.easy if miss > 0 else self.hard
         step = math.copysign(1.0, outward - x)
-        for _ in range(_WIDENINGS):
+        for i in range(_WIDENINGS):
             if x == outward:
                 return None if miss > 0 else x
-            length = min(0.3 + 2.2 * min(abs(miss), 40.0), self.axis.stride)
+            length = min((0.3 + 2.2 * min(abs(miss), 40.0)) * _STRETCH**i, self.axis.stride)
             new = self._rounded(self._clamped(math.log(x) + step * length))
             if new == x:
                 new = outward

@@ -9,10 +9,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.words import spelling
 from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Architecture, Sample, Setting
-from boundcalc.setting.validate import choice
+from boundcalc.setting.validate import known_keys
 
 MOST_POINTS = 10**6
 """A larger grid is a slip of the keyboard."""
@@ -62,12 +63,13 @@ def sweep(
 ) -> Sweep:
     """Checked bounds at every point of a grid; axes are fields of `Setting.but`, the last one runs fastest.
 
+    Columns have the names that the axes were given (m or n_train).
+
     Points that make no setting (d not divisible by heads, say) and bounds that do not apply are rows with a refusal.
     `progress` is called with the number of points done and of all. The closed form alone, over millions of points, is
     `boundcalc.engine.arrays.closed_gap`.
     """
-    for name in axes:
-        choice("axis", name, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
+    known_keys("a sweep", axes, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
     names = [known_bound(name) for name in bounds]
     grid = {name: [_plain(value) for value in values] for name, values in axes.items()}
 
@@ -100,8 +102,8 @@ def checked_size(make: Make, grid: Mapping[str, Sequence[Any]]) -> int:
     total = math.prod(len(values) for values in grid.values())
     if total > MOST_POINTS:
         raise InvalidSetting(f"a sweep may have 10^6 points, got {total}: take coarser or fewer axes")
-    for name in _ALONE & grid.keys():
-        for value in _telling(grid[name]):
+    for name in grid:
+        for value in _telling(grid[name]) if spelling(name, _ALONE) in _ALONE else ():
             make({name: value})
     return total
 

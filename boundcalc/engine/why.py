@@ -372,17 +372,22 @@ class _Account:
         return found
 
     def _slope(self, name: str) -> float | None:
-        factor = _STEP
+        factor = max(_STEP, 1 + 1 / self.paid.sample.n_train) if name == "m" else _STEP
         if name in ("T", "d", "depth"):
             factor = 2.0 if name != "depth" else (self.paid.architecture.depth + 1) / self.paid.architecture.depth
         if name == "delta":
             factor = 1 / _STEP
         for step in (factor, 1 / factor):  # upwards maps may no longer meet (A6), where the proof is another
-            there = self._held_measure(name, step)
-            if there is not None:
-                return (there - self.measure) / math.log(step)
-        there = self._measured(name, factor)
-        return None if there is None else (there - self.measure) / math.log(factor)
+            there, length = self._held_measure(name, step), self._length(name, step)
+            if there is not None and length:
+                return (there - self.measure) / length
+        there, length = self._measured(name, factor), self._length(name, factor)
+        return None if there is None or not length else (there - self.measure) / length
+
+    def _length(self, name: str, factor: float) -> float:
+        """By how much a number changes, in logs: sizes are whole."""
+        now, before = _value_of(self.changers[name](factor), name), _value_of(self.paid, name)
+        return math.log(factor) if now is None or before is None else math.log(now / before)
 
     def _held_measure(self, name: str, factor: float) -> float | None:
         try:

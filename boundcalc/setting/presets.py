@@ -10,7 +10,7 @@ from boundcalc.setting.architecture import Architecture
 _TRANSFORMER: dict[str, Any] = {"residual": True, "normalisation": "layernorm"}
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "edelman2022": {},
+    "edelman": {},
     "bert": _TRANSFORMER
     | {"style": "post", "depth": 12, "d": 768, "heads": 12, "activation": "gelu", "eps": 1e-12, "bias": True}
     | {"vocabulary": 30522, "positions": "learned", "embedding_norm": True, "pooler": True},
@@ -24,7 +24,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     | {"style": "pre", "depth": 12, "d": 768, "heads": 12, "activation": "gelu", "eps": 1e-6, "bias": True}
     | {"seq_len": 197, "d_patch": 768, "input_radius": 28.0, "positions": "learned", "classes": 1000},
 }
-"""Fields in which each preset differs from the default architecture (which is `edelman2022`).
+"""Fields in which each preset differs from the default architecture (which is `edelman`).
 
 `vit`: 16 x 16 patches of three channels in [-1, 1] have norm at most sqrt(768) < 28.
 """

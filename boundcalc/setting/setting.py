@@ -41,7 +41,7 @@ class Setting:
 
     @classmethod
     def of(
-        cls, preset: str = "edelman2022", *, C: float | None = None, norms: Norms | None = None, **values: Any
+        cls, preset: str = "edelman", *, C: float | None = None, norms: Norms | None = None, **values: Any
     ) -> Setting:
         """A setting from a preset's name and any fields of `Architecture` and `Sample`, by name.
 
@@ -55,8 +55,8 @@ class Setting:
     def but(self, *, C: float | None = None, norms: Norms | None = None, **values: Any) -> Setting:
         """The same setting with some fields of its parts changed."""
         changes: dict[str, dict[str, Any]] = {"architecture": {}, "sample": {}}
-        for name, value in values.items():
-            changes[_OWNER[validate.choice("setting", name, _OWNER)]][name] = value
+        for name, value in validate.known_keys("a setting", values, _OWNER).items():
+            changes[_OWNER[name]][name] = value
         new = self.norms if norms is None else norms
         if C is not None:
             new = replace(new, C=C)

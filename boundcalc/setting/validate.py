@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.words import hint, spelling
 
 T = TypeVar("T")
 
@@ -18,42 +19,6 @@ MOST_STACKED = 10**5
 """Blocks, or heads, that are gone through one by one."""
 _MOST_BITS = 1000
 _MOST_SHOWN = 80
-
-
-_SYNONYMS = {
-    "T": "seq_len",
-    "m": "n_train",
-    "n": "n_train",
-    "gamma": "margin",
-    "D": "depth",
-    "blocks": "depth",
-    "n_layers": "depth",
-    "H": "heads",
-    "n_heads": "heads",
-    "K": "classes",
-    "L": "lipschitz",
-    "vocab_size": "vocabulary",
-    "confidence": "delta",
-    "normalization": "normalisation",
-    "normalizer": "normaliser",
-    "spectral": "op",
-    "frobenius": "F",
-    "fro": "F",
-    "two_one": "21",
-    "two_one_t": "21T",
-    "one_one": "11",
-    "schatten": "Sp",
-}
-"""What fields are called elsewhere: on the command line, in papers, in other libraries, in Python."""
-
-
-def _hint(word: str, known: Iterable[str]) -> str:
-    """The known word it may have been meant for, as a question."""
-    from difflib import get_close_matches  # only errors need it, and it takes as long to import as a bound takes
-
-    names = list(known)
-    near = [_SYNONYMS[word]] if _SYNONYMS.get(word) in names else get_close_matches(word, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def shown(value: object) -> str:
@@ -130,9 +95,11 @@ def set_size(
 def choice(name: str, value: object, options: Iterable[str]) -> str:
     """One of the given words."""
     known = tuple(options)
-    if not isinstance(value, str) or value not in known:
-        raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{_hint(str(value), known)}")
-    return value
+    found = spelling(value, known) if isinstance(value, str) else None
+    if found not in known:
+        end = hint(str(value), known, name)
+        raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{end}")
+    return found
 
 
 def flag(name: str, value: object) -> bool:
@@ -150,14 +117,19 @@ def word(name: str, value: object) -> str:
 
 
 def known_keys(where: str, data: object, known: Iterable[str]) -> Mapping[str, Any]:
-    """A JSON object that has no key beside the known ones."""
+    """A JSON object that has no key beside the known ones, by which spellings of them are replaced."""
     if not isinstance(data, Mapping):
         raise InvalidSetting(f"{where} must be a JSON object, got {type(data).__name__}")
     names = tuple(known)
-    for key in data:
-        if key not in names:
-            raise InvalidSetting(f"{where} has no {shown(key)}{_hint(str(key), names)}; it knows {', '.join(names)}")
-    return data
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        name = spelling(str(key), names)
+        if name not in names:
+            raise InvalidSetting(f"{where} has no {shown(key)}{hint(str(key), names)}; it knows {', '.join(names)}")
+        if name in found:
+            raise InvalidSetting(f"{where} gives {name} twice: {key} is another name of it; leave one out")
+        found[name] = value
+    return found
 
 
 def from_fields(where: str, cls: type[T], data: object) -> T:

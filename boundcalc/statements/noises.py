@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.centres import log_tails
@@ -89,15 +88,7 @@ class Noise(CoverLemma):
 class GaussianNoise(Noise):
     """V1."""
 
-    statement = Statement(
-        "V1",
-        "noise against a Gaussian law",
-        r"I=\frac n2\log\Big(1+\frac{B^2}{n\sigma^2}\Big)",
-        "A map, score, offset, gain or table of n entries with |W|_F <= B (a table of V rows of norm at most r has "
-        "B^2 = V r^2, a gain |g|_inf <= r on k coordinates B^2 = k r^2), seen through noise sigma N on every entry.",
-        "The divergence of N(W, sigma^2) from N(0, sigma^2 + B^2/n) is (n/2) log(1 + B^2/(n sigma^2)) plus half of "
-        "(n sigma^2 + |W|^2)/(sigma^2 + B^2/n) - n, which is at most 0.",
-    )
+    name = "V1"
     kinds = frozenset({"map", "score", "vector", "gain", "table"})
 
     def norm(self, target: Target) -> Number:
@@ -115,15 +106,7 @@ class GaussianNoise(Noise):
 class StudentNoise(Noise):
     """V2."""
 
-    statement = Statement(
-        "V2",
-        "noise against Student columns",
-        r"I=k\log\frac{\Gamma(s)(\pi\rho)^{d/2}}{\Gamma(\frac d2+s)}+k\Big(\frac d2+s\Big)\Big(\log\Big(1+\frac"
-        r"{d\sigma^2}\rho\Big)+\hat f(y)\Big)-\frac n2\log(2\pi e\sigma^2),\quad y=\frac K{k\sqrt{\rho+d\sigma^2}}",
-        "A map or score with |W|_{2,1} <= K, any s > 0, rho = r d sigma^2 > 0; f-hat as in T13.",
-        "T13 without its net: the law has independent Student columns, the noise d sigma^2 of mean energy per column and "
-        "the entropy (n/2) log(2 pi e sigma^2).",
-    )
+    name = "V2"
     kinds = frozenset({"map", "score"})
     names = ("s", "r")
 
@@ -147,13 +130,7 @@ class StudentNoise(Noise):
 class StudentRowsNoise(StudentNoise):
     """V2t."""
 
-    statement = Statement(
-        "V2t",
-        "noise against Student rows",
-        r"I\text{ as in V2 of }W^\top",
-        "A map or score with |W^T|_{2,1} <= K.",
-        "Noise on W is noise on its transpose.",
-    )
+    name = "V2t"
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind in self.kinds and target.d == 1:
@@ -170,15 +147,7 @@ class StudentRowsNoise(StudentNoise):
 class MatrixStudentNoise(Noise):
     """V3."""
 
-    statement = Statement(
-        "V3",
-        "noise against a matrix-t law",
-        r"I=\log\frac{(\pi\rho)^{n/2}\Gamma_l(\beta-\frac h2)}{\Gamma_l(\beta)}+\beta l\Big(\log\Big(1+\frac{h\sigma^2}"
-        r"\rho\Big)+\hat f(y)\Big)-\frac n2\log(2\pi e\sigma^2),\quad y=\frac K{l\sqrt{\rho+h\sigma^2}}",
-        "A map or score with nuclear norm at most K, l and h its smaller and larger side, beta = (d+k-1)/2 + s, any s > 0, "
-        "rho = r h sigma^2 > 0; f-hat as in T13.",
-        "T14 without its net: of noise with as many rows as h the mean of N'N is h sigma^2 times the identity.",
-    )
+    name = "V3"
     kinds = frozenset({"map", "score"})
     names = ("s", "r")
 

@@ -18,6 +18,7 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import (
     Activation,
     Attention,
+    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -25,7 +26,9 @@ from boundcalc.setting import (
     Norms,
     Residual,
     Setting,
+    SoftCap,
 )
+from boundcalc.setting.layer import widths_of
 from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context
 from boundcalc.statements.weights import Weights
@@ -42,6 +45,7 @@ def margin_of_class(setting: Setting) -> arb:
     """G0e for a setting: no network of its class has a larger margin on any input."""
     architecture = setting.architecture
     walk = _Reach(Weights(INTERVAL, _without_rank_zero(setting.norms)), architecture.seq_len, architecture.classes)
+    walk.width = widths_of(architecture.stages)[0]
     return walk.margin(architecture.stages, INTERVAL.number(architecture.input_radius))
 
 
@@ -57,12 +61,13 @@ def no_member(setting: Setting) -> Refusal | None:
     most, gamma = margin_of_class(setting), setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma)):
         return None
-    reach = below(lower_float(most))
+    least = lower_float(most)
+    reach = below(least)
     return Refusal(
         f"a risk bound at training error {setting.sample.train_error:g}",
         f"gamma {gamma:g}, while no network with these norms has a margin above {reach}",
         "a margin above gamma",
-        f"Take a gamma below {reach}, or larger norms.",
+        f"Take a gamma below {reach}, or larger norms." if least > 0 else "Take larger norms.",
     )
 
 
@@ -89,10 +94,18 @@ class _Reach:
 
     def __init__(self, weights: Weights, seq_len: int, classes: int) -> None:
         self.weights, self.seq_len, self.classes = weights, seq_len, classes
+        self.width: int | None = None
+        """Of the rows, where it is known."""
 
     def margin(self, layers: Sequence[Layer], radius: arb) -> arb:
         """The largest margin of a whole network's output."""
+        if not layers:
+            return largest_margin(INTERVAL, radius, self.classes)
         last = layers[-1]
+        cap = last.cap if isinstance(last, SoftCap) else 1.0 if last == Activation("tanh") else None
+        if cap is not None:  # two logits that far apart stay farthest apart on both sides of 0
+            sides = arb(cap) * min(self.classes, 2)
+            return _bent(sides, self.margin(layers[:-1], radius))
         if self.classes == 1 or not isinstance(last, Linear):
             return largest_margin(INTERVAL, self._through(layers, radius), self.classes)
         before = self._through(layers[:-1], radius)
@@ -104,9 +117,15 @@ class _Reach:
     def _through(self, layers: Sequence[Layer], radius: arb) -> arb:
         for layer in layers:
             if isinstance(layer, Residual):
-                radius = sum((self._through(branch, radius) for branch in layer.branches), start=arb(0))
+                width, reaches = self.width, list[arb]()
+                for branch in layer.branches:
+                    self.width = width
+                    reaches.append(self._through(branch, radius))
+                radius = sum(reaches, start=arb(0))
             else:
                 radius = self._behind(layer, radius)
+            makes = layer.widths()[1]
+            self.width = self.width if makes is None else makes
         return radius
 
     def _behind(self, layer: Layer, radius: arb) -> arb:
@@ -119,14 +138,18 @@ class _Reach:
     def _attended(self, layer: Attention, radius: arb) -> arb:
         return self._plain(layer, radius) * self._mass(layer, radius)
 
-    def _gated(self, layer: GatedFeedForward, radius: arb) -> arb:
-        if layer.bias:
-            return self._plain(layer, radius)
-        first, third, second = (
-            self.weights.matrix(weight.kind, weight.block, None, *weight.shape).whole.op
-            for weight in layer.weights(self.seq_len)
-        )
-        return _activated(layer.activation, radius * first) * radius * third * second
+    def _gated(self, layer: GatedFeedForward | Experts, radius: arb) -> arb:
+        """L9, L15: no entry of the first factor is longer than the image of its row's length."""
+        sizes: dict[str, arb] = {}
+        for weight in layer.weights(self.seq_len):
+            place = weight.kind, weight.block, None
+            vector = weight.role == "vector"
+            sizes[weight.kind] = (
+                self.weights.vector(*place)[0] if vector else self.weights.matrix(*place, *weight.shape).whole.op
+            )
+        zero = arb(0)
+        first, third = (radius * sizes[f"W_{i}"] + sizes.get(f"b_{i}", zero) for i in (1, 3))
+        return _entry(layer.activation, first) * third * sizes["W_2"] + sizes.get("b_2", zero)
 
     def _normalised(self, layer: LayerNorm, radius: arb) -> arb:
         """L5; a centred row of width 1 is zero."""
@@ -168,27 +191,47 @@ class _Reach:
 
 
 _SHARPER: dict[type[Layer], Callable[[_Reach, Any, arb], arb]] = {
-    Activation: lambda _, layer, radius: _activated(layer.name, radius),
+    Activation: lambda walk, layer, radius: _activated(layer.name, radius, walk.width),
+    SoftCap: lambda _, layer, radius: _bent(layer.cap * arb(layer.d).sqrt(), radius),
     GatedFeedForward: _Reach._gated,
+    Experts: _Reach._gated,
     LayerNorm: _Reach._normalised,
     Attention: _Reach._attended,
 }
 """Layers that shorten every row beyond what their rule says; the rule is an upper bound for every other."""
 
 
-def _activated(name: str, b: arb) -> arb:
+def _bent(cap: arb, x: arb) -> arb:
+    """The bend of a cap: cap tanh(x / cap).
+
+    Of rows of width k no longer than b, tanh makes the longest of those with k equal entries, as tanh(sqrt(u))^2 is concave:
+    sqrt(k) tanh(b / sqrt(k)).
+    """
+    return cap * (x / cap).tanh()
+
+
+def _activated(name: str, b: arb, width: int | None) -> arb:
     """The longest image of a row no longer than b.
 
-    s(x) = x g(|x|) with a rising g for x >= 0 and smaller for x < 0: at most b g(b), along an axis. tanh: at most b.
+    s(x) = x g(|x|) with a rising g for x >= 0 and smaller for x < 0: at most b g(b), along an axis.
     """
-    if name in ("relu", "identity", "tanh"):
-        return b
+    if name != "tanh":
+        return _entry(name, b)
+    return b if width is None else _bent(arb(width).sqrt(), b)
+
+
+def _entry(name: str, b: arb) -> arb:
+    """The largest image of a number no larger than b."""
+    if name == "tanh":
+        return b.tanh()
     if name == "gelu":
         return b * (1 + (b / arb(2).sqrt()).erf()) / 2
     if name == "gelu_tanh":
         return b * (1 + ((2 / arb.pi()).sqrt() * (b + arb("0.044715") * b**3)).tanh()) / 2
-    if name == "silu":
-        return b / (1 + (-b).exp())
+    if name in ("silu", "quick_gelu"):
+        steep = arb("1.702") if name == "quick_gelu" else arb(1)
+        return b / (1 + (-steep * b).exp())
     if name == "mish":
-        return b * (1 + b.exp()).log().tanh()
+        small = (-b).exp()
+        return b * (1 + 2 * small) / (1 + 2 * small + 2 * small**2)
     return b

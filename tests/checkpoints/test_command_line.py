@@ -256,7 +256,7 @@ def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
         (("--out", "n.json", "--plot", "n.png"), "two outputs would be written to"),
         (("--out", "n.json", "--setting-out", "n.json"), "two outputs would be written to"),
         (("--readout-norm", "2", "--out", "x.json"), "has a read-out of its own"),
-        (("--set", "layers"), "KEY=VALUE"),
+        (("--set", "layers"), "NAME=VALUE"),
         (("--family", "brt"), "did you mean 'bert'"),
         (("--mapping", "none.json"), "cannot read the mapping"),
         (("--reference", "nowhere"), "no file or directory nowhere"),

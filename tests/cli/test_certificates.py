@@ -66,7 +66,8 @@ def test_what_was_measured_and_paid_is_printed(run: Run, tmp_path: Path) -> None
 
 def test_a_second_checker_that_disagrees_fails(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "gap.json"
-    assert run("eval", "--depth", "1", "--no-solve", "--certificate", str(path)).exit_code == 0
+    line = ("eval", "--depth", "1", "--bound", "parameters", "--no-solve", "--certificate", str(path))
+    assert run(*line).exit_code == 0
     monkeypatch.setattr("boundcalc.proof.second.value._chained", lambda *_: 0.9)
     outcome = run("verify", str(path), "--second")
     assert outcome.exit_code == 1

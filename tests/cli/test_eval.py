@@ -172,10 +172,10 @@ def test_custom_normalisers(run: Run) -> None:
         "--normaliser-mu",
         "1",
         "--bound",
-        "edelman",
+        "log-T",
     )
     custom = json.loads(run(*line, "--format", "json").stdout)["results"][0]
-    plain = json.loads(run("eval", "--m", "1e7", "--bound", "edelman", "--format", "json").stdout)["results"][0]
+    plain = json.loads(run("eval", "--m", "1e7", "--bound", "log-T", "--format", "json").stdout)["results"][0]
     assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)
 
 
@@ -200,6 +200,6 @@ def test_proxies_carry_a_tilde(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
         self.kind = "proxy"
 
     monkeypatch.setattr(evaluate.Desk, "__init__", proxied)
-    outcome = run("eval", "--m", "1e7", "--bound", "edelman", "--no-solve")
-    assert re.search(r"edelman +proxy +~0\.\d+ +~0\.\d+", outcome.stdout)
+    outcome = run("eval", "--m", "1e7", "--bound", "log-T", "--no-solve")
+    assert re.search(r"log-T +proxy +~0\.\d+ +~0\.\d+", outcome.stdout)
     assert "~ marks proxies" in outcome.stdout

@@ -45,9 +45,9 @@ def test_numbers_are_put_in() -> None:
 
 
 def test_whole_numbers_are_exact() -> None:
-    text = run("derive", "--bound", "edelman2022_head", "--T", "1e30", "--steps", "brief")
+    text = run("derive", "--bound", "edelman2022_head", "--T", "1e30", "--detail", "brief")
     assert "log(2e30*m + 1)" in text
-    assert run("derive", "--bound", "edelman2022_head", "--T", "10^30", "--steps", "brief") == text
+    assert run("derive", "--bound", "edelman2022_head", "--T", "10^30", "--detail", "brief") == text
 
 
 def test_text_has_no_endless_zeros_and_says_nothing_twice() -> None:
@@ -70,7 +70,7 @@ def test_check_says_what_it_tested() -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    out = run("derive", "--format", "latex", "--steps", "brief", "--out", str(tmp_path)).splitlines()
+    out = run("derive", "--format", "latex", "--detail", "brief", "--out", str(tmp_path)).splitlines()
     assert {Path(line).name for line in out} == {"edelman2022.tex", "boundcalc-macros.tex", "boundcalc.bib"}
     run("derive", "--format", "html", "--out", str(tmp_path))
     assert (tmp_path / "edelman2022.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from boundcalc.base.prose import plain
 from boundcalc.cli import COMMANDS, main
 from boundcalc.cli.catalogue import GROUPS, entries
 from boundcalc.formulas.theorems import POLICIES, THEOREMS
@@ -52,14 +53,14 @@ def test_every_strategy_has_a_title() -> None:
 def test_statements_are_explained_in_full(run: Run, name: str) -> None:
     statement = STATEMENTS[name.upper()]
     found = json.loads(run("explain", name, "--format", "json").stdout)
-    assert found["statement"] == statement.formula
-    assert found["proof"] == statement.proof
+    assert found["statement"] == statement.entry.says
+    assert found.get("proof", "") == statement.entry.proof
     text = run("explain", name).stdout
     assert found.get("arguments", "") == ", ".join(statement.arguments)
-    for title in ("Title", "Statement", "Conditions", "Proof", "Constants", "Source"):
+    for title in ("Title", "Statement", "Source", *(["Proof"] if statement.entry.proof else [])):
         assert re.search(rf"^{title} ", text, re.MULTILINE)
     flat = " ".join(text.split())
-    assert " ".join(statement.proof.split()[:6]) in flat
+    assert " ".join(plain(statement.entry.proof or statement.entry.says).split()[:6]) in flat
 
 
 def test_theorems_are_explained_with_what_the_paper_has_otherwise(run: Run) -> None:

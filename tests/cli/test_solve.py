@@ -16,7 +16,7 @@ _OPTIONS = {"m": "--m", "T": "--T", "C": "--C", "depth": "--depth", "gamma": "--
     [("m", 0.2, 0.98), ("T", 0.35, 1.1), ("C", 0.3, 1.02), ("depth", 0.3, 2), ("gamma", 0.2, 0.98)],
 )
 def test_the_value_is_enough_and_beyond_it_is_not(run: Run, variable: str, target: float, worse: float) -> None:
-    bound = "edelman" if variable == "T" else "best"
+    bound = "log-T" if variable == "T" else "best"
     at = ("--m", "1e8") if variable == "T" else ()
     outcome = run("solve", "--for", variable, "--target", str(target), *at, "--bound", bound, "--format", "json")
     assert outcome.exit_code == 0
@@ -42,6 +42,31 @@ def test_no_solution_is_a_failure_with_its_reason(run: Run) -> None:
     outcome = run("solve", "--for", "m", "--target", "1e-30")
     assert outcome.exit_code == 1
     assert "no m gives a gap of at most 1e-30" in one_line(outcome)
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (("--for", "delta", "--target", "0.2"), 1e-300),
+        (("--for", "m", "--quantity", "risk", "--train-error", "0.2", "--target", "0.20001"), None),
+    ],
+)
+def test_where_a_bound_hardly_moves_the_range_is_still_searched_to_its_end(
+    run: Run, words: tuple[str, ...], value: float | None
+) -> None:
+    outcome = run("solve", *words, "--format", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    found = json.loads(outcome.stdout)
+    assert found["at_end"] is (value is not None)
+    assert value in (None, found["value"])
+
+
+def test_where_no_network_has_the_margin_the_place_that_comes_nearest_is_named(run: Run) -> None:
+    outcome = run("solve", "--for", "depth", "--C", "0.5", "--quantity", "risk")
+    assert outcome.exit_code == 1
+    assert "no network with these norms has a margin above 0.125" in one_line(outcome)
+    assert one_line(outcome).endswith("(at depth 1)")
+    assert "gamma below 0" not in one_line(run("solve", "--for", "m", "--quantity", "risk", "--C", "1e-300"))
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_json_sweeps_carry_their_points(run: Run) -> None:
         "--sweep",
         "T=8,16",
         "--bound",
-        "edelman",
+        "log-T",
         "--m",
         "1e7",
         "--format",

@@ -22,7 +22,7 @@ from .conftest import Run, one_line
 
 LINE = ("--depth", "2", "--m", "10000")
 SETTING = Setting.of(depth=2, n_train=10**4)
-TRIVIAL = ("best", "edelman", "trauger", "parameters")
+TRIVIAL = ("best", "log-T", "trauger", "parameters")
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
@@ -95,7 +95,7 @@ def test_other_writers_say_trivial(capsys: pytest.CaptureFixture[str], run: Run)
     shown: list[Callable[[BoundValue], str]] = [BoundValue._repr_html_, BoundValue._repr_latex_]
     for show in shown:
         assert printed(show(values[0])) == set()
-    text = run("tightness", "--steps", *LINE).stdout
+    text = run("tightness", "--ladder", *LINE).stdout
     assert printed(text) == set()
 
 
@@ -112,8 +112,8 @@ def test_what_is_said_instead(run: Run) -> None:
 
 def test_a_risk_that_has_saturated_shows_no_distance(run: Run) -> None:
     """It was printed as `1 (1.032)`: 17/16 and the like, however far the proof is from saying something."""
-    line = ("eval", "--C", "10", "--m", "100", "--bound", "edelman", "--no-solve")
-    (value,) = compare(Setting.of(C=10, n_train=100), ["edelman"])
+    line = ("eval", "--C", "10", "--m", "100", "--bound", "log-T", "--no-solve")
+    (value,) = compare(Setting.of(C=10, n_train=100), ["log-T"])
     assert value.log_risk > 0.03  # what the theorem's formula gives
     (row,) = json.loads(run(*line, "--format", "json").stdout)["results"]
     assert (row["risk"], row["log10_risk"], row["risk_vacuous"]) == (1.0, 0.0, True)

@@ -64,6 +64,16 @@ def test_slopes_are_those_of_the_bound(name: str) -> None:
     assert compared or value.vacuous
 
 
+@pytest.mark.parametrize("n_train", [1, 2, 30])
+def test_slopes_of_few_samples_are_taken_over_whole_samples(n_train: int) -> None:
+    """2% more of one sample is one sample: no slope is 0 for want of a step."""
+    _, found = account(Setting.of(n_train=n_train, train_error=0.0))
+    assert found["gap"].first_link
+    assert found["gap"].elasticities["m"] == pytest.approx(-0.5, abs=0.05)
+    assert found["risk"].saturates
+    assert found["risk"].elasticities["m"] == pytest.approx(-1.0, abs=0.05)
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_is_advised_reaches_the_target_and_speaks_of_some_network(name: str) -> None:
     setting = SETTINGS[name]

@@ -174,7 +174,7 @@ def test_uniform_policies_do_not_depend_on_length() -> None:
             assert logs(value) == logs(long[name])
             compared += 1
     assert compared > 40
-    for name in ("best", "edelman"):
+    for name in ("best", "log-T"):
         short, long = (values(Setting.of(d=1000, seq_len=t, n_train=10**8), [name])[name] for t in (4, 10**9))
         assert logs(short) < logs(long)
 

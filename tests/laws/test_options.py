@@ -52,24 +52,26 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "model --seed 1 --no-spectra --m 1e9 --gamma 0.25 --train-error 0 --bound closed --no-solve --format json",
         "model --seed 1 --margins margins.txt --bound closed --no-solve --format json",
     ),
-    "tightness": ("--d 8", "--d 8 --steps --depth 1"),
+    "tightness": ("--d 8", "--d 8 --ladder --depth 1"),
     "plot": (
-        "gap-vs-m --values m=1e3,1e6 --bound closed",
-        "gap-vs-T --values T=8,16 --bound closed --store runs.db --runs m=24",
-        "gap-vs-m --store over_m.db --norms-from runs --values m=1e3,1e6 --bound closed",
-        "sample-complexity --values T=8,16 --bound closed",
+        "gap-vs-m --sweep m=1e3,1e6 --bound closed",
+        "gap-vs-T --sweep T=8,16 --bound closed --store runs.db --runs m=24",
+        "gap-vs-m --store over_m.db --norms-from runs --sweep m=1e3,1e6 --bound closed",
+        "sample-complexity --sweep T=8,16 --bound closed",
         "tightness --store over_m.db --bound closed",
         "parity --store online.db --runs task=parity",
         "attention --store over_m.db",
         "norms --store over_m.db -o drawn.png",
-        "breakdown --values depth=1,2 --bound closed",
-        "norms-vs-s --values s=2",
-        "posterior-contraction --values L=4,8 --repetitions 10",
-        "attention-error --values L=4,8 --repetitions 10",
+        "breakdown --sweep depth=1,2 --bound closed",
+        "norms-vs-s --sweep s=2",
+        "posterior-contraction --sweep L=4,8 --repetitions 10",
+        "attention-error --sweep L=4,8 --repetitions 10",
+        "attention-smooth --sweep L=4,8 --repetitions 20",
+        "minimality --sweep steps=1,2",
         "kappa --repetitions 10",
         "constants --depth 1 --T 8 --d 8",
         "--from figure.json",
-        "gap-vs-m --data figure.json",
+        "--from figure.json -o again.png",
     ),
     "gallery": ("--predicted --quick --only breakdown -o made",),
     "explore": ("", "--store over_m.db"),
@@ -87,13 +89,18 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "runs verify": ("--store runs.db",),
     "runs rm": ("HASH --store runs.db",),
     "threshold": ("--store over_m.db --format json",),
-    "latent infer": ("--L 4,8 --repetitions 10 --tau 1 --format json",),
+    "latent infer": (
+        "--L 4,8 --repetitions 10 --tau 1 --format json",
+        "--L 4,8 --repetitions 20 --tau 1 --truth smooth --format json",
+    ),
+    "latent minimal": ("--L 4 --snapshots 1,2 --seeds 3 --format json",),
     "latent transfer": ("--diversity 1 --m 50 --repetitions 3 --format json",),
     "latent learn": ("--L 4 --m 8 --seeds 3 --steps 3 --kind supervised --store trained.db --format json",),
     "latent extendible": ("sequences.csv",),
 }
 """Cheap ways to run each command."""
 VALUES: Mapping[str, str | tuple[str, ...]] = {
+    "--weight-decay": "0.9",
     "--m": "54321",
     "--T": "9",
     "--C": "1.25",
@@ -133,7 +140,7 @@ NEUTRAL: Mapping[tuple[str, str], str] = {
     ("gallery", "--jobs"): "how it is computed",
 }
 FILES: Mapping[str, Any] = {
-    "setting.json": {"architecture": {"d": 12}, "norms": {"C": 1.5}},
+    "setting.json": {"architecture": {"d": 12}, "norms": {"C": 1.5}, "sample": {"delta": 0.02}},
     "norms.json": {"C": 1.0, "budgets": {"W_V": {"op": 2.0, "21": 3.0}}},
 }
 
@@ -283,7 +290,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 LINES = (
     "eval --depth 1 --bound closed --m 1e8 --no-solve --certificate gap.json",
-    "plot gap-vs-m --values m=1e3,1e6 --bound closed -o figure.png",
+    "plot gap-vs-m --sweep m=1e3,1e6 --bound closed -o figure.png",
     "train conjunction --T 6 --s 2 --m 64 --d 8 --heads 2 --steps 3 --quiet --no-bounds --certify holdout"
     " --certificate kept.json --examples kept.npz",
 )

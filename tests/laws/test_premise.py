@@ -21,11 +21,26 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.checker import check
-from boundcalc.setting import Attention, Budget, Embedding, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting import (
+    Activation,
+    Architecture,
+    Attention,
+    Budget,
+    Embedding,
+    Experts,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Pool,
+    Residual,
+    Sample,
+    SoftCap,
+)
 from boundcalc.setting.norms import Norms
 from boundcalc.statements.premise import largest_margin, margin_of_class, no_member
 from tests.laws.settings import settings
-from tests.soundness.network import Array, Network, Parameters, within
+from tests.soundness.network import Array, Dice, Network, Parameters, within
 
 ROUNDING = 1e-9
 FACTORS = (0.3, 0.7, 0.95, 0.999, 1.0, 1.001, 3.0)
@@ -272,3 +287,65 @@ def test_where_the_premise_is_not_asked() -> None:
 def test_a_matrix_of_rank_zero_leaves_no_margin() -> None:
     norms = Norms(C=1.0, budgets={"readout": Budget(op=1.0, rank=0)})
     assert no_member(replace(Setting.of(depth=1), norms=norms)) is not None
+
+
+def _behind(ends: Sequence[Layer], classes: int) -> Setting:
+    """Vectors of length 2 and width 3, these layers, a read-out of norm 3 for so many classes; soft caps go behind it."""
+    caps = tuple(layer for layer in ends if isinstance(layer, SoftCap) and layer.d == classes)
+    inner = tuple(layer for layer in ends if layer not in caps)
+    layers = (*inner, Pool(), Linear("readout", 3, classes), *caps)
+    architecture = Architecture(seq_len=1, input_radius=2.0, classes=classes, layers=layers)
+    return Setting(architecture, Norms(C=3.0), Sample())
+
+
+def _climbed(setting: Setting, rng: np.random.Generator) -> float:
+    """The largest margin that random steps of weights and input come to."""
+    architecture = setting.architecture
+    network = Network(architecture.stages, setting.norms, architecture.seq_len, architecture.input_radius)
+
+    def margin(weights: Parameters, x: Array) -> float:
+        known = iter(network.known)
+        for layer in architecture.stages:
+            x = np.atleast_2d(network.apply(layer, weights, x, next(known)[1], project=False))
+        return float(x[0, 0] if x.shape[1] == 1 else x[0, 0] - x[0, 1:].max())
+
+    best = -np.inf
+    for _ in range(4):
+        weights, x = network.draw(Dice(rng)), 2.0 * direction(rng.standard_normal((1, 3)))[None]
+        here = margin(weights, x)
+        for step in range(400):
+            size = 0.5 * 0.985**step
+            other = {
+                key: within(w + size * rng.standard_normal(w.shape), setting.norms.find(key[0], key[1]))
+                for key, w in weights.items()
+            }
+            y = 2.0 * direction(x + size * rng.standard_normal(x.shape))[None]
+            if (there := margin(other, y)) > here:
+                weights, x, here = other, y, there
+        best = max(best, here)
+    return best
+
+
+ENDS: dict[str, tuple[Callable[[int], tuple[Layer, ...]], float, float]] = {
+    "capped logits": (lambda k: (SoftCap(k, 0.8),), 0.99, 0.85),
+    "tanh": (lambda _: (Activation("tanh"),), 0.99, 0.85),
+    "quick gelu": (lambda _: (Activation("quick_gelu"),), 0.99, 0.85),
+    "capped rows": (lambda _: (SoftCap(3, 0.5),), 0.99, 0.85),
+    "gated tanh": (lambda _: (GatedFeedForward(3, 4, "tanh"),), 0.7, 0.3),
+    "experts": (lambda _: (Experts(3, 2, 2, "gelu"),), 0.7, 0.3),
+}
+"""Layers, and the part of the largest margin certified that random search comes to: with up to two classes, and with five."""
+
+
+@pytest.mark.parametrize("classes", [1, 2, 5])
+@pytest.mark.parametrize("name", sorted(ENDS))
+def test_layers_that_shorten_rows_leave_no_larger_margin(name: str, classes: int) -> None:
+    """What bends rows bends margins: a gamma above what they reach would be a premise that nobody meets."""
+    end, few, several = ENDS[name]
+    setting = _behind(end(classes), classes)
+    most = upper_float(margin_of_class(setting))
+    found = _climbed(setting, np.random.default_rng(classes))
+    assert found <= most * (1 + ROUNDING)
+    assert found > (few if classes <= 2 else several) * most
+    for factor, speaks in ((1.001, False), (0.999, True)):
+        assert (no_member(setting.but(margin=factor * most)) is None) is speaks

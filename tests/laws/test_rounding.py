@@ -95,7 +95,7 @@ def settings(random: Random, count: int) -> Iterator[Setting]:
     while count:
         try:
             setting = Setting.of(
-                random.choice(("edelman2022", "gpt2", "bert")),
+                random.choice(("edelman", "gpt2", "bert")),
                 depth=random.randint(1, 2),
                 seq_len=random.randint(2, 300),
                 d=random.choice((4, 16)),

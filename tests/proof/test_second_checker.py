@@ -159,9 +159,15 @@ def test_every_strategy_and_lemma_is_compared() -> None:
     assert {"V1", "V2", "V3"} <= lemmas
 
 
+def _links_count(certificate: Certificate) -> bool:
+    """Whether the chain is more than its deviation, so that its ghosts matter."""
+    levels = certificate.levels
+    return bool(levels) and levels[0].log_scale > -50
+
+
 def test_a_small_difference_is_noticed() -> None:
     """Another confidence, sample or ghost factor moves one checker and not the other."""
-    certificate = next(c for c in certificates(1, 6) if c.strategy == "ghost-chain" and c.levels)
+    certificate = next(c for c in certificates(1, 6) if c.strategy == "ghost-chain" and _links_count(c))
     value = check(certificate).log_value
     assert abs(excess(value, certificate)) < ROUNDED
     sample = certificate.setting.sample

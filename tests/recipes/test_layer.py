@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.laws import Cases, LayerExample, check_layer
+from boundcalc.laws.layers import Array, Drawn
 from boundcalc.proof.checker import verify
-from boundcalc.setting import Architecture, Attention, Layer, Linear, Norms, Pool, Setting, Weight
+from boundcalc.setting import Architecture, Attention, Layer, Linear, Norms, Pool, Setting, Weight, validate
+from boundcalc.setting import layers as setting_layers
 from boundcalc.setting.layers import layer_from_json, layer_to_json, register_layer
 from boundcalc.statements import layers as statements
 from boundcalc.statements.layers import register_rule
@@ -27,6 +29,10 @@ class SoftCap(Layer):
     label: ClassVar[str] = "recipe"
     d: int
     c: float
+
+    def __post_init__(self) -> None:
+        validate.size("d", self.d)
+        validate.positive("c", self.c)
 
     def where(self) -> int | None:
         return None
@@ -61,39 +67,31 @@ def registered() -> Iterator[None]:
     register_layer(SoftCap)
     register_rule(SoftCap, rule)
     yield
-    del statements._RULES[SoftCap]
+    del statements._RULES[SoftCap], setting_layers._TYPES[SoftCap.label]
 
 
-def refuted(claim: Facts, layer: SoftCap, radius: float) -> bool:
-    """Whether some rows of norm at most `radius` go further, or are stretched more, than a rule claims."""
-    rng = random.Random(0)
-
-    def row(size: float) -> list[float]:
-        x = [rng.gauss(0, 1) for _ in range(layer.d)]
-        return [size * value / math.hypot(*x) for value in x]
-
-    def image(x: list[float]) -> list[float]:
-        return [layer.c * math.tanh(value / layer.c) for value in x]
-
-    for _ in range(500):
-        x, step = row(radius * rng.random()), row(1e-4)
-        y = [a + b for a, b in zip(x, step, strict=True)]
-        moved = math.dist(image(x), image(y)) / math.dist(x, y)
-        if math.hypot(*image(x)) > claim.radius * (1 + 1e-9) or moved > claim.lipschitz * (1 + 1e-6):
-            return True
-    return False
+def run(c: float) -> Callable[[Drawn, Array], Array]:
+    return lambda weights, x: c * np.tanh(x / c)
 
 
-def test_the_rule_resists_and_a_wrong_one_does_not() -> None:
-    from boundcalc.base.numbers import FLOAT
-    from boundcalc.statements.weights import Weights
+def example(layer: SoftCap, radius: float) -> LayerExample:
+    return LayerExample(layer, Norms(C=1.0), lambda rng: {}, run(layer.c), radius)
 
-    for layer, radius in ((SoftCap(3, 0.5), 2.0), (SoftCap(2, 5.0), 1.0)):
-        at = Context(Weights(FLOAT, Norms(C=1.0)), radius, 1, 1)
+
+def smaller(radius: float = 1.0, lipschitz: float = 1.0) -> Callable[[SoftCap, Context], Facts]:
+    def wrong(layer: SoftCap, at: Context) -> Facts:
         honest = rule(layer, at)
-        assert not refuted(honest, layer, radius)
-        assert refuted(Facts(honest.radius / 2, honest.lipschitz), layer, radius)
-        assert refuted(Facts(honest.radius, honest.lipschitz / 2), layer, radius)
+        return Facts(radius * honest.radius, lipschitz * honest.lipschitz)
+
+    return wrong
+
+
+@pytest.mark.usefixtures("registered")
+def test_the_laws_hold_and_wrong_rules_do_not() -> None:
+    examples = [example(SoftCap(3, 0.5), 2.0), example(SoftCap(2, 5.0), 1.0)]
+    refusals = [(lambda: SoftCap(3, -1.0), "c must")]
+    wrong = {"radius": smaller(radius=0.5), "stretch": smaller(lipschitz=0.5)}
+    check_layer("recipe", Cases(examples, refusals, wrong)).raise_if_broken()
 
 
 @pytest.mark.usefixtures("registered")

@@ -13,12 +13,12 @@ from boundcalc.cli import main
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
+from boundcalc.laws import COINS, Cases, check_strategy
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.strategies import STRATEGIES, Known, MarginStrategy, risk_candidates
-from tests.laws.strategies import counterexample
 
 SETTING = Setting.of(depth=1, d=8, seq_len=5, n_train=10**6, margin=0.4, train_error=0.02)
 
@@ -97,6 +97,6 @@ def test_a_reader_without_it_refuses_by_name(monkeypatch: pytest.MonkeyPatch) ->
         Certificate.from_json(data)
 
 
-def test_the_law_lets_it_pass_and_rejects_too_small_a_value() -> None:
-    assert counterexample(Looser()) is None
-    assert counterexample(TooSmall()) is not None
+def test_the_laws_hold_and_reject_too_small_a_value() -> None:
+    brought = Cases(COINS, [(Setting.of(lipschitz=2.0), "Lipschitz|ramp")], {"too small": TooSmall()})
+    check_strategy(Looser(), brought).raise_if_broken()

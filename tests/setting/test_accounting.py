@@ -84,7 +84,7 @@ def test_budgets_are_kept_as_they_were_checked() -> None:
 @pytest.mark.parametrize(
     ("preset", "keys", "why"),
     [
-        ("edelman2022", ("W_Q", "W_K"), "must be one of W_QK, W_V"),
+        ("edelman", ("W_Q", "W_K"), "must be one of W_QK, W_V"),
         ("llama", ("W_QK",), "must be one of embedding, norm_attention.gain, W_Q, W_K, W_V"),
         ("gpt2", ("W_Q[0]", "W_K[0]", "W_QK[0]"), "not for both (block 0)"),
         ("gpt2", ("W_Q", "W_K", "W_QK[1]"), "not for both (block 1)"),
@@ -208,9 +208,9 @@ def test_a_centred_row_of_one_number_has_no_variance() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ({"architecture": {"T": 4}}, "did you mean 'seq_len'"),
-        ({"sample": {"m": 4}}, "did you mean 'n_train'"),
-        ({"sample": {"gamma": 1}}, "did you mean 'margin'"),
+        ({"architecture": {"context": 4}}, "did you mean 'seq_len'"),
+        ({"sample": {"n_samples": 4}}, "did you mean 'n_train'"),
+        ({"sample": {"gamma": 1, "margin": 1}}, "gives margin twice"),
         ({"architecture": {"blocks": 4}}, "did you mean 'depth'"),
         ({"norms": {"budgets": {"W_V": {"two_one": 4}}}}, "did you mean '21'"),
         ({"norms": {"budgets": {"W_V": {"op": 4, "distance": {"frobenius": 1}}}}}, "did you mean 'F'"),

@@ -326,7 +326,7 @@ def test_routing_to_some_experts_is_refused_with_the_reason() -> None:
         {"norms": {"C": 1.0, "budgets": {"W_V": {"Sp": [1.0, 2.0, 3.0]}}}},
         {"norms": {"C": 1.0, "budgets": {"W_V": {"op": 1.0, "distance": 0.1}}}},
         {"norms": {"C": 1.0, "measured": 1}},
-        {"sample": {"m": 3}},
+        {"sample": {"samples": 3}},
         {"sample": {"n_train": "many"}},
     ],
 )

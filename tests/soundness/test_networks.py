@@ -227,7 +227,7 @@ def only(p: Parameters, name: str) -> Parameters:
 def levels(setting: Setting) -> list[Rival]:
     """Levels that the checker accepts, one per strategy: the coarsest or the finest; of maps that meet in their class."""
     found: dict[tuple[str, bool], Rival] = {}
-    for name in ("best", "edelman", "closed"):
+    for name in ("best", "log-T", "closed"):
         search = Search(setting, POLICIES[name])
         for each in (*search.gaps(), *search.risks()):
             certificate = each.certificate

@@ -10,6 +10,7 @@ import pytest
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import FLOAT
+from boundcalc.base.prose import plain
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
@@ -49,14 +50,25 @@ def latex_problems(formula: str) -> list[str]:
     sizes = re.findall(r"\\([bB]igg?)(?![a-zA-Z])(\\?.)", formula)
     if sum(mark in ("(", "[", r"\{") for _, mark in sizes) != sum(mark in (")", "]", r"\}") for _, mark in sizes):
         problems.append("sized brackets")
-    for left, right in ("()", "[]"):
-        if formula.count(left) != formula.count(right):
-            problems.append(left + right)
+    if formula.count("(") + formula.count("[") != formula.count(")") + formula.count("]"):
+        problems.append("()")
     if formula.count(r"\{") != formula.count(r"\}"):
         problems.append(r"\{\}")
     if not formula.isascii() or formula != formula.strip():
         problems.append("characters")
     return problems
+
+
+def formulas(text: str) -> list[str]:
+    """The mathematics of a text."""
+    blocks = re.findall(r"^```math\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return [*(block.strip() for block in blocks), *re.findall(r"\$([^$]+)\$", text)]
+
+
+def shown_problems(text: str) -> list[str]:
+    """What a terminal would show of LaTeX that was not understood."""
+    shown = plain(text)
+    return [mark for mark in ("\\", "$", "```", "\x00", "  }") if mark in shown]
 
 
 def dangling(text: str) -> set[str]:
@@ -72,15 +84,15 @@ def test_every_statement_is_there_once() -> None:
 
 @pytest.mark.parametrize("statement", ALL, ids=lambda s: s.name)
 def test_every_slot_says_something(statement: Statement) -> None:
-    for slot in ("title", "formula", "conditions", "proof", "constants"):
-        text = getattr(statement, slot)
-        assert text.strip() == text, slot
-        assert len(text) > 5, slot
-        assert "  " not in text, slot
-    assert latex_problems(statement.formula) == []
-    for slot in ("title", "conditions", "proof", "constants"):
-        assert dangling(getattr(statement, slot)) == set(), slot
-    assert statement.proof.endswith((".", ".)"))
+    entry = statement.entry
+    for slot in (entry.title, entry.says):
+        assert slot.strip() == slot
+        assert len(slot) > 5, slot
+    for slot in (entry.title, entry.says, entry.proof):
+        assert shown_problems(slot) == []
+        assert dangling(slot) == set()
+    for formula in formulas(entry.says + "\n\n" + entry.proof):
+        assert latex_problems(formula) == [], formula
     assert statement.source.bibtex.count("{") == statement.source.bibtex.count("}")
     assert statement.compute is not None
     assert statement.arguments
@@ -92,6 +104,9 @@ def test_the_checks_of_text_see_mistakes() -> None:
     assert latex_problems(r"$a$") == ["dollar"]
     assert latex_problems(r"\Big(a)") == ["sized brackets"]
     assert latex_problems(r"\sqrt(a") == ["()"]
+    assert shown_problems("costs 5$") == ["$"]
+    with pytest.raises(KeyError):
+        shown_problems(r"$\undefined x$")
     assert dangling("as in T1, T4r and L77") == {"L77"}
 
 
@@ -99,7 +114,7 @@ def test_names_used_by_rules_lemmas_policies_and_strategies_exist() -> None:
     used: set[str] = set(LEMMAS)
     for preset in PRESETS:
         used |= set(lower(Setting.of(preset), FLOAT).uses)
-        if preset != "edelman2022":
+        if preset != "edelman":
             used |= set(lower(Setting.of(preset, activation="silu", gated=True, rope=True), FLOAT).uses)
     assert {"L9", "S4", "T10", "L5"} <= used
     for policy in POLICIES.values():

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.sources import HERE
 from boundcalc.formulas.derivation import inference_steps, other_steps
 from boundcalc.formulas.derivation.closed_steps import closed_steps
-from boundcalc.formulas.derivation.step import Derivation, Step
+from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
 from boundcalc.formulas.symbolic.closed import ClosedForm
 from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.symbolic.printing import left_hand_side
 from boundcalc.formulas.symbolic.uniform import SpectrumForm, UniformForm
 from boundcalc.formulas.theorems import THEOREMS, Theorem
 from boundcalc.setting import Setting
@@ -23,6 +23,16 @@ _METHODS: Mapping[type, Callable[[Any, str, Formula], Step]] = {
     UniformForm: other_steps.uniform_steps,
     SpectrumForm: other_steps.spectrum_steps,
 }
+
+
+STEPS: dict[str, Callable[[Formula], Step]] = {
+    "edelman2022_attention": other_steps.general_steps,
+    "sparse_boolean": other_steps.finite_steps,
+    "X3": inference_steps.cme_steps,
+    "X4": inference_steps.softmax_steps,
+    "X6": inference_steps.transfer_steps,
+}
+"""The steps of theorems without a form of a network, by name. One that brings none is shown as it is stated."""
 
 
 def derive(
@@ -52,16 +62,18 @@ def derive(
 
 def _steps(theorem: Theorem, quantity: str, formula: Formula) -> Step:
     form = theorem.form
-    if form is None:
-        known = {
-            "edelman2022_attention": other_steps.general_steps,
-            "sparse_boolean": other_steps.finite_steps,
-            "X3": inference_steps.cme_steps,
-            "X4": inference_steps.softmax_steps,
-            "X6": inference_steps.transfer_steps,
-        }
-        return known[theorem.name](formula)
-    return _METHODS[type(form)](form, quantity, formula)
+    if form is not None:
+        return _METHODS[type(form)](form, quantity, formula)
+    if theorem.name in STEPS:
+        return STEPS[theorem.name](formula)
+    return Step("", theorem.uses, "", children=(_as_stated(theorem, formula),))
+
+
+def _as_stated(theorem: Theorem, formula: Formula) -> Step:
+    """Of a theorem that brings no steps: what it says, and what it rests on."""
+    assumed = "; ".join(theorem.assumptions)
+    relation = Relation(Words(left_hand_side(formula), formula.name.replace("_", " ")), formula.relation, formula.expr)
+    return Step("the theorem as stated", theorem.uses, assumed, relation, tuple(formula.where))
 
 
 def _of_setting(setting: Setting, quantity: str, values: Mapping[str, Any]) -> Derivation:
@@ -87,8 +99,3 @@ def _of_setting(setting: Setting, quantity: str, values: Mapping[str, Any]) -> D
         HERE,
         values=values,
     )
-
-
-def renamed(derivation: Derivation, title: str) -> Derivation:
-    """The same derivation under another title."""
-    return replace(derivation, title=title)

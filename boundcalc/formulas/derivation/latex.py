@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from boundcalc.base import symbols
+from boundcalc.base import prose, symbols
 from boundcalc.base.sources import HERE, Source
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
@@ -51,7 +51,8 @@ def sources(derivation: Derivation) -> list[Source]:
     """Every source that is cited, this library last."""
     found = {derivation.source.key: derivation.source}
     for statement in derivation.statements():
-        found.setdefault(statement.source.key, statement.source)
+        for cited in (statement.source, *prose.cited(f"{statement.entry.says} {statement.entry.proof}")):
+            found.setdefault(cited.key, cited)
     found.pop(HERE.key, None)
     return [*found.values(), HERE]
 
@@ -269,18 +270,12 @@ def _capital(text: str) -> str:
 
 
 def _statement(statement: Statement) -> list[str]:
-    source = "" if statement.source == HERE else f", {_cite(statement.source)}"
-    title = f"{statement.name}: {to_latex(statement.title)}{source}"
+    entry = statement.entry
+    where = f"[{entry.locator}]" if entry.locator else ""
+    source = "" if entry.source == HERE else f", {{\\cite{where}{{{entry.source.key}}}}}"
+    title = f"{statement.name}: {prose.tex(entry.title)}{source}"
     out = [f"\\begin{{boundcalclemma}}[{title}]\\label{{{_label('statement', statement.name)}}}"]
-    out.append(to_latex(statement.conditions))
-    out.append("\\begin{center}\\begin{minipage}{0.94\\textwidth}\\raggedright")
-    out.append(breakable(statement.formula))
-    out += ["\\end{minipage}\\end{center}", "\\end{boundcalclemma}"]
-    out.append(f"\\begin{{proof}}\n{to_latex(statement.proof)}\n\\end{{proof}}")
+    out += [prose.tex(entry.says), "\\end{boundcalclemma}"]
+    if entry.proof:
+        out += ["\\begin{quote}", prose.tex(entry.proof), "\\end{quote}"]
     return out
-
-
-def breakable(formula: str) -> str:
-    """A statement's formula as inline mathematics, in parts that may stand on lines of their own."""
-    parts = [part.strip() for part in re.split(r"\\qquad|\\quad", formula) if part.strip(" ,;")]
-    return " \\quad ".join(f"$\\displaystyle {part}$" for part in parts)

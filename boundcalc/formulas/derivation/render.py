@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
+from boundcalc.base.prose import plain
 from boundcalc.formulas.derivation import latex
 from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
 from boundcalc.formulas.derivation.words import to_latex
@@ -79,7 +80,8 @@ def _text(derivation: Derivation, full: bool) -> str:
     if full:
         lines += ["", "Statements used"]
         for statement in derivation.statements():
-            lines += [f"  {statement.name}. {statement.title}", f"     {statement.conditions}"]
+            lines.append(f"  {statement.name}. {statement.title}")
+            lines += [f"     {line}".rstrip() for line in plain(statement.entry.says).splitlines()]
         lines += ["", "Sources", *(f"  {source}" for source in latex.sources(derivation))]
     return "\n".join(lines) + "\n"
 
@@ -138,8 +140,7 @@ def _markdown(derivation: Derivation, full: bool) -> str:
             ]
         out += ["## Statements used", ""]
         for statement in derivation.statements():
-            out += [f"**{statement.name}** ({statement.title}). {to_latex(statement.conditions)}", ""]
-            out += [f"$${statement.formula}$$", ""]
+            out += [f"**{statement.name}** ({statement.title}). {statement.entry.says}", ""]
         out += ["## Sources", "", *(f"- {source}" for source in latex.sources(derivation))]
     return "\n".join(out) + "\n"
 
@@ -172,6 +173,10 @@ def _relation_mathml(relation: Relation, names: Mapping[Any, str]) -> str:
 
 def _definition_mathml(part: Definition, names: Mapping[Any, str]) -> str:
     return _math(f"{mathml(part.symbol, names)}<mo>=</mo>{mathml(part.expr, names)}")
+
+
+def _paragraphs(prose: str) -> str:
+    return "".join(f"<p>{escape(part)}</p>" for part in plain(prose).split("\n\n"))
 
 
 def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
@@ -208,8 +213,7 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
         for statement in derivation.statements():
             out.append(
                 f"<details><summary><b>{statement.name}</b> {escape(statement.title)}</summary>"
-                f"<p>{escape(statement.conditions)}</p><p><code>{escape(statement.formula)}</code></p>"
-                f"<p>Proof. {escape(statement.proof)}</p></details>"
+                f"{_paragraphs(statement.entry.says)}{_paragraphs(statement.entry.proof)}</details>"
             )
         out += ["<h2>Sources</h2><ul>", *(f"<li>{escape(str(s))}</li>" for s in latex.sources(derivation)), "</ul>"]
     body = "\n".join(out)

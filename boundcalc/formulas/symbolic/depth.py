@@ -85,7 +85,7 @@ def on_spheres(setting: Setting) -> Setting:
 
 
 def _refusal(got: str, piece: str, needs: str) -> Unsupported:
-    fix = "Give the depth as a number (--depth 12), or use preset edelman2022, whose blocks all have radius 1."
+    fix = "Give the depth as a number (--depth 12), or use preset edelman, whose blocks all have radius 1."
     return Unsupported(Refusal(f"the closed form in symbolic depth (piece {piece})", got, needs, fix))
 
 

@@ -109,7 +109,7 @@ class UniformForm:
                     "X5 in symbolic depth",
                     f"the piece {odd}, which does not follow the blocks' progression",
                     "equal blocks from the input on",
-                    "Use preset edelman2022, or `boundcalc eval --bound parameters` with the depth as a number.",
+                    "Use preset edelman, or `boundcalc eval --bound parameters` with the depth as a number.",
                 )
             )
         return found

@@ -3,6 +3,8 @@
 Importing it is light: a theorem's formulas import sympy when they are first asked for.
 """
 
+from dataclasses import replace
+
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.theorems.counting import parameters as parameters
 from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
@@ -50,6 +52,17 @@ for _theorem in THEOREMS.values():
         BOUNDS.setdefault(_theorem.name, _theorem.policy)
 """What bounds the gap of any setting: the policies, and the theorems that are about one, by the covers each paper uses
 with this library's constants."""
+
+
+def aliases() -> dict[str, str]:
+    """Bounds that are searched for by the same rules as one before them, and which: the same numbers, by another name."""
+    rules: dict[Policy, str] = {}
+    found: dict[str, str] = {}
+    for name, policy in BOUNDS.items():
+        first = rules.setdefault(replace(policy, name="", title=""), name)
+        if first != name:
+            found[name] = first
+    return found
 
 
 def known_bound(name: str) -> str:

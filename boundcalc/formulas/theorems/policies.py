@@ -75,7 +75,7 @@ POLICIES: dict[str, Policy] = {
             COUNTING,
             "closed",
         ),
-        Policy("edelman", "log T covers T1 and T2 alone, explicit constants", COUNTING),
+        Policy("log-T", "log T covers T1 and T2 alone, explicit constants", COUNTING),
         Policy("trauger", "covers independent of T: Maurey and volumetric", T_FREE),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),

@@ -86,7 +86,7 @@ _FOOT = """## Formulas, derivations, code
   every inequality in interval arithmetic at random points and every equality by simplification.
 - `boundcalc export --to latex|bibtex|python|numpy|mathematica|javascript` prints the formula in another language.
 - In symbolic depth, activations are taken to fill their ball (or sphere). The formula is then what
-  `boundcalc eval --bound closed` prints, to twelve digits, whenever they do (for preset edelman2022: C >= 1, d >= 2), and
+  `boundcalc eval --bound closed` prints, to twelve digits, whenever they do (for preset edelman: C >= 1, d >= 2), and
   an upper bound of it otherwise; `closed_form(setting, exact=True)` follows the true radii.
 - Pieces whose costs are not powers have no closed split of the error: `boundcalc.formulas.symbolic.allocation` gives the sum of
   the costs, the constraint and one stationarity condition per piece.

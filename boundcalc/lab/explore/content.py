@@ -169,7 +169,7 @@ def letters(setting: Setting) -> dict[str, float]:
 
 def has_closed_forms(setting: Setting) -> bool:
     """Whether the theorems' closed forms are about a setting: they are about one network, whatever its sizes."""
-    plain = Setting.of("edelman2022")
+    plain = Setting.of("edelman")
     values = letters(setting)
     same = at(plain.but(train_error=setting.sample.train_error), values)
     return at(setting.but(style=plain.architecture.style), values) == same

@@ -22,7 +22,7 @@ NAMES |= {"W_K": "$W_K$", "W_C": "$W_C$", "W_3": "$W_3$", "readout": "read-out"}
 
 def setting_of(spec: Spec) -> Setting:
     """The setting whose depth is varied."""
-    return spec.setting or Setting.of("edelman2022", n_train=10**8, C=1.5)
+    return spec.setting or Setting.of("edelman", n_train=10**8, C=1.5)
 
 
 def collect(spec: Spec) -> FigureData:

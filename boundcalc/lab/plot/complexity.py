@@ -17,7 +17,7 @@ from boundcalc.lab.plot.words import at_most, decades, setting_words, task_words
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import support_floor
 
-DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters")
+DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters")
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 SPARSE = 3
 _FIT_KEYS = {"log": "second", "power": "third", "linear": "fourth"}
@@ -26,10 +26,10 @@ _FIT_NAMES = {"log": "$a + b\\,\\log T$", "power": "$a\\,T^b$", "linear": "$a + 
 
 def collect(spec: Spec) -> FigureData:
     """Measured m* and its fits, the floor, the finite class, and the m each bound asks for."""
-    facts: dict[str, Any] = {"target": spec.target, "success": spec.success}
+    facts: dict[str, Any] = {"target": spec.target, "share": spec.share}
     series: list[Series] = []
     trials: tuple[str, ...] = ()
-    base = spec.setting or Setting.of("edelman2022", depth=1)
+    base = spec.setting or Setting.of("edelman", depth=1)
     s, lengths = SPARSE, [float(v) for v in spec.values] or [float(v) for v in LENGTHS]
     if spec.store:
         from boundcalc.lab.plot import measured as runs
@@ -42,10 +42,10 @@ def collect(spec: Spec) -> FigureData:
         trials = tuple(record.hash for record in chosen)
         base = runs.setting_of(chosen, spec, base)
     settings = [
-        (T, base.but(seq_len=round(T) + 1, delta=1 - spec.success, train_error=0.0)) for T in lengths
+        (T, base.but(seq_len=round(T) + 1, delta=1 - spec.share, train_error=0.0)) for T in lengths
     ]  # a row of its own is read out beside the T bits
-    series += references(s, lengths, spec.target, 1 - spec.success)
-    series.append(explicit(s, lengths, spec.target, 1 - spec.success))
+    series += references(s, lengths, spec.target, 1 - spec.share)
+    series.append(explicit(s, lengths, spec.target, 1 - spec.share))
     for name in spec.bounds or DEFAULT_BOUNDS:
         series.append(least_samples(settings, name, spec.target))
     facts |= {"s": s, "setting": base.to_json()}
@@ -89,7 +89,7 @@ def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float
 
     if runs.where(records[0], "s") is None:
         raise NoSolution("sample-complexity is about functions of s hidden bits: --runs task=conjunction")
-    found = analyse(cells(records, 1 - spec.target), level=spec.success)
+    found = analyse(cells(records, 1 - spec.target), level=spec.share)
     x = tuple(float(t.T) for t in found.thresholds)
     kept = found.thresholds
     series = [
@@ -135,7 +135,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     about = setting_words(base, but=hidden, trained=bool(task) and spec.norms == "runs")
     if task:
         about = f"{task_words(task, but=('T', 'm'))} · bounds: {about.partition(' · ')[2]}"
-    finish(figure, f"risk at most {spec.target:g} with probability {spec.success:g} · {about}", title=spec.title)
+    finish(figure, f"risk at most {spec.target:g} with probability {spec.share:g} · {about}", title=spec.title)
     return figure
 
 
@@ -175,7 +175,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     if best is not None:
         which = "the class that holds the trained models" if spec.norms == "runs" else "the class of the setting"
         sentences.append(
-            f"For risk {spec.target:g} with probability {spec.success:g}, the {best.label} asks for {_ends(best)} in {which}"
+            f"For risk {spec.target:g} with probability {spec.share:g}, the {best.label} asks for {_ends(best)} in {which}"
             + "".join(
                 f", for {_ends(one)} with the norms of explicit weights" for one in data.series if one.key == "eighth"
             )

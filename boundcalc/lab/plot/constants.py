@@ -22,7 +22,7 @@ GAIN, RISK = "#9DB8C7", "#8E3B46"
 
 def setting_of(spec: Spec) -> Setting:
     """The setting the ladder is for."""
-    return spec.setting or Setting.of("edelman2022", depth=2, seq_len=512, n_train=10**6)
+    return spec.setting or Setting.of("edelman", depth=2, seq_len=512, n_train=10**6)
 
 
 def collect(spec: Spec) -> FigureData:

@@ -94,6 +94,8 @@ PLATES: Sequence[Plate] = (
     Plate("norms-vs-s", "Norms that represent sparse functions", {"figure": "norms-vs-s"}),
     Plate("posterior-contraction", "Posteriors contract", {"figure": "posterior-contraction"}),
     Plate("attention-error", "Attention finds the conditional mean", {"figure": "attention-error"}),
+    Plate("attention-smooth", "A conditional mean that is not linear", {"figure": "attention-smooth"}),
+    Plate("minimality", "Trained representations are posteriors", {"figure": "minimality"}),
     Plate("gap-vs-L", "Learning independent of the input size", {"figure": "gap-vs-L"}, "latent-masked"),
     Plate(
         "gap-vs-L-supervised",
@@ -116,6 +118,8 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "norms-vs-s": (1, 2, 3, 4, 6),
     "posterior-contraction": (4, 32, 256),
     "attention-error": (8, 64, 128, 256),
+    "attention-smooth": (8, 64, 256),
+    "minimality": (1, 30),
 }
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {
@@ -183,6 +187,11 @@ def sweep_name(name: str, *, quick: bool) -> str:
     return f"{name}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
+def plate(name: str) -> Plate | None:
+    """The plate of a name that is not a figure's: those draw the figure, whose trials and looks options say."""
+    return None if name in FIGURES else next((plate for plate in PLATES if plate.name == name), None)
+
+
 def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     """The plates asked for."""
     names = [validate.choice("plate", name, [plate.name for plate in PLATES]) for name in only]
@@ -229,7 +238,7 @@ def build(
 ) -> Iterator[tuple[Plate, render.Drawn]]:
     """Draw the plates into a folder, one by one."""
     for plate in plates:
-        spec = _spec(plate, store, quick=quick)
+        spec = specification(plate, store, quick=quick)
         data = render.collect(spec)
         drawn = render.save(spec, data, folder / f"{plate.name}.png", command)
         if plate.vector:
@@ -238,7 +247,8 @@ def build(
         yield plate, drawn
 
 
-def _spec(plate: Plate, store: Path, *, quick: bool) -> Spec:
+def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
+    """What a plate shows; its trials are read from a store."""
     raw = {**plate.spec, **(_QUICK.get(plate.name, {}) if quick else {})}
     if plate.sweep:
         name = sweep_name(plate.sweep, quick=quick)

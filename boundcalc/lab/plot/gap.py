@@ -23,7 +23,7 @@ from boundcalc.setting import Setting
 if TYPE_CHECKING:
     from boundcalc.engine.solve import Quantity
 
-DEFAULT_BOUNDS = ("best", "edelman", "trauger", "parameters", "closed", "published")
+DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
 
 
 class Axis(NamedTuple):
@@ -57,7 +57,7 @@ def setting_of(spec: Spec) -> Setting:
     """The setting the bounds are for."""
     if spec.setting is not None:
         return spec.setting
-    return Setting.of("edelman2022", seq_len=128, depth=1) if spec.figure == "gap-vs-m" else Setting.of("edelman2022")
+    return Setting.of("edelman", seq_len=128, depth=1) if spec.figure == "gap-vs-m" else Setting.of("edelman")
 
 
 def collect(spec: Spec) -> FigureData:

@@ -62,7 +62,8 @@ def where(record: Record, letter: str) -> Any:
 def make_runs(spec: Spec) -> str:
     """The command that makes trials for a figure."""
     if "@" in str(spec.runs.get("sweep", "")):
-        return f"boundcalc gallery --store {spec.store}"
+        names = _plates_of(str(spec.runs["sweep"]).partition("@")[0])
+        return f"boundcalc gallery {names}--store {spec.store}"
     if "sweep" in spec.runs:
         return f"boundcalc sweep {spec.runs['sweep']} --store {spec.store}"
     if spec.figure == "gap-vs-L":
@@ -70,6 +71,14 @@ def make_runs(spec: Spec) -> str:
     default = {"parity": "parity", "gap-vs-depth": "depth"}.get(spec.figure, "conjunction")
     task = str(spec.runs.get("task", default))
     return f"{_SWEEPS.get(task, f'boundcalc sweep {default}')} --store {spec.store}"
+
+
+def _plates_of(sweep: str) -> str:
+    """The option that trains a sweep of the gallery and no other."""
+    from boundcalc.lab.plot.gallery import PLATES
+
+    plate = next((plate.name for plate in PLATES if plate.sweep == sweep), None)
+    return "" if plate is None else f"--only {plate} "
 
 
 def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -> list[Record]:

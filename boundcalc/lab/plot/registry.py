@@ -39,7 +39,7 @@ FIGURES: Mapping[str, Entry] = {
     "sample-complexity": Entry(
         "complexity",
         "Samples needed against T: measured, with floors, fits and theorems.",
-        reads="setting values bounds norms target success",
+        reads="setting values bounds norms target share",
     ),
     "tightness": Entry(
         "tightness", "How many times each bound exceeds what was measured.", "needs", "setting bounds quantities norms"
@@ -62,6 +62,18 @@ FIGURES: Mapping[str, Entry] = {
     "attention-error": Entry(
         "inference",
         "Attention against the conditional mean over growing inputs, with bounds.",
+        "none",
+        "values repetitions",
+    ),
+    "attention-smooth": Entry(
+        "smooth",
+        "Attention against a conditional mean that is not linear: sampling error and bias.",
+        "none",
+        "values repetitions",
+    ),
+    "minimality": Entry(
+        "minimality",
+        "What a trained representation keeps and drops, beside the posterior.",
         "none",
         "values repetitions",
     ),

@@ -16,7 +16,7 @@ from boundcalc.setting import Setting, validate
 
 QUANTITIES = ("gap", "risk")
 _LOOKS = ("figure", "size", "usetex", "title")
-_TYPED = {"bounds": "bound", "quantities": "quantity", "norms": "norms-from"}
+_TYPED = {"values": "sweep", "bounds": "bound", "quantities": "quantity", "norms": "norms-from"}
 NORMS = ("setting", "runs")
 
 
@@ -34,7 +34,7 @@ class Spec:
         runs: which trials: {"task": "conjunction", "T": 128, "sweep": "...", ...}.
         norms: "setting", or "runs": the class whose budgets are the largest norms among the trials drawn.
         target: the risk that counts as learned, in `sample-complexity`.
-        success: how often it must be reached.
+        share: of trials that must reach it.
         repetitions: inputs, or runs, per place in figures that measure as they are made; 0 for the figure's own choice.
         size: a name of `SIZES`.
         uncapped: draw bounds above 1 at their size.
@@ -51,7 +51,7 @@ class Spec:
     runs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     norms: str = "setting"
     target: float = 0.01
-    success: float = 0.8
+    share: float = 0.8
     repetitions: int = 0
     size: str = ""
     uncapped: bool = False
@@ -74,7 +74,7 @@ class Spec:
             raise InvalidSetting(f"values is a list of numbers, got {validate.shown(self.values)}")
         object.__setattr__(self, "values", tuple(validate.positive("a value of the axis", v) for v in self.values))
         validate.fraction("target", self.target, ends=False)
-        validate.fraction("success", self.success, ends=False)
+        validate.fraction("share", self.share, ends=False)
         if self.repetitions:
             object.__setattr__(self, "repetitions", validate.size("repetitions", self.repetitions, least=10))
         for name in ("uncapped", "usetex"):
@@ -97,9 +97,7 @@ class Spec:
         if self.runs and not self.store:
             raise InvalidSetting("runs (--runs) choose among the trials of a store: name it, --store runs.db")
         if self.store and self.values and self.figure == "sample-complexity":
-            raise InvalidSetting(
-                "sample-complexity takes its T from the trials of --store: leave out values (--values)"
-            )
+            raise InvalidSetting("sample-complexity takes its T from the trials of --store: leave out values (--sweep)")
         for name in ("quantities", "bounds"):
             single = {"tightness": "quantities", "breakdown": "bounds"}.get(self.figure)
             if name == single and len(getattr(self, name)) > 1:

@@ -32,7 +32,7 @@ class Look:
 
 LOOKS: Mapping[str, Look] = {
     "best": Look("#000000", "o"),
-    "edelman": Look("#D55E00", "s"),
+    "log-T": Look("#D55E00", "s"),
     "trauger": Look("#009E73", "^"),
     "closed": Look("#0072B2", "D"),
     "parameters": Look("#A64D79", "v"),

@@ -14,7 +14,7 @@ from boundcalc.lab.plot.style import look
 from boundcalc.lab.plot.words import called, setting_words, short, task_words
 from boundcalc.setting import Setting
 
-DEFAULT_BOUNDS = ("best", "trauger", "parameters", "edelman", "closed", "published")
+DEFAULT_BOUNDS = ("best", "trauger", "parameters", "log-T", "closed", "published")
 GUESSING = 0.45
 """Where a measured gap is this large nothing was learned, so that no samples were needed for it."""
 

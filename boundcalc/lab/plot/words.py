@@ -55,7 +55,7 @@ def factor(log10: float) -> str:
 NAMES: Mapping[str, str] = {
     "best": "least of all proofs",
     "closed": "closed form",
-    "edelman": "log T covers",
+    "log-T": "covers with log T",
     "trauger": "covers without T",
     "parameters": "parameter counting",
     "published": "published constants",

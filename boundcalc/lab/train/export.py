@@ -75,7 +75,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 def _parquet(rows: list[dict[str, Any]], path: Path | None) -> str:
     if path is None:
-        raise InvalidSetting("parquet is binary: give a file with --output runs.parquet")
+        raise InvalidSetting("parquet is binary: give a file with -o runs.parquet")
     try:
         import pyarrow as pa  # type: ignore[import-not-found]
         import pyarrow.parquet as pq  # type: ignore[import-not-found]

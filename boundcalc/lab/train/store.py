@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -377,10 +377,10 @@ class Store:
         task: str | None = None,
         T: int | None = None,
         m: int | None = None,
-        sweep: str | None = None,
+        sweep: str | Sequence[str] | None = None,
         status: str | None = None,
     ) -> Iterator[Record]:
-        """Trials by what they are."""
+        """Trials by what they are; of several sweeps, those of any."""
         parts: list[str] = ["1"]
         values: list[Any] = []
         for name, value in (("task", task), ("T", T), ("m", m), ("status", status)):
@@ -388,8 +388,9 @@ class Store:
                 parts.append(f"{name} = ?")
                 values.append(value)
         if sweep is not None:
-            parts.append("hash IN (SELECT hash FROM sweeps WHERE name = ?)")
-            values.append(sweep)
+            names = [sweep] if isinstance(sweep, str) else list(sweep)
+            parts.append(f"hash IN (SELECT hash FROM sweeps WHERE name IN ({', '.join('?' * len(names))}))")
+            values += names
         return self.records(" AND ".join(parts), tuple(values))
 
     def tasks(self) -> dict[str, int]:

@@ -11,12 +11,13 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import parse_json
+from boundcalc.base.words import spelling
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, init_from_json, model_for
 from boundcalc.setting import validate
 
-_KEYS = ("name", "about", "task", "model", "init", "train", "m", "n_test", "seeds", "grid", "success")
+_KEYS = ("name", "about", "task", "model", "init", "train", "m", "n_test", "seeds", "grid")
 _PARTS = ("task", "model", "init", "train")
 _SHORT = {"T": "task.T", "s": "task.s", "L": "task.L", "depth": "model.depth", "d": "model.d", "lr": "train.lr"}
 MOST_TRIALS = 1_000_000
@@ -30,14 +31,12 @@ class Sweep:
         name: under which the store lists them.
         about: one line.
         trials: without repetition.
-        success: test accuracy that counts as learned.
         data: the file's content.
     """
 
     name: str
     about: str
     trials: tuple[Trial, ...]
-    success: float
     data: Mapping[str, Any]
 
 
@@ -99,7 +98,6 @@ def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -
         str(raw.get("name", name)),
         str(raw.get("about", "")),
         tuple(trials.values()),
-        validate.fraction("success", raw.get("success", 0.99), ends=True),
         raw,
     )
 
@@ -125,12 +123,18 @@ def _combinations(grid: object) -> Iterator[dict[str, Any]]:
         listed = values if isinstance(values, list) else [values]
         if not listed:
             raise InvalidSetting(f"the grid's {key!r} has no value")
-        axes.append([(_SHORT.get(str(key), str(key)), value) for value in listed])
+        axes.append([(_named(str(key)), value) for value in listed])
     names = [axis[0][0] for axis in axes]
     if len(set(names)) != len(names):
         raise InvalidSetting(f"the grid sets {next(n for n in names if names.count(n) > 1)!r} twice")
     for chosen in itertools.product(*axes):
         yield dict(chosen)
+
+
+def _named(key: str) -> str:
+    """The field that a key of a grid varies."""
+    short = spelling(key, (*_SHORT, "m"))
+    return _SHORT.get(short, short)
 
 
 def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int, device: str) -> Trial:

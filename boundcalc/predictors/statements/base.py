@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from boundcalc.base import theory
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.statement import Statement
 
 MOST = 10**9
 """Largest count a certificate may speak of."""
@@ -30,23 +30,23 @@ class PredictorStatement:
     """A statement about the risk of one predictor.
 
     Attributes:
-        text: name, formula, conditions, proof.
+        name: how certificates name it; docs/certificates.md says and proves it under this name.
         facts: what it needs to know, by name.
         value: an upper bound of the risk from the facts and delta, rounded up; facts have been read.
         consistent: what is wrong with facts that no run can have, or None.
         speaks_of: whose risk.
     """
 
-    text: Statement
+    name: str
     facts: Mapping[str, Fact]
     value: Callable[[Facts, float], float]
     consistent: Callable[[Facts], str | None]
     speaks_of: str = "a fresh example"
 
     @property
-    def name(self) -> str:
-        """How certificates name it."""
-        return self.text.name
+    def entry(self) -> theory.Entry:
+        """What it says, and why."""
+        return theory.page("certificates.md")[self.name]
 
     def read(self, given: object) -> dict[str, Any]:
         """The facts of a JSON object: each there, none too much, all possible together."""

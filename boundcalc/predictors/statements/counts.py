@@ -7,7 +7,6 @@ from functools import lru_cache
 from flint import arb
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.statement import Statement
 from boundcalc.predictors.statements.base import ERRORS, Fact, Facts, N, PredictorStatement, errors_within, real
 from boundcalc.predictors.tails import limit
 
@@ -23,16 +22,7 @@ def _holdout(facts: Facts, delta: float) -> float:
 
 
 H = PredictorStatement(
-    Statement(
-        "H",
-        "holdout: examples the predictor has not met",
-        r"R(h)\le\mathrm{CP}(e;n;\delta)=\max\{p:\ P(\mathrm{Bin}(n,p)\le e)\ge\delta\}",
-        "The predictor does not depend on the n examples that test it (it may depend on others); these are independent "
-        "draws of the law R speaks of.",
-        "If R > CP(e; n; delta) then P(Bin(n, R) <= e) < delta, since the tail falls in p. Let e' be the largest such "
-        "e. The event is {e <= e'}, of probability less than delta.",
-        compute=None,
-    ),
+    "H",
     {"errors": ERRORS, "n": N},
     _holdout,
     errors_within,
@@ -51,16 +41,7 @@ def _occam(facts: Facts, delta: float) -> float:
 
 
 G7 = PredictorStatement(
-    Statement(
-        "G7",
-        "Occam: a predictor written in few bits",
-        r"R(h)\le\mathrm{CP}(e;n;\delta\,2^{-B(h)})\quad\text{for all }h\text{ at once},\qquad\sum_h2^{-B(h)}\le1",
-        "The code (its reference weights, tables, the decoder's float arithmetic) is fixed before the n examples; no "
-        "word of it is the beginning of another. e counts errors of the DECODED predictor. The search is free.",
-        "H with delta 2^-B(h) for each h; by Kraft's inequality these sum to at most delta. Lengths that are -log2 of a "
-        "sub-probability need no rounding up to whole bits.",
-        compute=None,
-    ),
+    "G7",
     {"errors": ERRORS, "n": N, "bits": Fact(_bits, "length of the predictor's code word")},
     _occam,
     errors_within,

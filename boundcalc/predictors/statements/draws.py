@@ -5,7 +5,6 @@ from __future__ import annotations
 from flint import arb
 
 from boundcalc.base.intervals import certainly_le
-from boundcalc.base.statement import Statement
 from boundcalc.predictors.statements.base import ERRORS, Fact, Facts, N, PredictorStatement, errors_within, real
 from boundcalc.predictors.tails import binomial_mass, rounded_up
 
@@ -38,18 +37,7 @@ def _single_draw(facts: Facts, delta: float) -> float:
 
 
 G6_PRIME = PredictorStatement(
-    Statement(
-        "G6'",
-        "PAC-Bayes for one draw",
-        r"R(W)\le\sup\Big\{p\ge\tfrac en:\ \mathrm{Bin}(e;n,p)\ \ge\ q(e)\,\delta\,e^{-\ell}\Big\},"
-        r"\quad\ell\ge\log\tfrac{dQ_S}{dP}(W),\quad q(e)=\frac6{\pi^2(e+1)^2}",
-        "The prior P does not depend on the n examples; Q_S may be any law made from them; W is drawn from Q_S ONCE, and "
-        "the log ratio is taken at this W (it may be negative). The best of r draws pays log r more in nats; drawing "
-        "again until satisfied is not covered.",
-        "E over S and W ~ Q_S of (dP/dQ_S)(W) q(e)/Bin(e; n, R(W)) is at most E over W ~ P and S of q(e)/Bin(e; n, R(W)), "
-        "and for fixed W this is the sum of q(e) over the support of e, at most 1. Markov. The mass falls in p beyond e/n.",
-        compute=None,
-    ),
+    "G6'",
     {"errors": ERRORS, "n": N, "nats": Fact(real, "log of dQ_S/dP at the weights drawn, and log of the draws made")},
     _single_draw,
     errors_within,

@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.targets import Target
@@ -65,23 +64,20 @@ class CoverLemma(ABC):
     """A bound on log N for one linear map.
 
     Attributes:
-        statement: the lemma in words.
+        name: as docs/theory.md, certificates and policies have it.
+        text: its entry, "### NAME. Title" and what follows in the manner of docs/theory.md, where it has none there.
         uniform: whether one cover serves every sample (no points are counted).
         kinds: the kinds of target it is made for.
         published: whether it has the word of the literature only (PUB), so that only published strategies may use it.
         quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.
     """
 
-    statement: ClassVar[Statement]
+    name: ClassVar[str]
+    text: ClassVar[str] = ""
     uniform: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
     published: ClassVar[bool] = False
     quadratic: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        """The statement's name."""
-        return self.statement.name
 
     def applies(self, target: Target) -> Refusal | None:
         """Why the lemma cannot be used on this target, or None."""

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.statement import Statement
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.noise import (
@@ -103,17 +102,7 @@ class Centres(CoverLemma):
 class Exponential(Centres):
     """T11."""
 
-    statement = Statement(
-        "T11",
-        "exponential centres for a matrix with a (2,1) budget",
-        r"\log N(\varepsilon)\le\log(1+Le^I),\quad I=k\log(v_dd!)+n\log\frac{eM}n-n\log\varepsilon'-h_a,\quad "
-        r"M=\sqrt{K^2+c^2}+(k-1)c",
-        "{x -> xW : |W|_{2,1} <= K}, n = dk, any a >= 0, 0 < t < 1; eps' = (1-t) eps/b, L = n log(1+2bK/(t eps)), "
-        "c^2 = eps'^2 d/(d+k+1+2a), h_a the entropy of the noise. Uniform and independent of T.",
-        "Centres of density proportional to exp(-s|V|_{2,1}), whose integral is (v_d d!/s^d)^k. By the symmetry of the "
-        "noise |w+u| may be replaced by sqrt(|w|^2+|u|^2), on average at most sqrt(q^2+c^2) at |w| = q; the sum over "
-        "columns is convex in their norms, so largest, M, when one column has all of K. Take s = n/M.",
-    )
+    name = "T11"
 
     def promising(self, target: Target) -> bool:
         return False  # T13, and T12 for one column, are as good or better; for tiny errors T4v
@@ -136,16 +125,7 @@ class Exponential(Centres):
 class Gaussian(Centres):
     """T12."""
 
-    statement = Statement(
-        "T12",
-        "Gaussian centres for a matrix with a Frobenius budget",
-        r"\log N(\varepsilon)\le\log(1+Le^I),\quad I=\frac n2\log\Big(\frac{2\pi e}n(B^2+kc^2)\Big)"
-        r"-n\log\varepsilon'-h_a",
-        "{x -> xW : |W|_F <= B}, n = dk, any a >= 0, 0 < t < 1; L, eps', c as in T11 with B for K. Vectors (k = 1) "
-        "are offsets and read-outs; of a table every row is one. Uniform and independent of T.",
-        "Gaussian centres; E|W+eps'u|_F^2 <= B^2+kc^2 as cross terms vanish by symmetry, and (B^2+kc^2)/n is the best "
-        "variance of an entry.",
-    )
+    name = "T12"
     kinds = frozenset({"map", "query", "vector", "table"})
 
     def promising(self, target: Target) -> bool:
@@ -173,18 +153,7 @@ class Gaussian(Centres):
 class StudentColumns(Centres):
     """T13."""
 
-    statement = Statement(
-        "T13",
-        "Student columns for a matrix with a (2,1) budget",
-        r"\log N(\varepsilon)\le\log(1+Le^I),\quad I=k\log\frac{\Gamma(s)(\pi\rho)^{d/2}}{\Gamma(\frac d2+s)}"
-        r"+k\Big(\frac d2+s\Big)\Big(\log\Big(1+\frac{c^2}\rho\Big)+\hat f(y)\Big)-n\log\varepsilon'-h_a,\quad "
-        r"y=\frac K{k\sqrt{\rho+c^2}}",
-        "{x -> xW : |W|_{2,1} <= K}, n = dk, any a >= 0, s > 0, rho = r c^2 > 0, 0 < t < 1; L, eps', c as in T11. "
-        "f-hat(y) = log(1+y^2) from y = 1.9803 on, 0.804743 y below. Uniform and independent of T.",
-        "Columns of density proportional to (1+|v|^2/rho)^-(d/2+s), for any sizes of columns at once. -log p is "
-        "concave in |v|^2, so E|w+eps'u|^2 = |w|^2+c^2 may be put in; f-hat is the least concave function above "
-        "log(1+y^2), and columns of equal norm K/k are the worst for it.",
-    )
+    name = "T13"
     names = ("a", "s", "r", "t")
 
     def promising(self, target: Target) -> bool:
@@ -210,20 +179,7 @@ class StudentColumns(Centres):
 class MatrixStudent(Centres):
     """T14."""
 
-    statement = Statement(
-        "T14",
-        "matrix-t centres for a nuclear or Schatten budget",
-        r"\log N(\varepsilon)\le\log(1+Le^I),\quad I=\log\frac{(\pi\rho)^{n/2}\Gamma_l(\beta-\frac h2)}{\Gamma_l(\beta)}"
-        r"+\beta l\Big(\log\Big(1+\frac{c^2}\rho\Big)+\hat f(y)\Big)-n\log\varepsilon'-h_a,\quad "
-        r"y=\frac K{l\sqrt{\rho+c^2}}",
-        "{x -> xW : |W|_* <= K}, l and h the smaller and the larger side, n = lh, any a >= 0, "
-        "beta = (d+k-1)/2 + s, s > 0, rho = r c^2 > 0, 0 < t < 1; c^2 = eps'^2 h/(d+k+1+2a); L, eps', f-hat as in T13. "
-        "|W|_* <= |W|_{2,1}; sum sigma^p <= R gives |W|_* <= R op^(1-p) for p <= 1, l^(1-1/p) R^(1/p) for p >= 1. "
-        "Uniform and independent of T.",
-        "Centres of density proportional to det(I+V'V/rho)^-beta (of W', if wider than tall). log det is concave, so "
-        "E (W+eps'u)'(W+eps'u) = W'W+c^2 I may be put in: l log(1+c^2/rho) and the sum of log(1+sigma_i^2/(rho+c^2)), "
-        "then as T13.",
-    )
+    name = "T14"
     names = ("a", "s", "r", "t")
 
     def promising(self, target: Target) -> bool:

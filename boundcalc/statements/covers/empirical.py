@@ -6,8 +6,6 @@ import math
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.sources import EDELMAN2022, ZHANG2002
-from boundcalc.base.statement import Statement
 from boundcalc.statements.covers.base import CoverLemma, Params, Power, Profile, inside, lattice, steps
 from boundcalc.statements.targets import Target
 
@@ -18,20 +16,7 @@ _WHOLE_STEPS = 4.6
 class Perceptron(CoverLemma):
     """T1."""
 
-    statement = Statement(
-        "T1",
-        "perceptron cover of a scalar linear function",
-        r"\log N(\varepsilon) \le \log\#\{n\in\mathbb Z^N:|n|_1\le\lceil a\rceil-1\} \le a\log(2N+1),\quad "
-        r"a=(bB/\varepsilon)^2",
-        "{x -> <x, w> : |w|_2 <= B} in any Hilbert space, on N distinct points of norm at most b. For "
-        "bilinear scores x W z^T the vector is W with |W|_F <= B and the radius |x||z|. Empirical.",
-        "Start at v = 0; while some |<w - v, x_i>| > eps, add (eps/b^2) sign(.) x_i to v. Each step lowers |w"
-        " - v|^2 by more than eps^2/b^2, so fewer than a steps happen. v depends on how often each signed "
-        "point was added, and +x_i cancels -x_i: it is an integer vector of length N whose l1 norm is at most"
-        " ceil(a) - 1.",
-        "published with factor 36 and 1/eps inside the logarithm",
-        ZHANG2002,
-    )
+    name = "T1"
     uniform = False
     kinds = frozenset({"score", "map"})
 
@@ -56,23 +41,7 @@ class Perceptron(CoverLemma):
 class MatrixPerceptron(CoverLemma):
     """T2."""
 
-    statement = Statement(
-        "T2",
-        "perceptron cover of a matrix with a (2,1) budget",
-        r"\log N(\varepsilon) \le a\,\Lambda(k,N),\quad "
-        r"\Lambda(k,N)=\min_{\rho>1}\rho\log\frac{(2Nk+1)\rho^2}{\rho-1},\quad a=(bB/\varepsilon)^2",
-        "{x -> xW : |W|_{2,1} <= B}, k columns, N distinct points of norm at most b, metric max_i |x_i (W - "
-        "V)|_2. Empirical.",
-        "Column j gets the tolerance eps rho^(-i_j/2), i_j the least number with rho^(-i_j) <= |w_j|/B; the "
-        "squares sum to at most eps^2 and T1 makes fewer than rho a steps in all. The cover element is known "
-        "from the net number of steps per (column, point), an integer vector of length Nk, and the levels of "
-        "the q <= min(k, steps) columns with any. A level is below 2 + log_rho(a); coded with weights "
-        "(1-1/rho) rho^(i - i_max) the q levels cost at most q log(rho/(rho-1)) + sum_j log(rho^2 a "
-        "rho^(-i_j)) <= q [log(rho/(rho-1)) + log(rho^2 a/q)] nats by concavity, which grows with q up to rho"
-        " a.",
-        "the constant is suppressed where published",
-        EDELMAN2022,
-    )
+    name = "T2"
     uniform = False
     kinds = frozenset({"map", "query", "key"})
 
@@ -124,16 +93,7 @@ class MatrixPerceptron(CoverLemma):
 class PublishedPerceptron(CoverLemma):
     """PUB in place of T1 and T2."""
 
-    statement = Statement(
-        "Tpub",
-        "linear covers with the published constant",
-        r"\log N(\varepsilon) \le 36a\log\big(2\lceil 4bB/\varepsilon+2\rceil N+1\big),\quad "
-        r"a=(bB/\varepsilon)^2",
-        "As T1 (|W|_F) and T2 (|W|_{2,1}, N k points). Empirical. For comparison only: T1 and T2 are never larger.",
-        "As published (base-2 logarithms on both sides, so the base drops out).",
-        "36, and 1/eps inside the logarithm",
-        ZHANG2002,
-    )
+    name = "Tpub"
     uniform = False
     published = True
     kinds = frozenset({"map", "score", "query", "key"})

@@ -6,8 +6,6 @@ import math
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
-from boundcalc.base.sources import SAKAI2026, TRAUGER2024, TRUONG2024
-from boundcalc.base.statement import Statement
 from boundcalc.statements.covers.base import (
     CoverLemma,
     Params,
@@ -28,24 +26,7 @@ _MOST_FACTORS = 10**5
 class Maurey(CoverLemma):
     """T3."""
 
-    statement = Statement(
-        "T3",
-        "rounding cover of a matrix with a (1,1) budget",
-        r"\log N(\varepsilon) \le \log D\big(dk,\max(1,\lceil a/2\rceil)\big)\quad\text{and}\quad \log "
-        r"N(\varepsilon) \le \lambda(\tfrac "
-        r"a2+2)+dk\log\Big(1+2e^{-2\lambda}+\frac{2e^{-8\lambda/3}}{1-e^{-\lambda}}\Big),\quad "
-        r"a=(bB/\varepsilon)^2",
-        "{x -> xW : |W|_{1,1} <= B}, d x k, any lambda > 0; D(n, s) counts integer vectors with l1 norm at "
-        "most s. Uniform and independent of T.",
-        "Let y = sW/B, |y|_1 <= s, with fractional parts f. Rounding every entry towards zero costs sum f^2, "
-        "systematic random rounding costs sum f(1-f) on average, and either has l1 norm at most s; the less "
-        "is at most s/2, so (B/s) times an integer matrix is within B/sqrt(2s) in Frobenius norm. Second "
-        "form: at s = a/2 round so that entries 1 have weight 2 and entries n >= 2 weight n + 2/3; a "
-        "fractional rounding of total weight at most s and cost at most s/2 exists entry by entry and a "
-        "vertex of that linear programme has one fractional entry, rounded up. Count by exp(lambda(weight)).",
-        "Maurey's argument with ceil(a) draws gives twice the first and about four times the second",
-        TRAUGER2024,
-    )
+    name = "T3"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -78,14 +59,7 @@ class Maurey(CoverLemma):
 class Volumetric(CoverLemma):
     """T4."""
 
-    statement = Statement(
-        "T4",
-        "volumetric cover of the spectral ball",
-        r"\log N(\varepsilon) \le dk\log(1+2bB/\varepsilon)",
-        "{x -> xW : |W|_op <= B}, d x k. Uniform and independent of T.",
-        "A maximal eps/b-packing of the ball is a cover, and balls of half that radius around it are disjoint"
-        " in a ball of radius B + eps/(2b).",
-    )
+    name = "T4"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -102,18 +76,7 @@ class Volumetric(CoverLemma):
 class RandomCover(Volumetric):
     """T4r."""
 
-    statement = Statement(
-        "T4r",
-        "random cover of the spectral ball",
-        r"\log N(\varepsilon) \le "
-        r"\log\Big(1+n\log\big(1+\tfrac{2}{tx}\big)\big(1+\tfrac{1}{(1-t)x}\big)^n\Big),\quad "
-        r"x=\varepsilon/(bB),\ n=dk",
-        "{x -> xW : |W|_op <= B}, any 0 < t < 1. Uniform and independent of T; about n log(1+1/x).",
-        "Take a tx-net of the unit ball and M uniform points of the ball of radius 1+(1-t)x. A point of the "
-        "net is farther than (1-t)x from all of them with probability at most (1-p)^M, p = "
-        "((1-t)x/(1+(1-t)x))^n; with M = floor(log|net|/p)+1 fewer than one point of the net is missed on "
-        "average, so none for some draw.",
-    )
+    name = "T4r"
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
         drawn = random_cover(ns, ns.number(target.size), y, ns.number(params["t"]), ns.number(0))
@@ -132,18 +95,7 @@ class RandomCover(Volumetric):
 class ColumnBody(RandomCover):
     """T4v."""
 
-    statement = Statement(
-        "T4v",
-        "random cover of the (2,1) ball in spectral norm",
-        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bK}{\lambda\varepsilon}\Big)+R,\quad "
-        r"\lambda=\sqrt{k\min(d,k)},\quad "
-        r"R=n\log\lambda+\log\mathrm{vol}\,B_{2,1}-\log\mathrm{vol}\,B_{\mathrm{op}}",
-        "{x -> xW : |W|_{2,1} <= K}, n = dk. Uniform and independent of T; better than T4 when K < lambda "
-        "C_op e^(-R/n). The factor 2 goes as in T4r.",
-        "|x(W-V)| <= b|W-V|_op. The spectral ball of radius h lies in the (2,1)-ball of radius lambda h; vol "
-        "B_{2,1} = (v_d d!)^k/(dk)! with v_d the volume of the unit ball of R^d, and vol B_op = pi^(n/2) "
-        "prod_{i<=k} Gamma((i+1)/2)/Gamma((d+i+1)/2). Compare volumes as in T4, or draw centres as in T4r.",
-    )
+    name = "T4v"
     _norm = "21"
 
     def applies(self, target: Target) -> Refusal | None:
@@ -172,14 +124,7 @@ class ColumnBody(RandomCover):
 class FrobeniusBody(ColumnBody):
     """T4f."""
 
-    statement = Statement(
-        "T4f",
-        "random cover of the Frobenius ball in spectral norm",
-        r"\log N(\varepsilon) \le n\log\Big(1+\frac{2bB}{\sqrt q\,\varepsilon}\Big)+R,\quad q=\min(d,k),\quad "
-        r"R=\tfrac n2\log q+\log v_n-\log\mathrm{vol}\,B_{\mathrm{op}}",
-        "{x -> xW : |W|_F <= B}, n = dk. Uniform and independent of T; better than T4 when B < sqrt(q) C_op e^(-R/n).",
-        "As T4v, with |W|_F <= sqrt(q) |W|_op.",
-    )
+    name = "T4f"
     _norm = "F"
 
     def norm(self, target: Target) -> Number:
@@ -240,17 +185,7 @@ _BODIES: dict[tuple[str, str, int, int], tuple[Number, Number]] = {}
 class LowRank(CoverLemma):
     """T5."""
 
-    statement = Statement(
-        "T5",
-        "low-rank cover",
-        r"\log N(\varepsilon) \le r(d+k)\log(1+4bB/\varepsilon),\quad\text{with random centres about } "
-        r"r(d+k)\log(1+2bB/\varepsilon)",
-        "{x -> xW : rank W <= r, |W|_op <= B}. Uniform and independent of T.",
-        "W = B P Q with |P|_op, |Q|_op <= 1. Cover P at x_1 and Q at x_2. Centres within the unit ball (T4): "
-        "the error is at most x_1 + x_2. Random centres (T4r): |P'|_op <= 1 + (1-t) x_1, the error is at most"
-        " x_1 + (1 + (1-t) x_1) x_2.",
-        source=TRUONG2024,
-    )
+    name = "T5"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -294,16 +229,7 @@ class LowRank(CoverLemma):
 class Schatten(CoverLemma):
     """T6."""
 
-    statement = Statement(
-        "T6",
-        "Schatten-p cover",
-        r"\log N(\varepsilon) \le r(d+k)\log\Big(1+\frac{4(bB-t\varepsilon)}{(1-t)\varepsilon}\Big),\quad "
-        r"r=\min\big(d,k,\lceil R(b/(t\varepsilon))^p\rceil-1\big)",
-        "{x -> xW : sum sigma_i^p <= R, |W|_op <= B}, 0 < p <= 2, any 0 < t < 1. Uniform and independent of T.",
-        "Lower every singular value by t eps/b, to no less than 0: an error of at most t eps, norm at most B "
-        "- t eps/b, and fewer than R (b/(t eps))^p remain. Cover what remains by T5 at (1-t) eps.",
-        source=SAKAI2026,
-    )
+    name = "T6"
     uniform = True
     quadratic = False  # the rank kept grows with y, and with it the logarithm's factor
     kinds = frozenset({"map", "query"})

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.sources import BARTLETT2017, EDELMAN2022
 from boundcalc.base.statement import Statement
 from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
@@ -95,94 +94,11 @@ def _is_preset(setting: Setting) -> Refusal | None:
 
 
 COMPOSITION = (
-    Statement(
-        "A0",
-        "covers of layers make a cover of the network",
-        r"\mathrm{err}_i\le L_i\,\mathrm{err}_{i-1}+s_i\varepsilon_i,\qquad\log N(F)\le\sum_i\log N_i(\varepsilon_i)",
-        "Layers F_i(.; th): Ball(b_{i-1}) -> Ball(b_i), L_i-Lipschitz for every admissible th; for every n_i "
-        "points of the ball at most N_i(eps_i) maps reproduce F_i within s_i eps_i on them. A residual adds its "
-        "branch's error to that of its input; heads' errors add; within a head scores come first, then V at the "
-        "approximate pooled rows. The composite cover is uniform if every piece's is.",
-        "Cover layer by layer, each later cover taken at the finitely many approximate inputs the earlier ones "
-        "produce, projected to Ball(b_i) (which leaves true activations alone and is 1-Lipschitz). |G_i(x') - "
-        "F_i(x)| <= L_i |x' - x| + s_i eps_i for the map G_i of the cover. Unrolled, the output error is sum_i k_i "
-        "eps_i, k_i the product of all later Lipschitz factors.",
-        source=BARTLETT2017,
-        compute=network_error,
-    ),
-    Statement(
-        "A1",
-        "the best split of an error",
-        r"\min\Big\{\sum_j\frac{A_j}{\varepsilon_j^2}:\sum_jk_j\varepsilon_j=\varepsilon\Big\}=\frac{\big("
-        r"\sum_j(A_jk_j^2)^{1/3}\big)^3}{\varepsilon^2}",
-        "A_j, k_j > 0. The minimum is at eps_j proportional to (A_j/k_j)^{1/3}.",
-        "Hoelder: sum (A_j k_j^2)^{1/3} = sum (A_j/eps_j^2)^{1/3} (k_j eps_j)^{2/3} <= (sum A_j/eps_j^2)^{1/3} "
-        "(sum k_j eps_j)^{2/3}.",
-        source=BARTLETT2017,
-        compute=least_split,
-    ),
-    Statement(
-        "A2",
-        "any feasible split is valid",
-        r"\sum_jk_j\varepsilon_j\le\varepsilon\ \Rightarrow\ \log N(F,\varepsilon)\le\sum_j\log N_j(\varepsilon_j)",
-        "Feasibility is verified in interval arithmetic; where eps_j comes from does not matter. A piece whose "
-        "eps_j reaches its radius times its norm costs nothing, and one whose error has a cap counts at most that.",
-        "A0 for these eps_j. Costs are 0 beyond their reach and not convex, so the splits searched are those of a "
-        "Lagrangian sweep, improved by dropping pieces.",
-        compute=split_count,
-        applies=split_fits,
-    ),
-    Statement(
-        "A3",
-        "the least lemma per piece and per scale",
-        r"\log N_j(\varepsilon_j)\le\min_{\text{lemmas}}\log N_j^{\mathrm{lemma}}(\varepsilon_j)",
-        "Budgets are fixed (or paid by P1). Empirical and uniform lemmas may be mixed; the result is uniform only "
-        "if all are.",
-        "Each is an upper bound of the same number, and none looks at the labels or at the trained weights.",
-        compute=least_lemma,
-    ),
-    Statement(
-        "A4",
-        "closed form for deep networks",
-        r"C_{\mathrm{func}}=B_w^2\Big[\log(2m+1)^{1/3}+S(1)+S(T)\frac{r^{2D/3}-r^{2/3}}{r^{2/3}-1}\Big]^3,\quad "
-        r"S(n)=K^{2/3}\big[L^{2/3}(\Lambda_s^{1/3}C^{4/3}+\Lambda^{1/3}C^{2/3})+\Lambda^{1/3}\big]",
-        "Blocks Pi_1(sigma(Pi_1(attention)) W_1), one head, rows in the unit ball, spectral norms <= C, (2,1) "
-        "norms <= K, |W_QK|_F <= K_F, read-out |w| <= B_w, activation constant L. r = L C lip, lip = C(C + sqrt(1 "
-        "+ C^2)); Lambda = Lambda(d, m n) of T2, Lambda_s = min{(K_F/K)^2 log(2mnT + 1), Lambda}. Then log N(F, "
-        "eps) <= C_func/eps^2 on m samples. H heads: lip and the first two terms of S times H. For r = 1 the last "
-        "factor is D - 1.",
-        "T1, T2, L1-L8 and A0 give A_j = K^2 Lambda_s or K^2 Lambda and k_j = B_w r^{D-i} times C^2 L, C L or 1 "
-        "for the scores, values and W_1 of block i; the last block is read at one row (n = 1). A1, and a "
-        "geometric sum. The value is obtained by lowering the setting, so it holds for every architecture.",
-        "O-tilde and an unspecified constant where published",
-        EDELMAN2022,
-        compute=network_capacity,
-        applies=_is_preset,
-    ),
-    Statement(
-        "A5",
-        "norms that follow from others",
-        r"|W|_{\mathrm{op}}\le|W|_F\le|W|_{2,1}\le\sqrt k|W|_F,\quad|W|_F\le\sqrt{\mathrm{rank}}\,|W|_{"
-        r"\mathrm{op}},\quad|W|_F^2\le|W|_{\mathrm{op}}|W|_{2,1},\quad|W|_{2,1}\le|W|_{1,1}\le\sqrt d\,|W|_{2,1}",
-        "W is d x k; the same for the transpose, which has the same spectral, Frobenius and (1,1) norms. A "
-        "Schatten budget R gives |W|_op <= R^{1/p} and |W|_F^2 <= |W|_op^{2-p} R. The knob C sets spectral and "
-        "(2,1) norm together.",
-        "|W|_F^2 = sum_j |w_j|^2 <= max_j |w_j| sum_j |w_j|; Cauchy-Schwarz for the factors sqrt(k), sqrt(d), "
-        "sqrt(rank).",
-        compute=_follows,
-        applies=_sets_a_norm,
-    ),
-    Statement(
-        "A6",
-        "linear maps that meet are one map",
-        r"|AB|_{2,1}\le|A|_{\mathrm{op}}|B|_{2,1},\quad|AB|_*\le\min\{|A|_{\mathrm{op}}|B|_*,|A|_*|B|_{\mathrm{op}},"
-        r"|A|_F|B|_F\},\quad S=AW_{QK}A^\top,\ M=AW_V",
-        "Between A and B only the identity, a pooling, or a projection of radius at least b |A|_op, b the reach of the "
-        "input of A in the radius walk. Not an activation, LayerNorm, residual or bias of A. Attention after A has S "
-        "and M for W_QK and W_V.",
-        "The functions are equal: the projection leaves every hA alone, scores are hA W_QK A'h'' and values hA W_V. So "
-        "the class lies in that of the network with the products, and a cover of the larger class is one. Norms column "
-        "by column (L6) and by duality.",
-        compute=_product,
-    ),
+    Statement("A0", compute=network_error),
+    Statement("A1", compute=least_split),
+    Statement("A2", compute=split_count, applies=split_fits),
+    Statement("A3", compute=least_lemma),
+    Statement("A4", compute=network_capacity, applies=_is_preset),
+    Statement("A5", compute=_follows, applies=_sets_a_norm),
+    Statement("A6", compute=_product),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import NumberSystem
 from boundcalc.base.statement import Statement
@@ -23,36 +21,15 @@ def _difference(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | No
     return Weights(ns, Norms(budgets={"W": budget})).matrix("W", None, None, d, k, rank).covered
 
 
-T7 = Statement(
-    "T7",
-    "covers around a reference matrix",
-    r"\log N(\{x\mapsto xW\},\varepsilon)=\log N(\{x\mapsto x(W-M)\},\varepsilon),\quad \mathrm{rank}(W-M)\le 2r\ "
-    r"\text{if}\ \mathrm{rank}\,W,\mathrm{rank}\,M\le r",
-    "M is fixed before the data (the initialisation). Every budget of T1-T6, rank and Schatten included, is then "
-    "that of W - M; radii and Lipschitz factors still use the norms of W.",
-    "Adding the known map x -> xM to every element of a cover of {x -> x(W-M)} covers {x -> xW} at the same "
-    "distance, and a difference of two matrices of rank r has rank at most 2r. For gains and offsets, too, what "
-    "is covered is the difference.",
-    compute=_difference,
-    applies=_needs_distance,
-)
+T7 = Statement("T7", compute=_difference, applies=_needs_distance)
 
-T9B = Statement(
-    "T9b",
-    "cover of a LayerNorm offset",
-    r"\log N(\varepsilon)\le d\log(1+2G/\varepsilon),\quad |c-c_0|_2\le G",
-    "{c in R^d : |c - c_0|_2 <= G}, added to every row. Uniform and independent of T.",
-    "T8 around c_0 (T7).",
-    compute=T8.closed,
-    sharp=T8.sharp,
-    applies=T8.applies,
-)
+T9B = Statement("T9b", compute=T8.closed, sharp=T8.sharp, applies=T8.applies)
 
 
 def _with_costs() -> tuple[Statement, ...]:
     statements: list[Statement] = []
     for lemma in LEMMAS.values():
-        statement = replace(lemma.statement, compute=lemma.closed, sharp=lemma.sharp, applies=lemma.applies)
+        statement = Statement(lemma.name, lemma.closed, lemma.sharp, lemma.applies, lemma.text)
         statements.append(statement)
         if statement.name == "T6":
             statements.append(T7)

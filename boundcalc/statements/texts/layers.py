@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.sources import EDELMAN2022, ZHANG2002
 from boundcalc.base.statement import Statement
 from boundcalc.setting import (
     Activation,
@@ -297,250 +296,30 @@ def _own_query(ns: NumberSystem, b: Number, c_q: Number, c_v: Number, seq_len: i
 
 
 LAYERS = (
-    Statement(
-        "L1",
-        "softmax is 1-Lipschitz from l_inf to l_1",
-        r"|\mathrm{softmax}(u/\tau)-\mathrm{softmax}(v/\tau)|_1\le\tfrac1\tau|u-v|_\infty",
-        "Rows of any length and any mask. A shift of u - v by a constant is free.",
-        "On the segment from v to u the derivative is J = diag(p) - p p^T. |Jh|_1 is convex in h, so over |h|_inf "
-        "<= 1 it is largest at a vector of signs; there, with P the mass of the signs +1, sum_i p_i |h_i - p.h| = "
-        "4P(1-P) = 1 - (p.h)^2 <= 1. Tight at P = 1/2. (Globally 2 tanh(|u-v|_inf/(2 tau)), see S5.)",
-        "published with constant 2",
-        EDELMAN2022,
-        compute=_softmax,
-    ),
-    Statement(
-        "L2",
-        "what a normaliser must provide",
-        r"|\mathrm{norm}(u)-\mathrm{norm}(v)|_1\le c\,|u-v|_\infty,\quad |\mathrm{norm}(u)|_1\le\mu",
-        "softmax and softmax-plus-one with temperature tau: (1/tau, 1); sigmoid(s/tau)/T: (1/(4 tau), 1); s/(tau "
-        "T): (1/tau, b b' C_W/tau), approximate scores clipped to the range of the true ones; custom: (c/tau, "
-        "mu). Refused, because no constant is independent of T: sparsemax, entmax, hardmax, sigmoid(s - log T).",
-        "Softmax: L1; softmax-plus-one is softmax with one more score, 0, whose weight is dropped. The others act "
-        "entry by entry with slope 1/(4T) or 1/T, and T entries are summed.",
-        compute=_normaliser,
-        applies=_has_constants,
-    ),
-    Statement(
-        "L3",
-        "activations",
-        r"|\sigma(x)-\sigma(y)|\le L_\sigma|x-y|,\quad|\sigma(x)|\le|x|",
-        f"{', '.join(f'{name}: {slope:g}' for name, slope in ACTIVATION_LIPSCHITZ.items())}. Entry by entry, so "
-        "the same holds for the l2 norm of a row. GELU in its erf and its tanh form.",
-        "The slope is largest where the second derivative vanishes; that value is rounded up. Quick GELU is "
-        "SiLU(1.702 x)/1.702, so its slopes are SiLU's. Each of these functions is x times a factor in [0, 1], or tanh.",
-        compute=_activation,
-        applies=_has_slope,
-    ),
-    Statement(
-        "L4",
-        "projection of rows onto a ball",
-        r"|\Pi_R(x)-\Pi_R(y)|\le|x-y|,\quad|\Pi_R(x)|\le\min(|x|,R)",
-        "Every row is projected onto the l2 ball of radius R.",
-        "Projection onto a convex set is 1-Lipschitz.",
-        source=EDELMAN2022,
-        compute=_ball,
-    ),
-    Statement(
-        "L5",
-        "LayerNorm and RMSNorm",
-        r"\mathrm{Lip}\le\frac{|g|_\infty}{\sqrt{v+e}},\quad|y|\le|g|_\infty\frac{\sqrt "
-        r"d\,\beta}{\sqrt{\beta^2+de}}+|c|_2\le\sqrt d\,|g|_\infty+|c|_2",
-        "y = g * x/sqrt(|x|^2/d + e) + c, x centred for LayerNorm, rows |x| <= beta; v >= 0 is a coordinate "
-        "variance (RMSNorm: mean square) that the class guarantees for every admissible input, not one read off "
-        "the sample; e + v > 0.",
-        "Where the class guarantees v, put max(|x|^2/d, v) for |x|^2/d in every approximate network: nothing "
-        "changes on true activations. The map is then linear with slope 1/sqrt(v+e) inside |x|^2 <= dv; outside, "
-        "with s^2 = |x|^2/d + e, its derivative (I - x x^T/(d s^2))/s has eigenvalues 1/s and e/s^3, at most "
-        "1/sqrt(v+e). |x| sqrt(d)/sqrt(|x|^2 + de) grows with |x|, and centring is a projection.",
-        compute=_layernorm,
-        applies=_smooth,
-    ),
-    Statement(
-        "L6",
-        "linear maps",
-        r"|xW-yW|\le|W|_{\mathrm{op}}|x-y|,\quad|xW+c|\le b|W|_{\mathrm{op}}+|c|_2",
-        "Rows |x| <= b. Also |AB|_{2,1} <= |A|_op |B|_{2,1} and |AB|_F <= |A|_op |B|_F.",
-        "By definition of the spectral norm, column by column for the products.",
-        compute=_linear,
-    ),
-    Statement(
-        "L7",
-        "one attention head",
-        r"\mathrm{Lip}\le C_V\big(\kappa+\sqrt{1+\kappa^2}\big),\ \kappa=b^2C_W/\tau\ "
-        r"(\text{softmax});\quad\mathrm{Lip}\le C_V(\mu+2cb^2C_W)\ (\text{any});\quad\text{radius}\ \mu bC_V",
-        "y_q = sum_t a_qt x_t V, a_q = norm(x_q W x_t^T), rows |x| <= b, |W|_op <= C_W, |V|_op <= C_V, any mask; "
-        "normaliser (c, mu). The first form is for softmax and (without biases) softmax-plus-one, with one W for "
-        "all pairs of positions. A uniform score error e_s moves the output by at most b C_V min(c e_s, 2 mu); an "
-        "error of V on the pooled rows u_q = sum_t a_qt x_t, |u_q| <= mu b, by that error, so V is covered on n_q "
-        "m points. With a query bias, b^2 C_W becomes b b' C_W' under the root (T8); a value bias joins b C_V "
-        "wherever weights do not sum to 1.",
-        "Second form: |a - a'|_1 b C_V + mu C_V |dx|, and a score moves by at most 2 b C_W |dx|. First form: for "
-        "a unit direction v let c_t = <v, x_t - sum_s a_s x_s>, z = x_q W/tau, u = sum_t a_t x_t. Then <v, du> = "
-        "sum_t a_t <v + c_t z, dx_t> + dx_q (W/tau) Cov_a(x) v. As sum_t a_t c_t = 0 and sum_t a_t c_t^2 <= b^2, "
-        "Cauchy-Schwarz bounds the first sum by sqrt(1 + |z|^2 b^2) <= sqrt(1 + kappa^2), and |Cov_a(x)| <= "
-        "b^2 the second by kappa. (Softmax-plus-one: one more row, x = 0.)",
-        "published as C_V (1 + 4 C_W) at b = 1",
-        EDELMAN2022,
-        compute=_head,
-        applies=_has_constants,
-    ),
-    Statement(
-        "L8",
-        "several heads, residuals, and branches beside each other",
-        r"\mathrm{Lip}\Big(\sum_hf_h\Big)\le\sum_h\mathrm{Lip}f_h,\quad\mathrm{Lip}(f_1|\dots|f_H)\le\sqrt{"
-        r"\textstyle\sum_h\mathrm{Lip}(f_h)^2},\quad\mathrm{Lip}\Big(\mathrm{id}+\sum_if_i\Big)\le1+\sum_i\mathrm{Lip}f_i",
-        "The same for radii (id: b) and for errors. Heads are summed (each with its own output matrix), or set "
-        "side by side before one output matrix. A residual has one branch, or several that read the same rows (GPT-NeoX, "
-        "GPT-J, Phi, Falcon): id + f + g.",
-        "Triangle inequality; Pythagoras for outputs side by side.",
-        compute=_heads,
-    ),
-    Statement(
-        "L9",
-        "gated feed-forward",
-        r"\text{radius}\ b^2C_1C_3C_2,\quad\mathrm{Lip}\le bC_1C_3C_2(1+L_\sigma);\quad\text{sensitivities}\ "
-        r"L_\sigma bC_3C_2,\ bC_1C_2,\ 1\ \text{to errors of}\ xW_1,\,xW_3,\,hW_2",
-        "(sigma(x W_1) * (x W_3)) W_2, rows |x| <= b. In the cover, approximate x W_1 and x W_3 are projected to "
-        "radii b C_1 and b C_3 and their product to b^2 C_1 C_3, which is the radius W_2 is covered on.",
-        "|u * v|_2 <= |u|_2 |v|_2 and |sigma(u)| <= |u|; change one factor at a time. Without the projections the "
-        "other factor of a changed product would not be bounded.",
-        compute=_gated,
-        applies=_has_slope,
-    ),
+    Statement("L1", compute=_softmax),
+    Statement("L2", compute=_normaliser, applies=_has_constants),
+    Statement("L3", compute=_activation, applies=_has_slope),
+    Statement("L4", compute=_ball),
+    Statement("L5", compute=_layernorm, applies=_smooth),
+    Statement("L6", compute=_linear),
+    Statement("L7", compute=_head, applies=_has_constants),
+    Statement("L8", compute=_heads),
+    Statement("L9", compute=_gated, applies=_has_slope),
 )
 
 LAYERS += (
-    Statement(
-        "L10",
-        "gains around one",
-        r"|1+w|_\infty\le1+|w|_\infty,\quad|(1+w)\ast u-(1+w')\ast u|\le|w-w'|_\infty|u|",
-        "A normalisation y = (1 + w) * x/sqrt(|x|^2/d + e), as Gemma has it; w is trained and has the budget. In L5 and T9 "
-        "the largest gain is 1 + |w|_inf, and what is covered is w (or its distance from a reference, T7).",
-        "Triangle inequality; the ones cancel in a difference.",
-        compute=_around_one,
-    ),
-    Statement(
-        "L11",
-        "fixed numbers added to scores",
-        r"s_{qt}\mapsto s_{qt}+c_{qt}:\quad\text{L7, L8, S1--S4 as they are (softmax)}",
-        "Numbers that depend on positions alone and are no weights, such as ALiBi's (Bloom, MPT). Softmax only: other "
-        "normalisers' masses were bounded through the largest score.",
-        "Differences of scores, and derivatives of scores by rows, do not contain c; that weights sum to 1, and all else "
-        "that the proofs of L7 and L1 use of them, holds for any scores.",
-        compute=_fixed_offsets,
-    ),
-    Statement(
-        "L12",
-        "soft caps",
-        r"|\mathrm{cap}\tanh(x/\mathrm{cap})-\mathrm{cap}\tanh(y/\mathrm{cap})|\le|x-y|,\quad|\cdot|\le\min(|x|,"
-        r"\mathrm{cap}\sqrt k)",
-        "Entry by entry on rows of width k (logits), or on the scores of attention after division by the temperature "
-        "(Gemma 2). A capped head has L7 in its second form; an offset of the keys then matters under softmax too.",
-        "The slope of tanh is in (0, 1] and |tanh x| <= min(|x|, 1). A score error is not enlarged, so c and S1-S4 stay; the "
-        "first form of L7 used that sum_t a_t c_t = 0, which slopes that differ between keys break. What a query adds to "
-        "all its scores is bent by the cap, so softmax no longer forgets it.",
-        compute=_soft_cap,
-    ),
-    Statement(
-        "L13",
-        "normalised queries and keys",
-        r"|q|\le R_Q=\frac{G_Q\sqrt k\,r}{\sqrt{r^2+ke}},\quad\varepsilon_s\le\frac{R_K}{\tau}\Big(\frac{G_Q}{\sqrt e}"
-        r"\varepsilon_Q+\varepsilon_{g_Q}\Big)+\frac{R_Q}{\tau}\Big(\frac{G_K}{\sqrt e}\varepsilon_K+\varepsilon_{g_K}\Big)",
-        "q = g_Q * u/sqrt(|u|^2/k + e) with u = x W_Q (+ b_Q), |u| <= r, rows of width k = d_head, |g_Q|_inf <= G_Q, then "
-        "rotations; keys alike (Qwen3). Lengths are at most G sqrt(k) whatever the matrices are. In L7 (second form, softmax) "
-        "and S4 these lengths and C G/sqrt(e) stand for b C and C. One gain serves all heads; T9 covers it on rows of norm "
-        "sqrt(k). Normalised over all H heads together (OLMo 2; H_K of keys): lengths times sqrt(H) and sqrt(H_K), gains of "
-        "H k and H_K k entries, else the same, where heads stand side by side and have the same budgets.",
-        "L5 with v = 0: u -> u/sqrt(|u|^2/k + e) is 1/sqrt(e)-Lipschitz and its length rises with |u|; rotations keep norms. "
-        "Change W_Q, then its gain, project to the length, then the keys. Together: sqrt(sum_h |dq_h|^2) is |dq|, at most "
-        "G_Q/sqrt(e) times sqrt(H) the error of one head, with keys no longer than |k|; on the key side "
-        "sum_h |q_h|^2 max_t |dk_h(t)|^2 <= |q|^2 max_t |dk(t)|^2, |q| has the factor sqrt(H) and |dk| sqrt(H_K) <= sqrt(H). "
-        "Both are what H heads side by side have in L8 with these lengths.",
-        compute=_normalised,
-    ),
-    Statement(
-        "L14",
-        "learned numbers added to scores",
-        r"s_{qt}\mapsto s_{qt}+\beta_{k(q,t)h}:\quad|y-y'|\le2\min(\varepsilon/(2\tau),1)\,bC_V,\quad\log N\le"
-        r"n\log\lceil|\beta|_\infty/\varepsilon\rceil",
-        "Each head h has one number per bucket k(q, t) of positions (T5), n in all, added before the temperature; softmax. "
-        "L7, L8 and S1-S4 stay as they are (L11); the numbers are covered by T9 at radius 1, on no points. Blocks that share "
-        "a table are covered as if each had its own.",
-        "For given numbers L11. Another table within epsilon moves every score by at most that, over tau; then L1 and L7.",
-        compute=_learned_offsets,
-    ),
-    Statement(
-        "L15",
-        "experts that all run, mixed by a gate",
-        r"\text{radius}\ R=b^2C_1C_3C_2,\quad\mathrm{Lip}\le bC_1C_3C_2(1+L_\sigma)+RC_g/\sqrt2;\quad\text{sensitivities}\ "
-        r"R/\sqrt2\ \text{(at most}\ 2R)\ \text{to errors of the gate, L9's to the experts'}",
-        "y = sum_i p_i f_i(x), p = softmax(x W_g), f_i gated parts (L9) with the same budgets, all of which run. Where only "
-        "some run (top-k routing) there is no statement: where two entries of the gate cross another expert is picked, the "
-        "output jumps, and no error before it, however small, can be carried through.",
-        "A convex combination of rows within R is within R. |sum_i p_i (f_i(x) - f_i(x'))| <= Lip f |x - x'| and "
-        "|sum_i (p_i - p'_i) f_i| <= R |p - p'|_1, at most 2R and R/sqrt(2) times the l2 error of the gate's row: for "
-        "signs s with mass a on +, J = diag(p) - p p^T has |J s|_2^2 <= 8 a^2 (1 - a)^2 <= 1/2. An error of every expert "
-        "counts once, since p sums to 1; experts are covered one by one.",
-        compute=_mixed_experts,
-        applies=_has_slope,
-    ),
+    Statement("L10", compute=_around_one),
+    Statement("L11", compute=_fixed_offsets),
+    Statement("L12", compute=_soft_cap),
+    Statement("L13", compute=_normalised),
+    Statement("L14", compute=_learned_offsets),
+    Statement("L15", compute=_mixed_experts, applies=_has_slope),
 )
 
 SCORES = (
-    Statement(
-        "S1",
-        "scores as one bilinear map",
-        r"\log N(\varepsilon_s)\le\log N_{T1}\ \text{with}\ B=|W|_F,\ b^2\ \text{for}\ b,\ N=mn_qT",
-        "Scores x W z^T on n_q query rows of T keys in m samples, |x|, |z| <= b; a causal mask only removes "
-        "pairs. Empirical: log T, no factor of the width.",
-        "x W z^T = <W, x^T z> with |x^T z|_F = |x||z| (T1 in the space of matrices).",
-        source=ZHANG2002,
-        compute=_score_pairs,
-    ),
-    Statement(
-        "S2",
-        "scores from the query side, or from the key side",
-        r"\log N(\varepsilon_s)\le\log N_{T2}\ \text{at}\ \varepsilon_s/b\ \text{with}\ B=|W|_{2,1},\ N=mn_q\ "
-        r"\text{(queries)},\ \text{or}\ B=|W^T|_{2,1},\ N=mT\ \text{(keys)}",
-        "Rows |x|, |z| <= b. From the query side with n_q = 1 nothing depends on T.",
-        "|x (W-V) z^T| <= |x (W-V)| |z|, and the same with z (W-V)^T.",
-        source=EDELMAN2022,
-        compute=_score_sides,
-    ),
-    Statement(
-        "S3",
-        "scores without counting points",
-        r"\log N(\varepsilon_s)\le\log N_{T3\text{--}T6}\ \text{with}\ b^2\ \text{for}\ b",
-        "As S2, with a uniform lemma for W. Uniform and independent of T. The value is that of T4.",
-        "|x (W-V) z^T| <= |x (W-V)| |z|.",
-        compute=_score_uniform,
-    ),
-    Statement(
-        "S4",
-        "separate queries and keys",
-        r"\varepsilon_s\le\frac{bC_K\,\varepsilon_Q+bC_Q\,\varepsilon_K}{\sqrt{d_{\mathrm{head}}}},\quad "
-        r"C_W=\frac{C_QC_K}{\sqrt{d_{\mathrm{head}}}}",
-        "Scores <R x W_Q, R' z W_K>/sqrt(d_head) with rotations R, R' (RoPE), or several query heads per key "
-        "head. In the cover one approximate side is projected to its radius b C_K (with biases b C_K + |b_K|). "
-        "W_Q is covered on m n_q rows, W_K on mT. L7 in its second form.",
-        "Change one factor at a time; rotations keep norms. sqrt(d_head) is the temperature unless one is given, "
-        "never both.",
-        compute=_split_scores,
-    ),
-    Statement(
-        "S5",
-        "a query of the layer's own",
-        r"\varepsilon_s\le b\,\varepsilon_q/\tau,\quad|y-y'|\le2\tanh(\varepsilon_s/2)\,bC_V,\quad"
-        r"\mathrm{Lip}\le C_V\sqrt{1+(b|q|/\tau)^2}\quad(\text{softmax})",
-        "Scores <q, x_t>/tau with one trained q of R^d per head, the same for every example and every row of the output: "
-        "attention pooling, learned queries, or q = x_0 W_QK of a [CLS] row x_0 without data in a first attention layer "
-        "that is read at that row alone. q is covered as a map of d weights with its own |q| <= Q on the mT keys, V on one "
-        "pooled row per sample. Other normalisers: the error as in L7, Lip <= C_V mu + c b C_V |q|.",
-        "Scores are linear in q. If |h|_inf <= e and a' is proportional to a e^h, |a' - a|_1 = 2 (a'(S) - a(S)) for a set "
-        "S; given a(S) the most is at h = e on S and -e off it, sigmoid(x + 2e) - sigmoid(x), largest at x = -e: "
-        "tanh(e/2). With the cap 2 b C_V of a head it is cap tanh(first order/cap); heads have one tau, so of several it is "
-        "the same of their sums (side by side: roots of sums of squares). Lip: L7 without dx_q.",
-        compute=_own_query,
-    ),
+    Statement("S1", compute=_score_pairs),
+    Statement("S2", compute=_score_sides),
+    Statement("S3", compute=_score_uniform),
+    Statement("S4", compute=_split_scores),
+    Statement("S5", compute=_own_query),
 )

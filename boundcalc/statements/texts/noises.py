@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from boundcalc.base.statement import Statement
 from boundcalc.statements.noises import NOISES
 
-NOISE = tuple(replace(law.statement, compute=law.sharp, applies=law.applies) for law in NOISES.values())
+NOISE = tuple(Statement(law.name, law.sharp, applies=law.applies, text=law.text) for law in NOISES.values())

@@ -170,7 +170,7 @@ def test_every_format_names_the_steps(form: str, steps: str) -> None:
     text = derive("edelman2022").render(form, steps=steps)
     assert "1.0853" in text  # the constant of the line
     assert "chaining in one line" in text
-    assert ("softmax is 1-Lipschitz" in text) == (steps == "full" and form not in ("json", "markdown", "latex")) or (
+    assert ("Softmax is 1-Lipschitz" in text) == (steps == "full" and form not in ("json", "markdown", "latex")) or (
         form in ("json", "markdown", "latex")
     )
     if steps == "full":

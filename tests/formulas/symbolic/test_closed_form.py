@@ -136,10 +136,10 @@ def test_small_budgets_shrink_the_activations_and_exact_radii_follow_them(genera
 
 
 OTHERS: list[tuple[str, dict[str, Any]]] = [
-    ("edelman2022", {"style": "post", "normalisation": "ball", "depth": 4}),
-    ("edelman2022", {"style": "post", "normalisation": "ball", "residual": True, "depth": 6}),
-    ("edelman2022", {"input_radius": 2.0, "depth": 3}),
-    ("edelman2022", {"activation": "gelu", "readout": "mean", "classes": 7, "depth": 3}),
+    ("edelman", {"style": "post", "normalisation": "ball", "depth": 4}),
+    ("edelman", {"style": "post", "normalisation": "ball", "residual": True, "depth": 6}),
+    ("edelman", {"input_radius": 2.0, "depth": 3}),
+    ("edelman", {"activation": "gelu", "readout": "mean", "classes": 7, "depth": 3}),
     ("bert", {"depth": 3}),
     ("gpt2", {"depth": 3}),
     ("llama", {"depth": 3}),

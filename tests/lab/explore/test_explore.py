@@ -18,7 +18,7 @@ from boundcalc.lab.explore.points import from_csv
 from boundcalc.setting import Budget, Norms
 from tests.lab.plot import trials
 
-SETTING = Setting.of("edelman2022")
+SETTING = Setting.of("edelman")
 QUESTION = "T=512&m=1000000&C=1&depth=2&d=64&heads=1&gamma=0.5&delta=0.05&style=edelman"
 
 
@@ -134,7 +134,7 @@ def test_checked_values_are_those_of_evaluate() -> None:
 def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
     assert content.has_closed_forms(SETTING.but(depth=5, C=3.0, seq_len=9, train_error=0.1))
     assert not content.has_closed_forms(SETTING.but(activation="gelu"))
-    assert not content.has_closed_forms(Setting.of("edelman2022", readout="mean"))
+    assert not content.has_closed_forms(Setting.of("edelman", readout="mean"))
     with pytest.raises(InvalidSetting, match="one norm C"):
         content.letters(SETTING.but(norms=Norms(C=1.0, budgets={"W_V": Budget(op=2.0)})))
 

@@ -20,7 +20,7 @@ from boundcalc.lab.explore import content, page
 from boundcalc.lab.explore.serve import Server
 from tests.lab.explore.browser import Browser
 
-SETTING = Setting.of("edelman2022")
+SETTING = Setting.of("edelman")
 FEW = {"m": (1e3, 1e4, 1e6, 1e8), "depth": (1, 2), "C": (1,), "T": (64, 512)}
 POINTS = [{"axis": "m", "x": 100.0, "y": 0.2, "low": 0.1, "high": 0.3}, {"axis": "m", "x": 1000.0, "y": 0.05}]
 FIRST_CURVE, MOVE = 2000.0, 50.0

@@ -78,9 +78,9 @@ def test_bounds() -> None:
     [
         (("bound", "--L", "0"), "L must lie between 1"),
         (("infer", "--seed", "-1"), "seed must lie between 0"),
-        (("infer", "--tau", "1e-9"), "at least 0.002"),
+        (("infer", "--temperature", "1e-9"), "at least 0.002"),
         (("transfer", "--seed", "-1"), "seed must lie between 0"),
-        (("bound", "--tau", "-1"), "temperature tau must be finite and above 0"),
+        (("bound", "--temperature", "-1"), "temperature tau must be finite and above 0"),
         (("bound", "--smoothness", "2"), "1/2 < r <= 3/2"),
         (("bound", "--pretext", "1,0;0,0", "--downstream", "1,1"), "kappa = |w M^+| is infinite"),
         (("bound", "--pretext", "1,0"), "needs both"),
@@ -88,7 +88,7 @@ def test_bounds() -> None:
         (("bound", "--pretext", "1,0;x,1", "--downstream", "1,1"), "got 'x'"),
         (("infer", "--L", "64:8"), "a range is like 8:65536"),
         (("infer", "--L", "8,x"), "needs a whole number"),
-        (("infer", "--tau", ""), "at least one number"),
+        (("infer", "--temperature", ""), "at least one number"),
         (("infer", "--repetitions", "1"), "repetitions must lie between 10"),
         (("transfer", "--diversity", "2"), "diversity must lie in [0, 1]"),
     ],
@@ -98,7 +98,7 @@ def test_bad_lines_get_one_line_back(words: tuple[str, ...], message: str) -> No
 
 
 def test_experiments_print_tables_csv_and_json() -> None:
-    short = ("infer", "--L", "8:128", "--repetitions", "30", "--tau", "0.5")
+    short = ("infer", "--L", "8:128", "--repetitions", "30", "--temperature", "0.5")
     table = run(*short).stdout
     assert "CME, posterior mean" in table
     assert "nearest to the conditional mean" in table
@@ -143,7 +143,7 @@ def test_learning_without_torch_says_what_to_install(tmp_path: Path) -> None:
 
 def test_extreme_questions_are_answered_in_every_format() -> None:
     """Where nothing is chosen, as no tilt helps at this temperature, no NaN is printed; 2 is printed as it is."""
-    words = ("bound", "--L", "1", "--tau", "1e-4", "--sphere", "3", "--m", "1", "--reg", "1e-300")
+    words = ("bound", "--L", "1", "--temperature", "1e-4", "--sphere", "3", "--m", "1", "--reg", "1e-300")
     found = json.loads(run(*words, "--format", "json").stdout)
     assert [one["value"] for one in found if one["name"] == "X4"] == [2.0, 2.0, 2.0]
     shown = run(*words).stdout
@@ -161,7 +161,7 @@ def test_json_is_documented() -> None:
     """Every key of what the commands print as JSON stands in docs/latent.md."""
     page = (Path(__file__).parents[3] / "docs" / "latent.md").read_text().partition("## JSON")[2]
     small = {
-        "infer": ("infer", "--L", "8,16", "--repetitions", "10", "--tau", "1"),
+        "infer": ("infer", "--L", "8,16", "--repetitions", "10", "--temperature", "1"),
         "transfer": ("transfer", "--diversity", "1", "--repetitions", "3"),
         "bound": ("bound",),
     }

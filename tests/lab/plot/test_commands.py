@@ -39,7 +39,7 @@ def refusal(*words: str, code: int = 2) -> str:
 
 def test_a_figure_and_its_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     image = tmp_path / "T.png"
-    words = ["plot", "gap-vs-T", "--values", "T=64,256", "--bound", "best", "--depth", "1", "-o", str(image)]
+    words = ["plot", "gap-vs-T", "--sweep", "T=64,256", "--bound", "best", "--depth", "1", "-o", str(image)]
     monkeypatch.setattr(sys, "argv", ["boundcalc", *words])
     outcome = run(*words)
     assert outcome.exit_code == 0, outcome.stderr
@@ -48,18 +48,18 @@ def test_a_figure_and_its_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert held["spec"]["bounds"] == ["best"]
     assert {"boundcalc", "matplotlib", "numpy", "python"} <= set(held["versions"])
     (series,) = held["data"]["series"]
-    setting = Setting.of("edelman2022", depth=1)
+    setting = Setting.of("edelman", depth=1)
     assert series["y"] == [evaluate(setting.but(seq_len=T)).gap for T in (64, 256)]
     assert held["caption"].split() == " ".join(outcome.stdout.split("\n")[1:]).split()
 
 
 def test_specification_files_and_options_over_them(tmp_path: Path) -> None:
-    spec = {"figure": "gap-vs-C", "values": [0.5, 1], "bounds": ["best"], "setting": "edelman2022"}
+    spec = {"figure": "gap-vs-C", "values": [0.5, 1], "bounds": ["best"], "setting": "edelman"}
     pytest.importorskip("yaml")
     for name, text in (
         ("a.json", json.dumps(spec)),
-        ("a.yaml", "figure: gap-vs-C\nvalues: [0.5, 1]\nbounds: [best]\nsetting: edelman2022\n"),
-        ("a.toml", 'figure = "gap-vs-C"\nvalues = [0.5, 1]\nbounds = ["best"]\nsetting = "edelman2022"\n'),
+        ("a.yaml", "figure: gap-vs-C\nvalues: [0.5, 1]\nbounds: [best]\nsetting: edelman\n"),
+        ("a.toml", 'figure = "gap-vs-C"\nvalues = [0.5, 1]\nbounds = ["best"]\nsetting = "edelman"\n'),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")
         image = tmp_path / f"{name}.png"
@@ -81,7 +81,7 @@ def test_options_change_the_setting_of_a_specification(tmp_path: Path) -> None:
 
 def test_data_are_drawn_in_another_size_without_computing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = tmp_path / "a.png"
-    assert run("plot", "gap-vs-C", "--values", "C=1,2", "-o", str(first)).exit_code == 0
+    assert run("plot", "gap-vs-C", "--sweep", "C=1,2", "-o", str(first)).exit_code == 0
     from boundcalc.lab.plot import render
 
     def never(_: Any) -> None:
@@ -90,7 +90,7 @@ def test_data_are_drawn_in_another_size_without_computing(tmp_path: Path, monkey
     monkeypatch.setattr(render, "collect", never)
     record = first.with_suffix(".json")
     wide = tmp_path / "b.svg"
-    words = ("plot", "gap-vs-C", "--data", str(record), "--size", "wide", "--uncapped", "-o", str(wide))
+    words = ("plot", "--from", str(record), "--size", "wide", "--uncapped", "-o", str(wide))
     assert run(*words).exit_code == 0
     assert 'width="486pt"' in wide.read_text(encoding="utf-8")
     one, two = (json.loads(p.with_suffix(".json").read_text(encoding="utf-8")) for p in (first, wide))
@@ -102,7 +102,7 @@ def test_data_are_drawn_in_another_size_without_computing(tmp_path: Path, monkey
 def test_refusals_before_anything_is_computed(tmp_path: Path) -> None:
     out = str(tmp_path / "x.png")
     assert "did you mean 'gap-vs-m'" in refusal("plot", "gap-vs-n", "-o", out)
-    assert "did you mean 'edelman'" in refusal("plot", "gap-vs-m", "--bound", "edelmann", "-o", out)
+    assert "did you mean 'log-T'" in refusal("plot", "gap-vs-m", "--bound", "log-t", "-o", out)
     assert "did you mean 'column'" in refusal("plot", "gap-vs-m", "--size", "colum", "-o", out)
     assert ".png, .pdf, .svg, .pgf" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "x.gif"))
     assert "there is no directory" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "none" / "x.png"))
@@ -111,20 +111,20 @@ def test_refusals_before_anything_is_computed(tmp_path: Path) -> None:
         assert "holds something else" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "spec.png"))
         assert (tmp_path / "spec.json").read_text() == text
     (tmp_path / "spec.json").unlink()
-    assert "runs over m" in refusal("plot", "gap-vs-m", "--values", "T=1,2", "-o", out)
-    assert "norms-vs-s runs over s" in refusal("plot", "norms-vs-s", "--values", "L=1,2", "-o", out)
-    assert "L must be a whole number" in refusal("plot", "attention-error", "--values", "L=1.5,2", "-o", out)
-    assert "at most" in refusal("plot", "posterior-contraction", "--values", "L=1e9", "-o", out)
+    assert "runs over m" in refusal("plot", "gap-vs-m", "--sweep", "T=1,2", "-o", out)
+    assert "norms-vs-s runs over s" in refusal("plot", "norms-vs-s", "--sweep", "L=1,2", "-o", out)
+    assert "L must be a whole number" in refusal("plot", "attention-error", "--sweep", "L=1.5,2", "-o", out)
+    assert "at most" in refusal("plot", "posterior-contraction", "--sweep", "L=1e9", "-o", out)
     assert "kappa has no use for store (--store)" in refusal("plot", "kappa", "--store", "runs.db", "-o", out)
     assert "boundcalc latent learn --store runs.db" in refusal("plot", "gap-vs-L", "-o", out)
     assert "boundcalc sweep parity --store runs.db" in refusal("plot", "parity", "-o", out)
     assert "between 10 and" in refusal("plot", "kappa", "--repetitions", "3", "-o", out)
-    assert "no axis of its own" in refusal("plot", "constants", "--values", "T=1,2", "-o", out)
+    assert "no axis of its own" in refusal("plot", "constants", "--sweep", "T=1,2", "-o", out)
     assert "--store" in refusal("plot", "parity", "-o", out)
     assert "name a figure" in refusal("plot", "-o", out)
-    assert "KEY=VALUE" in refusal("plot", "gap-vs-m", "--runs", "T", "-o", out)
+    assert "NAME=VALUE" in refusal("plot", "gap-vs-m", "--runs", "T", "-o", out)
     assert "runs has no 'taks'" in refusal("plot", "gap-vs-m", "--runs", "taks=parity", "-o", out)
-    assert "give it only -o" in refusal("plot", "--from", "a.json", "--uncapped")
+    assert "beside it only -o" in refusal("plot", "--from", "a.json", "--bound", "best")
     assert "boundcalc: " in refusal("plot", "--from", str(tmp_path / "none.json"), code=1)
     text = tmp_path / "text.json"
     text.write_text("{]", encoding="utf-8")
@@ -147,7 +147,7 @@ def test_refusals_about_trials_say_which_command_makes_them(tmp_path: Path) -> N
     assert "choose one, such as --runs T=16" in refusal("plot", "gap-vs-m", "--store", store, "-o", out)
     store = trials.write(tmp_path / "rates.json", [trials.record(), trials.record(lr=0.01)])
     assert "mix lr = 0.001, 0.01" in refusal("plot", "gap-vs-m", "--store", store, "-o", out)
-    only = ("--runs", "lr=0.01", "--values", "m=16,1e6", "--bound", "best")
+    only = ("--runs", "lr=0.01", "--sweep", "m=16,1e6", "--bound", "best")
     assert run("plot", "gap-vs-m", "--store", store, *only, "-o", out).exit_code == 0
     missing = refusal("plot", "gap-vs-m", "--store", store, "--runs", "T=77", "-o", out, code=1)
     assert "has no trials with" in missing
@@ -172,7 +172,7 @@ def test_refusals_name_the_sweeps_of_a_store(tmp_path: Path) -> None:
 def test_latex_is_asked_for_and_missed_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 
-    words = ("plot", "gap-vs-C", "--values", "C=0.5,1", "--bound", "best")
+    words = ("plot", "gap-vs-C", "--sweep", "C=0.5,1", "--bound", "best")
     monkeypatch.setattr(shutil, "which", lambda _: None)
     pgf = refusal(*words, "-o", str(tmp_path / "a.pgf"), code=1)
     assert "pgf files need pdflatex" in pgf
@@ -201,7 +201,7 @@ def test_what_latex_complains_about_is_one_line(
         raise RuntimeError(f"latex was not able to process the following string:\n{said}")
 
     monkeypatch.setattr(gap, "draw", fails)
-    words = ("plot", "gap-vs-C", "--values", "C=0.5,1", "--bound", "best", "-o", str(tmp_path / "a.pdf"))
+    words = ("plot", "gap-vs-C", "--sweep", "C=0.5,1", "--bound", "best", "-o", str(tmp_path / "a.pdf"))
     assert advice in refusal(*words, "--usetex", code=1)
     assert list(tmp_path.iterdir()) == []
 

@@ -27,7 +27,7 @@ from boundcalc.lab.plot.words import short
 from boundcalc.setting import Setting
 from tests.lab.plot import looks, trials
 
-SETTING = Setting.of("edelman2022", depth=1, seq_len=64)
+SETTING = Setting.of("edelman", depth=1, seq_len=64)
 VALUES = {
     "gap-vs-m": (100.0, 1e4, 1e6, 1e8),
     "gap-vs-T": (16.0, 64.0, 256.0),
@@ -38,6 +38,8 @@ VALUES = {
     "norms-vs-s": (1.0, 2.0, 3.0, 4.0),
     "posterior-contraction": (4.0, 64.0, 256.0),
     "attention-error": (8.0, 64.0, 128.0, 256.0),
+    "attention-smooth": (8.0, 64.0, 256.0),
+    "minimality": (1.0, 20.0),
 }
 
 
@@ -327,7 +329,7 @@ def test_sample_complexity_and_what_it_stands_between(collected: dict[str, tuple
     for i in range(len(seen.x)):
         assert (floor.y[i] or 0) < (seen.y[i] or 0) < (best.y[i] or 0)
     m, T = round(best.y[0] or 0), round(best.x[0])
-    setting = Setting.from_json(data.facts["setting"]).but(seq_len=T + 1, delta=1 - spec.success, train_error=0.0)
+    setting = Setting.from_json(data.facts["setting"]).but(seq_len=T + 1, delta=1 - spec.share, train_error=0.0)
     assert evaluate(setting.but(n_train=m)).risk <= spec.target < evaluate(setting.but(n_train=round(0.98 * m))).risk
     assert {s.key for s in data.of(kind="fit")} == {"second", "third", "fourth"}
 

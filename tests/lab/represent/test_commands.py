@@ -87,7 +87,7 @@ def test_errors_of_represent_are_one_line(words: tuple[str, ...], says: str) -> 
 
 
 def test_sparse_table_and_json_agree() -> None:
-    words = ("sparse", "--s", "3", "--T", "512", "--risk", "0.05", "--delta", "0.01")
+    words = ("sparse", "--s", "3", "--T", "512", "--target", "0.05", "--delta", "0.01")
     shown, data = run(*words).stdout, json.loads(run(*words, "--format", "json").stdout)
     assert f"Finite class: {data['finite_class']} samples" in shown
     assert f"fewer than {data['counting_floor']} labels" in shown
@@ -109,7 +109,7 @@ def test_every_m_has_a_certificate_that_verify_takes(tmp_path: Path) -> None:
         "--bound",
         "best",
         "--bound",
-        "edelman",
+        "log-T",
         "--certificates",
         str(tmp_path),
     )
@@ -132,7 +132,7 @@ def test_every_m_has_a_certificate_that_verify_takes(tmp_path: Path) -> None:
         (("--s", "3"), "give --s and --T"),
         (("--s", "5", "--T", "4"), "cannot hide"),
         (("--s", "12", "--T", "64"), "s = 12 is too large for class 'any': norms and hidden units grow like 2^s"),
-        (("--s", "3", "--T", "512", "--risk", "2"), "risk must lie in (0, 1)"),
+        (("--s", "3", "--T", "512", "--target", "2"), "risk must lie in (0, 1)"),
         (("--s", "3", "--T", "512", "--delta", "0"), "delta must lie in (0, 1)"),
         (("--s", "3", "--T", "512", "--bound", "bset"), "best"),
         (("--symbolic", "--s", "6", "--T", "8"), "2s <= T"),

@@ -76,7 +76,7 @@ def test_log_t_covers_grow_with_a_power_of_log_t() -> None:
     values = [
         row.solution.value
         for T in (64, 512, 4096, 32768)
-        for row in sample_complexity(3, T, RISK, DELTA, policies=("edelman",)).rows
+        for row in sample_complexity(3, T, RISK, DELTA, policies=("log-T",)).rows
         if row.solution is not None
     ]
     ratios = [b / a for a, b in itertools.pairwise(values)]
@@ -221,7 +221,7 @@ class TestFormulas:
         m = symbolic.samples_needed(s, T, RISK, DELTA)
         at = {symbolic.s: s, symbolic.T: T, symbolic.m: m, symbolic.risk: RISK, symbolic.delta: DELTA}
         assert float(symbolic.right_side.subs(at)) <= m
-        checked = solve(self.setting(s, T, m), "m", RISK, bound="edelman", quantity="risk")
+        checked = solve(self.setting(s, T, m), "m", RISK, bound="log-T", quantity="risk")
         assert checked.value <= m  # the search over the same covers does better than the closed form
 
     def test_the_leading_part_leads(self) -> None:

@@ -41,7 +41,7 @@ def filled(path: str = "boundcalc-runs.db") -> None:
 
 def test_runs_list_show_rm(run: Any) -> None:
     filled()
-    code, out, _ = run("runs", "list", "--T", "16", "--limit", "3")
+    code, out, _ = run("runs", "list", "--runs", "T=16", "--limit", "3")
     assert code == 0
     assert len(out.splitlines()) == 6
     assert "demo (36)" in out
@@ -55,7 +55,7 @@ def test_runs_export_import_verify(run: Any) -> None:
     filled()
     assert run("runs", "export", "--format", "json", "-o", "all.json")[0] == 0
     assert run("runs", "import", "all.json", "--store", "b.db")[1] == "36 trials added, 0 were there\n"
-    assert len(run("runs", "export", "--store", "b.db", "--m", "8")[1].splitlines()) == 13
+    assert len(run("runs", "export", "--store", "b.db", "--runs", "m=8")[1].splitlines()) == 13
     with Store("b.db") as store:
         store.connection.execute("UPDATE trials SET result = replace(result, '0.3', '0.0') WHERE seed = 3")
     code, _, err = run("runs", "verify", "--store", "b.db")
@@ -65,7 +65,9 @@ def test_runs_export_import_verify(run: Any) -> None:
 
 def test_threshold_prints_fits_and_words(run: Any) -> None:
     filled()
-    code, out, _ = run("threshold", "--sweep", "demo", "--sweep", "none", "--bootstrap", "50", "--predict", "128")
+    code, out, _ = run(
+        "threshold", "--runs", "sweep=demo", "--runs", "sweep=none", "--bootstrap", "50", "--predict", "128"
+    )
     assert code == 0
     assert "prediction at T = 128 by log" in out
     assert "prove nothing about larger T" in out
@@ -110,7 +112,7 @@ TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["train", "boolean", "--function", "x0 &", "--T", "8"], 2, "cannot read"),
     (["train", "arrays"], 2, "needs the path"),
     (["train", "conjunction", "--ball", "W_Z=op:1"], 2, "weights of a ball must be one of"),
-    (["train", "conjunction", "--save", "no/where.safetensors"], 2, "no directory"),
+    (["train", "conjunction", "--out", "no/where.safetensors"], 2, "no directory"),
     (["train", "conjunction", "--store", "no/where.db"], 2, "no directory"),
     (["train", "conjunction", "--set", "model.vocabulary=9"], 2, "follows from the task (3)"),
     (["train", "conjunction", "--set", "model.normaliser=sparsemax"], 2, "a constant independent of T"),
@@ -175,7 +177,7 @@ def test_looking_at_a_store_does_not_import_torch(run: Any) -> None:
 @needs_torch
 def test_train_prints_gap_norms_and_bounds(run: Any) -> None:
     words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4", "--quiet"]
-    code, out, err = run(*words, "--store", "runs.db", "--save", "model.safetensors", "--n-test", "128")
+    code, out, err = run(*words, "--store", "runs.db", "--out", "model.safetensors", "--n-test", "128")
     assert (code, err) == (0, "")
     for text in ("gap", "W_QK[0]", "best head", "a_posteriori", "vacuous"):
         assert text in out

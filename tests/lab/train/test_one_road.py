@@ -19,8 +19,8 @@ torch = pytest.importorskip("torch")
 
 MODELS: dict[str, list[str]] = {
     "many heads": ["--heads", "4"],
-    "full scores": ["--preset", "edelman2022"],
-    "pre-norm, two layers": ["--preset", "pre", "--depth", "2", "--heads", "2"],
+    "full scores": ["--style", "edelman", "--heads", "1", "--set", "model.activation=relu"],
+    "pre-norm, two layers": ["--style", "pre", "--normalisation", "layernorm", "--depth", "2", "--heads", "2"],
     "steep": ["--heads", "2", "--lr", "0.02", "--gamma", "0.25"],
 }
 TASK = ["conjunction", "--T", "6", "--m", "48", "--d", "8", "--steps", "60", "--n-test", "64"]
@@ -37,7 +37,7 @@ def roads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """What `train` says of a model, and the files it leaves for the other roads."""
     home: Path = tmp_path_factory.mktemp("roads")
     weights, store = home / "model.safetensors", home / "runs.db"
-    trained = run("train", *TASK, *MODELS[request.param], "--save", weights, "--store", store, "--quiet")
+    trained = run("train", *TASK, *MODELS[request.param], "--out", weights, "--store", store, "--quiet")
     return {"trained": trained, "weights": weights, "store": store, "gamma": _gamma(MODELS[request.param])}
 
 

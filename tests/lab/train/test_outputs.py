@@ -64,7 +64,7 @@ def test_latent_learn_without_torch_makes_no_store(here: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("name", ["m.pt", "m.npz", "m"])
 def test_a_model_is_not_saved_under_the_name_of_another_format(here: Path, name: str) -> None:
-    outcome = run("train", "conjunction", "--T", 8, "--m", 8, "--save", name)
+    outcome = run("train", "conjunction", "--T", 8, "--m", 8, "--out", name)
     assert outcome.exit_code == 2
     assert "name it *.safetensors" in outcome.stderr
     assert list(here.iterdir()) == []
@@ -85,14 +85,14 @@ def test_a_models_data_are_not_its_output(here: Path) -> None:
     (here / "d.safetensors").symlink_to(here / "d.npz")
     before = (here / "d.npz").read_bytes()
     for words in (("--path", "d.npz"), ("--set", "task.path=d.npz")):
-        outcome = run("train", "arrays", *words, "--m", 4, "--save", "d.safetensors", "--force")
+        outcome = run("train", "arrays", *words, "--m", 4, "--out", "d.safetensors", "--force")
         assert outcome.exit_code == 2
         assert "is an input of this command" in outcome.stderr
         assert (here / "d.npz").read_bytes() == before
 
 
 def test_an_article_that_was_edited_is_kept(here: Path) -> None:
-    derive = ("derive", "--bound", "edelman2022", "--steps", "brief", "--format", "latex", "--out", "article")
+    derive = ("derive", "--bound", "edelman2022", "--detail", "brief", "--format", "latex", "--out", "article")
     assert run(*derive).exit_code == 0
     assert run(*derive).exit_code == 0
     article = here / "article" / "edelman2022.tex"
@@ -186,11 +186,11 @@ def test_a_number_that_was_edited_is_not_used(here: Path) -> None:
 
 def test_a_store_without_such_trials_says_what_it_has(here: Path) -> None:
     store = filled(here / "s.db")
-    outcome = run("threshold", "--store", store, "--task", "arrays")
+    outcome = run("threshold", "--store", store, "--runs", "task=arrays")
     assert outcome.exit_code == 1
-    assert "has no trials of task 'arrays'; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
-    outcome = run("threshold", "--store", store, "--sweep", "nothere")
-    assert "of sweep 'nothere'; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
+    assert "has no trials with task=arrays; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
+    outcome = run("threshold", "--store", store, "--runs", "sweep=nothere")
+    assert "with sweep=nothere; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
 
 
 def test_a_store_on_a_read_only_file_system_is_read(tmp_path: Path) -> None:

@@ -51,10 +51,10 @@ class Shape:
     """What a model must read and answer.
 
     Attributes:
-        inputs: bits (a row of its own is read out beside them), tokens, or rows of reals.
+        inputs: bits (a row of its own is read out beside them: with it there are three tokens), tokens, or rows of reals.
         rows: T of the model: rows per sequence, the read one included.
-        vocabulary: tokens, or 0.
-        width: width of rows of reals, or 0.
+        vocabulary: tokens; of bits nobody need say it.
+        width: width of rows of reals.
         answer: a bit (one score), one of several classes, or a real number.
         classes: logits.
     """
@@ -65,6 +65,13 @@ class Shape:
     vocabulary: int = 0
     width: int = 0
     classes: int = 1
+
+    def __post_init__(self) -> None:
+        if self.inputs == "bits":
+            object.__setattr__(self, "vocabulary", 3)
+        if not (self.width if self.inputs == "rows" else self.vocabulary):
+            missing = "a width" if self.inputs == "rows" else "a vocabulary"
+            raise InvalidSetting(f"a task whose inputs are {self.inputs} has {missing}: Shape({self.inputs!r}, ...)")
 
 
 @dataclass(frozen=True)

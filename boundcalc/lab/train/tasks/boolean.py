@@ -96,7 +96,7 @@ class BooleanTask(Task):
 
     @property
     def shape(self) -> Shape:
-        return Shape("bits", self.T + 1, "binary", vocabulary=3)
+        return Shape("bits", self.T + 1, "binary")
 
     def world(self, source: Source) -> dict[str, Any]:
         if self.coordinates is not None:

@@ -1,0 +1,82 @@
+"""`minimality`: what a trained representation keeps of its input and what it drops, beside the posterior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.style import look
+
+WORDS = {
+    "posterior": "posterior of what matters",
+    "other coin": "the other coin",
+    "both": "both together",
+}
+LOOKS = {"posterior": "third", "other coin": "second", "both": "first"}
+
+
+def collect(spec: Spec) -> FigureData:
+    """Shares of variance that probes of the representation explain, over training."""
+    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, minimal
+
+    plan = MinimalPlan(steps=tuple(round(value) for value in spec.values)) if spec.values else MinimalPlan()
+    *trained, known = minimal(plan)
+    x = tuple(float(row.steps or 0) for row in trained)
+    series: list[Series] = []
+    for name in TARGETS:
+        shares = [row.shares[name] for row in trained]
+        y, low, high = (tuple(getattr(share, end) for share in shares) for end in ("value", "low", "high"))
+        count = (plan.seeds,) * len(x)
+        series.append(Series(LOOKS[name], WORDS[name], "measured", "share", x, y, (), low, high, count))
+    limit = (known.shares["posterior"].value,) * len(x)
+    series.append(Series(LOOKS["posterior"], "posterior itself", "reference", "share", x, limit))
+    facts: dict[str, Any] = {
+        "L": plan.length,
+        "noise": plan.noise,
+        "seeds": plan.seeds,
+        "steps": [plan.steps[0], plan.steps[-1]],
+        "first": {name: trained[0].shares[name].value for name in TARGETS},
+        "last": {name: trained[-1].shares[name].value for name in TARGETS},
+        "known": {name: known.shares[name].value for name in TARGETS},
+        "error": trained[-1].error,
+        "bayes": known.bayes,
+    }
+    return FigureData(tuple(series), facts)
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """Shares over steps."""
+    width = spec.size or "column"
+    figure = canvas.new_figure(width, 0.8)
+    (axes,) = canvas.panels(figure, 1, width)
+    heights = canvas.Heights()
+    for one in data.series:
+        if one.kind == "measured":
+            canvas.draw_measured(axes, one, heights, look(one.key))
+        else:
+            canvas.draw_plain(axes, one, heights, look(one.key).colour, (0, (1, 1.2)))
+    axes.set(xlabel="training steps", ylabel="share of variance that a probe finds", xscale="log", ylim=(-0.05, 1.05))
+    facts = data.facts
+    about = (
+        f"two coins, {facts['L']} tosses · noise of {facts['noise']:g} of the representation · {facts['seeds']} seeds"
+    )
+    finish(figure, about, title=spec.title, words={"measured": "measured over seeds, 95% interval"})
+    return figure
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """What was kept and what was dropped."""
+    facts = data.facts
+    first, last, known = facts["first"], facts["last"], facts["known"]
+    return (
+        f"Of {facts['L']} tosses of two coins the label depends on the odds of the first. After {facts['steps'][0]} step a "
+        f"network's representation, seen through noise of {facts['noise']:g} of its size, tells {first['posterior']:.0%} "
+        f"of the variance of the posterior and {first['other coin']:.0%} of that of the other coin; after "
+        f"{facts['steps'][1]} steps {last['posterior']:.1%} (the posterior itself: {known['posterior']:.1%}) and "
+        f"{last['other coin']:.1%}. The test error is {facts['error']:.3f}, the least possible {facts['bayes']:.3f}. "
+        "Training keeps the posterior and, with weight decay, drops the rest: the representation is sufficient and close "
+        "to minimal (X1)."
+    )

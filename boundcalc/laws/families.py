@@ -1,0 +1,162 @@
+"""Laws of families of checkpoints: every tensor has a place, and every norm is that of the map it names."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.checkpoints import Audit, Options, audit
+from boundcalc.checkpoints.families import Family
+from boundcalc.laws.report import Cases, Report, judge
+from boundcalc.setting import Sample, Setting
+
+Array = NDArray[Any]
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True)
+class FamilyExample:
+    """A small model as its library saves it.
+
+    Attributes:
+        tensors: by name.
+        config: its config.json.
+        maps: some of the maps x -> x W it computes, put together by hand from the tensors, by their key in an audit
+            ("W_V[0,1]", "W_1[0]", "readout"); at least one that is stored transposed, or cut out of a larger tensor.
+        options: what a user has to say beside.
+    """
+
+    tensors: Mapping[str, Array]
+    config: Mapping[str, Any]
+    maps: Mapping[str, Array]
+    options: Options = field(default_factory=Options)
+
+    def __str__(self) -> str:
+        return f"{len(self.tensors)} tensors, {self.config.get('model_type', 'no model_type')}"
+
+    def but(self, *, without: str = "", more: Mapping[str, Array] | None = None, **config: Any) -> FamilyExample:
+        """Another model: without a tensor, with more of them, or with other fields of its configuration."""
+        tensors = {name: array for name, array in self.tensors.items() if name != without} | dict(more or {})
+        return FamilyExample(tensors, {**self.config, **config}, self.maps, self.options)
+
+
+def _audit(family: Family, at: FamilyExample) -> Audit:
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(Path(folder) / "model.npz", **cast("dict[str, Any]", dict(at.tensors)))
+        (Path(folder) / "config.json").write_text(json.dumps(dict(at.config)), encoding="utf-8")
+        return audit(Path(folder) / "model.npz", family=family, options=at.options)
+
+
+def every_tensor_has_a_place(family: Family, at: FamilyExample) -> str | None:
+    """What is used and what is not, with a reason, come to all that the file has."""
+    account = _audit(family, at).account
+    if account.unknown:
+        return f"{account.unknown[0]!r} has no place"
+    if not account.balanced:
+        return f"{account.used} numbers are used, {account.lowered} are bounded, {account.shared} are shared"
+    silent = [line.tensor for line in account.lines if (line.unused or not line.used) and not line.reason]
+    return f"{silent[0]!r} is not used, and nothing says why" if silent else None
+
+
+def norms_are_those_of_the_maps(family: Family, at: FamilyExample) -> str | None:
+    """Every map given by hand has the norms that the audit found."""
+    found = _audit(family, at).measured
+    for key, w in at.maps.items():
+        if key not in found:
+            return f"no weight is called {key!r}"
+        if found[key].shape != w.shape:
+            return f"{key} has shape {found[key].shape}, the map {w.shape}"
+        sizes = {"fro": float(np.linalg.norm(w)), "op": float(np.linalg.norm(np.atleast_2d(w), 2))}
+        sizes["two_one"] = float(np.linalg.norm(w, axis=0).sum())
+        for name, size in sizes.items():
+            got = getattr(found[key], name)
+            if got is not None and w.ndim > 1 and not size * (1 - _CLOSE) <= got <= size * (1 + 1e-6):
+                return f"{key} has {name} {got!r}, the map {size!r}"
+    return None
+
+
+def an_unknown_tensor_is_refused(family: Family, at: FamilyExample) -> str | None:
+    """Weights that nothing reads would be left out of the bound."""
+    try:
+        account = _audit(family, at.but(more={"nobody.knows.this": np.ones((2, 3), np.float32)})).account
+    except BoundcalcError as error:
+        return None if "nobody.knows.this" in str(error) else f"it is refused without its name: {error}"
+    return None if not account.balanced or account.unknown else "a tensor without a place goes unnoticed"
+
+
+def a_missing_map_is_refused(family: Family, at: FamilyExample) -> str | None:
+    """A file that lacks a matrix is no model."""
+    matrices = [name for name, array in at.tensors.items() if array.ndim == 2 and family.tensors]
+    for name in matrices[1:2]:
+        try:
+            _audit(family, at.but(without=name))
+        except BoundcalcError:
+            return None
+        return f"without {name!r} it is audited all the same"
+    return None
+
+
+def an_unknown_field_is_refused(family: Family, at: FamilyExample) -> str | None:
+    """A field of config.json may change what the model computes."""
+    if family.fields is None:
+        return None
+    try:
+        account = _audit(family, at.but(nobody_knows_this_field=7)).account
+    except BoundcalcError as error:
+        return None if "nobody_knows_this_field" in str(error) else f"it is refused without its name: {error}"
+    doubted = any("nobody_knows_this_field" in str(doubt) for doubt in account.doubts)
+    return None if doubted else "a field that nothing reads goes unnoticed"
+
+
+def its_bounds_are_checked(family: Family, at: FamilyExample) -> str | None:
+    """The model lowers to a setting whose certificate holds."""
+    from boundcalc.engine.evaluate import compare
+    from boundcalc.proof.checker import verify
+
+    found = _audit(family, at)
+    value = compare(Setting(found.architecture, found.norms(), Sample(n_train=10**9)), ["best"])[0]
+    verify(value.certificate)
+    return None if value.kind == "a_posteriori" else f"its bound is called {value.kind}"
+
+
+LAWS = (
+    every_tensor_has_a_place,
+    norms_are_those_of_the_maps,
+    an_unknown_tensor_is_refused,
+    a_missing_map_is_refused,
+    an_unknown_field_is_refused,
+    its_bounds_are_checked,
+)
+
+
+def _refuses(family: Family, what: FamilyExample) -> str | None:
+    account = _audit(family, what).account
+    return "; ".join(str(doubt) for doubt in account.doubts) or None
+
+
+def check_family(
+    family: Family,
+    cases: Cases[Family, FamilyExample],
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+) -> Report:
+    """Tries every law of families of checkpoints.
+
+    Args:
+        family: registered or not.
+        cases: small models with some maps put together by hand; models it must refuse, or say its doubts about; and tables
+            that are false, such as one in which a matrix is not transposed.
+        expected_failures: laws that are known not to hold, with the reason.
+
+    Returns:
+        What was tried, and every law that does not hold.
+    """
+    return judge("family", family.name, family, cases, LAWS, _refuses, expected_failures)

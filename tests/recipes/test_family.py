@@ -1,0 +1,67 @@
+"""How to add a family of checkpoints from outside: a table of its tensors, its fields, and how its blocks are built."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.checkpoints import audit
+from boundcalc.checkpoints.families import FAMILIES, Family
+from boundcalc.checkpoints.families.gpt2 import GPT2
+from boundcalc.laws import Cases, FamilyExample, check_family
+from tests.checkpoints import handmade
+
+MINE = replace(
+    GPT2,
+    name="mine",
+    model_types=("mine",),
+    tensors={pattern.replace("attn.c_proj", "attn.joined"): role for pattern, role in GPT2.tensors.items()},
+    marks=(),
+)
+"""GPT-2's blocks under names of one's own; a family with other blocks brings its own `architecture`."""
+
+
+def example() -> FamilyExample:
+    tensors, config = handmade.gpt2(np.random.default_rng(0))
+    saved = {
+        name.replace("attn.c_proj", "attn.joined"): np.asarray(array, np.float32) for name, array in tensors.items()
+    }
+    maps = {
+        "W_O[0]": saved["transformer.h.0.attn.joined.weight"].astype(float),
+        "W_1[1]": saved["transformer.h.1.mlp.c_fc.weight"].astype(float),
+    }
+    return FamilyExample(saved, {**config, "model_type": "mine"}, maps)
+
+
+def turned() -> Family:
+    """The negative control: a table in which one matrix is transposed."""
+    tensors = {pattern: "W_1.T" if role == "W_1" else role for pattern, role in MINE.tensors.items()}
+    return replace(MINE, tensors=tensors)
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    FAMILIES[MINE.name] = MINE
+    yield
+    del FAMILIES[MINE.name]
+
+
+def test_its_laws_hold_and_a_wrong_table_is_seen() -> None:
+    here = example()
+    refusals = [(here.but(activation_function="relu2"), "relu2")]
+    check_family(MINE, Cases([here], refusals, {"transposed": turned()})).raise_if_broken()
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_checkpoint_finds_it_by_its_type(tmp_path: Path) -> None:
+    here = example()
+    arrays: dict[str, Any] = dict(here.tensors)
+    np.savez(tmp_path / "model.npz", **arrays)
+    (tmp_path / "config.json").write_text(json.dumps(here.config))
+    assert audit(tmp_path / "model.npz").family == "mine"

@@ -1,0 +1,93 @@
+"""How to add a theorem from outside: with a form of a network, which also bounds settings, and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sympy
+from click.testing import CliRunner
+
+from boundcalc.base import symbols as s
+from boundcalc.base.sources import HERE
+from boundcalc.cli import main
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.symbolic.uniform import UniformForm
+from boundcalc.formulas.theorems import BOUNDS, THEOREMS, Theorem
+from boundcalc.formulas.theorems.counting import network, parameters
+from boundcalc.laws import Cases, check_theorem
+from boundcalc.setting import Setting
+
+
+def _of_a_network() -> tuple[Any, Any]:
+    form = UniformForm(network())
+    return form, {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number}
+
+
+WITH = replace(
+    parameters, name="mine", title="parameter counting again", forms=_of_a_network, lemmas=frozenset({"T4"}), _made={}
+)
+"""With a network form: it is derived, evaluated, and bounds the gap of any setting by the covers it names."""
+
+
+def _deviation() -> Formula:
+    expr = sympy.sqrt(sympy.log(1 / s.delta) / (2 * s.m))
+    return Formula("gap", expr, (), r"\mathrm{gap}", "le", ("one function, fixed before the sample",), "bound")
+
+
+def _published() -> Formula:
+    return replace(_deviation(), expr=s.c / sympy.sqrt(s.m), kind="proxy")
+
+
+WITHOUT = Theorem(
+    name="hoeffding",
+    title="one function, fixed in advance",
+    source=HERE,
+    statement="The mean of m independent losses in [0, 1] is within sqrt(log(1/delta)/(2m)) of its expectation.",
+    assumptions=("one function, fixed before the sample", "m independent losses in [0, 1]"),
+    published_note="without constants",
+    compares="gap",
+    differs={"delta": "the shape leaves the confidence out"},
+    also=(),
+    uses=("G2",),
+    published_form=_published,
+    forms=lambda: (None, {"gap": _deviation}),
+)
+"""Without one: a formula of its inputs alone."""
+
+
+@pytest.fixture(params=[WITH, WITHOUT], ids=lambda theorem: theorem.name)
+def theorem(request: pytest.FixtureRequest) -> Iterator[Theorem]:
+    added: Theorem = request.param
+    THEOREMS[added.name] = added
+    if added.policy is not None:
+        BOUNDS[added.name] = added.policy
+    yield added
+    del THEOREMS[added.name]
+    BOUNDS.pop(added.name, None)
+
+
+def upside_down(theorem: Theorem) -> Theorem:
+    """The negative control: a gap that grows with the sample."""
+    gap = theorem.gap
+    return replace(theorem, forms=lambda: (None, {"gap": lambda: replace(gap, expr=1 / gap.expr)}), _made={})
+
+
+def test_its_laws_hold_and_a_wrong_formula_is_seen(theorem: Theorem) -> None:
+    refusals = [("rademacher", "quantity"), ({"m": -1.0}, "m")]
+    check_theorem(theorem, Cases([{}], refusals, {"upside down": upside_down(theorem)})).raise_if_broken()
+
+
+def test_commands_know_it(theorem: Theorem) -> None:
+    explained = CliRunner().invoke(main, ["explain", theorem.name])
+    assert theorem.title in " ".join(explained.output.split())
+    derived = CliRunner().invoke(main, ["derive", "--bound", theorem.name, "--detail", "brief"])
+    assert derived.exit_code == 0, derived.output
+    if theorem.policy is None:
+        valued = CliRunner().invoke(main, ["eval", "--bound", theorem.name, "--m", "1e6"])
+        assert valued.exit_code == 0, valued.output
+    else:
+        assert 0 < evaluate(Setting.of(depth=1, n_train=10**9), theorem.name).gap < 1
