@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds
-from boundcalc.base import output as files
+from boundcalc.base import kinds, output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
@@ -32,7 +31,7 @@ Examples:
   boundcalc explore --serve                          every point checked by the engine as you move""",
 )
 @click.option(
-    "-o", "--out", "output", type=output_file(kinds.TEXT), help="The page.  [default: explore.html, unless --serve]"
+    "-o", "--out", "file", type=output_file(kinds.TEXT), help="The page.  [default: explore.html, unless --serve]"
 )
 @click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
 @click.option("--port", type=WHOLE, help="Of --serve.  [default: any that is free]")
@@ -42,7 +41,7 @@ Examples:
 @click.option("--along", type=click.Choice(("m", "T", "depth")), help="What the trials differ in.  [default: m]")
 @setting_options
 def command(
-    output: Path | None,
+    file: Path | None,
     serve: bool,
     port: int | None,
     points: str | None,
@@ -62,7 +61,7 @@ def command(
 
     start = next((f"--{name} {options[key]}" for name, key in _STARTS.items() if options[key] is not None), "")
     question = take_setting(options)
-    if serve and output is not None:
+    if serve and file is not None:
         raise InvalidSetting("give --serve or -o: a page that is served is not written")
     if port is not None and not serve:
         raise InvalidSetting("--port is of --serve")
@@ -80,7 +79,7 @@ def command(
     if serve:
         _serve(question.setting, measured, base, port or 0)
         return
-    target = output if output is not None else Path("explore.html")
+    target = file if file is not None else Path("explore.html")
     output_check(target)
     click.echo("checking the least bound over a grid, about half a minute ...", err=True)
     text = page.build(question.setting, points=measured, base=base)
@@ -94,12 +93,12 @@ def output_check(path: Path) -> None:
         raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
     if not path.parent.is_dir():
         raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
-    files.check(path, kinds.TEXT)
+    output.check(path, kinds.TEXT)
 
 
 def write(path: Path, text: str) -> None:
     """With a last line by which it is known again."""
-    files.write_text(path, files.signed(path.name, text), kinds.TEXT)
+    output.write_text(path, output.signed(path.name, text), kinds.TEXT)
 
 
 def _base(question: Question, start: str) -> str:

@@ -82,7 +82,7 @@ def _hash(text: str) -> str:
 
 
 def _read(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return resources.files("boundcalc.lab.explore").joinpath(name).read_text(encoding="utf-8")
 
 
 def _field(name: str) -> dict[str, Any]:

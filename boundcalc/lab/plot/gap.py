@@ -92,7 +92,8 @@ def collect(spec: Spec) -> FigureData:
 
 def _samples(setting: Setting, axis: Axis, values: Sequence[float], bounds: Sequence[str], extra: int) -> list[Series]:
     """Where training needs few samples every bound is vacuous: what can be compared is how many they ask for."""
-    settings = [(float(value), setting.but(**{axis.field: round(value) + extra})) for value in values]
+    changes: list[dict[str, Any]] = [{axis.field: round(value) + extra} for value in values]
+    settings = [(float(value), setting.but(**change)) for value, change in zip(values, changes, strict=True)]
     needs = [replace(least_samples(settings, name, SMALL, "gap"), panel="needs") for name in bounds]
     own = (float(setting.sample.n_train),) * len(settings)
     x = tuple(at for at, _ in settings)

@@ -286,7 +286,7 @@ def _key(
     kinds = {one.kind for one in named}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            line = handle.lines[0] if hasattr(handle, "lines") else handle
+            line = getattr(handle, "lines", [handle])[0]
             if not label.startswith("_") and id(line) not in done:
                 handles.setdefault(said(_without_kind(label, kinds)), handle)
     if not handles:

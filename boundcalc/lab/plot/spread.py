@@ -95,9 +95,8 @@ def _counts(axes: Axes, one: Series) -> None:
     """How many trials stand behind each median, along the top."""
     for x, count in zip(one.x, one.count, strict=True):
         axes.annotate(_few(count), (x, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", color=QUIET)
-    axes.annotate(
-        "trials:", (0, 1), xytext=(-6, 0), xycoords="axes fraction", textcoords="offset points", ha="right", color=QUIET
-    ).set_va("bottom")
+    where: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate("trials:", (0, 1), xytext=(-6, 0), ha="right", va="bottom", color=QUIET, **where)
 
 
 def _few(count: int) -> str:

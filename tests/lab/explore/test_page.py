@@ -238,7 +238,10 @@ def test_a_reader_hears_every_control_and_the_answer(opened: Browser) -> None:
 
 CONTRAST = """
   const part = x => x / 255 <= 0.03928 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4;
-  const light = c => { const v = c.match(/[\\d.]+/g).map(Number); return 0.2126 * part(v[0]) + 0.7152 * part(v[1]) + 0.0722 * part(v[2]); };
+  const light = c => {
+    const [r, g, b] = c.match(/[\\d.]+/g).map(Number);
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
   const ground = e => {
     for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; }
     return 'rgb(255, 255, 255)';

@@ -41,12 +41,12 @@ def mislabelled(figure: Any) -> list[str]:
     wrong: list[str] = []
     for axes in figure.axes:
         for text in axes.texts:
-            name = NAMES.get((text.get_gid() or "").removeprefix("name:"))
+            name = NAMES.get((text.get_gid() or "").removeprefix("name:"), "")
             if name in LOOKS and text.get_color() != LOOKS[name].colour:
                 wrong.append(f"{name} is named in {text.get_color()}")
     for legend in figure.legends:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-            name = NAMES.get(text.get_text().removesuffix(f" ({KIND_WORDS['bound']})"))
+            name = NAMES.get(text.get_text().removesuffix(f" ({KIND_WORDS['bound']})"), "")
             if name in LOOKS and hasattr(handle, "get_marker"):
                 own = (handle.get_color(), handle.get_marker())
                 if own != (LOOKS[name].colour, LOOKS[name].mark):
