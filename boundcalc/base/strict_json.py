@@ -7,6 +7,7 @@ of two values is dropped, or a number appears that nobody wrote. Nothing that is
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Never
 
@@ -48,8 +49,28 @@ def read_json(path: str | Path, what: str, error: type[BoundcalcError] = Invalid
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except UnicodeDecodeError:
-        raise error(f"{path} is no text: {what} needs a JSON file") from None
+        raise error(f"cannot read {path}, which is no text: {what} needs a JSON file") from None
     return parse_json(text, str(path), error)
+
+
+def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
+    """Words like "lr=0.01" of a repeated option: the values are JSON where they are, else text. A name is given once."""
+    import json
+
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise InvalidSetting(f"{option} takes NAME=VALUE, got {word!r}")
+        if name in found:
+            raise InvalidSetting(f"{option} sets {name!r} twice")
+        try:
+            json.loads(text)
+        except ValueError:
+            found[name] = text
+        else:
+            found[name] = parse_json(text, f"{option} {name}")
+    return found
 
 
 def _shown(text: str) -> str:

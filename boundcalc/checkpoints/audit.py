@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base import output
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import JOURNAL
 from boundcalc.checkpoints.account import Account, balance
 from boundcalc.checkpoints.errors import CheckpointError
@@ -308,17 +307,3 @@ def _measured(data: Mapping[str, Any]) -> Measured:
     if values.get("spectrum") is not None:
         values["spectrum"] = tuple(values["spectrum"])
     return Measured(**values)
-
-
-def parse_settings(words: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE words; values are JSON where they are, else strings."""
-    out: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or not key:
-            raise InvalidSetting(f"a setting is NAME=VALUE, got {word!r}")
-        try:
-            out[key] = json.loads(value)
-        except ValueError:
-            out[key] = value
-    return out

@@ -66,8 +66,8 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    from boundcalc.base.strict_json import assignments
     from boundcalc.checkpoints import Options, Want, audit
-    from boundcalc.checkpoints.audit import parse_settings
     from boundcalc.checkpoints.families.mapping import read_mapping
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
@@ -78,7 +78,7 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
         return audit(
             model,
             family=family,
-            options=Options(**known, settings=parse_settings(taken["settings"])),
+            options=Options(**known, settings=assignments(taken["settings"], "--set")),
             want=Want(taken["spectra"], taken["exact"]),
             reference=taken["reference"],
             seed=taken["seed"],

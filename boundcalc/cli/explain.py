@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from boundcalc.cli.catalogue import GROUPS, entries
+from boundcalc.cli.idle import Command
 from boundcalc.cli.lazy import near
 
 
@@ -13,6 +14,7 @@ def _names(context: click.Context, parameter: click.Parameter, incomplete: str) 
 
 
 @click.command(
+    cls=Command,
     name="explain",
     short_help="A theorem, a policy, or a statement with its conditions and proof.",
     epilog="""\b

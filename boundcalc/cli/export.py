@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from boundcalc.cli.formulas import formula_options, take_formula
+from boundcalc.cli.idle import Command
 
 TARGETS = ("latex", "bibtex", "python", "numpy", "mathematica", "javascript")
 
 
 @click.command(
+    cls=Command,
     name="export",
     short_help="A bound's formula as LaTeX, BibTeX or code.",
     epilog="""\b

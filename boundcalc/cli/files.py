@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from boundcalc.base import kinds, output
+from boundcalc.cli.idle import Command
 
 Kinds = Callable[[Path, Mapping[str, Any]], Mapping[Path, output.Kind]]
 """The files that an option leads to, with their kinds; what is not among them is not written."""
@@ -66,7 +67,7 @@ def with_numbers(beside: output.Kind) -> Kinds:
     return lambda image, values: {image: kinds.IMAGE, image.with_suffix(".json"): beside}
 
 
-class FileCommand(click.Command):
+class FileCommand(Command):
     """A command whose outputs replace none of its inputs, nor each other, nor anybody else's files."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

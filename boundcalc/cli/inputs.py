@@ -48,6 +48,8 @@ def pairs(words: Sequence[str]) -> dict[str, float]:
         value = number(text) if equals else None
         if not name or value is None or isinstance(value, complex) or not math.isfinite(value):
             raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {word!r}")
+        if name in found:
+            raise InvalidSetting(f"--set sets {name!r} twice")
         whole = exactly(text)
         found[name] = value if whole is None else whole
     return found

@@ -107,26 +107,6 @@ def device_option(function: F) -> F:
     )(function)
 
 
-def assignments(words: tuple[str, ...], option: str) -> dict[str, Any]:
-    """Words like "lr=0.01" as values: JSON where it is, else text."""
-    import json
-
-    from boundcalc.base.errors import InvalidSetting
-
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or not name:
-            raise InvalidSetting(f"{option} takes name=value, got {word!r}")
-        if name in found:
-            raise InvalidSetting(f"{option} sets {name!r} twice")
-        try:
-            found[name] = json.loads(text)
-        except json.JSONDecodeError:
-            found[name] = text
-    return found
-
-
 def say_kept(store: Any, trials: Iterable[Any]) -> None:
     """After an interruption: what is there, and how to go on."""
     kept = len(store.hashes() & {trial.hash for trial in trials})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from boundcalc.cli.catalogue import GROUPS, Entry, entries
+from boundcalc.cli.idle import Command
 
 _LAST = {
     "theorems": "source",
@@ -17,6 +18,7 @@ _LAST = {
 
 
 @click.command(
+    cls=Command,
     name="list",
     short_help="What can be asked for by name, with sources.",
     epilog="""\b

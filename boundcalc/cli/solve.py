@@ -10,6 +10,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, up
 from boundcalc.cli.eval import complete_bound
+from boundcalc.cli.idle import Command
 from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_inputs
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
@@ -19,6 +20,7 @@ _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 
 
 @click.command(
+    cls=Command,
     name="solve",
     short_help="How large m, T, C, depth, gamma, delta or L must or may be.",
     epilog="""\b

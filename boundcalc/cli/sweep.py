@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from boundcalc.base.strict_json import assignments
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
-from boundcalc.cli.learning import assignments, clock, device_option, progress_for, say_kept, store_option
+from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.learning import clock, device_option, progress_for, say_kept, store_option
 
 
 @click.command(
@@ -73,6 +75,8 @@ def command(
         device = resolve(device)  # a cluster's workers may have what this machine has not
     sweep = _sweep(what, device, seeds, assignments(changes, "--set"))
     if only_list:
+        idle = ("jobs", "backend", "address", "threads", "gpus", "stack", "keep_weights", "compiled")
+        refuse_given(dict.fromkeys(idle, "with --list, which trains nothing"))
         present: set[str] = set()
         if store_path.exists():
             with Store(store_path, read_only=True) as store:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.cli.idle import Command
 from boundcalc.cli.setting import setting_options, take_setting
 from boundcalc.cli.values import short, upper
 
@@ -17,6 +18,7 @@ DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10*
 
 
 @click.command(
+    cls=Command,
     name="tightness",
     short_help="What explicit constants gain over the published ones.",
     epilog="""\b

@@ -11,9 +11,10 @@ import click
 
 from boundcalc.base import kinds, output, rounding
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.strict_json import assignments
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import assignments, device_option
+from boundcalc.cli.learning import device_option
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
@@ -200,10 +201,11 @@ def _trial(options: dict[str, Any], device: str) -> Any:
         parts["model"]["d_ff"] = 4 * parts["model"]["d"]
     if options["balls"]:
         parts["train"]["balls"] = _balls(options["balls"])
-    for name, value in assignments(options["changes"], "--set").items():
-        part, _, field = name.partition(".")
+    changes = assignments(options["changes"], "--set")
+    refuse_given({name: f"beside --set {part}.{name}" for part, name in map(_split, changes) if name in options})
+    for (part, field), value in zip(map(_split, changes), changes.values(), strict=True):
         if part not in parts or not field:
-            raise InvalidSetting(f"--set takes task., model., init. or train. and a field, got {name!r}")
+            raise InvalidSetting(f"--set takes task., model., init. or train. and a field, got {part + '.' + field!r}")
         parts[part][field] = value
     if parts["task"]["task"] == "boolean" and "function" not in parts["task"]:
         raise InvalidSetting(
@@ -214,6 +216,12 @@ def _trial(options: dict[str, Any], device: str) -> Any:
     return sweep_from_json(data, device=device).trials[0]
 
 
+def _split(name: str) -> tuple[str, str]:
+    """Part and field of a name such as model.depth."""
+    part, _, field = name.partition(".")
+    return part, field
+
+
 def _balls(words: tuple[str, ...]) -> dict[str, Any]:
     from boundcalc.base.errors import InvalidSetting
 
@@ -221,6 +229,8 @@ def _balls(words: tuple[str, ...]) -> dict[str, Any]:
     for word in words:
         kind, _, rest = word.partition("=")
         norm, _, radius = rest.partition(":")
+        if kind in found:
+            raise InvalidSetting(f"--ball names {kind} twice: weights are kept in one ball")
         try:
             found[kind] = [norm, float(radius)]
         except ValueError:

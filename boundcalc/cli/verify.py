@@ -9,6 +9,7 @@ import click
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
+from boundcalc.cli.idle import Command
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import short, upper
 
@@ -20,6 +21,7 @@ _SHOWN_BUDGETS = 12
 
 
 @click.command(
+    cls=Command,
     name="verify",
     short_help="Re-derive the value of a certificate.",
     epilog="""\b

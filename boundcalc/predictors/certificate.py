@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
+from boundcalc.base import strict_json
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.kinds import PREDICTOR
 from boundcalc.base.output import write_json
@@ -238,26 +239,9 @@ def is_predictor_certificate(data: object) -> bool:
 def read_json(path: Path | str) -> object:
     """A JSON file without duplicate names, NaN or infinities."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CertificateError(f"cannot read {path}: {error}") from None
-    try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise CertificateError(f"{path} is not JSON (truncated?): {error}") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise CertificateError(f"the name {twice!r} stands twice in one object")
-    return found
-
-
-def _no_constant(word: str) -> Any:
-    raise CertificateError(f"{word} is not a number a certificate may hold")
+        return strict_json.read_json(path, "verify", CertificateError)
+    except OSError as error:
+        raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def digest_of(value: object) -> str:

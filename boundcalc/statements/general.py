@@ -195,14 +195,27 @@ def gap_bound(
 
     Scales are on the loss. Links count once for uniform covers, twice for empirical ones.
     """
-    chain = [1 / 2, *scales]
-    if any(not 0 < fine < coarse for coarse, fine in zip(chain, scales, strict=False)):
+    if any(not 0 < fine < coarse for coarse, fine in zip([1 / 2, *scales], scales, strict=False)):
         raise ValueError(f"scales must fall from below 1/2 and stay above 0, got {list(scales)}")
-    counts = [
-        log_count(ns, attention, ns.number(e) / ns.number(loss_lipschitz), choose_share(attention, e / loss_lipschitz))
-        for e in scales
-    ]
-    ends = [ns.number(e) for e in chain]
+    counts = [_count_at(ns, attention, e, loss_lipschitz) for e in scales]
+    return _chained(ns, attention, scales, counts, log_inverse_delta, m)
+
+
+def _count_at(ns: NumberSystem, attention: GeneralAttention, scale: float, loss_lipschitz: float) -> Number:
+    """The log count of a cover at a scale on the loss."""
+    share = choose_share(attention, scale / loss_lipschitz)
+    return log_count(ns, attention, ns.number(scale) / ns.number(loss_lipschitz), share)
+
+
+def _chained(
+    ns: NumberSystem,
+    attention: GeneralAttention,
+    scales: Sequence[float],
+    counts: Sequence[Number],
+    log_inverse_delta: Number,
+    m: int,
+) -> Number:
+    ends = [ns.number(e) for e in (1 / 2, *scales)]
     links = gap.chain_sum(ns, ends, counts, ns.number(m))
     factor = gap.chain_factor(ns, None, uniform=attention.uniform)
     return gap.gap_chain(ns, ends[-1], links, factor, log_inverse_delta, ns.number(m))
@@ -213,9 +226,11 @@ def choose_scales(attention: GeneralAttention, loss_lipschitz: float, m: int, ra
     best: list[float] = []
     least: LogFloat | None = None
     scales: list[float] = []
+    counts: list[LogFloat] = []
     for level in range(1, _LEVELS + 1):
         scales.append(0.5 * ratio**-level)
-        value = gap_bound(LOG, attention, scales, loss_lipschitz, LOG.number(1.0), m)
+        counts.append(_count_at(LOG, attention, scales[-1], loss_lipschitz))
+        value = _chained(LOG, attention, scales, counts, LOG.number(1.0), m)
         if least is None or value < least:
             least, best = value, list(scales)
     return best

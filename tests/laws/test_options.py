@@ -317,8 +317,20 @@ def unnoticed(
     for option in options:
         name = max(option.opts, key=len)
         ways = enumerate(words(option))
-        if all(ran(folder / f"{name}{number}", [*start, *given], shelf) == before for number, given in ways):
+        if all(
+            ran(folder / f"{name}{number}", instead(start, option, given), shelf) == before for number, given in ways
+        ):
             yield name
+
+
+def instead(line: Sequence[str], option: click.Option, given: Sequence[str]) -> list[str]:
+    """A line with an option given so, and not as it was before: twice it would be refused."""
+    flags = {*option.opts, *option.secondary_opts}
+    rest = list(line)
+    for flag in () if option.multiple else flags & {*rest}:
+        at = rest.index(flag)
+        del rest[at : at + (1 if option.is_flag else 2)]
+    return [*rest, *given]
 
 
 LISTED = dict(commands())
@@ -337,6 +349,39 @@ def test_an_option_changes_something_or_is_refused(tmp_path: Path, shelf: Path, 
     line = base.replace("HASH", (shelf / "hash").read_text()).split()
     found = list(unnoticed(tmp_path, command, line, options_of(command, line), shelf))
     assert not found, " ".join(found)
+
+
+@pytest.mark.parametrize("command", sorted(LISTED))
+def test_an_option_given_twice_is_refused(command: str) -> None:
+    """One of the two would be ignored; options that make a list are not meant."""
+    for option in LISTED[command].params:
+        if isinstance(option, click.Option) and not (option.multiple or option.count):
+            given = next(words(option))
+            outcome = CliRunner().invoke(main, [*command.split(), *given, *given])
+            assert outcome.exit_code == 2, (command, given)
+            assert "is given twice" in outcome.output, (command, given)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train conjunction --T 16 --set task.T=8",
+        "train conjunction --steps 5 --set train.steps=8",
+        "train conjunction --d 32 --set model.d=16",
+        "train conjunction --ball W_V=21:1 --set train.balls={}",
+        "train conjunction --ball W_V=21:1 --ball W_V=21:4",
+        'train conjunction --set train.balls={"W_V":["21",1],"W_V":["21",4]}',
+        "train conjunction --set train.lr=0.1 --set train.lr=0.2",
+        "train conjunction --set train.lr=NaN",
+        "sweep sweep.json --list --jobs 3",
+        "eval --bound X3 --L 512 --set smoothness=1 --set smoothness=2",
+        "norms model --set layer_norm_eps=1 --set layer_norm_eps=2",
+    ],
+)
+def test_what_is_said_twice_is_refused(tmp_path: Path, shelf: Path, line: str) -> None:
+    done, said, _ = ran(tmp_path / "here", line.split(), shelf)
+    assert not done
+    assert "\n" not in said.strip()
 
 
 def test_every_command_is_tried() -> None:

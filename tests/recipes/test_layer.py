@@ -63,11 +63,18 @@ def network(*inside: Layer) -> Setting:
 
 
 @pytest.fixture
-def registered() -> Iterator[None]:
+def named() -> Iterator[None]:
     register_layer(SoftCap)
+    yield
+    del setting_layers._TYPES[SoftCap.label]
+
+
+@pytest.fixture
+def registered(named: None) -> Iterator[None]:
+    del named
     register_rule(SoftCap, rule)
     yield
-    del statements._RULES[SoftCap], setting_layers._TYPES[SoftCap.label]
+    del statements._RULES[SoftCap]
 
 
 def run(c: float) -> Callable[[Drawn, Array], Array]:
@@ -102,6 +109,7 @@ def test_a_layer_from_outside_is_searched_checked_and_written() -> None:
     assert layer_from_json(layer_to_json(SoftCap(4, 0.1))) == SoftCap(4, 0.1)
 
 
+@pytest.mark.usefixtures("named")
 def test_a_layer_without_a_rule_is_refused() -> None:
     with pytest.raises(Unsupported, match="no statement about SoftCap"):
         evaluate(network(SoftCap(4, 0.1)))

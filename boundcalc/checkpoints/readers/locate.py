@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from boundcalc.base.output import reading
+from boundcalc.base.strict_json import read_json
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor, fingerprint
 from boundcalc.checkpoints.readers.npz import open_npz
@@ -84,9 +84,9 @@ def read_config(path: Path) -> dict[str, Any]:
     """A config.json."""
     reading(path)
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not JSON ({error}); fetch it again") from None
+        config = read_json(path, "a config", CheckpointError)
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror or error}") from None
     if not isinstance(config, dict):
         raise CheckpointError(f"{path} is no table of settings")
     return config

@@ -13,6 +13,7 @@ from typing import Any
 from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import write_text, writing
+from boundcalc.base.strict_json import read_json
 from boundcalc.lab.train.store import Record, Store, StoreError, summary_columns
 
 
@@ -100,9 +101,9 @@ def read_records(path: Path) -> list[Mapping[str, Any]]:
                 warnings.warn(f"{path}: left out a record: {said}", DamagedRecord, stacklevel=2)
             return found
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise StoreError(f"{path} is neither a store nor a JSON export of one") from None
+        data = read_json(path, "an import", StoreError)
+    except StoreError as error:
+        raise StoreError(f"{path} is neither a store nor a JSON export of one: {error}") from None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise StoreError(f"{path} is not a JSON export: it must be a list of records")
     return data
