@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from boundcalc.engine.evaluate import evaluate as evaluate
     from boundcalc.engine.solve import solve as solve
     from boundcalc.engine.sweep import sweep as sweep
+    from boundcalc.formulas.theorems.own import Bound as Bound
+    from boundcalc.lab.certify import certify as certify
     from boundcalc.lab.train.pickers import ModuleLearner as ModuleLearner
     from boundcalc.predictors.certificate import PredictorCertificate as PredictorCertificate
     from boundcalc.predictors.data import Data as Data
@@ -37,6 +39,8 @@ _HOMES = {
     "boundcalc.engine.evaluate": ("BoundValue", "compare", "evaluate"),
     "boundcalc.engine.solve": ("solve",),
     "boundcalc.engine.sweep": ("sweep",),
+    "boundcalc.formulas.theorems.own": ("Bound",),
+    "boundcalc.lab.certify": ("certify",),
     "boundcalc.lab.train.pickers": ("ModuleLearner",),
     "boundcalc.predictors.certificate": ("PredictorCertificate",),
     "boundcalc.predictors.data": ("Data",),

@@ -48,6 +48,16 @@ def with_digest(data: Mapping[str, Any]) -> dict[str, Any]:
     return rest | {"digest": _digest(rest)}
 
 
+def with_about(mapping: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping, what explains it, and what tells whether anybody has edited it since."""
+    return {**mapping, "about": {**about, "digest": _digest(dict(mapping))}}
+
+
+def _mapping(data: Any) -> bool:
+    rest = {key: value for key, value in data.items() if key != "about"}
+    return _object("architecture", "tensors")(rest) and data["about"]["digest"] == _digest(rest)
+
+
 def _derivation(path: Path) -> bool:
     data = json.loads(path.read_text(encoding="utf-8"))
     return _object("steps", "digest")(data) and data == with_digest(data)
@@ -110,6 +120,7 @@ PREDICTOR = Kind("a certificate of a predictor", json_file(_predictor))
 EXAMPLES = Kind("examples", _examples)
 RUNS = Kind("the state of an unfinished run", _runs)
 NORMS = Kind("a norms file", json_file(_object("budgets", only=("C", "measured", "failure"))))
+MAPPING = Kind("a mapping that nobody has edited", json_file(_mapping))
 SETTING = Kind("a setting", json_file(_object("architecture", "norms", only=())))
 CURVES = Kind("the numbers of a figure of norms", json_file(_object("model", "curves", only=())))
 FIGURE = Kind("the numbers of a figure", _figure)

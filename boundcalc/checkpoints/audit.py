@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base import output
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import JOURNAL
 from boundcalc.checkpoints.account import Account, balance
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
+from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.maps import key_of
+from boundcalc.checkpoints.parity import NOT_COMPARED, Parity
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.checkpoints.tasks import Found, Plan, Want
 from boundcalc.norms.limits import Size, limits
@@ -48,6 +51,7 @@ class Audit:
         account: where every tensor went.
         missing: kinds the architecture has and the checkpoint has not.
         seed: of the random probes.
+        parity: how the architecture was held against the module's forward pass; None where no module was at hand.
     """
 
     where: str
@@ -58,6 +62,7 @@ class Audit:
     account: Account
     missing: tuple[str, ...]
     seed: int
+    parity: Parity | None = None
 
     @property
     def failure(self) -> float:
@@ -130,6 +135,9 @@ class Audit:
                 "assumed": dict(self.account.assumed),
             },
             "missing": list(self.missing),
+            "forward_check": {"compared": False, "text": NOT_COMPARED}
+            if self.parity is None
+            else self.parity.to_json(),
         }
 
 
@@ -151,6 +159,8 @@ def audit(
     source: object,
     *,
     family: str | Family | None = None,
+    mapping: str | Path | Mapping[str, Any] | None = None,
+    heads: int | None = None,
     options: Options = DEFAULTS,
     want: Want = CHEAP,
     reference: object | None = None,
@@ -161,17 +171,23 @@ def audit(
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
+    `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the option.
+
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
     With a `journal`, finished measurements are kept there, and an interrupted audit goes on from them.
     """
     if seed is not None:
         validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
+    family = chosen_family(family, mapping)
+    if heads is not None:
+        options = replace(options, heads=heads)
     model = open_model(source, family, options)
     architecture = model.family.architecture(model)
     model.refuse_unread_options()
     other = None if reference is None else open_model(reference, model.family, options)
     plan = Plan(model, architecture, want, other)
+    _refuse_idle(model, plan)
     account = balance(model, architecture, plan.read, plan.shared)
     if inspect is not None:
         inspect(model.family.name, account, tuple(plan.missing))
@@ -204,6 +220,25 @@ def audit(
         missing=tuple(plan.missing),
         seed=seed,
     )
+
+
+def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str, Any] | None) -> str | Family | None:
+    """The family that is named, or that a mapping describes."""
+    if mapping is None:
+        return family
+    if family is not None:
+        raise InvalidSetting("a mapping describes a model of no family: leave out the mapping, or the family")
+    return read_mapping(mapping if isinstance(mapping, Mapping) else Path(mapping))
+
+
+def _refuse_idle(model: Model, plan: Plan) -> None:
+    """A tensor that a mapping gives a role, and that the model it describes does not have, is a contradiction."""
+    for (role, block), place in model.places.items() if model.family.fields is None else ():
+        if (role, block) not in plan.read and place.tensor.size:
+            raise InvalidSetting(
+                f"the mapping says that {place.tensor.name} is {key_of(role, block)}, which the architecture it describes "
+                'has not: correct the architecture or the role, or list the tensor under "ignored" with the reason'
+            )
 
 
 def open_model(source: object, family: str | Family | None = None, options: Options = DEFAULTS) -> Model:

@@ -58,7 +58,7 @@ class HeadMaps:
             if values is not None:
                 start = first if kind == "b_Q" else first_group
                 out |= {key_of(kind, b, start + h): vector(w) for h, w in enumerate(values)}
-        keys = Heads.of(np.repeat(self.k, per_group, axis=0)) if shared else k
+        keys = Heads.of(np.repeat(self._keys(layer), per_group, axis=0)) if shared else Heads.of(self._keys(layer))
         if layer.qk == "split":
             out |= {key_of("W_Q", b, first + h): found for h, found in enumerate(q.measured())}
             out |= {key_of("W_K", b, first_group + h): found for h, found in enumerate(k.measured())}
@@ -79,6 +79,12 @@ class HeadMaps:
             return Heads.of(self.q)
         return Heads.of(np.concatenate([self.q, self.b_q[:, :, None]], axis=2))
 
+    def _keys(self, layer: Attention) -> Floats:
+        """The keys' maps; under a normaliser that does not forget their offsets, a joint score has these as a column."""
+        if self.b_k is None or layer.qk == "split":
+            return self.k
+        return np.concatenate([self.k, self.b_k[:, :, None]], axis=2)
+
     def minus(self, other: HeadMaps, layer: Attention, first: int, first_group: int) -> Found:
         """Norms of the distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
         b = layer.block
@@ -98,7 +104,9 @@ class HeadMaps:
         if layer.qk != "split":
             queries, theirs = self._queries(), other._queries()
             left = np.concatenate([queries.transposed / queries.scale, -theirs.transposed / theirs.scale], axis=1)
-            right = np.concatenate([self.k, other.k], axis=1)
+            right = np.concatenate([self._keys(layer), other._keys(layer)], axis=1)
+            if layer.groups != layer.heads:
+                right = np.repeat(right, layer.heads // layer.groups, axis=0)
             found = products(Heads.of(left), Heads.of(right))
             out |= {key_of("W_QK", b, first + h): m for h, m in enumerate(found)}
         return out
@@ -125,6 +133,6 @@ def head_maps(model: Model, layer: Attention, queries: slice, groups: slice, sta
         v=cut("V", layer.groups, groups),
         o=output_heads(model, b, layer.heads, queries) if has_output else None,
         b_q=offsets("Q", layer.qk_bias, layer.heads, queries),
-        b_k=offsets("K", layer.qk_bias and layer.qk == "split", layer.groups, groups),
+        b_k=offsets("K", layer.key_bias, layer.groups, groups),
         b_v=offsets("V", layer.v_bias, layer.groups, groups),
     )

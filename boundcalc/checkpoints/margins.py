@@ -1,14 +1,19 @@
-"""Margins of a trained model on its training sample: read from a file, counted on the grid of P1."""
+"""Margins of a trained model on its training sample: of its outputs or from a file, counted on the grid of P1."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.engine.evaluate import evaluate
 from boundcalc.norms.matrix import Floats
+from boundcalc.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,52 @@ class Margins:
         high = int(np.floor(np.log2(float(positive.max()))))
         low = int(np.floor(np.log2(float(np.quantile(positive, 0.001)))))
         return [-exponent for exponent in range(max(low, high - 40), high + 1)]
+
+
+def margins_of(outputs: Floats, labels: NDArray[np.int64], slack: float = 0.0) -> Margins:
+    """Y f(x) of one score, or the logit of the label less the largest other, less what rounding may have added."""
+    n = len(labels)
+    if outputs.shape[0] != n or outputs.ndim > 2:
+        raise CheckpointError(f"{n} labels, but outputs of shape {outputs.shape}: need one score or row of logits each")
+    scores = outputs.reshape(n, -1)
+    if not np.isfinite(scores).all():
+        raise CheckpointError("the model answers with NaN or Inf: there are no margins")
+    classes = max(scores.shape[1], 2)
+    if labels.min() < 0 or labels.max() >= classes:
+        raise CheckpointError(
+            f"labels from {labels.min()} to {labels.max()}, but the model answers with {scores.shape[1]} numbers: labels "
+            f"are 0 to {classes - 1}"
+        )
+    if scores.shape[1] == 1:
+        ahead = scores[:, 0] * (2 * labels - 1)
+    else:
+        own = scores[np.arange(n), labels]
+        others = scores.copy()
+        others[np.arange(n), labels] = -np.inf
+        ahead = own - others.max(1)
+    return Margins(ahead - slack)
+
+
+def best_margin(setting: Setting, margins: Margins) -> Setting:
+    """The margin on the grid whose risk bound is least: P1 pays for having chosen it."""
+    best: tuple[float, Setting] | None = None
+    refusal: object = None
+    for k in margins.grid():
+        gamma = math.ldexp(1.0, -k)
+        sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
+        trial = replace(setting, sample=sample)
+        found = evaluate(trial, "best")
+        if found.risk_refusal is not None:
+            refusal = found.risk_refusal
+            continue
+        value = found.log_risk
+        if best is None or value < best[0]:
+            best = value, trial
+    if best is None and refusal is not None:
+        raise InvalidSetting(f"the margins are not of this model: {refusal}")
+    if best is None:
+        raise InvalidSetting("no margin is positive: the model errs on every training sequence")
+    return best[1]
 
 
 def read_margins(path: Path) -> Margins:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,15 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.checkpoint import model_options, readout_budget, take_audit
+from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
 from boundcalc.cli.files import FILE, FileCommand, Input, output_file
+from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints.account import Account
-    from boundcalc.setting import Setting
+    from boundcalc.lab.certify import Certification
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
@@ -30,6 +30,7 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
     epilog="""\b
 Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
+  boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
   boundcalc certify runs/bert --margins margins.npy --certificate gap.json --certificate-risk risk.json
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
 \b
@@ -47,6 +48,17 @@ fixed before the data.""",
 @click.option("--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded nor paid for.")
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
 @click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
+@click.option(
+    "--data", type=FILE, help="Examples (.npz, .csv, .parquet): the training sequences with labels, for margins."
+)
+@click.option("--test", type=FILE, help="Test sequences, which the model has not met.")
+@click.option(
+    "--by",
+    "methods",
+    multiple=True,
+    type=click.Choice(("norms", "held-out", "p2l")),
+    help="With --data, certify by this only (repeatable); p2l trains modules of --compare.",
+)
 @click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
 @click.option("--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound.")
 @click.option(
@@ -67,6 +79,9 @@ def command(
     fixed_gamma: bool,
     train_error: float | None,
     margins: str | None,
+    data: str | None,
+    test: str | None,
+    methods: tuple[str, ...],
     bounds: tuple[str, ...],
     certificate: Path | None,
     certificate_risk: Path | None,
@@ -80,7 +95,15 @@ def command(
     """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    seen = _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
+    if data is not None:
+        why_not = "with --data, which says it"
+        refuse_given({"n_train": why_not, "train_error": why_not, "margins": why_not})
+        refuse_given({"readout_norm": "with --data: a model without a read-out answers nothing"})
+        if form not in ("table", "json"):
+            raise InvalidSetting(f"--data is written as table or json: leave out --format {form}, or --data")
+    else:
+        refuse_given(dict.fromkeys(("test", "methods"), "without --data"))
+    seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
     def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
         if account.unknown:
@@ -95,11 +118,21 @@ def command(
                 f"{model} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
             )
 
-    found = take_audit(model, options, inspect)
     from boundcalc.setting import Setting
 
-    norms = found.norms(schatten, readout_budget(found, readout_norm))
-    setting = _best_margin(Setting(found.architecture, norms, seen[0]), seen[1])
+    certified = None
+    if data is not None:
+        certified = _with_data(model, data, test, methods, options, inspect, delta, gamma, fixed_gamma, schatten)
+        found, setting = certified.audit, certified.setting
+    else:
+        assert seen is not None  # noqa: S101 - without data the sample is said
+        found = take_audit(model, options, inspect)
+        norms = found.norms(schatten, readout_budget(found, readout_norm))
+        setting = Setting(found.architecture, norms, seen[0])
+        if seen[1] is not None:
+            from boundcalc.checkpoints.margins import best_margin
+
+            setting = best_margin(setting, seen[1])
     from boundcalc.cli.eval import _write_certificates
     from boundcalc.cli.report import ask
     from boundcalc.cli.setting import Question
@@ -107,22 +140,67 @@ def command(
     # what the model's files say is not assumed; where they say nothing, it is
     read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
     given = ["n_train", "delta"]
-    given += ["margin"] * (gamma is not None or margins is not None)
-    given += ["train_error"] * (train_error is not None or margins is not None)
+    given += ["margin"] * (gamma is not None or margins is not None or data is not None)
+    given += ["train_error"] * (train_error is not None or margins is not None or data is not None)
     origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
     report = ask(Question(setting, origin), bounds, solve=solve, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
+    if certified is not None and form == "table":
+        click.echo(f"{certified.text}\n\nThe norm bounds in full:\n")
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
 
         write = certify_report.table if form == "table" else certify_report.as_json
-        write(found, report, setting, solve=solve)
+        write(found, report, setting, solve=solve, certified=certified)
     else:
         from boundcalc.cli.formats import show
 
         show(report, form)
     if report.best is None:
         context.exit(FAILURE)
+
+
+def _with_data(
+    model: str,
+    data: str,
+    test: str | None,
+    methods: tuple[str, ...],
+    options: dict[str, Any],
+    inspect: Any,
+    delta: float,
+    gamma: float | None,
+    fixed_gamma: bool,
+    schatten: float | None,
+) -> Certification:
+    """The table of every method that applies."""
+    from boundcalc.checkpoints.data import sequences
+    from boundcalc.lab.certify import Outputs, answered, wanted_methods
+
+    make, seed = None, options["seed"] or 0
+    if "p2l" in methods:
+        if options["compare"] in (None, "transformers"):
+            raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
+        from boundcalc.checkpoints.modules import load_name
+
+        make = load_name(options["compare"])
+    wanted = wanted_methods(methods or None, test, make)
+    known, tests = sequences(data), None if test is None else sequences(test)
+    taken = take(model, options, inspect, known)
+    return answered(
+        Outputs(taken.model, taken.audit, taken.live),
+        known,
+        tests,
+        delta=delta,
+        gamma=gamma,
+        bounds=("best",),
+        methods=wanted,
+        make=make,
+        seed=seed,
+        mapping=taken.mapping,
+        progress=lambda _: None,
+        fixed_gamma=fixed_gamma,
+        power=schatten,
+    )
 
 
 def _sample(
@@ -156,29 +234,3 @@ def _sample(
         if there
     )
     return Sample(n_train, delta, MARGIN if gamma is None else gamma, error or 0.0, measured=measured), None
-
-
-def _best_margin(setting: Setting, margins: Any) -> Setting:
-    """The margin on the grid whose risk bound is least: P1 pays for having chosen it."""
-    if margins is None:
-        return setting
-    from boundcalc.engine.evaluate import evaluate
-
-    best: tuple[float, Setting] | None = None
-    refusal: object = None
-    for k in margins.grid():
-        gamma = math.ldexp(1.0, -k)
-        sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
-        trial = replace(setting, sample=sample)
-        found = evaluate(trial, "best")
-        if found.risk_refusal is not None:
-            refusal = found.risk_refusal
-            continue
-        value = found.log_risk
-        if best is None or value < best[0]:
-            best = value, trial
-    if best is None and refusal is not None:
-        raise InvalidSetting(f"--margins are not of this model: {refusal}")
-    if best is None:
-        raise InvalidSetting("no margin is positive: the model errs on every training sequence")
-    return best[1]

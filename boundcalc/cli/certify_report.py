@@ -16,14 +16,18 @@ from boundcalc.statements.premise import no_member
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
     from boundcalc.cli.report import Report
+    from boundcalc.lab.certify import Certification
     from boundcalc.setting import Setting
 
 _LAYERS = 12
 """Layers in the table of what dominates; the others are summed up in one line."""
 
 
-def table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> None:
-    """For people."""
+def table(
+    found: Audit, report: Report, setting: Setting, *, solve: bool, certified: Certification | None = None
+) -> None:
+    """For people; what was certified with data stands above it."""
+    del certified
     from boundcalc.base.rounding import at_least, down, up
     from boundcalc.cli.formats import show
 
@@ -61,7 +65,9 @@ def table(found: Audit, report: Report, setting: Setting, *, solve: bool) -> Non
         click.echo(f"  {quantity}: {samples}; or {norms}" if factor != 1.0 else f"  {quantity}: it is below 1")
 
 
-def as_json(found: Audit, report: Report, setting: Setting, *, solve: bool) -> None:
+def as_json(
+    found: Audit, report: Report, setting: Setting, *, solve: bool, certified: Certification | None = None
+) -> None:
     """For programs."""
     import json
 
@@ -70,6 +76,9 @@ def as_json(found: Audit, report: Report, setting: Setting, *, solve: bool) -> N
     data = report.to_json()
     data["model"] = found.where
     data["family"] = found.family
+    data["forward_check"] = found.to_json()["forward_check"]
+    if certified is not None:
+        data["certified"] = certified.to_json()
     data["pieces"] = dict(_pieces(report))
     data["p1"] = _paid(setting)[1]
     data["proxies"] = [

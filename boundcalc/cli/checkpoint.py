@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from boundcalc.base import kinds
 from boundcalc.base.rounding import up
-from boundcalc.cli.files import FILE, Input, output_file
+from boundcalc.cli.files import FILE, Input, PythonName, output_file
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
     from boundcalc.checkpoints.audit import Progress
+    from boundcalc.checkpoints.data import Sequences
+    from boundcalc.checkpoints.families import Model
+    from boundcalc.checkpoints.readers import Checkpoint
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--family", help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one)."),
     click.option("--mapping", type=FILE, help="A JSON or YAML file that describes a model of no known family."),
+    click.option(
+        "--compare",
+        type=PythonName(),
+        metavar="FILE.py:NAME",
+        help="Run the module that this function makes, with these weights, against the architecture ('transformers': the "
+        "library's). The file is executed.",
+    ),
     click.option("--reference", type=Input(), help="Checkpoint fixed before the data (the initialisation)."),
     click.option(
         "--T", "seq_len", type=WHOLE, help="Rows (tokens) per sequence; unset, as many as there are positions."
@@ -61,24 +71,74 @@ def model_options(command: Command) -> Command:
     return command
 
 
+class Taken(NamedTuple):
+    """A checkpoint that was measured: the audit, the model, the module where one is at hand, how it described itself."""
+
+    audit: Audit
+    model: Model
+    live: Any
+    mapping: Mapping[str, Any] | None
+
+
 def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None) -> Audit:
     """Removes the model's options from a command's and measures the checkpoint, if `inspect` has nothing against it."""
+    return take(model, options, inspect).audit
+
+
+def module_of(model: str, checkpoint: Checkpoint, compare: str | None, *, always: bool = False) -> Any:
+    """The module that a checkpoint is held against; `always`: also the library's, where it is there and nobody asks."""
+    if compare is None and not always:
+        return None
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.checkpoints.modules import made_by
+    from boundcalc.lab.certify import of_library
+
+    if compare not in (None, "transformers"):
+        return made_by(compare, checkpoint)
+    found = of_library(Path(model), checkpoint)
+    if found is None and compare is not None:
+        raise InvalidSetting(
+            f"the transformers library cannot load {model}: it needs a folder of save_pretrained and the library installed"
+        )
+    return found
+
+
+def take(
+    model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None, data: Sequences | None = None
+) -> Taken:
+    """The same, with the module that was compared; `data` are inputs to compare on."""
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    from dataclasses import replace
+
     from boundcalc.base.strict_json import assignments
     from boundcalc.checkpoints import Options, Want, audit
-    from boundcalc.checkpoints.families.mapping import read_mapping
+    from boundcalc.checkpoints.audit import chosen_family, open_model
+    from boundcalc.checkpoints.readers import open_checkpoint
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
-    taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet")}
-    family = read_mapping(Path(taken["mapping"])) if taken["mapping"] else taken["family"]
+    taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet", "compare")}
+    chosen = chosen_family(taken["family"], taken["mapping"])
     known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
+    said = Options(**known, settings=assignments(taken["settings"], "--set"))
+    checkpoint = open_checkpoint(model)
+    live = module_of(model, checkpoint, taken["compare"], always=data is not None)
+    mapping, parity = None, None
+    if live is not None:
+        from boundcalc.checkpoints.parity import compare
+        from boundcalc.lab.certify import TRIED, described
+
+        inputs = None if data is None else data.first(TRIED)
+        chosen, mapping = described(checkpoint, live, chosen, said, inputs, None)
+        said = said if mapping is None else replace(said, heads=None)
+        seen = open_model(checkpoint, chosen, said)
+        parity = compare(live, seen, seen.family.architecture(seen), inputs)
     with _progress(taken["quiet"]) as progress:
-        return audit(
-            model,
-            family=family,
-            options=Options(**known, settings=assignments(taken["settings"], "--set")),
+        found = audit(
+            checkpoint,
+            family=chosen,
+            options=said,
             want=Want(taken["spectra"], taken["exact"]),
             reference=taken["reference"],
             seed=taken["seed"],
@@ -86,6 +146,7 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
             progress=progress,
             inspect=inspect,
         )
+    return Taken(replace(found, parity=parity), open_model(checkpoint, chosen, said), live, mapping)
 
 
 @contextmanager
@@ -126,10 +187,19 @@ def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
     return {"readout": Budget(op=value, two_one=value)}
 
 
+def compared(found: Audit) -> str:
+    """Whether the architecture was held against a forward pass."""
+    from boundcalc.checkpoints.parity import NOT_COMPARED
+
+    text = NOT_COMPARED if found.parity is None else found.parity.text
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def account_lines(found: Audit) -> list[str]:
     """How the tensors add up, in words."""
     account = found.account
-    lines = [
+    lines = [compared(found)]
+    lines += [
         f"{account.total:,} parameters in {len(account.lines)} tensors; {account.used:,} make up the bounded model"
         + ("" if account.used == account.total else f", {account.total - account.used:,} do not:")
     ]

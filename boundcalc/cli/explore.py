@@ -26,7 +26,7 @@ _STARTS = {"preset": "preset", "setting": "setting_file"}
 Examples:
   boundcalc explore                                  writes explore.html, which opens in any browser
   boundcalc explore --depth 4 --T 2048 -o deep.html
-  boundcalc explore --points mine.csv                measured gaps under the curves (columns m, gap, low, high)
+  boundcalc explore --points mine.csv                your own runs under the curves (m, train, test, n_test)
   boundcalc explore --store runs.db --runs task=conjunction --runs T=128
   boundcalc explore --serve                          every point checked by the engine as you move""",
 )
@@ -35,7 +35,16 @@ Examples:
 )
 @click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
 @click.option("--port", type=WHOLE, help="Of --serve.  [default: any that is free]")
-@click.option("--points", type=FILE, help="Measured points: a CSV with gap, a column such as m, and low and high.")
+@click.option(
+    "--points", type=FILE, multiple=True, metavar="CSV", help="Your own measurements: m, train, test, n_test, seed."
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="Which column of --points holds what (repeatable).",
+)
 @click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
 @click.option("--runs", "runs", multiple=True, metavar="KEY=VALUE", help="Which trials: task, T, m, depth, sweep ...")
 @click.option("--along", type=click.Choice(("m", "T", "depth")), help="What the trials differ in.  [default: m]")
@@ -44,7 +53,8 @@ def command(
     file: Path | None,
     serve: bool,
     port: int | None,
-    points: str | None,
+    points: tuple[str, ...],
+    columns: tuple[str, ...],
     store: str | None,
     runs: tuple[str, ...],
     along: str | None,
@@ -57,7 +67,7 @@ def command(
     """
     from boundcalc.lab.explore import page
     from boundcalc.lab.explore.content import letters
-    from boundcalc.lab.explore.points import from_csv, from_store
+    from boundcalc.lab.explore.points import from_files, from_store
 
     start = next((f"--{name} {options[key]}" for name, key in _STARTS.items() if options[key] is not None), "")
     question = take_setting(options)
@@ -69,11 +79,13 @@ def command(
         raise InvalidSetting(f"--port is from 0 to 65535, got {port}")
     if store is None and (runs or along):
         raise InvalidSetting("--runs and --along choose among the trials of --store: name it")
+    if columns and not points:
+        raise InvalidSetting("--column is of --points: name a CSV")
     letters(question.setting)  # refuses what the page cannot show
-    measured = [] if points is None else from_csv(Path(points))
-    if store is not None:
-        from boundcalc.cli.plot import pairs
+    from boundcalc.cli.plot import columns_of, pairs
 
+    measured = from_files(points, columns_of(columns)) if points else []
+    if store is not None:
         measured += from_store(store, pairs(runs), along or "m")
     base = _base(question, start)
     if serve:

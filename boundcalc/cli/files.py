@@ -19,6 +19,23 @@ Kinds = Callable[[Path, Mapping[str, Any]], Mapping[Path, output.Kind]]
 class Input(click.Path):
     """A file or folder that is read."""
 
+    def reads(self, value: Any) -> str:
+        """The file that a value names."""
+        return os.fspath(value)
+
+
+class PythonName(Input):
+    """A name in a Python file, "module.py:make": the file is read (and executed)."""
+
+    name = "file.py:name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        del param, ctx
+        return value
+
+    def reads(self, value: Any) -> str:
+        return str(value).rpartition(":")[0] or str(value)
+
 
 class Output(click.Path):
     """A file or folder that is written.
@@ -106,7 +123,8 @@ class FileCommand(Command):
             value = ctx.params.get(parameter.name or "")
             if isinstance(parameter.type, Input) and value is not None:
                 said = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
-                yield os.fspath(value), said
+                for path in value if isinstance(value, tuple) else (value,):
+                    yield parameter.type.reads(path), said
 
 
 class FileGroup(click.Group):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.rounding import up
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _FIELDS = {
     "T": "seq_len",
     "m": "n_train",
+    "C": "C",
     "d": "d",
     "heads": "heads",
     "depth": "depth",
@@ -135,6 +136,12 @@ def _canonical(name: str) -> str:
 
 def _of_setting(question: Question, field: str) -> float:
     setting = question.setting
+    if field == "C":
+        if setting.norms.C is None or setting.norms.budgets:
+            raise InvalidSetting(
+                "the formula has one C for every matrix, and --norms has budgets of their own: --set C="
+            )
+        return setting.norms.C
     return getattr(setting.sample if hasattr(setting.sample, field) else setting.architecture, field)
 
 
@@ -154,20 +161,32 @@ def checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBou
 
 def show_values(theorem: Theorem, given: Given, form: str) -> None:
     """A table, or JSON or CSV."""
-    from boundcalc.cli.latent import FORMATS, ceiling, show
+    from boundcalc.cli.latent import FORMATS, show
 
     if form not in FORMATS:
         raise InvalidSetting(f"{theorem.name} is shown as {', '.join(FORMATS)}: leave out --format {form}")
     found = checked(theorem, given.values)
-    rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
+    rows = [(b.name, b.form, b.kind, _height(b), _inside(b.parameters), b.quantity) for b in found]
     listed = ", ".join(
         f"{name} {short(value)}{'*' if name in given.assumed else ''}" for name, value in given.values.items()
     )
     notes = [f"at {listed}" + ("   (* assumed: --set NAME=VALUE changes it)" if given.assumed else "")]
-    notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
+    if theorem.stated_by:
+        notes.append(f"{theorem.name} is stated by {theorem.stated_by}: the formula is evaluated here, not proved.")
+    else:
+        notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
-    document = {"theorem": theorem.name, "assumed": list(given.assumed), "results": [b.to_json() for b in found]}
+    document: dict[str, Any] = {"theorem": theorem.name} | (
+        {"stated_by": theorem.stated_by} if theorem.stated_by else {}
+    )
+    document |= {"assumed": list(given.assumed), "results": [b.to_json() for b in found]}
     show(form, document, headings, rows, notes)
+
+
+def _height(bound: LatentBound) -> str:
+    from boundcalc.cli.latent import ceiling
+
+    return f"{'~' if bound.kind == 'proxy' else ''}{ceiling(bound.value)}"
 
 
 def _inside(parameters: Mapping[str, float]) -> str:

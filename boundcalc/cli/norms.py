@@ -31,6 +31,7 @@ Examples:
   boundcalc norms later/ --out norms.json && boundcalc eval --setting setting.json --norms norms.json
   boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
   boundcalc norms big/ --resume big.journal     (interrupt it, type it again: it goes on)
+  boundcalc norms mine.pt --template mine.json --compare model.py:make
   boundcalc norms model.npz --mapping mine.json --format csv > norms.csv
 \b
 MODEL is a .safetensors, .pt, .bin, .ckpt or .npz file, an index of shards, or a directory. Nothing
@@ -45,6 +46,11 @@ in it is executed. Every norm is an upper bound of the exact one.""",
 @click.option(
     "--plot", type=output_file(with_numbers(kinds.CURVES)), help="Draw the norms by layer (.png, .pdf, .svg)."
 )
+@click.option(
+    "--template",
+    type=output_file(kinds.MAPPING),
+    help="Write a mapping with every tensor guessed, for --mapping, and stop; with --compare, one that agrees.",
+)
 @click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")
 @click.option("--format", "form", type=click.Choice(("table", "json", "csv")), default="table", show_default=True)
 def command(
@@ -52,6 +58,7 @@ def command(
     out: Path | None,
     setting_out: Path | None,
     plot: Path | None,
+    template: Path | None,
     every: bool,
     form: str,
     readout_norm: float | None,
@@ -59,6 +66,9 @@ def command(
     **options: Any,
 ) -> None:
     """Certified norms of a checkpoint, layer by layer, and where each of its tensors went."""
+    if template is not None:
+        _template(model, template, options)
+        return
     if every and form != "table":
         refuse_given({"every": f"with --format {form}, which has every head"})
     if out is None and setting_out is None:
@@ -78,6 +88,41 @@ def command(
 
         draw(found, plot)
     {"table": _table, "json": _json, "csv": _csv}[form](found, every)
+
+
+_READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "quiet", "force")
+
+
+def _template(model: str, out: Path, options: dict[str, Any]) -> None:
+    """A mapping of a model of no known family; found by the forward check where its module is at hand."""
+    from boundcalc.checkpoints.readers import open_checkpoint
+    from boundcalc.checkpoints.template import open_places
+    from boundcalc.checkpoints.template import template as guess
+    from boundcalc.cli.checkpoint import module_of
+
+    others = [name for name in click.get_current_context().params if name not in _READ_BY_TEMPLATE]
+    refuse_given(dict.fromkeys(others, "with --template, which writes a mapping and stops"))
+    checkpoint = open_checkpoint(model)
+    live = module_of(model, checkpoint, options["compare"])
+    if live is None:
+        found, said = guess(checkpoint, heads=options["heads"]), "guessed from names and shapes; nobody compared"
+    else:
+        from boundcalc.checkpoints.describe import describe
+
+        found, parity = describe(live, checkpoint, heads=options["heads"])
+        said = parity.text
+    about = found.pop("about")
+    output.write_json(out, kinds.with_about(found, about), kinds.MAPPING)
+    click.echo(f"{out}: {len(found['tensors'])} names, layout: {about['layout']}")
+    for name, role in found["tensors"].items():
+        click.echo(f"  {name:<44} {role}")
+    for name, why in found.get("ignored", {}).items():
+        click.echo(f"  {name:<44} ignored: {why}")
+    click.echo(", ".join(f"{name} {value}" for name, value in found["architecture"].items()))
+    click.echo(f"{said[0].upper()}{said[1:]}.")
+    blank = list(open_places(found))
+    if blank:
+        click.echo(f'Replace every "?" before it is used: {", ".join(blank)}. The roles are explained in the file.')
 
 
 def _write(

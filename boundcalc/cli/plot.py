@@ -75,6 +75,7 @@ Examples:
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
   boundcalc plot gap-vs-T --sweep T=64:65536:x2 --bound best --bound published -o T.png
   boundcalc plot gap-vs-m --store runs.db --runs task=conjunction --runs T=128 --norms-from runs
+  boundcalc plot gap-vs-m --points mine.csv --bound best --bound mine.py:bound
   boundcalc plot spec.json -o figure.svg --size wide
   boundcalc plot --from gap.json -o again.pdf
 \b
@@ -93,6 +94,16 @@ and the hashes of the trials. --from draws exactly that again, with other looks 
 @click.option("--sweep", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
 @click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
 @click.option("--quantity", "quantities", multiple=True, help="gap (default) or risk; repeated: a panel each.")
+@click.option(
+    "--points", type=FILE, multiple=True, metavar="CSV", help="Your own measurements: m, train, test, n_test, seed."
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="Which column of --points holds what (repeatable).",
+)
 @click.option("--store", type=FILE, help="A store of trials, or a JSON export of one.")
 @click.option(
     "--runs",
@@ -117,6 +128,7 @@ def command(
     output: Path | None,
     source: str | None,
     axis: str | None,
+    columns: Sequence[str],
     runs: Sequence[str],
     norms_from: str | None,
     **options: Any,
@@ -126,9 +138,12 @@ def command(
     Every legend entry says its kind; vacuous stretches are dashed; proxies never share an axis with bounds.
     """
     from boundcalc.lab.plot import provenance, render
+    from boundcalc.lab.plot.data import contradictions
 
     settings = {name: options.pop(name) for name in _setting_names()}
     changes = {name: value for name, value in options.items() if value not in (None, ())}
+    if columns:
+        changes["columns"] = columns_of(columns)
     if source is not None:
         looks = {name: changes.pop(name) for name in _LOOKS if name in changes}
         asked = (what, axis, norms_from, *settings.values(), *changes.values(), *runs)
@@ -148,7 +163,10 @@ def command(
     spec = _spec(what, settings, axis, runs, norms_from, changes)
     target = output if output is not None else Path(f"{spec.figure}.png")
     render.check_output(target)
-    _show(render.save(spec, render.collect(spec), target, _typed()))
+    data = render.collect(spec)
+    _show(render.save(spec, data, target, _typed()))
+    for found in contradictions(data):
+        click.echo(f"contradicted: {found}", err=True)
 
 
 _LOOKS = ("size", "uncapped", "usetex", "title")
@@ -235,6 +253,17 @@ def pairs(texts: Sequence[str]) -> dict[str, Any]:
         if key in found:
             raise InvalidSetting(f"--runs gives {key} twice: a figure is of one")
         found[key] = value
+    return found
+
+
+def columns_of(texts: Sequence[str]) -> dict[str, str]:
+    """What `--column` says of the columns of `--points`."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, column = text.partition("=")
+        if not equals or not column or name in found:
+            raise InvalidSetting(f"--column is NAME=COLUMN, once for each, such as test=eval/error; got {text!r}")
+        found[name] = column
     return found
 
 

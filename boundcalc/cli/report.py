@@ -158,6 +158,7 @@ def described(question: Question) -> list[Described]:
     if architecture.layers is not None:
         out.append(Described("layers", "layers", f"{len(architecture.layers)} listed", False))
         names: tuple[str, ...] = ("seq_len", "input_radius", "classes")
+        names = tuple(name for name in names if architecture.unread(name) is None)
     else:
         assumed = question.assumed("style") and question.assumed("preset")
         out.append(Described("style", "style", architecture.style, assumed))

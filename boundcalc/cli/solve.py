@@ -93,7 +93,12 @@ def command(
         f"there {bound!r} gives {upper(log10)} by {strategy}"
     )
     if found.at_end:
-        click.echo(f"every {variable} searched meets the target: this is the end of the range")
+        end = "beyond it no network has the margin" if found.none_beyond else "the search ends there"
+        click.echo(
+            f"{end}; smaller ones do not all meet the target"
+            if found.some_between_miss
+            else f"every {variable} searched meets the target; {end}"
+        )
 
 
 def _show_size(theorem: str, variable: str, target: float, found: Size, form: str) -> None:

@@ -56,7 +56,9 @@ _ROOM = 1e-6
 class Solution:
     """The extreme value of a variable at which a bound still meets its target, and a checked bound there.
 
-    `at_end`: every value in the range searched meets the target; the bound there need not be the least then.
+    `at_end`: the value is the end of the range searched; the bound there need not be the least then.
+    `none_beyond`: the range ends there because no network beyond it has the margin.
+    `some_between_miss`: not every value of the range meets the target.
     """
 
     variable: str
@@ -65,6 +67,8 @@ class Solution:
     value: float
     bound: BoundValue
     at_end: bool = False
+    none_beyond: bool = False
+    some_between_miss: bool = False
 
     @property
     def direction(self) -> str:
@@ -101,7 +105,11 @@ def solve(
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
     search = _Bracket(axis, lambda x: trial.quick(x) - log_target, digits)
-    x = search.run(_start(setting, variable))
+    start = _start(setting, variable)
+    none_beyond = search.hard not in (AXES[variable].low, AXES[variable].high)
+    # Where layers shrink what they are given, down to no margin at all, a bound rises with depth and then falls.
+    falls_again = variable == "depth" and none_beyond and search.miss(search.hard) <= 0
+    x = search.hard if falls_again else search.run(start)
     if x is None:
         value = trial.checked(search.easy)
         reached = "one that is trivial"
@@ -114,7 +122,9 @@ def solve(
     for _ in range(_NARROWINGS):
         value = trial.checked(x)
         if not _trivial(value, quantity) and _log_of(value, quantity) <= log_target:
-            return Solution(variable, target, quantity, x, value, at_end=x == search.hard)
+            if x != search.hard:
+                return Solution(variable, target, quantity, x, value)
+            return Solution(variable, target, quantity, x, value, True, none_beyond, search.run(start) != x)
         x = search.safer(x)
     raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 

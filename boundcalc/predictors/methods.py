@@ -1,4 +1,4 @@
-"""Holdout and Pick-to-Learn as methods: what their certificates hold, and how their facts are established again."""
+"""What certificates of given predictors, of holdout and of Pick-to-Learn hold, and how their facts are established again."""
 
 from __future__ import annotations
 
@@ -93,5 +93,41 @@ P2L = register(
         Member.from_json,
         _consistent,
         _establish,
+    )
+)
+
+
+def _given(certificate: PredictorCertificate) -> str | None:
+    if certificate.facts["n"] != certificate.evidence["data"]["examples"]:
+        return f"{certificate.facts['n']} tested, but the data hold {certificate.evidence['data']['examples']} examples"
+    return None
+
+
+def _answers(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    """The same predictor answers the same examples: `learner_of` gives what has `weights` (a digest) and `scores` of data."""
+    if data.sha256 != certificate.evidence["data"]["sha256"]:
+        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    predictor = learner_of(certificate.evidence["recipe"])
+    if predictor.weights != certificate.evidence["weights"]:
+        raise CertificateError("this is not the predictor of the certificate: the sha256 of its weights differs")
+    errors = int((predictor.scores(data) <= 0).sum())
+    if errors != certificate.facts["errors"]:
+        raise CertificateError(f"{errors} errors on these examples, the certificate says {certificate.facts['errors']}")
+    return "the same weights answered the same examples: the same errors"
+
+
+def _no_choice(raw: Mapping[str, Any]) -> object:
+    return object_of("an alternative of a given predictor", raw, ())
+
+
+HELD_OUT = register(
+    Method(
+        "held-out",
+        ("H",),
+        "given, with its weights",
+        {"data": data_evidence, "recipe": json_object, "weights": sha256_text},
+        _no_choice,
+        _given,
+        _answers,
     )
 )

@@ -30,7 +30,9 @@ class Run(Directive):
             with contextlib.redirect_stdout(said):
                 exec(compile(code, environment.docname, "exec"), space)
         except Exception:
-            raise ExtensionError(f"{environment.docname}, line {self.lineno}: {traceback.format_exc(limit=-1)}") from None
+            raise ExtensionError(
+                f"{environment.docname}, line {self.lineno}: {traceback.format_exc(limit=-1)}"
+            ) from None
         return _shown(code, "python", said.getvalue())
 
 

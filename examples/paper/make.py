@@ -37,7 +37,7 @@ def table() -> str:
     for depth in DEPTHS:
         for length in LENGTHS:
             formula = edelman2022.gap.value(C=1, T=length, depth=depth, **SIZES)
-            setting = Setting.of(C=1.0, depth=depth, seq_len=length, n_train=SIZES["m"], d=SIZES["d"])
+            setting = Setting.of(C=1.0, depth=depth, seq_len=length, m=SIZES["m"], d=SIZES["d"], gamma=SIZES["gamma"])
             checked = 10 ** evaluate(setting, "closed").log10
             rows.append(rf"{depth} & {length} & ${power_of_ten(formula)}$ & ${power_of_ten(checked)}$ \\")
     return "\n".join([*rows, r"\hline", r"\end{tabular}"]) + "\n"

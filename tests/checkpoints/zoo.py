@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.checkpoints.forward import Network, Rotate
+from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.fixed import fixed_of
+from boundcalc.checkpoints.network import Network
+from boundcalc.checkpoints.parity import rows_of_images
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 
 TOKENS = (15, 27, 19, 13, 20, 11, 24, 16)
@@ -154,83 +157,8 @@ def picture(kind: Kind) -> Any:
 
 def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
     """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
-    network = Network(source, row=-1 if kind.last else 0, rotate=_rotation(model), **_options(kind, model))
+    seen = open_model(source)
+    network = Network(seen, seen.family.architecture(seen), fixed_of(model, row=-1 if kind.last else 0))
     if not kind.values.get("image_size"):
-        return network(TOKENS)
-    patch = kind.values["patch_size"]
-    patches = picture(kind)[0].unfold(1, patch, patch).unfold(2, patch, patch).permute(1, 2, 0, 3, 4)
-    rows = patches.reshape(-1, 3 * patch * patch).numpy()
-    before = 2 if "Deit" in kind.cls or "DeiT" in kind.cls else 1
-    return network(np.vstack([np.zeros((before, rows.shape[1])), rows]))
-
-
-def _options(kind: Kind, model: Any) -> dict[str, Any]:
-    """What is fixed in advance and no weight: numbers that positions add to scores, and windows."""
-    config, found = model.config, dict[str, Any]()
-    if kind.config == "BloomConfig" or getattr(config, "alibi", False):
-        found["added"] = lambda count: _alibi(model, count)
-    if kind.config == "T5Config":
-        found["bucket"] = lambda count: _buckets(model, count)
-    types = getattr(config, "layer_types", None)
-    if types and config.sliding_window is not None:
-        causal = kind.config != "ModernBertConfig"
-
-        def window(block: int, count: int) -> NDArray[np.bool_]:
-            apart = np.arange(count)[:, None] - np.arange(count)
-            near = apart < config.sliding_window if causal else abs(apart) <= config.sliding_window
-            return near if types[block] == "sliding_attention" else np.ones_like(near)
-
-        found["window"] = window
-    return found
-
-
-def _buckets(model: Any, count: int) -> NDArray[np.int64]:
-    """T5's numbers of pairs of positions, as the library has them."""
-    place = torch.arange(count)
-    attention = next(module for module in model.modules() if hasattr(module, "_relative_position_bucket"))
-    far = model.config.relative_attention_max_distance
-    many = model.config.relative_attention_num_buckets
-    return attention._relative_position_bucket(place[None] - place[:, None], num_buckets=many, max_distance=far).numpy()
-
-
-def _alibi(model: Any, count: int) -> NDArray[np.float64]:
-    """ALiBi's numbers, as the library has them."""
-    from transformers.models.bloom.modeling_bloom import build_alibi_tensor as bloom
-    from transformers.models.falcon.modeling_falcon import build_alibi_tensor as falcon
-
-    config, rows = model.config, torch.ones(1, count, dtype=torch.long)
-    make, scale = (bloom, 1.0) if config.model_type == "bloom" else (falcon, (config.head_dim) ** -0.5)
-    table = make(rows, config.num_attention_heads, torch.float64).numpy().reshape(-1, 1, count)
-    return np.broadcast_to(table * scale, (len(table), count, count))
-
-
-def _rotation(model: Any) -> Rotate | None:
-    """Turns rows by the model's own angles, without any factor."""
-    found = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]
-    tables = [buffer for name, buffer in model.named_buffers() if name.endswith("embed_positions")]
-    if tables:
-        return _in_pairs(*np.split(tables[0].detach().double().numpy(), 2, axis=1))
-    if not found or getattr(model.config, "alibi", False):
-        return None
-
-    def rotate(x: NDArray[np.float64], block: int | None) -> NDArray[np.float64]:
-        name = "inv_freq" if hasattr(found[0], "inv_freq") else f"{model.config.layer_types[block]}_inv_freq"
-        speeds = getattr(found[0], name).detach().double().numpy()
-        angles = np.arange(x.shape[1])[:, None] * speeds
-        a, b = np.split(x[..., : 2 * len(speeds)], 2, axis=-1)
-        cos, sin = np.cos(angles), np.sin(angles)
-        return np.concatenate([a * cos - b * sin, b * cos + a * sin, x[..., 2 * len(speeds) :]], axis=-1)
-
-    return rotate
-
-
-def _in_pairs(sin: NDArray[np.float64], cos: NDArray[np.float64]) -> Rotate:
-    """Turns entries 1 and 2, 3 and 4, ... of every row together, as GPT-J does."""
-
-    def rotate(x: NDArray[np.float64], _: int | None) -> NDArray[np.float64]:
-        rows, width = x.shape[1], 2 * sin.shape[1]
-        a, b = x[..., 0:width:2], x[..., 1:width:2]
-        turned = np.stack([a * cos[:rows] - b * sin[:rows], b * cos[:rows] + a * sin[:rows]], axis=-1)
-        return np.concatenate([turned.reshape(*a.shape[:-1], width), x[..., width:]], axis=-1)
-
-    return rotate
+        return network([TOKENS])[0]
+    return network(rows_of_images(seen, picture(kind).numpy()))[0]

@@ -61,6 +61,18 @@ def test_where_a_bound_hardly_moves_the_range_is_still_searched_to_its_end(
     assert value in (None, found["value"])
 
 
+def test_a_bound_that_rises_and_falls_again_is_followed_to_the_deepest_network(run: Run) -> None:
+    """Where C < 1 the bound of depth 12 is above the target, and that of the deepest networks with the margin is not."""
+    at = ("--C", "0.8", "--gamma", "1e-4", "--d", "16")
+    found = [run("eval", *at, "--depth", depth, "--format", "json", "--bound", "best") for depth in ("12", "20")]
+    middle, deep = (json.loads(each.stdout)["results"][0]["gap"] for each in found)
+    assert deep < middle
+    target = f"{(deep + middle) / 2:.4f}"
+    outcome = run("solve", "--for", "depth", "--target", target, *at)
+    assert outcome.stdout.startswith(f"largest depth with gap <= {float(target):g}: 20\n")
+    assert "beyond it no network has the margin; smaller ones do not all meet the target" in outcome.stdout
+
+
 def test_where_no_network_has_the_margin_the_place_that_comes_nearest_is_named(run: Run) -> None:
     outcome = run("solve", "--for", "depth", "--C", "0.5", "--quantity", "risk")
     assert outcome.exit_code == 1

@@ -72,6 +72,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "constants --depth 1 --T 8 --d 8",
         "--from figure.json",
         "--from figure.json -o again.png",
+        "gap-vs-m --points points.csv --sweep m=1e3,1e6 --bound closed",
     ),
     "gallery": ("--predicted --quick --only breakdown -o made",),
     "explore": ("", "--store over_m.db"),
@@ -111,7 +112,7 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--L": "700",
     "--s": "3",
     "--eps": "0.01",
-    "--style": ("pre", "post"),
+    "--style": ("pre", "post", "edelman"),
     "--preset": "bert",
     "--activation": "gelu",
     "--normaliser": ("linear", "sigmoid"),
@@ -120,11 +121,13 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--readout": "mean",
     "--set": "K=3",
     "--bound": "trauger",
-    "--sweep": "T=8,16",
+    "--sweep": ("T=8,16", "T=8,32"),
     "--temperature": "1.7",
     "--position-radius": "0.7",
     "--setting": "setting.json",
     "--norms": "norms.json",
+    "--points": "points.csv",
+    "--column": ("test=other", "tset=other"),
 }
 NEUTRAL: Mapping[tuple[str, str], str] = {
     ("*", "--force"): "allows to write over files, and here there are none",
@@ -274,6 +277,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, some in (("over_m.db", learned), ("runs.db", records), ("online.db", online)):
         with Store(folder / name) as store:
             store.merge(some)
+    (folder / "points.csv").write_text("m,train,test,n_test,other\n100,0,0.25,1000,0.5\n1000,0,0.125,1000,0.25\n")
     (folder / "runs.json").write_text(json.dumps(records))
     (folder / "hash").write_text(records[0]["hash"][:12])
     sweep = {"task": {"task": "conjunction", "s": 2, "T": 6}, "model": {"d": 8, "heads": 2}, "m": 8, "n_test": 32}

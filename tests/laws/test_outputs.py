@@ -274,6 +274,11 @@ OURS: dict[str, tuple[output.Kind, str, Callable[[Path], object]]] = {
         "s.json",
         lambda p: output.write_json(p, {"architecture": {}, "norms": {}}, kinds.SETTING),
     ),
+    "mapping": (
+        kinds.MAPPING,
+        "a.json",
+        lambda p: output.write_json(p, kinds.with_about({"architecture": {}, "tensors": {}}, {}), kinds.MAPPING),
+    ),
     "curves": (kinds.CURVES, "v.json", lambda p: output.write_json(p, {"model": "m", "curves": {}}, kinds.CURVES)),
     "figure": (kinds.FIGURE, "f.json", _figure),
     "image": (kinds.IMAGE, "i.png", lambda p: p.write_bytes(b"\x89PNG boundcalc")),
@@ -308,6 +313,13 @@ FOREIGN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "an edited article": ("e.tex", lambda p: p.write_text(output.signed(p.name, "x\n").replace("x", "y"))),
     "an article with a line more": ("l.tex", lambda p: p.write_text(output.signed(p.name, "x\n") + "more\n")),
     "a figure with other numbers": ("o.json", lambda p: _figure(p, data={"x": [2]})),
+    "an edited mapping": (
+        "q.json",
+        lambda p: p.write_text(
+            json.dumps(kinds.with_about({"architecture": {}, "tensors": {}}, {}) | {"tensors": {"a": "W_O"}}, indent=1)
+            + "\n"
+        ),
+    ),
     "an edited derivation": (
         "x.json",
         lambda p: p.write_text(json.dumps(kinds.with_digest({"steps": []}) | {"steps": [1]}, indent=1) + "\n"),

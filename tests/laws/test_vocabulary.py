@@ -56,6 +56,7 @@ OTHER_FILES: Mapping[str, str] = {
     "--certificates": "a folder of them",
     "--setting-out": "beside the norms",
     "--plot": "beside the norms",
+    "--template": "a mapping, before there are norms",
     "--examples": "beside the model",
     "--store": "is read as well",
     "--resume": "is read as well",

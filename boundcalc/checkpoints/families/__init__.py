@@ -20,6 +20,7 @@ from boundcalc.checkpoints.families.t5 import T5
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
+from boundcalc.checkpoints.families.table import stripped
 from boundcalc.checkpoints.families.torch_encoder import TORCH_ENCODER
 from boundcalc.checkpoints.families.vit import DEIT, VIT
 from boundcalc.checkpoints.readers import Checkpoint
@@ -92,8 +93,9 @@ def _recognise(checkpoint: Checkpoint) -> Family:
     for family in FAMILIES.values():
         if kind is not None and kind in family.model_types:
             return family
+    names = set(stripped(list(checkpoint.tensors)).values()) | set(checkpoint.tensors)
     for family in FAMILIES.values() if kind is None else ():
-        if any(prefix + mark in checkpoint.tensors for mark in family.marks for prefix in ("", *family.prefixes)):
+        if any(prefix + mark in names for mark in family.marks for prefix in ("", *family.prefixes)):
             return family
     types = ", ".join(sorted(kind for family in FAMILIES.values() for kind in family.model_types))
     if isinstance(kind, str) and kind in NOT_YET:

@@ -1,14 +1,15 @@
-"""A model of no known family, described by a small JSON or YAML file.
+"""A model of no known family, described by a small JSON or YAML file, or by the same as a Python dictionary.
 
-{"architecture": {"style": "pre", "depth": 6, ...},          as in a setting
+{"architecture": {"style": "pre", "depth": 6, ...},          as in a setting; offsets are those the file has
  "tensors": {"blocks.{b}.attn.q.weight": "W_Q.T", ...},      name pattern -> role (".T": torch.nn.Linear)
  "ignored": {"blocks.{b}.attn.mask": "a buffer"},
- "prefixes": ["module."]}
+ "prefixes": ["net."], "fused": "by head", "scales": {"positions": 0.125}, "rotary": {"theta": 10000}}
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,38 +18,191 @@ from boundcalc.base.strict_json import parse_json
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
-from boundcalc.setting import Architecture
-from boundcalc.setting.validate import known_keys
+from boundcalc.setting import Architecture, Attention, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting.layer import of_class, weights_of
+from boundcalc.setting.validate import choice, flag, known_keys, positive
+
+ROLES: Mapping[str, str] = {
+    "embedding": "token table, one row a token",
+    "positions": "learned positions, one row a place",
+    "segments": "token types, one row a type",
+    "class_token": "a row put before the input",
+    "W_patch": "from the rows (or patches) of the input to width d",
+    "b_patch": "its offset",
+    "norm_embedding.gain": "normalisation right after the embedding",
+    "norm_embedding.offset": "its offset (torch calls it bias)",
+    "norm_attention.gain": "normalisation before (style pre) or after (post) attention",
+    "norm_attention.offset": "its offset (torch calls it bias)",
+    "W_Q": "queries of all heads side by side",
+    "W_K": "keys",
+    "W_V": "values",
+    "W_QKV": 'queries, keys and values in one tensor: equal thirds, or with "fused": "by head" head by head',
+    "b_Q": "offset of the queries",
+    "b_K": "offset of the keys",
+    "b_V": "offset of the values",
+    "b_QKV": "offsets of the three in one tensor",
+    "W_O": "output map of attention",
+    "b_O": "its offset",
+    "norm_ffn.gain": "normalisation before (pre) or after (post) the feed-forward part",
+    "norm_ffn.offset": "its offset (torch calls it bias)",
+    "W_1": "first map of the feed-forward part; of a gated one the map whose output passes the activation",
+    "W_2": "last map of the feed-forward part",
+    "W_3": "of a gated part the map whose output is multiplied",
+    "W_13": "W_1 and W_3 in one tensor, one after the other",
+    "b_1": "offset of W_1",
+    "b_2": "offset of W_2",
+    "b_3": "offset of W_3",
+    "b_13": "offsets of W_1 and W_3 in one tensor",
+    "norm_final.gain": "normalisation after the last block",
+    "norm_final.offset": "its offset (torch calls it bias)",
+    "W_pool": "a map with tanh before the read-out",
+    "b_pool": "its offset",
+    "readout": "from a row to logits",
+    "b_readout": "its offset",
+}
+"""What a tensor of a mapping may be. ".T" after it: the file holds the transpose of x -> x W, as torch.nn.Linear does."""
+
+OPEN = "?"
+"""What a template writes where it does not know."""
+
+KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "about")
+_OFFSETS = {"W_O": "b_O", "W_1": "b_1", "W_2": "b_2", "readout": "b_readout", "W_patch": "b_patch", "W_pool": "b_pool"}
 
 
-def read_mapping(path: Path) -> Family:
-    """The family a file describes."""
+def read_mapping(source: Path | Mapping[str, Any]) -> Family:
+    """The family that a file, or a dictionary of the same form, describes."""
+    if isinstance(source, Mapping):
+        return mapping_family(source, "the mapping")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"cannot read the mapping {path}: {error}") from None
-    data = _parse(path, text)
-    raw = known_keys(f"mapping {path}", data, ["architecture", "tensors", "ignored", "prefixes"])
+        raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
+    return mapping_family(_parse(source, text), f"mapping {source}")
+
+
+def mapping_family(data: Any, where: str) -> Family:
+    """The family of a mapping; `where` it stands, for errors."""
+    from boundcalc.checkpoints.fixed import rotary_of
+
+    raw = known_keys(where, data, list(KEYS))
     for key in ("architecture", "tensors"):
         if key not in raw:
-            raise InvalidSetting(f"mapping {path} needs {key!r}; see docs/weights.md for an example")
-    tensors, ignored = _words(path, "tensors", raw["tensors"]), _words(path, "ignored", raw.get("ignored", {}))
-    architecture = Architecture.from_json(raw["architecture"])
+            raise InvalidSetting(f"{where} needs {key!r}; `boundcalc norms MODEL --template mapping.json` writes one")
+    tensors, ignored = _words(where, "tensors", raw["tensors"]), _words(where, "ignored", raw.get("ignored", {}))
+    said = raw["architecture"]
+    if isinstance(said, Mapping):
+        blank = [name for name, value in said.items() if value == OPEN]
+        if blank:
+            raise InvalidSetting(f'{where} leaves {", ".join(blank)} open: replace "{OPEN}" by what the model has')
+    architecture = Architecture.from_json(said)
+    _check_roles(where, tensors, architecture)
     prefixes = raw.get("prefixes", [])
     if not isinstance(prefixes, list) or not all(isinstance(p, str) for p in prefixes):
-        raise InvalidSetting(f"mapping {path}: 'prefixes' is a list of strings")
+        raise InvalidSetting(f"{where}: 'prefixes' is a list of strings")
+    fused = choice(f"{where}: fused", raw.get("fused", "thirds"), ("thirds", "by head"))
+    if "fused" in raw and not {role.removesuffix(".T") for role in tensors.values()} & {"W_QKV", "b_QKV"}:
+        raise InvalidSetting(f"{where}: 'fused' says how W_QKV lies, and no tensor has that role: leave it out")
+    scales = raw.get("scales", {})
+    if not isinstance(scales, Mapping):
+        raise InvalidSetting(f"{where}: 'scales' is an object from roles to the factors a model multiplies them by")
+    for role, factor in scales.items():
+        choice(f"{where}: the role of a scale", role, sorted({r.removesuffix(".T") for r in tensors.values()}))
+        positive(f"{where}: the scale of {role}", factor)
 
-    said = raw["architecture"]
-    unsaid = {field.name for field in fields(Architecture)} - set(said)
-    unsaid &= {"input_radius"} if "layers" in said else unsaid
+    if "rotary" in raw and "layers" not in said and not architecture.rope:
+        raise InvalidSetting(
+            f"{where}: 'rotary' says how queries and keys turn, and the architecture has no rope: say rope true"
+        )
+    plain = flag(f"{where}: plain_norms", raw.get("plain_norms", False))
 
     def build(model: Model) -> Architecture:
-        for name in unsaid:
+        heads = None if "heads" in said or "layers" in said else model.option("heads")
+        built = architecture if heads is None else architecture.with_fields(heads=heads)
+        unsaid = {field.name for field in fields(Architecture)} - set(said) - {"heads" if heads else ""}
+        unsaid &= {"input_radius"} if "layers" in said else unsaid
+        for name in unsaid - {"bias"}:
             if getattr(model.options, name, None) is None:
-                model.settings.assume(name, getattr(architecture, name))
-        return said_otherwise(model, architecture)
+                model.settings.assume(name, getattr(built, name))
+        return said_otherwise(
+            model, built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where)
+        )
 
-    return Family("mapping", (), tensors, build, ignored, tuple(prefixes), fields=None)
+    return Family(
+        "mapping",
+        (),
+        tensors,
+        build,
+        ignored,
+        tuple(prefixes),
+        fields=None,
+        by_group=fused == "by head",
+        scales={role: (lambda _, factor=float(factor): factor) for role, factor in scales.items()},
+        halves={"W_13": ("W_1", "W_3"), "b_13": ("b_1", "b_3")},
+        known_heads=said.get("heads") or next((a.heads for a in of_class(architecture.layers or (), Attention)), None),
+        rotate=rotary_of(raw["rotary"]) if "rotary" in raw else None,
+    )
+
+
+def _check_roles(where: str, tensors: Mapping[str, str], architecture: Architecture) -> None:
+    """A role that nothing knows is refused, with those there are."""
+    known = set(ROLES)
+    for weight in weights_of(architecture.stages, architecture.seq_len):
+        known |= {each.kind for each in weight.all}
+    for pattern, role in tensors.items():
+        if role == OPEN:
+            raise InvalidSetting(
+                f'{where} leaves the role of {pattern} open: replace "{OPEN}" by one of {", ".join(sorted(known))}, or '
+                'list the tensor under "ignored" with the reason'
+            )
+        if role.removesuffix(".T") not in known:
+            choice(f"{where}: role of {pattern}", role.removesuffix(".T"), sorted(known))
+
+
+def _fitted(model: Model, architecture: Architecture, bias: bool | None, plain: bool, where: str) -> Architecture:
+    """The architecture with the offsets and gains that have tensors, one by one: heads often have none where maps do.
+
+    A normalisation without any tensor is not there, unless the mapping says that there are `plain` ones.
+    """
+    stages = _with_offsets(model, architecture.stages, plain)
+    if stages == architecture.stages:
+        return architecture
+    offsets = [role for role, _ in model.places if role.startswith("b_") or role.endswith(".offset")]
+    if bias is False and offsets:
+        raise InvalidSetting(f"{where} says bias false, and gives {offsets[0]} a tensor: leave bias out, or the tensor")
+    if bias is True and not offsets:
+        raise InvalidSetting(f"{where} says bias true, and gives no offset a tensor: leave bias out")
+    tokens = architecture.unread("input_radius") is not None
+    radius: dict[str, Any] = {} if tokens else {"input_radius": architecture.input_radius}
+    return Architecture(layers=stages, seq_len=architecture.seq_len, classes=architecture.classes, **radius)
+
+
+def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool) -> tuple[Layer, ...]:
+    found = (_with_offset(model, layer, plain) for layer in layers)
+    return tuple(layer for layer in found if layer is not None)
+
+
+def _with_offset(model: Model, layer: Layer, plain: bool) -> Layer | None:
+    if isinstance(layer, Residual):
+        branch, *beside = (_with_offsets(model, each, plain) for each in (layer.branch, *layer.beside))
+        return replace(layer, branch=branch, beside=tuple(beside))
+    if isinstance(layer, Linear) and layer.kind in _OFFSETS:
+        offset = _OFFSETS[layer.kind]
+        return replace(layer, bias=offset if model.has(offset, layer.block) else None)
+    if isinstance(layer, LayerNorm):
+        has = {part: model.has(f"{layer.kind}.{part}", layer.block) for part in ("gain", "offset")}
+        if not plain and not any(has.values()):
+            return None
+        return replace(layer, **has, around_one=layer.around_one and has["gain"])
+    if isinstance(layer, GatedFeedForward):
+        return replace(layer, bias=model.has("b_1", layer.block))
+    if isinstance(layer, Attention):
+        fused = model.has("b_QKV", layer.block)
+        return replace(
+            layer,
+            qk_bias=fused or model.has("b_Q", layer.block) or model.has("b_K", layer.block),
+            v_bias=fused or model.has("b_V", layer.block),
+        )
+    return layer
 
 
 def _parse(path: Path, text: str) -> Any:
@@ -66,7 +220,7 @@ def _parse(path: Path, text: str) -> Any:
     return parse_json(text, str(path), CheckpointError)
 
 
-def _words(path: Path, key: str, value: object) -> dict[str, str]:
+def _words(where: str, key: str, value: object) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
-        raise InvalidSetting(f"mapping {path}: {key!r} is an object from name patterns to strings")
+        raise InvalidSetting(f"{where}: {key!r} is an object from name patterns to strings")
     return dict(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -53,6 +53,8 @@ class Family:
         halves: role of a tensor that holds two weights, one after the other -> their roles.
         bare_sublayers: whether a sublayer without gains in the file has no normalisation, and the file lacks nothing.
         stored_block: the block of the file whose weights a block of the model has.
+        known_heads: attention heads, where the table itself says how many.
+        rotate: how queries and keys turn with their position, where the table says so; no bound reads it.
     """
 
     name: str
@@ -74,6 +76,8 @@ class Family:
     halves: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, Any])
     bare_sublayers: bool = False
     stored_block: Callable[[Model, int], int] = lambda _, block: block
+    known_heads: int | None = None
+    rotate: Callable[[Any, int | None], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ class Model:
                     ignored[name] = why
                 continue
             match, role = found
-            block = int(match["b"]) if "b" in match.groupdict() else None
+            block = _block(match)
             key = (role.removesuffix(".T"), block)
             if key in places and places[key].tensor.storage == tensor.storage:
                 ignored[name] = f"the same parameter as {places[key].tensor.name}"
@@ -212,7 +216,16 @@ class Model:
                 places[key] = Place(tensor, role.endswith(".T"))
         return _Sorted(places, ignored, unknown, gave)
 
+    @cached_property
+    def _short(self) -> Mapping[str, str]:
+        """Names without what a wrapper puts before all of them, unless the table has names that begin so."""
+        names = list(self.checkpoint.tensors)
+        patterns = (*self.family.tensors, *self.family.ignored, *self.family.prefixes)
+        wrappers = [w for w in WRAPPERS if not any(pattern.startswith(w) for pattern in patterns)]
+        return stripped(names, wrappers)
+
     def _plain(self, name: str) -> str:
+        name = self._short[name]
         for prefix in self.family.prefixes:
             if name.startswith(prefix):
                 return name.removeprefix(prefix)
@@ -314,6 +327,8 @@ class Model:
     @cached_property
     def heads(self) -> int:
         """Attention heads."""
+        if self.family.fields is None:
+            return self.family.known_heads or self.option("heads") or 1
         said = self.option("heads")
         found = self.settings.get(self.family.heads, said)
         if found is None:
@@ -358,8 +373,34 @@ class Model:
         ), False
 
 
+WRAPPERS = ("_orig_mod.", "module.", "model.")
+"""What torch.compile, data-parallel training and Lightning put before every name."""
+
+
+def stripped(names: Sequence[str], wrappers: Sequence[str] = WRAPPERS) -> dict[str, str]:
+    """Names without the wrappers that all of them begin with."""
+    short = list(names)
+    while found := next((w for w in wrappers if all(name.startswith(w) and name != w for name in short)), None):
+        short = [name.removeprefix(found) for name in short]
+    return dict(zip(names, short, strict=True))
+
+
+_NUMBERS = {r"\{b\}": r"(?P<b>\d+)", r"\{2b\}": r"(?P<even>\d*[02468])", r"\{2b\+1\}": r"(?P<odd>\d*[13579])"}
+"""The number of a block: its own, or where sublayers are numbered one by one, twice it or one more."""
+
+
 def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(r"\{b\}", r"(?P<b>\d+)").replace(r"\*", ".*"))
+    escaped = re.escape(pattern).replace(r"\*", ".*")
+    for written, regex in _NUMBERS.items():
+        escaped = escaped.replace(written, regex, 1)
+    return re.compile(escaped)
+
+
+def _block(match: re.Match[str]) -> int | None:
+    found = match.groupdict()
+    if "b" in found:
+        return int(found["b"])
+    return next((int(found[name]) // 2 for name in ("even", "odd") if name in found), None)
 
 
 ACTIVATIONS: Mapping[str, str] = {

@@ -17,6 +17,8 @@ def open_module(module: Any) -> Checkpoint:
     state: Mapping[str, Any] = module if isinstance(module, Mapping) else module.state_dict()
     config: Any = getattr(module, "config", None)
     settings = config.to_dict() if hasattr(config, "to_dict") else {}
+    if settings and not settings.get("architectures") and type(module).__module__.startswith("transformers."):
+        settings["architectures"] = [type(module).__name__]  # which the library writes when it saves the model
     tensors: dict[str, Tensor] = {}
     for name, value in state.items():
         dtype = str(value.dtype).removeprefix("torch.")

@@ -57,6 +57,7 @@ def derive(
         theorem.source,
         theorem.differences(),
         values or {},
+        theorem.stated_by,
     )
 
 
@@ -72,6 +73,8 @@ def _steps(theorem: Theorem, quantity: str, formula: Formula) -> Step:
 def _as_stated(theorem: Theorem, formula: Formula) -> Step:
     """Of a theorem that brings no steps: what it says, and what it rests on."""
     assumed = "; ".join(theorem.assumptions)
+    if theorem.stated_by:
+        assumed = f"stated by {theorem.stated_by}, and neither proved nor checked here"
     relation = Relation(Words(left_hand_side(formula), formula.name.replace("_", " ")), formula.relation, formula.expr)
     return Step("the theorem as stated", theorem.uses, assumed, relation, tuple(formula.where))
 

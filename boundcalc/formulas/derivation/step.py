@@ -93,6 +93,7 @@ class Derivation:
         source: where the theorem is from.
         differences: what the paper has otherwise, in words.
         values: what was put into the formula at the end; the steps stay general.
+        stated_by: whose word it is, where it is a theorem of one's own that is not derived here.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Derivation:
     source: Source = HERE
     differences: tuple[str, ...] = field(default=())
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    stated_by: str = ""
 
     def steps(self) -> list[tuple[str, Step]]:
         """All steps below the root with their numbers, in reading order; the root last."""

@@ -142,6 +142,54 @@ class Formula:
         near = get_close_matches(name, [*known, *symbols.ALIASES], n=1)
         return f"no symbol {name!r}{f' (did you mean {near[0]!r}?)' if near else ''}: {listed}"
 
+    def _sympy_(self) -> Expr:
+        """What sympy takes it for: everything in terms of the inputs."""
+        return self.expanded
+
+    def subs(self, *values: Any, **options: Any) -> Expr:
+        """The expression in terms of the inputs, with something put in for something, as sympy does it."""
+        if len(values) == 1 and isinstance(values[0], Mapping):
+            named = {self._named_input(k) if isinstance(k, str) else k: v for k, v in values[0].items()}
+            return self.expanded.subs(named, **options)
+        if len(values) == 2 and isinstance(values[0], str):
+            return self.expanded.subs(self._named_input(values[0]), values[1], **options)
+        return self.expanded.subs(*values, **options)
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """Of the expression in terms of the inputs."""
+        return set(self.expanded.free_symbols)
+
+    def __add__(self, other: Any) -> Expr:
+        return self.expanded + sympy.sympify(other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return sympy.sympify(other) + self.expanded
+
+    def __sub__(self, other: Any) -> Expr:
+        return self.expanded - sympy.sympify(other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return sympy.sympify(other) - self.expanded
+
+    def __mul__(self, other: Any) -> Expr:
+        return self.expanded * sympy.sympify(other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return sympy.sympify(other) * self.expanded
+
+    def __truediv__(self, other: Any) -> Expr:
+        return self.expanded / sympy.sympify(other)
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return sympy.sympify(other) / self.expanded
+
+    def __pow__(self, other: Any) -> Expr:
+        return self.expanded ** sympy.sympify(other)
+
+    def __neg__(self) -> Expr:
+        return -self.expanded
+
     # -- numbers
 
     def mp(self, **values: Any) -> Any:

@@ -29,6 +29,11 @@ class PerceptronConstant(sympy.Function):  # type: ignore[misc]
         columns, points = self.args
         return T2.constant(SYMPY, columns, points)
 
+    def _numpycode(self, printer: Any) -> str:
+        return f"({printer.doprint(self.explicit())})"
+
+    _scipycode = _pythoncode = _mpmathcode = _numpycode
+
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         power = "" if exp is None else f"^{{{exp}}}"
         columns, points = (printer.doprint(arg) for arg in self.args)

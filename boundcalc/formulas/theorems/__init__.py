@@ -14,6 +14,9 @@ from boundcalc.formulas.theorems.edelman import edelman2022_multihead as edelman
 from boundcalc.formulas.theorems.inference import X3 as X3
 from boundcalc.formulas.theorems.inference import X4 as X4
 from boundcalc.formulas.theorems.inference import X6 as X6
+from boundcalc.formulas.theorems.own import Bound as Bound
+from boundcalc.formulas.theorems.own import is_own as is_own
+from boundcalc.formulas.theorems.own import own as own
 from boundcalc.formulas.theorems.policies import POLICIES as POLICIES
 from boundcalc.formulas.theorems.policies import Policy as Policy
 from boundcalc.formulas.theorems.sakai import sakai2026 as sakai2026
@@ -77,7 +80,9 @@ def known_bound(name: str) -> str:
 
 
 def theorem_called(name: str) -> Theorem | None:
-    """The theorem of a name, or of the statement it is (X5 is zhang2022)."""
+    """The theorem of a name, of the statement it is (X5 is zhang2022), or of one's own (mine.py:bound, mine.toml)."""
+    if is_own(name):
+        return own(name).theorem
     if name in THEOREMS:
         return THEOREMS[name]
     return next((theorem for theorem in THEOREMS.values() if theorem.statement_name == name), None)

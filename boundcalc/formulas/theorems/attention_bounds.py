@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from flint import arb
 
@@ -19,7 +19,6 @@ from boundcalc.statements import latent
 from boundcalc.statements.texts.latent import LATENT
 
 STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in LATENT}
-Kind = Literal["bound", "estimate"]
 _STEPS = 80
 _WIDEST = 60.0
 """Tilts and ridges are searched for within e^(+-30) of where they are expected."""
@@ -33,7 +32,7 @@ class LatentBound:
         name: the statement.
         form: which form of it.
         value: never below the formula's exact value at the inputs and parameters.
-        kind: "bound", or "estimate" where an input was measured.
+        kind: "bound", "estimate" where an input was measured, or what the author of a theorem of one's own states.
         inputs: what was asked.
         parameters: what the search chose (any choice is valid).
         quantity: what is bounded.
@@ -42,7 +41,7 @@ class LatentBound:
     name: str
     form: str
     value: float
-    kind: Kind
+    kind: str
     inputs: Mapping[str, Any]
     parameters: Mapping[str, float]
     quantity: str

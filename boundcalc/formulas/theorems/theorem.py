@@ -44,6 +44,8 @@ class Theorem:
         fixed_positions: whether it needs positions that are not learned.
         defaults: values of inputs that `boundcalc eval` and `solve` assume, where the theorem is not about a setting.
         sharper: checked values at given inputs, where a search beats the formula.
+        kind: of its values.
+        stated_by: whose word it is, where it is a user's own and neither proved nor checked here.
         published_form: builds the published shape.
         forms: builds what derives the explicit formulas (a form of `boundcalc.formulas.symbolic`, or None), and them by name.
     """
@@ -67,6 +69,8 @@ class Theorem:
     fixed_positions: bool = False
     defaults: Mapping[str, float] = field(default_factory=dict[str, float])
     sharper: Callable[..., Sequence[LatentBound]] | None = field(default=None, repr=False)
+    kind: str = "bound"
+    stated_by: str = ""
     _made: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     @property
@@ -164,7 +168,7 @@ class Theorem:
             )
         value = upper_float(interval_function(formula)(*exact))
         what = self.of if self.of and quantity in (None, self.main_quantity) else formula.name.replace("_", " ")
-        return LatentBound(self.name, formula.name, value, "bound", dict(values), {}, what)
+        return LatentBound(self.name, formula.name, value, self.kind, dict(values), {}, what)
 
     def latex(self, quantity: str | None = None, *, expand: bool = False) -> str:
         """A formula (the gap, unless named) as the content of a display."""

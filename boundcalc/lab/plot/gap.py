@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from boundcalc.base.errors import NoSolution, Unsupported
 from boundcalc.engine.evaluate import VACUOUS_MARGIN
 from boundcalc.engine.solve import solve
+from boundcalc.formulas.theorems import BOUNDS, Bound, is_own, own
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
@@ -19,6 +20,7 @@ from boundcalc.lab.plot.predicted import curves, least_samples
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import at_most, called, power, setting_words, short, task_words
 from boundcalc.setting import Setting
+from boundcalc.setting.validate import MOST
 
 if TYPE_CHECKING:
     from boundcalc.engine.solve import Quantity
@@ -78,15 +80,23 @@ def collect(spec: Spec) -> FigureData:
         measured += runs.a_posteriori(chosen, axis.letter, spec.quantities, setting)
         trials = tuple(run.hash for run in chosen)
         facts["task"] = runs.described(chosen)
+    if spec.points:
+        from boundcalc.lab.plot import points
+
+        read = points.read(spec.points, spec.columns)
+        measured = points.series(read, axis.letter, spec.quantities)
+        sizes = sorted({point.places["m"] for point in read if "m" in point.places})
+        facts["task"] = {"m": [int(size) for size in sizes], "trials": len(read)}
     values = spec.values or axis.values
     predicted = curves(setting, axis.field, values, spec.bounds or DEFAULT_BOUNDS, spec.quantities, extra=extra)
-    if not spec.store and not any(log is not None for s in predicted for log in s.log10):
+    if not measured and not any(log is not None for s in predicted for log in s.log10):
         raise NoSolution(f"there is nothing to draw: {predicted[0].refusal}")
     facts["setting"] = setting.to_json()
     if spec.store and axis.letter in ("T", "depth"):
         predicted += _samples(setting, axis, values, spec.bounds or DEFAULT_BOUNDS, extra)
     if axis.letter == "m":
-        facts["needs"] = {quantity: _needs(setting, predicted, quantity) for quantity in spec.quantities}
+        stated = [own(name) for name in spec.bounds if is_own(name)]
+        facts["needs"] = {quantity: _needs(setting, predicted, stated, quantity) for quantity in spec.quantities}
     return FigureData((*predicted, *measured), facts, trials)
 
 
@@ -94,16 +104,18 @@ def _samples(setting: Setting, axis: Axis, values: Sequence[float], bounds: Sequ
     """Where training needs few samples every bound is vacuous: what can be compared is how many they ask for."""
     changes: list[dict[str, Any]] = [{axis.field: round(value) + extra} for value in values]
     settings = [(float(value), setting.but(**change)) for value, change in zip(values, changes, strict=True)]
-    needs = [replace(least_samples(settings, name, SMALL, "gap"), panel="needs") for name in bounds]
-    own = (float(setting.sample.n_train),) * len(settings)
+    needs = [replace(least_samples(settings, name, SMALL, "gap"), panel="needs") for name in bounds if not is_own(name)]
+    used = (float(setting.sample.n_train),) * len(settings)
     x = tuple(at for at, _ in settings)
-    return [*needs, Series("floor", "m of these trials", "reference", "m", x, own, panel="needs")]
+    return [*needs, Series("floor", "m of these trials", "reference", "m", x, used, panel="needs")]
 
 
-def _needs(setting: Setting, predicted: list[Series], quantity: str) -> dict[str, float | None]:
+def _needs(
+    setting: Setting, predicted: list[Series], stated: Sequence[Bound], quantity: str
+) -> dict[str, float | None]:
     """The least m at which some bound drawn is below 1, and below 0.1: solved for, not read off the grid."""
     drawn = [s.key for s in predicted if s.kind == "bound" and s.quantity == quantity and any(s.log10)]
-    names = ["best"] if "best" in drawn else drawn  # which holds all others
+    names = ["best"] if "best" in drawn else [name for name in drawn if name in BOUNDS]  # best holds all others
     found: dict[str, float | None] = {}
     for word, target in (("below 1", NON_VACUOUS), ("small", SMALL)):
         values: list[float] = []
@@ -112,8 +124,24 @@ def _needs(setting: Setting, predicted: list[Series], quantity: str) -> dict[str
                 values.append(
                     solve(setting, "m", target, bound=name, quantity=cast("Quantity", quantity), digits=3).value
                 )
+        for bound in stated:
+            if bound.kind == "bound" and bound.quantity == quantity:
+                values += _least(lambda m, bound=bound: bound.log10(setting.but(n_train=m)), math.log10(target))
         found[word] = min(values, default=None)
     return found
+
+
+def _least(height: Callable[[int], float], target: float) -> list[int]:
+    """The least m at which a formula that falls with m is at most a target, if any is."""
+    low, high = 0, 1
+    while height(high) > target:
+        low, high = high, high * 8
+        if high > MOST:
+            return []
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if height(middle) <= target else (middle, high)
+    return [high]
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
@@ -200,6 +228,8 @@ def _over_m(spec: Spec, data: FigureData) -> str:
     proved = [_proved(q, data) for q in spec.quantities if data.of(kind="bound", quantity=q)]
     if not seen:
         return " ".join(_sentence(text) for text in proved)
+    if not proved:
+        return " ".join(_sentence(_seen(quantity, one)) for quantity, one in seen.items())
     needs = data.facts["needs"]
     small = {q: at for q, one in seen.items() if (at := _settled(one)) is not None}
     both = [q for q in small if needs[q]["small"] is not None]
@@ -220,6 +250,12 @@ def _over_m(spec: Spec, data: FigureData) -> str:
         f"{_sentence(first)} Conclude that for models with these norms the bounds are true but do not explain how few "
         f"samples are enough: no bound on the {_WHAT[next(iter(seen))]} says anything{where}{still}."
     )
+
+
+def _seen(quantity: str, one: Series) -> str:
+    at = _settled(one)
+    where = f"stays above {SMALL}" if at is None else f"is below {SMALL} from m = {short(at)} on"
+    return f"the {_WHAT[quantity]} measured {where}; no bound of it is drawn"
 
 
 def _on(data: FigureData) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
 from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.engine.solve import Quantity, solve
+from boundcalc.formulas.theorems import Bound, is_own, own
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.words import called
 from boundcalc.setting import Setting
@@ -28,26 +29,50 @@ def curves(
 
     Trivial values are left out, as refused ones are: there is nothing to draw or to divide by.
     """
+    library = [name for name in bounds if not is_own(name)]
     rows: list[list[BoundValue] | str] = []
+    settings: list[Setting | None] = []
     for value in values:
         try:
             given: Any = value if field == "C" else round(value) + extra
-            rows.append(compare(setting.but(**{field: given}), bounds))
+            settings.append(setting.but(**{field: given}))
+            rows.append(compare(setting.but(**{field: given}), library))
         except InvalidSetting as error:  # such as d not divisible by heads
+            settings.append(None)
             rows.append(str(error))
     if all(isinstance(row, str) for row in rows):
         raise InvalidSetting(str(rows[0]) if rows else f"no values of {field} to draw")
+    stated = [_stated(own(name), values, settings, quantities) for name in bounds if is_own(name)]
     found: list[Series] = []
-    for i, name in enumerate(bounds):
+    for i, name in enumerate(library):
         column = [None if isinstance(row, str) else row[i] for row in rows]
         for quantity in quantities:
             found.append(_series(name, quantity, values, column, rows))
     refused = all(
         value is None or value.refusal is not None for row in rows if not isinstance(row, str) for value in row
     )
-    if refused:
+    if refused and found:
         raise InvalidSetting(f"no bound applies anywhere on this axis: {found[0].refusal}")
-    return found
+    return [*found, *stated]
+
+
+def _stated(
+    bound: Bound, values: Sequence[float], settings: Sequence[Setting | None], quantities: Sequence[str]
+) -> Series:
+    """A theorem of one's own: its formula at every place, of the kind its author states."""
+    if bound.quantity not in quantities:
+        raise InvalidSetting(f"{bound.name!r} is of the {bound.quantity}: add --quantity {bound.quantity}")
+    logs = tuple(None if setting is None else bound.log10(setting) for setting in settings)
+    return Series(
+        key=bound.name,
+        label=f"{bound.name}, as its author states",
+        kind=bound.kind,
+        quantity=bound.quantity,
+        x=tuple(float(value) for value in values),
+        y=tuple(None if log is None else min(1.0, 10.0**log) for log in logs),
+        log10=logs,
+        panel=bound.quantity,
+    )
 
 
 def _series(

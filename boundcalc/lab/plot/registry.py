@@ -29,7 +29,7 @@ class Entry(NamedTuple):
         return frozenset(self.reads.split()) | (frozenset() if self.trials == "none" else {"store", "runs"})
 
 
-_CURVES = "setting values bounds quantities norms uncapped"
+_CURVES = "setting values bounds quantities norms uncapped points columns"
 
 FIGURES: Mapping[str, Entry] = {
     "gap-vs-m": Entry("gap", "The gap against the number of samples: bounds, and what was measured.", reads=_CURVES),

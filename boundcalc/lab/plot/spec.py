@@ -9,14 +9,14 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import parse_json
-from boundcalc.formulas.theorems import BOUNDS
+from boundcalc.formulas.theorems import BOUNDS, is_own
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
 from boundcalc.setting import Setting, validate
 
 QUANTITIES = ("gap", "risk")
 _LOOKS = ("figure", "size", "usetex", "title")
-_TYPED = {"values": "sweep", "bounds": "bound", "quantities": "quantity", "norms": "norms-from"}
+_TYPED = {"columns": "column", "values": "sweep", "bounds": "bound", "quantities": "quantity", "norms": "norms-from"}
 NORMS = ("setting", "runs")
 
 
@@ -31,6 +31,8 @@ class Spec:
         bounds: policies; empty, the figure's own choice.
         quantities: "gap" and "risk".
         store: a store of trials, or a JSON export of one; empty for predicted curves alone.
+        points: files of measurements of one's own (CSV), instead of a store.
+        columns: which of their columns hold what, where their names do not say.
         runs: which trials: {"task": "conjunction", "T": 128, "sweep": "...", ...}.
         norms: "setting", or "runs": the class whose budgets are the largest norms among the trials drawn.
         target: the risk that counts as learned, in `sample-complexity`.
@@ -48,6 +50,8 @@ class Spec:
     bounds: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ("gap",)
     store: str = ""
+    points: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
     runs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     norms: str = "setting"
     target: float = 0.01
@@ -68,7 +72,8 @@ class Spec:
             if isinstance(words, str) or not isinstance(words, list | tuple):
                 raise InvalidSetting(f"{name} is a list such as [{next(iter(known))!r}], got {validate.shown(words)}")
             what = "bound" if name == "bounds" else "quantity"
-            words = tuple(validate.choice(what, word, known) for word in words)
+            own = self.figure in _TAKE_OWN and name == "bounds"
+            words = tuple(word if own and is_own(word) else validate.choice(what, word, known) for word in words)
             object.__setattr__(self, name, tuple(dict.fromkeys(words)))
         if not isinstance(self.values, list | tuple):
             raise InvalidSetting(f"values is a list of numbers, got {validate.shown(self.values)}")
@@ -94,6 +99,13 @@ class Spec:
                 raise InvalidSetting(
                     f"{self.figure} has no use for {each.name} (--{_TYPED.get(each.name, each.name)}): leave it out"
                 )
+        if isinstance(self.points, str) or not all(isinstance(file, str) for file in self.points):
+            raise InvalidSetting(f"points is a list of CSV files, got {validate.shown(self.points)}")
+        object.__setattr__(self, "points", tuple(self.points))
+        if self.points and self.store:
+            raise InvalidSetting("--points are measurements of your own, --store trials of this library: leave one out")
+        if self.columns and not self.points:
+            raise InvalidSetting("--column says what columns of --points hold: name a file, --points mine.csv")
         if self.runs and not self.store:
             raise InvalidSetting("runs (--runs) choose among the trials of a store: name it, --store runs.db")
         if self.store and self.values and self.figure == "sample-complexity":
@@ -114,12 +126,13 @@ class Spec:
         found = validate.to_fields(self)
         if self.setting is not None:
             found["setting"] = self.setting.to_json()
-        for name in ("values", "bounds", "quantities"):
+        for name in ("values", "bounds", "quantities", "points"):
             if name in found:
                 found[name] = list(found[name])
-        found["runs"] = dict(self.runs)
-        if not self.runs:
-            del found["runs"]
+        for name in ("runs", "columns"):
+            found.pop(name, None)
+            if getattr(self, name):
+                found[name] = dict(getattr(self, name))
         return {"figure": self.figure, **found}
 
     @classmethod
@@ -136,6 +149,8 @@ class Spec:
         return cls(**raw)
 
 
+_TAKE_OWN = ("gap-vs-m", "gap-vs-T", "gap-vs-depth", "gap-vs-C")
+"""Figures that draw theorems of one's own."""
 RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed")
 """By what trials can be chosen."""
 

@@ -105,6 +105,9 @@ def typeset(text: str) -> str:
 
 def task_words(task: Mapping[str, Any], *, but: Collection[str] = ()) -> str:
     """What trials are of, in a line: the task, the model, how many."""
+    if "task" not in task:
+        sizes = "" if "m" in but or not task["m"] else f", m = {_range(task['m'])}"
+        return f"{many(task['trials'], 'run')} of one's own{sizes}"
     name = re.sub("y$", "ie", str(task["task"])) + "s"
     which = f"{name} of {task['s']}" if task.get("s") else str(task["task"]).replace("-", " ")
     of = f" of {_range(task['T'])} bits" if task.get("s") else f", L = {_range(task['T'])}" if "T" not in but else ""

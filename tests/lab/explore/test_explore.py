@@ -11,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from boundcalc import Setting, evaluate
+from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
 from boundcalc.lab.explore import content, serve
-from boundcalc.lab.explore.points import from_csv
+from boundcalc.lab.explore.points import from_files
 from boundcalc.setting import Budget, Norms
 from tests.lab.plot import trials
 
@@ -140,22 +141,16 @@ def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
 
 
 def test_points_of_one_s_own(tmp_path: Path) -> None:
+    """Read as figures read them; every letter that all runs have gets its points."""
     path = tmp_path / "mine.csv"
-    path.write_text("m,T,gap,low,high\n100,64,0.5,0.4,0.6\n1000,,0.1,,\n", encoding="utf-8")
-    found = from_csv(path)
-    assert found[0] == {"axis": "m", "x": 100.0, "y": 0.5, "low": 0.4, "high": 0.6}
-    assert [(p["axis"], p["x"]) for p in found] == [("m", 100), ("T", 64), ("m", 1000)]
-    for text, said in (
-        ("", "is empty"),
-        ("m,loss\n1,2\n", "it has m, loss"),
-        ("gap\n1\n", "one or more of"),
-        ("m,gap\n1,x\n", "line 2: gap must be a number, got 'x'"),
-        ("m,gap\n1,nan\n", "must be a number"),
-        ("m,gap\n1,\n", "line 2: there is no gap"),
-    ):
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(InvalidSetting, match=said):
-            from_csv(path)
+    path.write_text("m,T,train,test,n_test\n100,64,0,0.5,200\n1000,64,0,0.1,200\n", encoding="utf-8")
+    found = from_files([str(path)], {})
+    assert {(p["axis"], p["x"]) for p in found} == {("m", 100), ("m", 1000), ("T", 64)}
+    first = next(p for p in found if p["x"] == 100)
+    assert (first["y"], first["low"]) == (0.5, pytest.approx(clopper_pearson(100, 200)[0]))
+    path.write_text("train,test\n0,0.5\n", encoding="utf-8")
+    with pytest.raises(InvalidSetting, match="no column holds m"):
+        from_files([str(path)], {})
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,6 +172,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--serve", "-o", "a.html"], "give --serve or -o"),
         (["--port", "1"], "--port is of --serve"),
         (["--runs", "T=1"], "name it"),
+        (["--column", "m=x"], "--column is of --points"),
         (["-o", "a.pdf"], "written as .html"),
         (["--depth", "99"], "from 1 to 24"),
     ):

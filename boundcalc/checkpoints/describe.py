@@ -1,0 +1,167 @@
+"""A module of no known family described by itself: a template's guesses, decided by the forward check.
+
+Roles come from names, shapes and order. What no tensor says (the order of normalisation and sublayers, the activation, the
+mask, the number of heads, epsilons) is tried; what agrees with the module in double precision, layer by layer, is it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.mapping import OPEN, read_mapping
+from boundcalc.checkpoints.families.table import Model, Options
+from boundcalc.checkpoints.modules import bare
+from boundcalc.checkpoints.parity import Call, Parity, Recorded, agreeing, held, record
+from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.checkpoints.template import open_places, template
+
+Change = Mapping[str, Any]
+_MOST = 4000
+"""Descriptions that are tried together where the module shows no inner layer."""
+
+
+def describe(
+    module: Any, checkpoint: Checkpoint, *, inputs: Any = None, heads: int | None = None, call: Call | None = None
+) -> tuple[dict[str, Any], Parity]:
+    """A mapping of the module that agrees with it, and how closely; refuses where none does."""
+    mapping = template(checkpoint, heads=heads)
+    blank = [name for name in open_places(mapping) if name != "heads"]
+    if blank:
+        raise CheckpointError(
+            f"nothing says what {blank[0]} is in this model: write a mapping (boundcalc norms MODEL --template mapping.json), "
+            'replace every "?" in it, and give it as mapping='
+        )
+    choices = _choices(bare(module), mapping, heads)
+    mapping = _changed(mapping, [options[0] for options in choices.values()])
+    recorded = record(module, *_seen(checkpoint, mapping), inputs, call=call)
+    best = _search(recorded, checkpoint, mapping, choices)
+    try:
+        return best, held(recorded, *_seen(checkpoint, best))
+    except CheckpointError as error:
+        raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
+
+
+def _search(
+    recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[Change]]
+) -> dict[str, Any]:
+    """One thing after the other, then what meets before the first place that shows, then all together."""
+    alone = [[name] for name in choices]
+    early = [name for name in ("scales", "style", "residual", "attention") if name in choices]
+    rounds = [*alone, *alone, early, *alone, list(choices)]
+    best, score = mapping, _score(recorded, checkpoint, mapping)
+    for group in rounds:
+        if score == _ALL:
+            break
+        for changes in itertools.islice(itertools.product(*(choices[name] for name in group)), _MOST):
+            tried = _changed(best, changes)
+            found = _score(recorded, checkpoint, tried)
+            if found > score:
+                best, score = tried, found
+    return best
+
+
+_ALL = 10**9
+
+
+def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> int:
+    """How many places agree before the first that does not; -1 where the description does not fit at all."""
+    try:
+        return agreeing(recorded, *_seen(checkpoint, mapping), all_agree=_ALL)
+    except (BoundcalcError, ValueError, KeyError):
+        return -1
+
+
+def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[Model, Any]:
+    model = Model(checkpoint, read_mapping(mapping), Options())
+    return model, model.family.architecture(model)
+
+
+def _changed(mapping: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
+    """A mapping with some of its fields set; None takes one away."""
+    found = deepcopy(dict(mapping))
+    for change in changes:
+        for path, value in change.items():
+            part, _, name = path.partition(".")
+            target = found.setdefault(part, {}) if name else found
+            if value is None:
+                target.pop(name or part, None)
+            else:
+                target[name or part] = value
+            if name and not target:
+                del found[part]
+    return found
+
+
+def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict[str, list[Change]]:
+    """For each thing that no tensor says, the values it may have; the likeliest first."""
+    said, roles = mapping["architecture"], set(mapping["tensors"].values())
+    d, found = said["d"], dict[str, list[Change]]()
+    if {"positions", "embedding"} & roles:
+        scales: list[Change] = [{}]
+        scales += [{"scales.positions": None}, {"scales.positions": d**-0.5}] if "positions" in roles else []
+        scales += [{"scales.embedding": d**0.5}] if "embedding" in roles else []
+        found["scales"] = scales
+    if said.get("normalisation") != "none":
+        kinds = [said["normalisation"], *({"layernorm", "rmsnorm"} - {said["normalisation"]})]
+        known = _epsilons(module)
+        rest = [eps for eps in (said["eps"], 1e-5, 1e-6, 1e-12, 1e-8) if eps not in known] if not known else []
+        found["norms"] = [
+            {"architecture.normalisation": kind, "architecture.eps": eps}
+            for kind in kinds
+            for eps in (*known, *dict.fromkeys(rest))
+        ]
+        found["plain"] = [{}, {"plain_norms": True}]
+        found["style"] = [{"architecture.style": style} for style in dict.fromkeys((said["style"], "pre", "post"))]
+    found["residual"] = [{"architecture.residual": True}, {"architecture.residual": None}]
+    count = [heads] if heads else _heads(module, d) if said["heads"] == OPEN else [said["heads"]]
+    fused: list[Change] = [{}, {"fused": "by head"}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
+    causal = [True, None] if said.get("causal") else [None, True]
+    found["attention"] = [
+        {"architecture.heads": number, "architecture.causal": mask, **layout}
+        for number in count
+        for mask in causal
+        for layout in fused
+    ]
+    found["activation"] = [
+        {"architecture.activation": name}
+        for name in dict.fromkeys((*_activations(module), said["activation"], "gelu", "gelu_tanh", "relu", "silu"))
+    ]
+    if "classes" in said:
+        found["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
+    return found
+
+
+def _epsilons(module: Any) -> list[float]:
+    found = [getattr(part, name, None) for part in module.modules() for name in ("eps", "variance_epsilon", "epsilon")]
+    return list(dict.fromkeys(value for value in found if isinstance(value, float) and value > 0))
+
+
+def _heads(module: Any, d: int) -> list[int]:
+    names = ("n_head", "n_heads", "num_heads", "heads", "nhead", "num_attention_heads", "h")
+    found = [getattr(part, name, None) for part in module.modules() for name in names]
+    said = [value for value in found if type(value) is int and value > 0 and d % value == 0]
+    return list(dict.fromkeys((*said, *(n for n in (4, 8, 2, 1, 12, 6, 3, 16, 32, 64) if d % n == 0))))
+
+
+def _activations(module: Any) -> list[str]:
+    names = {
+        "ReLU": "relu",
+        "SiLU": "silu",
+        "Mish": "mish",
+        "Tanh": "tanh",
+        "NewGELU": "gelu_tanh",
+        "QuickGELU": "quick_gelu",
+    }
+    found: list[str] = []
+    for part in module.modules():
+        kind = type(part).__name__
+        if kind == "GELU":
+            found.append("gelu_tanh" if getattr(part, "approximate", "none") == "tanh" else "gelu")
+        elif kind in names:
+            found.append(names[kind])
+    return found

@@ -1,0 +1,182 @@
+"""Torch modules at hand: found, given the weights of a file, and run in double precision. Torch is imported only here."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import stripped
+from boundcalc.checkpoints.readers import Checkpoint
+
+
+def bare(module: Any) -> Any:
+    """The module inside of what torch.compile and data-parallel training wrap around it."""
+    while True:
+        inner = getattr(module, "_orig_mod", None)
+        if inner is None and type(module).__name__ in ("DataParallel", "DistributedDataParallel"):
+            inner = module.module
+        if inner is None:
+            return module
+        module = inner
+
+
+def of_double(module: Any) -> Any:
+    """A copy in evaluation mode and double precision, without fused attention; the module itself stays as it is."""
+    found = copy.deepcopy(bare(module)).double().cpu().eval()
+    config = getattr(found, "config", None)
+    if config is not None and hasattr(config, "_attn_implementation"):
+        # with ALiBi, Falcon's plain kernel adds its numbers twice
+        wanted = "sdpa" if getattr(config, "alibi", False) else "eager"
+        if hasattr(found, "set_attn_implementation"):
+            found.set_attn_implementation(wanted)
+        else:
+            config._attn_implementation = wanted
+    return found
+
+
+@contextmanager
+def ready() -> Iterator[None]:
+    """No gradients, no fused kernels, and double precision where a forward pass asks for a narrower one."""
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.overrides import TorchFunctionMode
+
+    narrow = (torch.float32, torch.float16, torch.bfloat16)
+    casts = (torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16)
+
+    def wide(value: Any) -> Any:
+        return torch.float64 if value in narrow else value
+
+    class Double(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func in casts:
+                return args[0].double()
+            dtypes = {k: wide(v) if isinstance(v, torch.dtype) else v for k, v in (kwargs or {}).items()}
+            return func(*(wide(a) if isinstance(a, torch.dtype) else a for a in args), **dtypes)
+
+    fast, default = torch.backends.mha.get_fastpath_enabled(), torch.get_default_dtype()
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch.set_default_dtype(torch.float64)
+    try:
+        with warnings.catch_warnings(), torch.no_grad(), sdpa_kernel(SDPBackend.MATH), Double():
+            warnings.filterwarnings("ignore", "Using a non-tuple sequence")  # torch's own, of any mode like this one
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        torch.set_default_dtype(default)
+
+
+def as_arrays(x: Any) -> Any:
+    """Inputs as a module takes them: whole numbers, or doubles."""
+    import torch
+
+    values = np.asarray(x)
+    return torch.as_tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
+
+
+def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+    """What a module answers to a batch, as an array: its logits, or the first tensor of what it returns."""
+    import torch
+
+    out = module(x) if call is None else call(module, x)
+    for take in (lambda o: o.logits, lambda o: o["logits"], lambda o: o[0] if isinstance(o, tuple | list) else o):
+        try:
+            found = take(out)
+        except (AttributeError, KeyError, TypeError, IndexError):
+            continue
+        if isinstance(found, torch.Tensor):
+            return found.detach().double().cpu().numpy()
+    raise InvalidSetting(
+        f"the module answers with a {type(out).__name__}, in which there are no logits: need a tensor (n, classes), a "
+        "tuple that begins with one, or an object with .logits; or say call=lambda module, x: ..."
+    )
+
+
+def load_name(word: str) -> Any:
+    """What a name in a Python file stands for: "module.py:make". The file is executed."""
+    file, colon, name = word.rpartition(":")
+    if not colon or not file.endswith(".py") or not name.isidentifier():
+        raise InvalidSetting(f"need a Python file and a name in it, such as module.py:make; got {word!r}")
+    path = Path(file)
+    if not path.is_file():
+        raise InvalidSetting(f"there is no file {file}: {word!r} names a Python file and a name in it")
+    spec = importlib.util.spec_from_file_location(f"boundcalc_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InvalidSetting(f"{file} cannot be imported")
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = found
+    folder = str(path.resolve().parent)  # what lies beside the file can be imported by it
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(found)
+    except Exception as error:
+        raise InvalidSetting(f"{file} fails when it is imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(folder)
+    if not hasattr(found, name):
+        known = ", ".join(key for key, value in vars(found).items() if callable(value) and not key.startswith("_"))
+        raise InvalidSetting(f"{file} has no {name!r}; it has {known or 'nothing that can be called'}")
+    return getattr(found, name)
+
+
+def made_by(word: str, checkpoint: Checkpoint) -> Any:
+    """The module that a function of a Python file makes, with the weights of a checkpoint."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise InvalidSetting("comparing with a module needs torch: install the extra 'train'") from None
+    module = load_name(word)
+    module = module() if not isinstance(module, torch.nn.Module) else module
+    if not isinstance(module, torch.nn.Module):
+        raise InvalidSetting(f"{word} gives a {type(module).__name__}, need a torch.nn.Module")
+    return with_weights(module, checkpoint)
+
+
+def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
+    """The module with the tensors of a checkpoint; every parameter must be there."""
+    import torch
+
+    from boundcalc.checkpoints.decode import to_float
+
+    module = bare(module)
+    names = stripped(list(checkpoint.tensors))
+    state = {
+        names[name]: torch.as_tensor(
+            np.array(to_float(tensor.fetch(), tensor.dtype) if tensor.is_float else tensor.fetch())
+        )
+        for name, tensor in checkpoint.tensors.items()
+    }
+    own = module.state_dict()
+    if set(state) != set(own) and set(stripped(list(own)).values()) >= set(state):
+        back = {short: name for name, short in stripped(list(own)).items()}
+        state = {back[name]: value for name, value in state.items()}
+    wider = any(value.dtype == torch.float64 for value in state.values())
+    module = module.double() if wider else module
+    try:
+        missing, unexpected = module.load_state_dict(state, strict=False)
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"{checkpoint.where} does not fit the module: {' '.join(str(error).split())[:300]}"
+        ) from None
+    wanted = {name for name, _ in module.named_parameters()}
+    lost = [name for name in missing if name in wanted and not _tied(module, name, state)]
+    if lost or unexpected:
+        word = f"has no {lost[0]}" if lost else f"has {unexpected[0]}, which the module has not"
+        raise CheckpointError(f"{checkpoint.where} {word}: it is not a checkpoint of this module")
+    return module
+
+
+def _tied(module: Any, name: str, state: dict[str, Any]) -> bool:
+    """Whether a parameter that the file lacks is one that it has, under another name."""
+    own = dict(module.named_parameters(remove_duplicate=False))
+    return any(other in state and own[other] is own[name] for other in own if other != name)

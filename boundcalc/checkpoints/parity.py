@@ -1,0 +1,419 @@
+"""The forward check: a batch of inputs through a module and through the architecture it was described as.
+
+Both run in double precision, without fused attention, and are held against each other layer by layer: errors that make up
+for each other wash out at the outputs. A module is run only when it is at hand; files alone are never executed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.fixed import fixed_of
+from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
+from boundcalc.checkpoints.network import Fixed, Network, Rows, Step
+from boundcalc.setting import Architecture, Attention, Embedding, Layer, LayerNorm, Linear, Pool
+from boundcalc.setting.layer import of_class
+
+ROUNDING = 1e-9
+"""What may lie between two double-precision passes, of the largest entry."""
+SINGLE = 4e-6
+"""The same where the module takes steps in single precision, whatever its weights are."""
+
+Call = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Rows that were held against each other: what leaves a layer, or enters it, and how far they were apart."""
+
+    name: str
+    apart: float
+
+
+@dataclass(frozen=True)
+class Parity:
+    """A module and its description agree.
+
+    Attributes:
+        outputs: the largest difference of outputs, of the largest output.
+        places: inner rows that were compared, in the order they are computed.
+        unseen: layers with weights that the module does not show from outside.
+        tolerance: what was allowed: rounding in double precision, or in single where the module takes steps in it.
+        sequences: inputs, and their length.
+        row: the row that is read out; None where all are averaged.
+    """
+
+    outputs: float
+    places: tuple[Place, ...]
+    unseen: tuple[str, ...]
+    tolerance: float
+    sequences: tuple[int, int]
+    row: int | None
+
+    @property
+    def worst(self) -> float:
+        """The largest difference anywhere."""
+        return max((place.apart for place in self.places), default=self.outputs)
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        n, length = self.sequences
+        steps = "" if self.tolerance == ROUNDING else " (the module takes steps in single precision)"
+        inner = (
+            f"{len(self.places)} places inside" if self.places else "no place inside, which the module does not show"
+        )
+        return (
+            f"compared with a forward pass: {n} inputs of {length} rows in double precision agree to "
+            f"{max(self.worst, self.outputs):.1g} at the outputs and at {inner}{steps}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "compared": True,
+            "outputs": self.outputs,
+            "places": [[place.name, place.apart] for place in self.places],
+            "unseen": list(self.unseen),
+            "tolerance": self.tolerance,
+            "sequences": list(self.sequences),
+            "row": self.row,
+        }
+
+
+NOT_COMPARED = "architecture as described, not compared with a forward pass"
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """What entered and left each part of a module, call by call."""
+
+    reads: dict[str, list[Rows]]
+    makes: dict[str, list[Rows]]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A forward pass of a module: inputs, outputs, what passed every part, and whether any step was narrower than double."""
+
+    module: Any
+    x: Rows
+    outputs: Rows
+    calls: _Calls
+    single: bool
+
+
+def compare(
+    module: Any,
+    model: Model,
+    architecture: Architecture,
+    inputs: Any = None,
+    *,
+    fixed: Fixed | None = None,
+    call: Call | None = None,
+) -> Parity:
+    """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
+    return held(record(module, model, architecture, inputs, call=call), model, architecture, fixed=fixed)
+
+
+def record(
+    module: Any, model: Model, architecture: Architecture, inputs: Any = None, *, call: Call | None = None
+) -> Recorded:
+    """A module's forward pass in double precision."""
+    x = example_inputs(model, architecture) if inputs is None else np.asarray(inputs)
+    try:
+        return Recorded(module, x, *_run(module, x, call))
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        raise CheckpointError(
+            f"the module does not take inputs of shape {x.shape} ({x.dtype}): {' '.join(str(error).split())[:200]}; give "
+            "some of its own (--data, inputs=), or call=lambda module, x: ..."
+        ) from error
+
+
+def held(recorded: Recorded, model: Model, architecture: Architecture, *, fixed: Fixed | None = None) -> Parity:
+    """A recorded pass against the architecture's."""
+    found = _beside(recorded, model, architecture, fixed)
+    for index, (place, _) in enumerate(found.places):
+        if not place.apart <= found.tolerance:
+            raise CheckpointError(_parted(found.places, index, found.steps))
+    if not found.outputs <= found.tolerance:
+        last = found.places[-1][0].name if found.places else None
+        after = f"agree up to {last} and differ" if last else "show no inner layer to compare and differ"
+        raise CheckpointError(
+            f"the module and the architecture as described {after} at the outputs, by {found.outputs:.1g} of the largest: "
+            "a bound of the description would not be about this module; correct the mapping or the options"
+        )
+    places = tuple(place for place, _ in found.places)
+    return Parity(found.outputs, places, found.unseen, found.tolerance, found.sequences, found.row)
+
+
+def agreeing(recorded: Recorded, model: Model, architecture: Architecture, *, all_agree: int) -> int:
+    """How many places agree before the first that does not; `all_agree` where all do and the outputs too."""
+    found = _beside(recorded, model, architecture, None)
+    places = [place.apart <= found.tolerance for place, _ in found.places]
+    if all(places) and found.outputs <= found.tolerance:
+        return all_agree
+    return places.index(False) if False in places else len(places)
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The two passes side by side; every place with the number of its step."""
+
+    outputs: float
+    places: list[tuple[Place, int]]
+    unseen: tuple[str, ...]
+    tolerance: float
+    sequences: tuple[int, int]
+    row: int | None
+    steps: list[Step]
+
+
+def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None) -> _Beside:
+    rows = rows_of_images(model, recorded.x) if recorded.x.ndim == 4 else recorded.x
+    network = Network(model, architecture, _fixed(recorded.module, model) if fixed is None else fixed)
+    every_row = any(pool.how == "cls" for pool in of_class(architecture.stages, Pool))
+    ours, steps = network.trace(rows, every_row=every_row)
+    output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
+    places, unseen = _inside(model, steps, recorded.calls, row)
+    tolerance = SINGLE if recorded.single else ROUNDING
+    return _Beside(output, places, tuple(unseen), tolerance, (len(rows), rows.shape[1]), row, steps)
+
+
+def _fixed(module: Any, model: Model) -> Fixed:
+    found = fixed_of(module)
+    return replace(found, rotate=model.family.rotate) if model.family.rotate is not None else found
+
+
+def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 12) -> Rows:
+    """Inputs as the architecture reads them, drawn from a fixed seed."""
+    rng = np.random.default_rng(0)
+    length = min(architecture.seq_len, longest)
+    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    if tables:
+        drawn = rng.integers(0, tables[0].vocabulary, (n, length))
+        padding = model.checkpoint.config.get("pad_token_id")  # some models number positions by what is no padding
+        return np.where(drawn == padding, (drawn + 1) % tables[0].vocabulary, drawn)
+    shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
+    if len(shape) == 4:
+        patches = architecture.seq_len - tokens_before(model)
+        side = math.isqrt(patches)
+        if side * side == patches:
+            return rng.uniform(-1, 1, (n, shape[1], side * shape[2], side * shape[3]))
+    width = architecture.stages[0].widths()[0] or next(a.d for a in of_class(architecture.stages, Attention))
+    x = rng.standard_normal((n, length, width))
+    return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
+
+
+def tokens_before(model: Model) -> int:
+    """Rows that the model puts before its input."""
+    return sum(model.has(token) for token in model.family.tokens)
+
+
+def rows_of_images(model: Model, images: Rows) -> Rows:
+    """Images (n, channels, height, width) as patches (n, T, channels x side x side), with rows of zeros for class tokens."""
+    shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
+    if len(shape) != 4 or images.ndim != 4 or images.shape[1] != shape[1]:
+        raise CheckpointError(
+            f"images need a patch map W_patch of shape (d, channels, side, side) and as many channels; got images of "
+            f"{images.shape[1:]} and {shape or 'no map'}: give rows (n, T, d) instead"
+        )
+    n, channels, height, width = images.shape
+    tall, wide = shape[2:]
+    if height % tall or width % wide:
+        raise CheckpointError(f"images of {height} x {width} are not made of patches of {tall} x {wide}")
+    cut = images.reshape(n, channels, height // tall, tall, width // wide, wide).transpose(0, 2, 4, 1, 3, 5)
+    rows = cut.reshape(n, -1, channels * tall * wide)
+    return np.concatenate([np.zeros((n, tokens_before(model), rows.shape[2])), rows], axis=1)
+
+
+# -- the module
+
+
+def _run(module: Any, x: Rows, call: Call | None) -> tuple[Rows, _Calls, bool]:
+    """The outputs, what passed every part, and whether any step was narrower than double."""
+    import torch
+
+    seen = _Calls({}, {})
+    copy = of_double(module)
+
+    def note(names: Sequence[str]) -> Callable[[Any, Any, Any], None]:
+        def hook(_: Any, args: Any, out: Any) -> None:
+            for kept, value in ((seen.reads, args[0] if args else None), (seen.makes, out)):
+                value = value[0] if isinstance(value, tuple) and value else value
+                if isinstance(value, torch.Tensor) and value.is_floating_point():
+                    rows = value.detach().double().cpu().numpy().copy()
+                    for name in names:
+                        kept.setdefault(name, []).append(rows)
+
+        return hook
+
+    parts: dict[Any, list[str]] = {}
+    for name, part in copy.named_modules(remove_duplicate=False):
+        parts.setdefault(part, []).append(name)
+    handles = [part.register_forward_hook(note(names)) for part, names in parts.items()]
+    try:
+        with ready(), _narrow() as narrow:
+            out = answer(copy, as_arrays(x), call)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return out, seen, bool(narrow)
+
+
+@contextmanager
+def _narrow() -> Iterator[list[str]]:
+    """Names of operations that gave numbers narrower than double."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    found: list[str] = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            out = func(*args, **(kwargs or {}))
+            for value in out if isinstance(out, tuple | list) else (out,):
+                if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float16, torch.bfloat16):
+                    found.append(str(func))
+            return out
+
+    with Watch():
+        yield found
+
+
+# -- side by side
+
+
+def _apart(a: Rows, b: Rows) -> float:
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return math.inf
+    size = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
+    return float(np.abs(a - b).max(initial=0)) / size if size > 0 else 0.0
+
+
+def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Architecture) -> tuple[float, int | None]:
+    """How far outputs are apart, and the row that the module reads out."""
+    ours = ours[:, None] if every_row and ours.ndim == 2 else ours  # sequences of one row
+    if theirs.ndim == ours.ndim - 1 - every_row and ours.shape[-1] == 1:
+        theirs = theirs[..., None]
+    causal = any(layer.causal for layer in of_class(architecture.stages, Attention))
+    if theirs.shape == ours.shape:
+        return _apart(ours, theirs), (-1 if causal else 0) if every_row else None
+    if theirs.ndim == 3 and theirs.shape[1] == 1:
+        theirs = theirs[:, 0]
+    if every_row and theirs.shape == (ours.shape[0], ours.shape[2]):
+        apart = {row: _apart(ours[:, row], theirs) for row in ((-1, 0) if causal else (0, -1))}
+        row = min(apart, key=apart.__getitem__)
+        return apart[row], row
+    pool = "reads out one row" if every_row else "averages the rows"
+    raise CheckpointError(
+        f"the module answers with numbers of shape {theirs.shape[1:]} a sequence, the architecture as described {pool} "
+        f"and answers with {ours.shape[-1]}: correct classes or readout"
+    )
+
+
+def _inside(
+    model: Model, steps: Sequence[Step], seen: _Calls, row: int | None
+) -> tuple[list[tuple[Place, int]], list[str]]:
+    """What enters and leaves every layer that is a part of the module, with its step; and the layers that are none."""
+    found: list[tuple[Place, int]] = []
+    unseen: list[str] = []
+    met: dict[str, int] = {}
+    for index, step in enumerate(steps):
+        names = _names(model, step.layer)
+        if names is None:
+            continue
+        label, owner, scaled = names
+        call = met.get(owner, 0)
+        met[owner] = call + 1
+        both = ((f"what enters {label}", seen.reads, step.reads), (f"what leaves {label}", seen.makes, step.makes))
+        before = len(found)
+        for what, theirs, ours in both:
+            calls = theirs.get(owner, [])
+            if (
+                call >= len(calls)
+                or (scaled and theirs is seen.makes)
+                or not np.issubdtype(np.asarray(ours).dtype, float)
+            ):
+                continue
+            apart = _rows_apart(ours, calls[call], row, tokens_before(model))
+            if apart is not None:
+                found.append((Place(f"{what} ({owner})", apart), index))
+        if len(found) == before:
+            unseen.append(label)
+    return found, unseen
+
+
+def _names(model: Model, layer: Layer) -> tuple[str, str, bool] | None:
+    """The name of a layer's weight, of the part of the module that holds it, and whether the model scales it."""
+    if isinstance(layer, Linear):
+        kind = layer.kind
+        kind = "embedding" if kind == "readout" and not model.has(kind) else kind
+    elif isinstance(layer, LayerNorm) and layer.gain:
+        kind = f"{layer.kind}.gain"
+    else:
+        return None
+    label = layer.kind if layer.block is None else f"{layer.kind}[{layer.block}]"
+    block = layer.block if model.has(kind, layer.block) else None
+    if not model.has(kind, block) or model.role_of(kind, block)[1] is not None:
+        return None
+    tensor = model.place(kind, block).tensor
+    aliases = [
+        tensor.name,
+        *(name for name in model.ignored if model.checkpoint.tensors[name].storage == tensor.storage),
+    ]
+    owner = next((name for name in aliases if "embed" not in name), tensor.name).rpartition(".")[0]
+    return label, owner, kind in model.family.scales
+
+
+def _rows_apart(ours: Rows, theirs: Rows, row: int | None, before: int) -> float | None:
+    """None where the two are not the same rows at all."""
+    if theirs.ndim == 4 and ours.ndim == 3:  # a convolution's patches
+        theirs = theirs.reshape(*theirs.shape[:2], -1).swapaxes(1, 2)
+        ours = ours[:, before:]
+    if ours.shape == theirs.shape:
+        return _apart(ours, theirs)
+    theirs = theirs[:, 0] if theirs.ndim == 3 and theirs.shape[1] == 1 else theirs
+    if ours.ndim == 3 and theirs.ndim == 2:
+        if ours.shape[1] == 1 and ours[:, 0].shape == theirs.shape:
+            return _apart(ours[:, 0], theirs)
+        if row is not None and ours[:, row].shape == theirs.shape:
+            return _apart(ours[:, row], theirs)
+        if ours.reshape(-1, ours.shape[2]).shape == theirs.shape:
+            return _apart(ours.reshape(theirs.shape), theirs)
+    return None
+
+
+def _parted(found: Sequence[tuple[Place, int]], index: int, steps: Sequence[Step]) -> str:
+    """After which layer the two part, and what the description has there."""
+    place, step = found[index]
+    start = found[index - 1][1] if index else -1
+    entered = index > 0 and found[index - 1][0].name.startswith("what enters")
+    between = steps[start + (not entered) : step + (not place.name.startswith("what enters"))]
+    words = ", ".join(dict.fromkeys(_word(each.layer) for each in between)) or "nothing"
+    up_to = f"agree up to {found[index - 1][0].name}" if index else "part at the start"
+    return (
+        f"the module and the architecture as described {up_to}, and differ in {place.name}, by {place.apart:.1g} of the "
+        f"largest entry; between the two the description has {words}: a bound of it would not be about this module; "
+        "correct the mapping or the options"
+    )
+
+
+def _word(layer: Layer) -> str:
+    if isinstance(layer, Attention):
+        causal = "causal" if layer.causal else "not causal"
+        return f"attention of {layer.heads} heads ({causal}, {layer.normaliser.name})"
+    if isinstance(layer, LayerNorm):
+        return f"{'layernorm' if layer.centred else 'rmsnorm'} (eps {layer.eps:g})"
+    if isinstance(layer, Linear):
+        return layer.kind
+    name = getattr(layer, "name", None)
+    return f"{layer.label} {name}" if name else "an added residual" if layer.label == "residual" else layer.label

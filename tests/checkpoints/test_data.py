@@ -1,0 +1,159 @@
+"""Examples out of whatever holds them: the same sequences, without padding, whoever hands them over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.data import Sequences, sequences
+
+torch = pytest.importorskip("torch")
+
+RAGGED = ([3, 1, 4], [1, 5], [9, 2, 6, 5])
+Y = [1, 0, 2]
+PADDED = np.array([[3, 1, 4, 0], [1, 5, 0, 0], [9, 2, 6, 5]])
+MASK = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]])
+
+
+class Items(torch.utils.data.Dataset):  # type: ignore[misc]
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.items[index]
+
+
+class Columns:
+    """As a Hugging Face dataset: columns by name."""
+
+    column_names = ["input_ids", "attention_mask", "label"]  # noqa: RUF012
+
+    def __getitem__(self, name: str) -> Any:
+        return {"input_ids": PADDED.tolist(), "attention_mask": MASK.tolist(), "label": Y}[name]
+
+
+def _loader(size: int, **options: Any) -> Any:
+    items = Items([(torch.tensor(x), torch.tensor(m), y) for x, m, y in zip(PADDED, MASK, Y, strict=True)])
+
+    def collate(rows: Any) -> Any:
+        x, mask, y = zip(*rows, strict=True)
+        return {"input_ids": torch.stack(x), "attention_mask": torch.stack(mask), "labels": torch.tensor(y)}
+
+    return torch.utils.data.DataLoader(items, batch_size=size, collate_fn=collate, **options)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    np.savez(folder / "a.npz", x=PADDED, y=Y, mask=MASK)
+    (folder / "text.csv").write_text("x,label\n3 1 4,1\n1 5,0\n9 2 6 5,2\n")
+    (folder / "json.csv").write_text('tokens,y\n"[3, 1, 4]",1\n"[1, 5]",0\n"[9, 2, 6, 5]",2\n')
+    (folder / "wide.csv").write_text("t0,t1,t2,t3,y\n3,1,4,,1\n1,5,,,0\n9,2,6,5,2\n")
+    parquet.write_table(pa.table({"input_ids": list(map(list, RAGGED)), "label": Y}), folder / "lists.parquet")
+    return {path.name: path for path in folder.iterdir()}
+
+
+def test_every_form_gives_the_same_sequences(tmp_path: Path) -> None:
+    forms: dict[str, Any] = {
+        "arrays and a mask": (PADDED, np.array(Y), MASK),
+        "tensors": tuple(map(torch.tensor, (PADDED, np.array(Y), MASK))),
+        "a dictionary": {"input_ids": PADDED, "labels": np.array(Y), "attention_mask": MASK},
+        "columns": Columns(),
+        "a dataset of pairs": Items([(torch.tensor(x), y) for x, y in zip(RAGGED, Y, strict=True)]),
+        "a dataset of dictionaries": Items([{"x": np.array(x), "y": y} for x, y in zip(RAGGED, Y, strict=True)]),
+        "a loader": _loader(2),
+        **_files(tmp_path),
+    }
+    for name, form in forms.items():
+        found = sequences(form)
+        assert [list(x) for x in found.x] == list(map(list, RAGGED)), name
+        assert found.y.tolist() == Y, name
+        assert found.tokens, name
+        assert found.longest == 4, name
+
+
+def test_rows_of_reals_from_columns(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("x0_0,x0_1,x1_0,x1_1,label\n0.5,1,2,3,true\n-1,0,0,2.5,false\n")
+    found = sequences(path)
+    assert np.array_equal(found.arrays[0], [[[0.5, 1], [2, 3]], [[-1, 0], [0, 2.5]]])
+    assert found.y.tolist() == [1, 0]
+
+
+def test_labels_in_other_spellings() -> None:
+    x = np.zeros((3, 2), dtype=int)
+    assert sequences((x, np.array([True, False, True]))).y.tolist() == [1, 0, 1]
+    assert sequences((x, np.array([-1, 1, 1]))).y.tolist() == [0, 1, 1]
+    assert sequences((x, np.array([[1.0], [0.0], [2.0]]))).y.tolist() == [1, 0, 2]
+    each = sequences((x, np.array([[1, 2], [3, -100], [4, 5]])))  # an answer a row: the last that counts
+    assert each.y.tolist() == [2, 3, 5]
+    assert "last one" in each.notes[0]
+
+
+def test_batches_are_of_one_length_and_hold_everything() -> None:
+    rng = np.random.default_rng(0)
+    x = [rng.integers(0, 9, rng.integers(1, 5)) for _ in range(50)]
+    found = Sequences(x, np.zeros(50, dtype=np.int64))
+    places = np.concatenate([part for part, _ in found.batches(most=7)])
+    assert sorted(places) == list(range(50))
+    for part, stacked in found.batches(most=7):
+        assert all(np.array_equal(x[i], row) for i, row in zip(part, stacked, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("form", "says"),
+    [
+        ((PADDED, np.array([0.5, 1, 2])), "labels are whole numbers"),
+        ((PADDED, np.array([0, -3, 1])), "labels are 0, 1"),
+        ((PADDED, np.array(Y[:2])), "as many sequences as labels"),
+        ((PADDED / 2, np.array(Y)), "holds tokens"),
+        ((PADDED, np.array(Y), 1 - MASK), "hides rows|all"),
+        ((PADDED, np.array(Y), np.array([[1, 0, 1, 0]] * 3)), "hides rows inside"),
+        (({"x": PADDED}), "has no labels"),
+        (42, "examples are"),
+        ("nothere.npz", "no file"),
+        ((np.full((2, 2, 2), np.nan), np.array([0, 1])), "NaN"),
+    ],
+)
+def test_what_is_no_data_is_refused(form: Any, says: str) -> None:
+    with pytest.raises(InvalidSetting, match=says):
+        sequences(form)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1,2\n3,4\n", "first line of names"),
+        ("x,z\n1 2,3\n", "no labels"),
+        ("x,y,extra\n1 2,0,7\n", "'extra' that nothing reads"),
+        ("x,y\n1 2,0,9\n", "3 cells"),
+        ("x,y\n1 cat,0\n", "1 cat"),
+        ("a,b,y\n0.5,1,0\n1.5,2,1\n", "hold reals"),
+        ("x0_0,x1_1,y\n1,2,0\n", "2 of 2 x 2"),
+    ],
+)
+def test_a_table_that_is_no_data_is_refused(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text(text)
+    with pytest.raises(InvalidSetting, match=says):
+        sequences(tmp_path / "d.csv")
+
+
+def test_a_loader_that_drops_examples_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="2 of 3 examples"):
+        sequences(_loader(2, drop_last=True))
+
+
+def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
+    for name in ("d.npz", "d.parquet"):
+        (tmp_path / name).write_bytes(json.dumps({"x": 1}).encode())
+        with pytest.raises(InvalidSetting, match="is not a"):
+            sequences(tmp_path / name)

@@ -1,0 +1,247 @@
+"""Models of no known family: templates, mappings in all their spellings, and modules that describe themselves."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from boundcalc import Sample, Setting, evaluate
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints import CheckpointError, audit
+from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.describe import describe
+from boundcalc.checkpoints.families.mapping import ROLES, read_mapping
+from boundcalc.checkpoints.fixed import rotary
+from boundcalc.checkpoints.parity import compare
+from boundcalc.checkpoints.readers import open_checkpoint
+from boundcalc.checkpoints.template import open_places, template
+from boundcalc.cli import main
+from tests.checkpoints.layouts import LAYOUTS, made, torch
+
+KNOWN = {
+    "nanoGPT": "nanoGPT or minGPT",
+    "nanoGPT without offsets": "nanoGPT or minGPT",
+    "nanoGPT untied": "nanoGPT or minGPT",
+    "minGPT": "nanoGPT or minGPT",
+    "minGPT, first edition": "minGPT (first edition)",
+    "x-transformers": "x-transformers",
+    "torch.nn.Transformer": "torch.nn.Transformer",
+    "torch.nn.Transformer, normalised first": "torch.nn.Transformer",
+    "timm ViT": "timm ViT",
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_template_leaves_only_the_heads_open(name: str) -> None:
+    found = template(open_checkpoint(made(name)))
+    assert list(open_places(found)) == ["heads"]
+    assert found["about"]["layout"].startswith(KNOWN.get(name, "none"))
+    assert set(found["about"]["roles"]) | set(found["about"]["other roles"]) == set(ROLES)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_module_describes_itself_and_is_bounded_as_it_is(name: str) -> None:
+    module = made(name)
+    mapping, parity = describe(module, open_checkpoint(module))
+    assert parity.worst < 1e-12
+    assert len(parity.places) >= 15
+    found = audit(module, mapping=mapping)
+    assert found.account.balanced
+    assert found.account.unknown == []
+    value = evaluate(Setting(found.architecture, found.norms(), Sample(n_train=10**12)), "trauger")
+    assert value.kind == "a_posteriori"
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no residual": ({"residual": False}, "norm_ffn"),
+    "relu for gelu": ({"activation": "relu"}, "W_2"),
+    "not causal": ({"causal": False}, "W_O"),
+    "heads": ({"heads": 2}, "W_O"),
+    "normalised after": ({"style": "post"}, "W_O"),
+    "another epsilon": ({"eps": 1e-6}, "norm_attention"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_mapping_is_refused_by_the_forward_check(name: str) -> None:
+    module = made("nanoGPT")
+    mapping, _ = describe(module, open_checkpoint(module))
+    change, place = WRONG[name]
+    wrong = deepcopy(mapping)
+    wrong["architecture"] |= change
+    seen = open_model(module, read_mapping(wrong))
+    with pytest.raises(CheckpointError, match=rf"differ in .*{place}"):
+        compare(module, seen, seen.family.architecture(seen))
+
+
+@pytest.mark.parametrize("pair", [("W_Q", "W_K"), ("W_K", "W_V")])
+def test_swapped_roles_are_refused(pair: tuple[str, str]) -> None:
+    module = made("minGPT, first edition")
+    mapping, _ = describe(module, open_checkpoint(module))
+    other = {pair[0]: pair[1], pair[1]: pair[0]}
+    kinds: dict[str, str] = {k: v.replace(k[:1], v[:1]) for k, v in other.items()} | {
+        f"b_{a[2:]}": f"b_{b[2:]}" for a, b in other.items()
+    }
+    roles = {name: role.removesuffix(".T") for name, role in mapping["tensors"].items()}
+    swapped = {n: f"{kinds.get(roles[n], roles[n])}{'.T' * r.endswith('.T')}" for n, r in mapping["tensors"].items()}
+    assert swapped != mapping["tensors"]
+    seen = open_model(module, read_mapping(mapping | {"tensors": swapped}))
+    with pytest.raises(CheckpointError, match="differ in"):
+        compare(module, seen, seen.family.architecture(seen))
+
+
+@pytest.mark.parametrize("wrapper", ["_orig_mod.", "module.", "model.", "model._orig_mod."])
+def test_what_wrappers_put_before_names_is_left_out(wrapper: str) -> None:
+    module = made("nanoGPT untied")
+    state = {wrapper + name: value for name, value in module.state_dict().items()}
+    mapping = template(open_checkpoint(state), heads=4)
+    assert mapping["tensors"] == template(open_checkpoint(module), heads=4)["tensors"]
+    want = audit(module, mapping=mapping).norms().to_json()
+    assert audit(state, mapping=mapping).norms().to_json() == want
+
+
+def test_a_head_without_an_offset_beside_maps_that_have_them() -> None:
+    """It once could not be mapped at all."""
+    found = audit(made("nanoGPT"), mapping=template(open_checkpoint(made("nanoGPT")), heads=4))
+    kinds = {key.partition("[")[0] for key in found.measured}
+    assert {"b_O", "b_1", "b_2"} <= kinds
+    assert "b_readout" not in kinds
+
+
+def test_fused_maps_in_both_layouts() -> None:
+    module = made("names of its own")
+    mapping, _ = describe(module, open_checkpoint(module))
+    assert mapping["fused"] == "by head"
+    seen = open_model(module, read_mapping(mapping | {"fused": "thirds"}))
+    with pytest.raises(CheckpointError, match="differ in"):
+        compare(module, seen, seen.family.architecture(seen))
+
+
+MADE = template(open_checkpoint(made("nanoGPT")), heads=4)
+
+
+def _with(**change: Any) -> dict[str, Any]:
+    found = deepcopy(MADE)
+    for part, value in change.items():
+        found[part] = found.get(part, {}) | value if isinstance(value, dict) else value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"tensors": {"lm_head.weight": "norm_attention.bias"}}, r"role of lm_head.weight.*norm_attention.offset"),
+        ({"tensors": {"lm_head.weight": "?"}}, r"leaves the role of lm_head.weight open.*W_QKV"),
+        ({"architecture": {"heads": "?"}}, r"leaves heads open"),
+        ({"tensors": {"lm_head.weight": "W_pool.T"}}, r"lm_head.weight is W_pool, which the architecture.*has not"),
+        ({"architecture": {"bias": False}}, "says bias false"),
+        ({"fused": "sixths"}, "fused"),
+        ({"scales": {"W_pool": 2.0}}, "the role of a scale"),
+        ({"scales": {"embedding": -1.0}}, "positive|above 0"),
+        ({"prefixes": "x"}, "list of strings"),
+        ({"plain_norms": "no"}, "true or false"),
+        ({"rotary": {"theta": 100.0}}, "say rope true"),
+        ({"rotary": {"angle": 3}, "architecture": {"rope": True}}, "angle"),
+        ({"unheard": 1}, "unheard"),
+    ],
+)
+def test_a_mapping_that_is_wrong_says_what_would_be_right(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidSetting, match=says):
+        audit(made("nanoGPT"), mapping=_with(**change))
+
+
+def test_everything_mapped_can_be_mapped_from_python(tmp_path: Path) -> None:
+    module = made("nanoGPT")
+    (tmp_path / "map.json").write_text(json.dumps(MADE))
+    want = audit(module, mapping=tmp_path / "map.json").norms().to_json()
+    assert audit(module, mapping=MADE).norms().to_json() == want
+    headless = _with()
+    del headless["architecture"]["heads"]
+    assert audit(module, mapping=headless, heads=4).norms().to_json() == want
+    with pytest.raises(InvalidSetting, match="--heads has no effect"):
+        audit(module, mapping=MADE, heads=2)
+
+
+def test_scales_are_measured() -> None:
+    module = made("x-transformers")
+    mapping, _ = describe(module, open_checkpoint(module))
+    plain = {key: value for key, value in mapping.items() if key != "scales"}
+    scaled, raw = (audit(module, mapping=m).measured["positions"].row or 0 for m in (mapping, plain))
+    assert scaled == pytest.approx(raw / 4, rel=1e-12)
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_rotations_that_a_mapping_says(pairs: bool) -> None:
+    """They cost no bound anything, but without them nothing could be compared."""
+
+    class Rotated(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = made("minGPT, first edition")
+            self.tok_emb, self.blocks = self.inner.tok_emb, self.inner.blocks
+            self.ln_f, self.head = self.inner.ln_f, self.inner.head
+
+        def forward(self, tokens: Any) -> Any:
+            x = self.tok_emb(tokens)
+            for block in self.blocks:
+                x = x + self._look(block.attn, block.ln1(x))
+                x = x + block.mlp(block.ln2(x))
+            return self.head(self.ln_f(x))
+
+        def _look(self, attn: Any, x: Any) -> Any:
+            n, rows, d = x.shape
+            q, k, v = (f(x).view(n, rows, 2, d // 2).transpose(1, 2) for f in (attn.query, attn.key, attn.value))
+            turn = rotary(100.0, pairs=pairs)
+            q, k = (torch.tensor(turn(y.detach().numpy(), None)) for y in (q, k))
+            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return attn.proj(y.transpose(1, 2).flatten(2))
+
+    module = Rotated()
+    state = {k: v for k, v in module.state_dict().items() if not k.startswith("inner.") and "pos_emb" not in k}
+    mapping = template(open_checkpoint(state), heads=2) | {"rotary": {"theta": 100.0, "pairs": pairs}}
+    mapping["architecture"] |= {"seq_len": 10, "rope": True}
+    seen = open_model(state, read_mapping(mapping))
+    assert compare(module, seen, seen.family.architecture(seen)).worst < 1e-12
+    wrong = open_model(state, read_mapping(mapping | {"rotary": {"theta": 100.0, "pairs": not pairs}}))
+    with pytest.raises(CheckpointError, match="differ in"):
+        compare(module, wrong, wrong.family.architecture(wrong))
+
+
+def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"model": made("nanoGPT").state_dict()}, "m.pt")
+    Path("model.py").write_text("from tests.checkpoints.layouts import NanoGPT\n\ndef make():\n    return NanoGPT()\n")
+    run = CliRunner().invoke
+    done = run(main, ["norms", "m.pt", "--template", "guess.json"])
+    assert done.exit_code == 0, done.output
+    assert 'Replace every "?" before it is used: heads' in done.output
+    assert "nobody compared" in done.output
+    done = run(main, ["norms", "m.pt", "--mapping", "guess.json"])
+    assert done.exit_code == 2
+    assert "leaves heads open" in done.output
+    done = run(main, ["norms", "m.pt", "--template", "map.json", "--compare", "model.py:make"])
+    assert done.exit_code == 0, done.output
+    assert "Compared with a forward pass" in done.output
+    done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", "model.py:make"])
+    assert done.exit_code == 0, done.output
+    assert "Compared with a forward pass" in done.output
+    assert "not compared" in run(main, ["norms", "m.pt", "--mapping", "map.json"]).output
+    Path("map.json").write_text(Path("map.json").read_text().replace('"gelu"', '"silu"'))  # edited by hand
+    done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", "model.py:make"])
+    assert done.exit_code != 0
+    assert "activation silu" in done.output
+    assert run(main, ["norms", "m.pt", "--template", "map.json"]).exit_code != 0  # what was edited is not replaced
+    assert run(main, ["norms", "m.pt", "--template", "m.pt", "--force"]).exit_code != 0  # nor an input
+    for word, says in (
+        ("nothere.py:make", "no file"),
+        ("model.py:nothing", "has no 'nothing'"),
+        ("model", "module.py:make"),
+    ):
+        done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", word])
+        assert done.exit_code == 2
+        assert says in done.output

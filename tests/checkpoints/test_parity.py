@@ -1,0 +1,238 @@
+"""The forward check holds what is described against what is run, and refuses all else with the layer where they part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from boundcalc import Architecture
+from boundcalc.checkpoints import CheckpointError
+from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.network import Network
+from boundcalc.checkpoints.parity import ROUNDING, SINGLE, Parity, compare, example_inputs
+from boundcalc.checkpoints.readers import open_checkpoint
+from boundcalc.setting import Activation, Attention, Layer, LayerNorm, Residual
+from tests.checkpoints.layouts import NanoGPT, made
+from tests.checkpoints.live import torch
+from tests.checkpoints.zoo import ZOO
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def changed(layers: tuple[Layer, ...], kind: type[Layer], **values: Any) -> tuple[Layer, ...]:
+    """The first layer of a class with other values, in a residual or out of it."""
+    for index, layer in enumerate(layers):
+        if isinstance(layer, kind):
+            return (*layers[:index], replace(cast(Any, layer), **values), *layers[index + 1 :])
+        if isinstance(layer, Residual):
+            branch = changed(layer.branch, kind, **values)
+            if branch != layer.branch:
+                return (*layers[:index], replace(layer, branch=branch), *layers[index + 1 :])
+    return layers
+
+
+def parity(model: Any, *change: Any, **values: Any) -> Parity:
+    seen = open_model(model)
+    found = seen.family.architecture(seen)
+    if change:
+        layers = changed(found.stages, change[0], **values)
+        assert layers != found.stages
+        found = replace(found, layers=layers)
+    return compare(model, seen, found)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_family_agrees_in_double_precision_at_every_layer(name: str) -> None:
+    """Also such as the library computes in single precision: the pass is taken in double."""
+    found = parity(ZOO[name].make())
+    assert found.tolerance == ROUNDING
+    assert max(found.worst, found.outputs) <= ROUNDING
+    assert len(found.places) >= 10
+    assert not found.unseen
+    assert "compared with a forward pass" in found.text
+
+
+def test_a_model_that_was_never_saved_is_not_taken_for_another_head() -> None:
+    """Its config names no class yet, and the description once pooled one row where it averages."""
+    model = ZOO["modernbert"].make()
+    model.config.architectures = None
+    assert parity(model).row is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "where"),
+    [
+        (Activation, {"name": "relu"}, r"W_2\[0\].*activation relu"),
+        (LayerNorm, {"eps": 1e-4}, r"what leaves norm_attention\[0\].*eps 0.0001"),
+        (Attention, {"causal": False}, r"what enters W_O\[0\].*not causal"),
+    ],
+)
+def test_what_is_described_otherwise_is_refused_with_its_layer(
+    kind: type[Layer], values: dict[str, Any], where: str
+) -> None:
+    with pytest.raises(CheckpointError, match=rf"agree up to .*differ in .*{where}"):
+        parity(ZOO["gpt2"].make(), kind, **values)
+
+
+def test_a_missing_residual_is_refused() -> None:
+    model = ZOO["gpt2"].make()
+    seen = open_model(model)
+    found = seen.family.architecture(seen)
+    flat = tuple(x for layer in found.stages for x in (layer.branch if isinstance(layer, Residual) else (layer,)))
+    with pytest.raises(CheckpointError, match=r"agree up to what leaves W_O\[0\].*what enters norm_ffn\[0\].*nothing"):
+        compare(model, seen, replace(found, layers=flat))
+
+
+class Washed(torch.nn.Module):
+    """A constant before the last normalisation, which washes it out."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.inner, self.factor = made("nanoGPT"), factor
+        self.inner.transformer["ln_f"].eps = 1e-30
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner.state_dict(*args, **kwargs)
+
+    def forward(self, tokens: Any) -> Any:
+        t = self.inner.transformer
+        x = t["wte"](tokens) + t["wpe"](torch.arange(tokens.shape[1]))
+        for block in t["h"]:
+            x = block(x)
+        return self.inner.lm_head(t["ln_f"](self.factor * x))
+
+
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_errors_that_wash_out_at_the_outputs_are_found_inside(factor: float) -> None:
+    from boundcalc.checkpoints.families import Model
+    from boundcalc.checkpoints.families.mapping import read_mapping
+    from boundcalc.checkpoints.template import template
+
+    module = Washed(factor)
+    checkpoint = open_checkpoint(module.inner)
+    mapping = template(checkpoint, heads=4)
+    seen = Model(checkpoint, read_mapping(mapping))
+    found = seen.family.architecture(seen)
+    last = replace(next(x for x in found.stages if isinstance(x, LayerNorm) and x.kind == "norm_final"), eps=1e-30)
+    found = replace(found, layers=tuple(last if getattr(x, "kind", "") == "norm_final" else x for x in found.stages))
+    network = Network(seen, found)
+    tokens = example_inputs(seen, found)
+    theirs = module.double()(torch.tensor(tokens)).detach().numpy()
+    assert np.abs(network.trace(tokens, every_row=True)[0] - theirs).max() < 1e-12  # at the outputs nothing shows
+    inner = _Named(module)
+    if factor == 1:
+        assert compare(inner, seen, found).places
+    else:
+        with pytest.raises(CheckpointError, match="differ in what enters norm_final"):
+            compare(inner, seen, found)
+
+
+class _Named(torch.nn.Module):
+    """The parts under the names that the file has."""
+
+    def __init__(self, module: Washed) -> None:
+        super().__init__()
+        self.transformer, self.lm_head, self.factor = module.inner.transformer, module.inner.lm_head, module.factor
+
+    def forward(self, tokens: Any) -> Any:
+        t = self.transformer
+        x = t["wte"](tokens) + t["wpe"](torch.arange(tokens.shape[1]))
+        for block in t["h"]:
+            x = block(x)
+        return self.lm_head(t["ln_f"](self.factor * x))
+
+
+def test_single_precision_in_a_module_is_said() -> None:
+    class Narrow(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = ZOO["gpt2"].make()
+            self.config = self.inner.config
+
+        def forward(self, tokens: Any) -> Any:
+            out = self.inner(tokens).logits
+            return torch.from_numpy(out.numpy().astype(np.float32)) * 1.0  # no cast that could be made wider
+
+    module = Narrow()
+    seen = open_model(module.inner)
+    found = compare(module, seen, seen.family.architecture(seen))
+    assert found.tolerance == SINGLE
+    assert ROUNDING < found.outputs < SINGLE
+    assert "single precision" in found.text
+
+
+@pytest.mark.parametrize("style", ["edelman", "pre", "post"])
+@pytest.mark.parametrize("normaliser", ["softmax", "softmax1", "sigmoid", "linear"])
+def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: str) -> None:
+    """Two interpreters of an architecture, written apart: one on arrays of a file, one on torch tensors."""
+    from boundcalc.lab.train.layers import through
+    from boundcalc.lab.train.model import Transformer
+    from boundcalc.setting import Normaliser
+
+    more: dict[str, Any] = (
+        {"normalisation": "ball"} if style == "edelman" else {"heads": 2, "bias": True, "residual": True}
+    )
+    if style != "edelman":
+        more |= {"normalisation": "layernorm", "causal": style == "pre", "gated": style == "post"}
+    architecture = Architecture(
+        depth=2,
+        d=8,
+        seq_len=6,
+        vocabulary=5,
+        positions="learned",
+        style=style,
+        normaliser=Normaliser(normaliser),
+        **more,
+    )
+    torch.manual_seed(0)
+    model = Transformer(architecture).double()
+    weights = model.weights
+    with torch.no_grad():
+        for value in weights.values():
+            value.add_(0.3 * torch.randn_like(value))
+    from boundcalc.checkpoints.families import Model
+    from boundcalc.checkpoints.families.native import family_of
+
+    seen = Model(open_checkpoint({name: value.detach() for name, value in weights.items()}), family_of(architecture))
+    tokens = np.random.default_rng(1).integers(0, 5, (3, 6))
+    ours = Network(seen, architecture)(tokens)
+    theirs = through(architecture.stages, weights, torch.tensor(tokens), 0)[:, 0].detach().numpy()
+    assert np.abs(ours - theirs).max() < 1e-12
+
+
+def test_offsets_of_keys_count_where_the_normaliser_does_not_forget_them() -> None:
+    """A joint score has them as one more column; they were once left out of its norms."""
+    from boundcalc.checkpoints import audit
+    from boundcalc.checkpoints.families.native import family_of
+    from boundcalc.lab.train.model import Transformer
+    from boundcalc.setting import Normaliser
+
+    architecture = Architecture(
+        depth=1, d=6, seq_len=4, vocabulary=5, style="pre", heads=2, bias=True, normalisation="none",
+        normaliser=Normaliser("sigmoid"),
+    )  # fmt: skip
+    weights = {name: value.detach().double() for name, value in Transformer(architecture).weights.items()}
+    torch.manual_seed(1)
+    for name in ("b_Q[0]", "b_K[0]"):
+        weights[name] = torch.randn_like(weights[name])
+    found = audit(weights, family=family_of(architecture))
+    for head in range(2):
+        q = torch.cat([weights["W_Q[0]"][head], weights["b_Q[0]"][head][None]])
+        k = torch.cat([weights["W_K[0]"][head], weights["b_K[0]"][head][None]])
+        exact = float(torch.linalg.matrix_norm(q @ k.T, 2))
+        assert exact <= (found.measured[f"W_QK[0,{head}]"].op or 0) <= exact * (1 + 1e-8)
+
+
+def test_the_module_itself_is_left_as_it_was() -> None:
+    model = NanoGPT().train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    from boundcalc.checkpoints.describe import describe
+
+    describe(model, open_checkpoint(model))
+    assert model.training
+    assert all(value.dtype == torch.float32 for value in model.state_dict().values())
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert torch.get_default_dtype() == torch.float32

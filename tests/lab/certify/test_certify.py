@@ -1,0 +1,196 @@
+"""`certify`: every number is that of the model at hand, and a setting that does not describe it gives none."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import boundcalc
+from boundcalc import Data, PredictorCertificate, verify, verify_predictor
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints import CheckpointError
+from boundcalc.checkpoints.margins import margins_of
+from boundcalc.checkpoints.readers import open_checkpoint
+from boundcalc.checkpoints.template import template
+from boundcalc.cli import main
+from boundcalc.lab.certify import weights_digest
+from tests.checkpoints.layouts import NanoGPT, TimmViT, made, torch
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture(scope="module")
+def trained() -> Any:
+    """A model that says the first token again."""
+    torch.manual_seed(0)
+    model = NanoGPT()
+    x = torch.randint(0, 11, (400, 6))
+    rule = torch.optim.Adam(model.parameters(), 5e-3)
+    for _ in range(150):
+        loss = torch.nn.functional.cross_entropy(model(x)[0][:, -1], x[:, 0])
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+    return model.eval()
+
+
+def sample(n: int, seed: int, rows: int = 6) -> tuple[Any, Any]:
+    x = np.random.default_rng(seed).integers(0, 11, (n, rows))
+    return x, x[:, 0]
+
+
+@pytest.fixture(scope="module")
+def found(trained: Any) -> Any:
+    return boundcalc.certify(trained, sample(300, 1), test=sample(200, 2), seed=1)
+
+
+def test_the_lines_are_those_of_this_model(found: Any, trained: Any) -> None:
+    assert found.parity is not None
+    assert found.parity.worst < 1e-12
+    x, y = sample(200, 2)
+    with torch.no_grad():
+        wrong = int((trained.double()(torch.tensor(x))[0][:, -1].argmax(-1).numpy() != y).sum())
+    certificate = found.certificates["held-out"]
+    assert certificate.facts == {"errors": wrong, "n": 200}
+    assert found["held-out"].risk == certificate.risk
+    # Clopper and Pearson's limit again: at it, so few errors have probability delta
+    p = certificate.risk
+    tail = sum(math.comb(200, k) * p**k * (1 - p) ** (200 - k) for k in range(wrong + 1))
+    assert tail == pytest.approx(0.05, rel=1e-6)
+    assert found["norms: best"].gap is None or found["norms: best"].gap <= 1
+    assert {line.method for line in found.lines} == {"norms: best", "held-out", "p2l", "occam", "pac-bayes"}
+    assert all((line.refusal is None) != (line.method in ("p2l", "occam", "pac-bayes")) for line in found.lines)
+
+
+def test_margins_are_those_of_the_outputs(found: Any, trained: Any) -> None:
+    x, y = sample(300, 1)
+    with torch.no_grad():
+        logits = trained.double()(torch.tensor(x))[0][:, -1].numpy()
+    margins = margins_of(logits, y)
+    gamma = found.setting.sample.margin
+    assert math.log2(gamma).is_integer()
+    assert found.setting.sample.train_error == margins.error(gamma)
+    assert found.errors == (int((margins.values <= 0).sum()), 300)
+    assert set(found.setting.sample.measured) == {"margin", "train_error"}
+
+
+def test_margins_by_hand() -> None:
+    scores = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]])
+    assert margins_of(scores, np.array([0, 2])).values.tolist() == [1.0, -1.0]
+    assert margins_of(np.array([2.0, -3.0]), np.array([1, 1])).values.tolist() == [2.0, -3.0]
+    for labels in ([0, 3], [-1, 0]):
+        with pytest.raises(CheckpointError, match="labels"):
+            margins_of(scores, np.array(labels))
+
+
+def test_certificates_can_be_checked(found: Any, trained: Any, tmp_path: Path) -> None:
+    found.certificates["held-out"].save(tmp_path / "risk.json")
+    read = PredictorCertificate.load(tmp_path / "risk.json")
+    data = Data(*sample(200, 2))
+
+    class Given:
+        weights = weights_digest(open_checkpoint(trained.float()))
+
+        def scores(self, examples: Data) -> Any:
+            with torch.no_grad():
+                out = trained.double()(torch.tensor(examples.x))[0][:, -1].numpy()
+            trained.float()
+            return margins_of(out, examples.y).values
+
+    assert verify_predictor(read, data, lambda recipe: Given()).established
+    with pytest.raises(Exception, match="sha256"):
+        verify_predictor(read, Data(*sample(200, 3)), lambda recipe: Given())
+    if not found.bounds[0].trivial:
+        verify(found.bounds[0].certificate)
+
+
+def test_it_shows_itself(found: Any) -> None:
+    assert "<table>" in found._repr_html_()
+    assert "compared with a forward pass" in found.text == str(found)
+    assert json.loads(json.dumps(found.to_json()))["forward_check"]["compared"]
+    assert found.text.count("norms: best") == 1
+
+
+def test_a_setting_that_does_not_describe_the_module_gives_nothing(trained: Any) -> None:
+    mapping = template(open_checkpoint(trained), heads=4)
+    assert boundcalc.certify(trained, sample(50, 1), mapping=mapping, methods=["norms"]).parity
+    for change in ({"residual": False}, {"activation": "relu"}, {"causal": False}, {"heads": 2}):
+        wrong = mapping | {"architecture": mapping["architecture"] | change}
+        with pytest.raises(CheckpointError, match="not be about this module"):
+            boundcalc.certify(trained, sample(50, 1), mapping=wrong)
+
+
+def test_ragged_sequences_are_met_one_by_one(trained: Any) -> None:
+    x = [np.random.default_rng(i).integers(0, 11, 2 + i % 5) for i in range(60)]
+    y = np.array([row[0] for row in x])
+    found = boundcalc.certify(trained, (np.array(x, dtype=object), y), methods=["norms"])
+    with torch.no_grad():
+        wrong = sum(
+            int(trained.double()(torch.tensor(r)[None])[0][0, -1].argmax()) != t for r, t in zip(x, y, strict=True)
+        )
+    trained.float()
+    assert found.errors == (wrong, 60)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ((np.full((5, 6), 11), np.zeros(5, dtype=int)), "tokens from 11 to 11"),
+        ((np.zeros((5, 11), dtype=int), np.zeros(5, dtype=int)), "a sequence of 11 rows"),
+        ((np.zeros((5, 6, 3)), np.zeros(5, dtype=int)), "the data hold rows"),
+        ((np.zeros((5, 6), dtype=int), np.full(5, 11)), "labels"),
+    ],
+)
+def test_data_the_model_does_not_read_are_refused(data: Any, says: str, trained: Any) -> None:
+    mapping = template(open_checkpoint(trained), heads=4)
+    with pytest.raises((InvalidSetting, CheckpointError), match=says + "|does not take inputs"):
+        boundcalc.certify(trained, data, mapping=mapping)
+
+
+def test_pixels_beyond_the_class_of_inputs_are_refused() -> None:
+    module = made("timm ViT")
+    x, y = np.random.default_rng(0).uniform(-1, 1, (40, 1, 8, 8)), np.arange(40) % 10
+    assert boundcalc.certify(module, (x, y), methods=["norms"]).parity
+    with pytest.raises(InvalidSetting, match="a patch of the data has norm"):
+        boundcalc.certify(module, (20 * x, y))
+    assert isinstance(module, TimmViT)
+
+
+def test_held_out_sequences_that_were_met_are_said(trained: Any) -> None:
+    found = boundcalc.certify(trained, sample(50, 1), test=sample(50, 1), methods=["held-out"])
+    assert "50 of 50 held-out sequences stand among the training ones" in found.text
+
+
+def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save(trained.state_dict(), "m.pt")
+    Path("model.py").write_text("from tests.checkpoints.layouts import NanoGPT as make\n")
+    for name, seed in (("train", 1), ("test", 2)):
+        x, y = sample(100, seed)
+        np.savez(f"{name}.npz", x=x, y=y)
+    line = "certify m.pt --compare model.py:make --data train.npz --test test.npz --no-solve"
+    done = CliRunner().invoke(main, line.split())
+    assert done.exit_code == 0, done.output
+    assert "compared with a forward pass" in done.output
+    assert "held-out" in done.output
+    done = CliRunner().invoke(main, [*line.split(), "--format", "json"])
+    data = json.loads(done.stdout)
+    assert data["certified"]["training"]["n"] == 100
+    assert data["forward_check"]["compared"]
+    for more, says in (
+        ("--m 100", "--m has no effect"),
+        ("--margins train.npz", "--margins has no effect"),
+        ("--train-error 0", "--train-error has no effect"),
+        ("--format csv", "table or json"),
+        ("--by norms", "held-out is not among"),
+    ):
+        done = CliRunner().invoke(main, [*line.split(), *more.split()])
+        assert done.exit_code == 2, more
+        assert says in done.output
+    assert CliRunner().invoke(main, ["certify", "m.pt", "--m", "9", "--test", "test.npz"]).exit_code == 2

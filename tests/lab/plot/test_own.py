@@ -1,0 +1,284 @@
+"""A theorem and measurements of one's own, in the library's figures (docs/tutorials/own-theorem.md is walked through)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sympy
+from click.testing import CliRunner, Result
+
+from boundcalc import Bound, Budget, Norms, Setting
+from boundcalc.base.confidence import clopper_pearson
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import main
+from boundcalc.formulas.symbolic.read import expression
+from boundcalc.formulas.theorems import edelman2022, own, zhang2022
+from boundcalc.lab.plot import points
+
+TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorials" / "own-theorem.md"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the tutorial has one write."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", TUTORIAL.read_text("utf-8"), re.DOTALL):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(line: str) -> Result:
+    return CliRunner().invoke(main, shlex.split(line))
+
+
+def lines() -> list[str]:
+    blocks = re.findall(r"<!-- run -->\n```sh\n(.*?)```", TUTORIAL.read_text("utf-8"), re.DOTALL)
+    return [line.removeprefix("boundcalc ") for block in blocks for line in block.splitlines()]
+
+
+def test_the_walk_of_the_tutorial(here: Path) -> None:
+    for line in lines():
+        result = run(line)
+        assert result.exit_code == 0, result.output
+        assert "contradicted" not in result.stderr
+    drawn = json.loads((here / "mine.json").read_text())["data"]["series"]
+    by_key = {(one["key"], one["kind"]): one for one in drawn}
+    mine, best = by_key["mine", "bound"], by_key["best", "bound"]
+    assert "as its author states" in mine["label"]
+    assert mine["x"] == best["x"]
+    for x, log10 in zip(mine["x"], mine["log10"], strict=True):
+        right = 2 * math.sqrt(64 * math.log(64) / x) + 3 * math.sqrt(math.log(2 / 0.05) / (2 * x))
+        assert 10**log10 == pytest.approx(right, rel=1e-12)
+    measured = by_key["measured", "measured"]
+    low, high = clopper_pearson(620, 2000, 0.975)
+    assert measured["count"] == [2, 2, 2]
+    one, other = clopper_pearson(620, 2000, 0.975), clopper_pearson(580, 2000, 0.975)
+    assert measured["low"][0] == pytest.approx((one[0] + other[0]) / 2)
+    assert measured["high"][0] == pytest.approx((one[1] + other[1]) / 2)
+    assert low < measured["y"][0] + 0.01 < high
+    assert (here / "sections" / "mine.tex").exists()
+
+
+def test_a_formula_file_is_the_same_bound(here: Path) -> None:
+    assert here
+    setting = Setting.of(seq_len=64, n_train=10**6, C=1.5)
+    assert own("mine.toml").value(setting) == own("mine.py:bound").value(setting)
+
+
+def test_a_bound_that_measurements_contradict_is_named(here: Path) -> None:
+    (here / "false.toml").write_text('formula = "1/m"\nkind = "bound"\n')
+    result = run("plot gap-vs-m --points mine.csv --bound false.toml --sweep m=100,1000 -o x.png")
+    assert result.exit_code == 0
+    assert "contradicted: false, as its author states at 100" in result.stderr
+
+
+def test_a_proxy_of_ones_own_stays_on_an_axis_of_its_own(here: Path) -> None:
+    result = run("plot gap-vs-m --bound best --bound mine.py:three --sweep m=1e5,1e6 -o x.png")
+    assert result.exit_code == 0, result.output
+    kinds = {one["key"]: one["kind"] for one in json.loads((here / "x.json").read_text())["data"]["series"]}
+    assert kinds == {"best": "bound", "three": "proxy"}
+    assert "~" in run("eval --bound mine.py:three --m 1e6").stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("eval --bound mine.py:nothing", "has no 'nothing'; it has"),
+        ("eval --bound other.py:bound", "there is no file other.py"),
+        ("eval --bound mine.py:T", "is an expression: say what it is"),
+        ("eval --bound mine.py:sympy", "where a boundcalc.Bound is needed"),
+        ("eval --bound mine.py:bound --bound best", "ask for it by itself"),
+        ("eval --bound mine.py:bound --heads 4", "--heads would change nothing"),
+        ("plot gap-vs-m --bound mine.py:bound --quantity risk -o x.png", "is of the gap: add --quantity gap"),
+        ("plot tightness --bound mine.py:bound --store runs.db -o x.png", "bound must be one of"),
+        ("plot gap-vs-m --points none.csv -o x.png", "cannot read the points none.csv"),
+        ("plot gap-vs-T --points mine.csv -o x.png", "no column holds T"),
+        ("plot gap-vs-m --points mine.csv --column test=tst -o x.png", "did you mean 'test'?"),
+        ("plot gap-vs-m --points mine.csv --column tst=test -o x.png", "--column has no 'tst'"),
+        ("plot gap-vs-m --points mine.csv --store runs.db -o x.png", "leave one out"),
+        ("plot gap-vs-m --column test=test -o x.png", "name a file, --points mine.csv"),
+        ("plot gap-vs-m --points mine.csv -o mine.csv", "an input of this command (--points)"),
+    ],
+)
+def test_refusals(here: Path, line: str, why: str) -> None:
+    assert here
+    result = run(line)
+    assert result.exit_code == 2, result.output
+    assert why in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+# ------------------------------------------------------------------------------------------- bounds
+
+
+def test_values_come_from_a_setting() -> None:
+    mine = Bound("mine", "C*sqrt(H*log(seq_len)/n_train)/margin", kind="proxy")
+    setting = Setting.of(heads=4, seq_len=100, n_train=10**4, margin=0.25, C=2.0)
+    right = 2 * math.sqrt(4 * math.log(100) / 1e4) / 0.25
+    assert right <= mine.value(setting) < right * (1 + 1e-14)
+    assert mine.log10(setting) == pytest.approx(math.log10(right))
+
+
+def test_inputs_of_ones_own() -> None:
+    mine = Bound("mine", "S/sqrt(m)", inputs={"S": lambda setting: 3.0 * setting.architecture.depth})
+    assert mine.value(Setting.of(depth=2, n_train=100)) == pytest.approx(0.6)
+    with pytest.raises(InvalidSetting, match="an input 'S' that no setting gives"):
+        Bound("mine", "S/sqrt(m)").value(Setting.of())
+    with pytest.raises(InvalidSetting, match="has no input 'Q'"):
+        Bound("mine", "1/sqrt(m)", inputs={"Q": lambda setting: 1.0}).value(Setting.of())
+    own_norms = Setting.of(norms=Norms(C=1.0, budgets={"W_V": Budget(op=2.0, two_one=2.0)}))
+    with pytest.raises(InvalidSetting, match="speaks of C"):
+        Bound("mine", "C/m").value(own_norms)
+
+
+def test_what_is_no_bound() -> None:
+    for wrong in (
+        {"name": "best", "formula": "1/m"},
+        {"name": "edelman2022", "formula": "1/m"},
+        {"name": "", "formula": "1/m"},
+        {"name": "x", "formula": "1/m", "kind": "theorem"},
+        {"name": "x", "formula": "1/m", "quantity": "loss"},
+        {"name": "x", "formula": sympy.Eq(1, sympy.Symbol("m"))},
+        {"name": "x", "formula": edelman2022.covering_number},
+        {"name": "x", "formula": "1/m", "assumptions": "none"},
+    ):
+        with pytest.raises(InvalidSetting):
+            Bound(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "m.real",
+        "[m]",
+        "m if m else 1",
+        "lambda: 1",
+        "f(m)",
+        "sqrt()",
+        "sqrt(m, 2)",
+        "'m'",
+        "m +",
+        "1" * 20000,
+    ],
+)
+def test_a_formula_executes_nothing(text: str) -> None:
+    with pytest.raises(InvalidSetting):
+        expression(text)
+
+
+def test_formulas_are_read_as_they_are_written() -> None:
+    m, T = edelman2022.gap._named_input("m"), edelman2022.gap._named_input("T")
+    assert expression("0.1*m^2 - max(log2(T), 3)/-T") == m**2 / 10 + sympy.Max(sympy.log(T) / sympy.log(2), 3) / T
+    assert expression("sqrt(n_train) + ln(seq_len)") == sympy.sqrt(m) + sympy.log(T)
+
+
+# ------------------------------------------------------------------------------------------- formulas in sympy
+
+
+def test_formulas_work_in_sympy() -> None:
+    gap, m = zhang2022.gap, zhang2022.gap._named_input("m")
+    at: Any = {symbol: 2 for symbol in gap.inputs} | {
+        m: 10**6,
+        zhang2022.gap._named_input("delta"): sympy.Rational(1, 20),
+    }
+    value = zhang2022.gap.value(**{symbol.name: float(number) for symbol, number in at.items()})
+    for made, right in (
+        (sympy.sympify(gap), value),
+        (gap + 1, value + 1),
+        (1 - gap, 1 - value),
+        (gap / 2, value / 2),
+        (sympy.sqrt(2) * gap, math.sqrt(2) * value),
+        (2 * gap - gap, value),
+        (gap**2, value**2),
+        (gap.subs("m", 10**6), value),
+        (gap.subs({"m": 10**6}), value),
+        (gap.subs({m: 10**6}), value),
+    ):
+        assert float(made.subs(at)) == pytest.approx(right, rel=1e-12)
+
+
+def test_named_parts_can_be_put_in_and_lambdified() -> None:
+    """The constant of T2 is a function of sympy's, and prints as code by itself."""
+    formula = edelman2022.gap
+    expr = formula.expr
+    for part in formula.where:
+        expr = expr.xreplace({part.symbol: part.expr})
+    values = {"C": 1.5, "T": 64, "m": 10**6, "depth": 2, "d": 64, "heads": 1, "gamma": 0.5, "delta": 0.05}
+    names = sorted(expr.free_symbols, key=str)
+    made = sympy.lambdify(names, expr)
+    assert float(made(*(values[str(name)] for name in names))) == pytest.approx(formula.value(**values), rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------- points
+
+
+def measured(tmp_path: Path, **files: str) -> list[points.Point]:
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    return points.read([str(tmp_path / f"{name}.csv") for name in files], {})
+
+
+def test_tables_of_other_trainers(tmp_path: Path) -> None:
+    table = "Name,State,config.n_train,Train/Acc,val_acc,seed\nrun1,finished,64,1.0,0.75,0\n"
+    (point,) = measured(tmp_path, a=table)
+    assert (point.places["m"], point.train, point.test, point.n_test) == (64, 0, 0.25, 0)
+
+
+def test_scalars_of_tensorboard(tmp_path: Path) -> None:
+    files = {
+        f"run-m{m}_seed{seed}-tag-{tag}": f"Wall time,Step,Value\n1,0,0.9\n2,100,{value}\n"
+        for m, seed, tag, value in ((64, 0, "train_error", 0), (64, 0, "test_error", 0.25), (128, 1, "train_error", 0))
+    } | {"run-m128_seed1-tag-test_error": "Wall time,Step,Value\n1,0,0.9\n2,50,0.125\n"}
+    found = sorted((point.places["m"], point.test) for point in measured(tmp_path, **files))
+    assert found == [(64, 0.25), (128, 0.125)]
+
+
+def test_line_plots_of_wandb(tmp_path: Path) -> None:
+    one = "Step,m64_s1 - test_error,m64_s1 - test_error__MIN,m128_s1 - test_error\n0,0.9,0.9,0.9\n9,0.25,0.2,0.125\n"
+    two = "Step,m64_s1 - train_error,m128_s1 - train_error\n0,0.9,0.9\n9,0,0\n"
+    found = sorted((point.places["m"], point.test) for point in measured(tmp_path, one=one, two=two))
+    assert found == [(64, 0.25), (128, 0.125)]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "has no rows"),
+        ("m,train,test\n1,0\n", "2 cells for 3 columns"),
+        ("m,train\n1,0\n", "no column holds the test error"),
+        ("m,train,test\n1,0,25\n", "percent"),
+        ("m,train,test\n1,0,x\n", "is no number"),
+        ("m,train,test,n_test\n1,0,0.5,2.5\n", "counts examples"),
+        ("Wall time,Step,Value\n1,0,0.9\n", "run-NAME-tag-TAG.csv"),
+    ],
+)
+def test_tables_that_cannot_be_read(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(InvalidSetting, match=why):
+        measured(tmp_path, a=text)
+
+
+def test_intervals_are_exact_for_counts_and_safe_for_the_rest() -> None:
+    for test, n, exact in (
+        (0.03, 2000, True),
+        (0.0312, 2048, True),
+        (0.123456, 1000, False),
+        (0.3, 7, True),
+        (0.2, 7, False),
+    ):
+        low, high = points._interval(points.Point({}, 0, test, n, ""), 0.05)
+        right = clopper_pearson(round(test * n), n)
+        assert ((low, high) == pytest.approx(right)) is exact
+        assert low <= round(test * n) / n <= high
+
+
+def test_risk_is_of_runs_without_training_error() -> None:
+    runs = [points.Point({"m": 10.0}, train, 0.25, 100, "") for train in (0.0, 0.1)]
+    (one,) = points.series(runs, "m", ["risk"])
+    assert one.count == (1,)
