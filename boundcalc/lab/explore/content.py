@@ -101,13 +101,18 @@ def checked(setting: Setting) -> dict[str, Any]:
         found["trivial"] = True
         if needed is not None:
             found |= {"log10N": needed.log10_count, "need": needed.n_train}
+        if needed is not None and needed.n_train is not None:
+            there = evaluate(
+                setting.but(n_train=needed.n_train), "best"
+            )  # the proof that would be the first to say something
+            found |= {name: counts for name, counts in _counts(there).items() if name == "pieces"}
         return found
     return found | {"log10": value.log10} | _counts(value)
 
 
 def _counts(value: BoundValue) -> dict[str, Any]:
     """The log counts of the level that costs most, piece by piece."""
-    level = max(value.breakdown.levels, key=lambda each: each.count.log, default=None)
+    level = None if value.trivial else max(value.breakdown.levels, key=lambda each: each.count.log, default=None)
     if level is None:
         return {}
     pieces = {part.key: round(part.share, 4) for part in level.parts if part.share > 0}

@@ -239,23 +239,24 @@ function why() {
   const where = exact ? "" : ` These are of the nearest checked setting: ${LETTERS.map(n => `${n} = ${number(at[n])}`).join(", ")}.`;
   let rows = pieces(found).sort((a, b) => b[1] - a[1]);
   if (rows.length > 9) rows = [...rows.slice(0, 8), [`${rows.length - 8} more`, rows.slice(8).reduce((a, p) => a + p[1], 0)]];
-  const bars = found.trivial ? [["the cover that a statement needs", found.log10N, ""]] : rows.map(([name, share]) => [name, found.log10N + Math.log10(share), `${Math.round(1000 * share) / 10}%`]);
-  const m = Math.log10(at.m), width = Math.max(320, svg.clientWidth || 640), step = 22, height = bars.length * step + 44, left = found.trivial ? 10 : 110;
+  const whole = found.trivial && !rows.length;
+  const bars = whole ? [["the cover that a statement needs", found.log10N, ""]] : rows.map(([name, share]) => [name, found.log10N + Math.log10(share), `${Math.round(1000 * share) / 10}%`]);
+  const m = Math.log10(at.m), width = Math.max(320, svg.clientWidth || 640), step = 22, height = bars.length * step + 44, left = whole ? 10 : 110;
   const most = Math.max(m, found.log10N) * 1.08, sx = v => left + (width - left - 70) * Math.max(0, v) / most;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.append(node("rect", {x: 0, y: 0, width, height, fill: "#fff"}));
   bars.forEach(([name, log, note], i) => {
     const y = 6 + i * step;
     svg.append(node("rect", {x: left, y, width: Math.max(1, sx(log) - left), height: step - 6, fill: log > m ? "#D9822B" : "#7FB7BE", "data-piece": name}));
-    if (!found.trivial) label(svg, left - 6, y + 12, name, {"text-anchor": "end"});
-    label(svg, found.trivial ? left + 6 : sx(log) + 5, y + 12, found.trivial ? name : note, {});
+    if (!whole) label(svg, left - 6, y + 12, name, {"text-anchor": "end"});
+    label(svg, whole ? left + 6 : sx(log) + 5, y + 12, whole ? name : note, {});
   });
   const base = 6 + bars.length * step;
   svg.append(node("line", {x1: sx(m), x2: sx(m), y1: 0, y2: base + 4, stroke: "#000", "stroke-width": 2}));
   label(svg, sx(m), base + 18, "m", {"text-anchor": "middle"});
   for (const e of ticks(0, most, false, 6)) label(svg, sx(e), base + 34, `10^${e}`, {"text-anchor": "middle", fill: "#555"});
   $("why-text").textContent = (found.trivial
-    ? `Vacuous: the cheapest cover that would say something has log N = ${number(10 ** found.log10N)}, against m = ${number(at.m)}.` + (found.need ? ` m = ${up(found.need)} would do.` : " No m would do.")
+    ? `Vacuous: the cheapest cover that would say something has log N = ${number(10 ** found.log10N)}, against m = ${number(at.m)}.` + (found.need ? ` m = ${up(found.need)} would do.` : " No m would do.") + (whole ? "" : ` In that cover ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`)
     : `The dearest cover of the proof has log N = ${number(10 ** found.log10N)} in all, against m = ${number(at.m)}: ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`) + where;
 }
 function formula() {

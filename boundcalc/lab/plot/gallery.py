@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, NoSolution
 from boundcalc.lab.plot import render
-from boundcalc.lab.plot.data import FigureData
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.setting import validate
@@ -202,7 +202,16 @@ def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     return found
 
 
-def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: Say, dry: bool = False) -> None:
+def train(
+    plates: Sequence[Plate],
+    store: Path,
+    *,
+    quick: bool,
+    jobs: int,
+    say: Say,
+    dry: bool = False,
+    watched: Callable[[], AbstractContextManager[Any]],
+) -> None:
     """Train what the store does not have of the sweeps these plates need; `dry` only notes which trials are theirs."""
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import missing, sweep_from_json
@@ -222,7 +231,8 @@ def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: 
             from boundcalc.lab.train.backends import Where
             from boundcalc.lab.train.run import run_sweep
 
-            ran = run_sweep(sweep, opened, where=Where("loky", jobs, None, 1, 0.0))
+            with watched() as progress:
+                ran = run_sweep(sweep, opened, where=Where("loky", jobs, None, 1, 0.0), progress=progress)
             if ran.errors:
                 raise BoundcalcError(f"sweep {name}: {len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
 
@@ -260,23 +270,6 @@ def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
     if quick and raw["figure"] in ("attention", "sample-complexity"):
         raw["target"] = 0.1  # tiny models on few examples
     return Spec.from_json(raw)
-
-
-def make(name: str, folder: Path, *, quick: bool) -> FigureData:
-    """Train what one plate needs into a folder, draw it there, and give back its data."""
-    from boundcalc.lab.plot.provenance import read
-
-    (plate,) = chosen([name], predicted=False)
-    output.make_folder(folder)
-    store = folder / "runs.db"
-
-    def quiet(_: str) -> None:
-        """Examples print their own lines."""
-
-    if plate.sweep:
-        train([plate], store, quick=quick, jobs=1, say=quiet)
-    ((_, drawn),) = build(folder, store, [plate], quick=quick, command=f"examples: {name}", say=quiet)
-    return read(drawn.record)[1]
 
 
 def _alt_of(drawn: render.Drawn) -> str:

@@ -131,6 +131,31 @@ def test_the_checked_values_are_those_of_the_engine_and_are_drawn_as_dots(opened
     assert "trivial" in opened.run("return document.getElementById('v-best').textContent")
 
 
+def test_three_questions_are_answered_by_the_page_alone(opened: Browser, tmp_path: Path) -> None:
+    """The script of docs/explore.md, walked: what one reads off the page is what the library says."""
+    choose(opened, "axis", "T")  # 1. how does the bound grow with T?
+    dots = every(opened, "[data-best]", "Number(e.getAttribute('cy'))")
+    assert len(dots) == len(FEW["T"])
+    assert max(dots) - min(dots) < 1  # not at all
+    opened.type("#n-m", "100000000")
+    (rising,) = every(opened, "path[data-curve=edelman2022]", "e.getAttribute('d')")
+    heights = [float(point.partition(",")[2]) for point in re.findall(r"[-\d.]+,[-\d.]+", rising)]
+    assert heights[0] > heights[-1] + 5  # covers with log T: up the page
+    opened.type("#n-T", "512")  # 2. which matrix makes it vacuous?
+    opened.type("#n-m", "10000")
+    (said,) = every(opened, "#why-text", "e.textContent")
+    needed = evaluate(SETTING.but(n_train=10000)).needed
+    assert needed is not None
+    there = evaluate(SETTING.but(n_train=needed.n_train))
+    level = max(there.breakdown.levels, key=lambda each: each.count.log)
+    assert max(level.parts, key=lambda part: part.share).key in said
+    (m,) = re.findall(r"m = (\d+) would do", said)  # 3. how many samples are enough?
+    assert int(m) >= (needed.n_train or 0) >= int(m) * 0.999
+    assert not evaluate(SETTING.but(n_train=int(m))).vacuous
+    opened.picture(tmp_path / "walked.png")
+    assert (tmp_path / "walked.png").stat().st_size > 10_000
+
+
 def test_curves_are_drawn_where_they_say_something(opened: Browser) -> None:
     """Read off the picture: where the drawn curve crosses a place, its height is the value there."""
     (path,) = every(opened, "path[data-curve=zhang2022]", "e.getAttribute('d')")

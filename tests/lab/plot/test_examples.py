@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
-from boundcalc.cli import main
 from boundcalc.lab.plot.registry import FIGURES
+from tests.docs.commands import parsed
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
 COMMANDS = [line for line in re.findall(r"^\| `(boundcalc [^`]+)` \|", PAGE, re.MULTILINE)]
-
-
-def parsed(line: str) -> dict[str, object]:
-    """The options of a command line, as the command understands them, without running it."""
-    _, name, *words = shlex.split(line)
-    with main.make_context("boundcalc", [name, *words]) as context:
-        command = main.get_command(context, name)
-        assert command is not None
-        return command.make_context(name, list(words), parent=context).params
 
 
 @pytest.mark.parametrize("line", COMMANDS)
