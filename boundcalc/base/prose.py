@@ -245,6 +245,7 @@ def cited(text: str) -> list[Source]:
 
 def tex(text: str) -> str:
     """Prose with mathematics as LaTeX."""
+    text = _CODE.sub("", text)  # how to compute it in Python is for the documentation
     blocks = [_tex_block(block) for block in re.split(r"\n\n+|(?=^```math$)|(?<=^```)\n", text, flags=re.MULTILINE)]
     return "\n\n".join(block for block in blocks if block.strip())
 
@@ -252,7 +253,7 @@ def tex(text: str) -> str:
 def _tex_block(block: str) -> str:
     display = _BLOCK.fullmatch(block.strip())
     if display is not None:
-        return f"\\[\n{display[1].strip()}\n\\]"
+        return _display(display[1].strip())
     lines = _joined(block)
     if lines and lines[0].startswith("- "):
         return "\n".join(["\\begin{itemize}", *(f"\\item {_tex_line(line[2:])}" for line in lines), "\\end{itemize}"])
@@ -265,6 +266,49 @@ def _tex_block(block: str) -> str:
             [f"\\begin{{tabular}}{{{columns}}}", *(" & ".join(row) + r" \\" for row in cells), r"\end{tabular}"]
         )
     return "\n".join(_tex_line(line) for line in lines)
+
+
+_WIDEST = 60
+"""Glyphs of a display that fit on a line of an article."""
+_APART = re.compile(r"(?<=[,;])\s*\\q?quad(?![a-zA-Z])")
+_CODE = re.compile(r"^```(?!math)\w+$.*?^```$\n?", re.MULTILINE | re.DOTALL)
+
+
+def _display(math: str) -> str:
+    """A display; one that is too long for a line on several, broken between its parts and before its relations."""
+    if _glyphs(math) <= _WIDEST or "\\begin" in math or "&" in math:
+        return f"\\[\n{math}\n\\]"
+    lines: list[str] = []
+    for part in _APART.split(math):
+        pieces = _at_relations(part.strip()) if _glyphs(part) > _WIDEST else [part.strip()]
+        for number, piece in enumerate(pieces):
+            between = "" if number else "\\quad "
+            if lines and _glyphs(joined := f"{lines[-1]}{between}{piece}") <= _WIDEST:
+                lines[-1] = joined
+            else:
+                lines.append(f"\\qquad{{}}{piece}" if number else piece)
+    return f"\\[\n{math}\n\\]" if len(lines) == 1 else "\\begin{gather*}\n" + " \\\\\n".join(lines) + "\n\\end{gather*}"
+
+
+_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|.", re.DOTALL)
+_OPENS = {"{", "(", "[", "\\left", "\\lbrace", "\\langle", "\\lfloor", "\\lceil"}
+_CLOSES = {"}", ")", "]", "\\right", "\\rbrace", "\\rangle", "\\rfloor", "\\rceil"}
+
+
+def _at_relations(math: str) -> list[str]:
+    """Mathematics cut before every relation that no bracket holds."""
+    pieces, depth = [""], 0
+    for token in _TOKEN.findall(math):
+        depth += (token in _OPENS) - (token in _CLOSES)
+        if token in ("=", "\\le", "\\ge", "\\leq", "\\geq") and depth == 0 and pieces[-1].strip():
+            pieces.append("")
+        pieces[-1] += token
+    return pieces
+
+
+def _glyphs(math: str) -> int:
+    """Roughly how many glyphs wide mathematics is."""
+    return len(re.sub(r"[{}^_\s]", "", re.sub(r"\\(mathrm|text|operatorname)|\\[a-zA-Z]+|\\.", "x", math)))
 
 
 def _tex_line(line: str) -> str:

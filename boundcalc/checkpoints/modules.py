@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import load_name
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import stripped
 from boundcalc.checkpoints.readers import Checkpoint
@@ -84,8 +82,8 @@ def as_arrays(x: Any) -> Any:
     return torch.as_tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
 
 
-def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
-    """What a module answers to a batch, as an array: its logits, or the first tensor of what it returns."""
+def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+    """What a module answers to a batch: its logits, or the first tensor of what it returns."""
     import torch
 
     out = module(x) if call is None else call(module, x)
@@ -95,38 +93,40 @@ def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -
         except (AttributeError, KeyError, TypeError, IndexError):
             continue
         if isinstance(found, torch.Tensor):
-            return found.detach().double().cpu().numpy()
+            return found
     raise InvalidSetting(
         f"the module answers with a {type(out).__name__}, in which there are no logits: need a tensor (n, classes), a "
         "tuple that begins with one, or an object with .logits; or say call=lambda module, x: ..."
     )
 
 
-def load_name(word: str) -> Any:
-    """What a name in a Python file stands for: "module.py:make". The file is executed."""
-    file, colon, name = word.rpartition(":")
-    if not colon or not file.endswith(".py") or not name.isidentifier():
-        raise InvalidSetting(f"need a Python file and a name in it, such as module.py:make; got {word!r}")
-    path = Path(file)
-    if not path.is_file():
-        raise InvalidSetting(f"there is no file {file}: {word!r} names a Python file and a name in it")
-    spec = importlib.util.spec_from_file_location(f"boundcalc_user_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise InvalidSetting(f"{file} cannot be imported")
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = found
-    folder = str(path.resolve().parent)  # what lies beside the file can be imported by it
-    sys.path.insert(0, folder)
-    try:
-        spec.loader.exec_module(found)
-    except Exception as error:
-        raise InvalidSetting(f"{file} fails when it is imported: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(folder)
-    if not hasattr(found, name):
-        known = ", ".join(key for key, value in vars(found).items() if callable(value) and not key.startswith("_"))
-        raise InvalidSetting(f"{file} has no {name!r}; it has {known or 'nothing that can be called'}")
-    return getattr(found, name)
+def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+    """The same as an array in double precision."""
+    return logits_of(module, x, call).detach().double().cpu().numpy()
+
+
+def at_row(out: Any, row: int | None) -> Any:
+    """Answers (n, classes): of a module that answers every row those of one."""
+    if out.ndim == 3:
+        out = out[:, -1 if row is None else row] if out.shape[1] > 1 else out[:, 0]
+    return out.reshape(len(out), -1)
+
+
+def answering(make: Callable[[], Any], row: int | None, call: Callable[[Any, Any], Any] | None) -> Callable[[], Any]:
+    """Makes modules that answer with logits (n, classes), whatever `make`'s return."""
+    import torch
+
+    class Answering(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = make()
+            if not isinstance(self.inner, torch.nn.Module):
+                raise InvalidSetting(f"make gives a {type(self.inner).__name__}, need a fresh torch.nn.Module")
+
+        def forward(self, x: Any) -> Any:
+            return at_row(logits_of(self.inner, x, call), row)
+
+    return Answering
 
 
 def made_by(word: str, checkpoint: Checkpoint) -> Any:

@@ -92,7 +92,9 @@ class Plan:
         if len(shapes[0]) == 1:
             found = (tensor.size if self.model.role_of(role, block)[1] is None else tensor.size // 2,)
         if found not in shapes:
-            raise CheckpointError(f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}")
+            raise CheckpointError(
+                f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}{_turned(found, shapes[0])}"
+            )
 
     def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
         size = self.model.place(role, block).tensor.size
@@ -156,6 +158,7 @@ class Plan:
         if found != shape:
             raise CheckpointError(
                 f"{self.model.place(role, block).tensor.name}: {kind} should be {shape}, the file has {found}"
+                + _turned(found, shape)
             )
 
         def run(rng: np.random.Generator) -> Found:
@@ -358,6 +361,16 @@ _MEASURES: Rules[Callable[[Plan, Any], Iterator[Task]]] = Rules(
     },
 )
 """The measurements of a layer, its inner layers' apart."""
+
+
+def _turned(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """A word on maps that are stored the other way round."""
+    if len(found) != 2 or found[::-1] != wanted:
+        return ""
+    return (
+        ": stored the other way round, as torch.nn.Linear does or does not, so the model is laid out otherwise; "
+        "`boundcalc norms MODEL --template mapping.json` describes it"
+    )
 
 
 def times(found: Measured, factor: float) -> Measured:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,11 +181,12 @@ def _with_data(
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
-        from boundcalc.checkpoints.modules import load_name
+        from boundcalc.base.load import load_name
 
         make = load_name(options["compare"])
     wanted = wanted_methods(methods or None, test, make)
     known, tests = sequences(data), None if test is None else sequences(test)
+    say = None if options["quiet"] or not sys.stderr.isatty() else lambda text: click.echo(f"{text} ...", err=True)
     taken = take(model, options, inspect, known)
     return answered(
         Outputs(taken.model, taken.audit, taken.live),
@@ -197,7 +199,7 @@ def _with_data(
         make=make,
         seed=seed,
         mapping=taken.mapping,
-        progress=lambda _: None,
+        progress=say or (lambda _: None),
         fixed_gamma=fixed_gamma,
         power=schatten,
     )

@@ -25,7 +25,7 @@ Examples:
   boundcalc derive --bound trauger2024 --quantity covering_number --format markdown
   boundcalc derive --preset bert --detail brief
   boundcalc derive --format latex -o article
-  boundcalc derive --format latex --fragment -o sections
+  boundcalc derive --bound trauger2024 --format latex --fragment --columns 2 -o sections
   boundcalc derive --check
   boundcalc derive --theorems
 \b
@@ -42,6 +42,9 @@ Every size may be a number or a letter; letters stay symbols.""",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--fragment", is_flag=True, help="LaTeX for \\input, or HTML without a page around it.")
+@click.option(
+    "--columns", type=click.IntRange(1, 2), help="Columns of the page that a LaTeX fragment is for.  [default: 1]"
+)
 @click.option("-o", "--out", type=output_folder(), help="Folder for the files (LaTeX: with macros and .bib).")
 @click.option(
     "--check", "checking", is_flag=True, help="Test every step: intervals at random points, and simplification."
@@ -52,6 +55,7 @@ def command(
     steps: str,
     form: str,
     fragment: bool,
+    columns: int | None,
     out: Path | None,
     checking: bool,
     theorems: bool,
@@ -72,6 +76,8 @@ def command(
         return
     from boundcalc.formulas.derivation import derive
 
+    if columns is not None and not (form == "latex" and fragment and out is not None):
+        raise click.UsageError("--columns is for fragments: add --format latex --fragment -o FOLDER")
     asked = take_formula(options)
     derivation = derive(asked.what, asked.quantity, asked.values)
     if checking:
@@ -83,7 +89,11 @@ def command(
     if form == "latex" and out is not None:
         from boundcalc.formulas.derivation.latex import files
 
-        _write(out, files(derivation, full=steps == "full", fragment=fragment))
+        shared = {
+            path.name: path.read_text("utf-8") for path in out.glob("boundcalc*") if path.suffix in (".tex", ".bib")
+        }
+        written = files(derivation, full=steps == "full", fragment=fragment, columns=columns or 1, there=shared)
+        _write(out, written)
         return
     text = derivation.render(form, steps=steps, fragment=fragment)
     if out is not None:

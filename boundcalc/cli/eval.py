@@ -12,7 +12,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
-from boundcalc.cli.setting import setting_options, take_setting
+from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
 FORMATS = ("table", "json", "csv", "markdown", "latex")
@@ -33,6 +33,8 @@ def complete_bound(context: click.Context, parameter: click.Parameter, incomplet
 Examples:
   boundcalc eval --depth 2 --T 512
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
+  boundcalc eval --norm W_V=op:2.5,21:8 --norm W_1=op:3,21:20 --C 1
+  boundcalc eval --preset gpt2 --norms-template > norms.json
   boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
   boundcalc eval --depth 1 --explain
   boundcalc eval --preset gpt2 --C 2 --why
@@ -59,6 +61,9 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @click.option(
     "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
 )
+@click.option(
+    "--norms-template", "template", is_flag=True, help="Print a norms file with all kinds that are read; stop."
+)
 @click.option("--solve/--no-solve", default=None, help="Look for the smallest m (table format: yes, unless slow).")
 @click.option("--sweep", "axes", multiple=True, metavar="AXIS", help="Vary one value (repeatable: a grid).")
 @click.pass_context
@@ -72,6 +77,7 @@ def command(
     certificate_risk: Path | None,
     explain: bool,
     why: bool,
+    template: bool,
     solve: bool | None,
     axes: tuple[str, ...],
     **options: Any,
@@ -80,7 +86,10 @@ def command(
 
     Values that are not given come from the preset, or are assumed and marked with * in the output.
     """
-    question = take_setting(options)
+    question = take_setting(options, complete=not template)
+    if template:
+        _template(context, question)
+        return
     given = pairs(others) | ({} if pairs_seen is None else {"L": pairs_seen})
     theorem = alone(bounds)
     if theorem is not None:
@@ -133,6 +142,20 @@ def command(
         show_proofs(report, all_bounds=bool(bounds))
     if report.best is None:
         context.exit(FAILURE)
+
+
+def _template(context: click.Context, question: Any) -> None:
+    """The norms file on stdout; what it means on stderr."""
+    import json
+
+    from boundcalc.cli.budgets import legend, template
+    from boundcalc.cli.idle import refuse_given
+
+    others = [p.name for p in context.command.params if p.name and p.name not in {*parameters(), "template"}]
+    refuse_given(dict.fromkeys(others, "with --norms-template, which prints a norms file and stops"))
+    click.echo(json.dumps(template(question.setting), indent=1))
+    for line in legend(question.setting):
+        click.echo(line, err=True)
 
 
 def _write_certificates(best: Any, certificate: Path | None, certificate_risk: Path | None) -> None:

@@ -114,7 +114,8 @@ class FileCommand(Command):
             leads = parameter.type.files(Path(path), ctx.params)  # type: ignore[attr-defined]
             output.apart([*files, *leads])
             files |= leads
-            writes += [path, *leads, path.with_name(path.name + parameter.type.folder)]  # type: ignore[attr-defined]
+            folder: str = parameter.type.folder  # type: ignore[attr-defined]
+            writes += [path, *leads, *([path.with_name(path.name + folder)] if folder else [])]
         with output.command(reads, writes, files, force=force):
             return super().invoke(ctx)
 

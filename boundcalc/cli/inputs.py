@@ -123,7 +123,7 @@ def _refuse_unread(
                 f"{OPTION_NAMES[field]} would change nothing: {theorem.name} is not about a setting; {instead}"
             )
     for name in question.sources:
-        if name == "--norms" or not any(question.origin.get(field) in ("preset", "file") for field in read):
+        if name in ("--norms", "--norm") or not any(question.origin.get(field) in ("preset", "file") for field in read):
             raise InvalidSetting(
                 f"{name} would change nothing: {theorem.name} is not about a setting; it has {', '.join(known)}"
             )
@@ -161,7 +161,7 @@ def checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBou
 
 def show_values(theorem: Theorem, given: Given, form: str) -> None:
     """A table, or JSON or CSV."""
-    from boundcalc.cli.latent import FORMATS, show
+    from boundcalc.cli.latent import FORMATS, nothing_said, show
 
     if form not in FORMATS:
         raise InvalidSetting(f"{theorem.name} is shown as {', '.join(FORMATS)}: leave out --format {form}")
@@ -175,6 +175,7 @@ def show_values(theorem: Theorem, given: Given, form: str) -> None:
         notes.append(f"{theorem.name} is stated by {theorem.stated_by}: the formula is evaluated here, not proved.")
     else:
         notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
+    notes += nothing_said(found)
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
     document: dict[str, Any] = {"theorem": theorem.name} | (
         {"stated_by": theorem.stated_by} if theorem.stated_by else {}
@@ -213,6 +214,9 @@ def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> 
     def at(size: int) -> LatentBound:
         return min(checked(theorem, {**given.values, variable: size}), key=lambda bound: bound.value)
 
+    always = at(1).always
+    if always is not None and target >= always:
+        raise InvalidSetting(f"{theorem.name} bounds what is at most {always:g} anyway: give a target below that")
     low, high = 0, 1
     while (bound := at(high)).value > target:
         low, high = high, high * 4

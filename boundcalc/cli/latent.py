@@ -204,8 +204,21 @@ def bound(n: int, form: str, **options: Any) -> None:
     found = list(_bounds(n, **options))
     rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
-    notes = ("Each with probability at least 1 - delta; boundcalc explain X3 tells conditions and proof.",)
+    notes = ["Each with probability at least 1 - delta; boundcalc explain X3 tells conditions and proof."]
+    notes += nothing_said(found)
     show(form, [b.to_json() for b in found], headings, rows, notes)
+
+
+def nothing_said(found: Iterable[LatentBound]) -> list[str]:
+    """A line for each bound of which that holds always."""
+    return [
+        f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
+        for b in found
+        if b.says_nothing
+    ]
+
+
+_ABOVE_ONE = "a gap of a loss in [0, 1] is at most 1 anyway."
 
 
 def _inside(parameters: Any) -> str:
@@ -521,6 +534,8 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
             "masked: z is known from a few tokens on (the Bayes risk is that of L = 4), so a gap that falls is less "
             "memorisation, not better inference"
         )
+    if any(max(row.x5 or 0.0, row.log_t or 0.0) >= 1 for row in rows if row.kind == "masked"):
+        notes.append(f"masked: where X5 and the log T bound are above 1 they are vacuous: {_ABOVE_ONE}")
     if "supervised" in plan.kinds:
         notes.append(
             "~: no bounds, since rows of the supervised task are normal and exceed any radius with small probability"

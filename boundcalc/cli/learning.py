@@ -108,6 +108,19 @@ def device_option(function: F) -> F:
     )(function)
 
 
+def say_positions(trials: Iterable[Any]) -> None:
+    """Rows of a user's own data carry no positions unless asked for, which whoever trains on them must know."""
+    for trial in trials:
+        own = trial.task.kind == "arrays" or trial.task.origin is not None
+        if own and trial.architecture.positions == "none" and trial.architecture.seq_len > 1:
+            click.echo(
+                "rows carry no positions, so no function of their order can be learned; "
+                "--set model.positions=learned adds them",
+                err=True,
+            )
+            return
+
+
 def say_kept(store: Any, trials: Iterable[Any]) -> None:
     """After an interruption: what is there, and how to go on."""
     kept = len(store.hashes() & {trial.hash for trial in trials})

@@ -14,7 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import Kind
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
-from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
+from boundcalc.cli.setting import OPTIONS, Question, parameters, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.plot.registry import FIGURES
@@ -140,7 +140,7 @@ def command(
     from boundcalc.lab.plot import provenance, render
     from boundcalc.lab.plot.data import contradictions
 
-    settings = {name: options.pop(name) for name in _setting_names()}
+    settings = {name: options.pop(name) for name in parameters()}
     changes = {name: value for name, value in options.items() if value not in (None, ())}
     if columns:
         changes["columns"] = columns_of(columns)
@@ -177,10 +177,6 @@ def _names() -> list[str]:
     from boundcalc.lab.plot.gallery import PLATES
 
     return list(dict.fromkeys([*FIGURES, *(plate.name for plate in PLATES)]))
-
-
-def _setting_names() -> list[str]:
-    return [*(option.field for option in OPTIONS), "measured", "preset", "setting_file", "norms_file"]
 
 
 def _spec(

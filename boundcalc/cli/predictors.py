@@ -167,10 +167,11 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
             continue
         facts = ", ".join(f"{_short(entry[name])} {name}" for name in ("picks", "bits", "nats") if name in entry)
         facts = f"{facts}, " if facts else ""
+        others = entry["n"] - entry.get("picks", 0)  # what was picked does not test
         measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"
         click.echo(
             f"  {entry['method']:<10}risk <= {_rounded_up(entry['risk'], upper)}  {entry['statement']:<5} "
-            f"({facts}{entry['errors']} errors of {entry['n']}; {entry['certified']}{measured})"
+            f"({facts}{entry['errors']} errors of {others}; {entry['certified']}{measured})"
         )
         if entry["file"]:
             click.echo(f"            {entry['file']}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -141,6 +142,10 @@ _WHEN_SET_TOO = ("d_patch", "positions", "position_radius", "embedding_norm", "p
 _SAMPLE = ("n_train", "delta", "margin", "train_error", "lipschitz")
 
 
+_MOST_NAMED = 4
+"""Budgets that are listed by name."""
+
+
 class Described(NamedTuple):
     """A value of the setting as it is shown."""
 
@@ -172,9 +177,11 @@ def described(question: Question) -> list[Described]:
     if setting.norms.C is not None:
         out.append(_describe(question, "C", setting.norms.C))
     if setting.norms.budgets:
-        count = len(setting.norms.budgets)
+        keys = list(setting.norms.budgets)
+        of = f"{len(keys)} given" if len(keys) > _MOST_NAMED else f"of {' '.join(keys)}"
         measured = ", measured" if setting.norms.measured else ""
-        out.append(Described("budgets", "norm budgets", f"{count} given{measured}", False))
+        rest = "; C for the rest" if setting.norms.C is not None else ""
+        out.append(Described("budgets", "norm budgets", f"{of}{measured}{rest}", False))
     for name in _SAMPLE:
         value = getattr(setting.sample, name)
         if value is not None:
@@ -301,12 +308,16 @@ def _trivial_lines(report: Report) -> list[str]:
     ]
 
 
+_POWER = re.compile(r"e\+0*")
+
+
 def _distance(needed: FirstLink) -> str:
     count = upper(needed.log10_count)
     would = "no m up to 10^300 would do"
     if needed.n_train is not None:
-        whole = math.ceil(float(upper(math.log10(needed.n_train))))
-        would = f"m of {at_least(whole)} would do"
+        size = upper(math.log10(needed.n_train))
+        whole = math.ceil(float(size))
+        would = f"m of {at_least(whole) if whole < 10**6 else _POWER.sub('e', size)} would do"
     return f"needs a cover of log N = {count}, {would}"
 
 

@@ -10,9 +10,11 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import read_json
+from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
+from boundcalc.setting.accounting import refuse_missing
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 from boundcalc.setting.attention import NORMALISERS
 from boundcalc.setting.feedforward import ACTIVATIONS
@@ -103,6 +105,7 @@ def setting_options(command: Command) -> Command:
         ),
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
         click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
+        click.option("--norm", "norm_words", multiple=True, metavar="KIND=NORM:VALUE", help=NORM_HELP),
     ]
     seen = click.option(
         "--measured",
@@ -126,6 +129,11 @@ def setting_options(command: Command) -> Command:
     return command
 
 
+def parameters() -> list[str]:
+    """The names under which a command gets the setting's options."""
+    return [*(option.field for option in OPTIONS), "measured", "preset", "setting_file", "norms_file", "norm_words"]
+
+
 class Question(NamedTuple):
     """A setting, and where its values are from: "given", "preset", "file", or else assumed."""
 
@@ -144,10 +152,11 @@ class Question(NamedTuple):
         return field not in self.origin
 
 
-def take_setting(options: dict[str, Any], start: Setting | None = None) -> Question:
+def take_setting(options: dict[str, Any], start: Setting | None = None, *, complete: bool = True) -> Question:
     """Removes the setting's options from a command's and makes the setting.
 
-    `start`: what the options change where neither a preset nor a file is named.
+    `start`: what the options change where neither a preset nor a file is named. `complete`: whether every weight must
+    have a budget.
     """
     given = {option.field: options.pop(option.field) for option in OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
@@ -155,6 +164,7 @@ def take_setting(options: dict[str, Any], start: Setting | None = None) -> Quest
     if measured:
         given["measured"] = tuple(name.replace("-", "_") for name in measured)
     preset, setting_file, norms_file = (options.pop(name) for name in ("preset", "setting_file", "norms_file"))
+    norm_words = options.pop("norm_words")
     if preset is not None and setting_file is not None:
         raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
     origin: dict[str, str] = {}
@@ -169,6 +179,10 @@ def take_setting(options: dict[str, Any], start: Setting | None = None) -> Quest
     if norms_file is not None:  # it is for the architecture that the options make, not for the one they start from
         norms = Norms.from_json(read_json(norms_file, "--norms"))
         origin |= {"C": "file", "norms": "file"}
+    if norm_words:
+        before = norms if norms is not None else start.norms if setting_file is not None else Norms()
+        norms = joined(before, norm_words)
+        origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
         useless = [name for name in given if name not in WITH_LAYERS]
         if useless:
@@ -178,11 +192,13 @@ def take_setting(options: dict[str, Any], start: Setting | None = None) -> Quest
             )
     origin |= dict.fromkeys(given, "given")
     setting = changed(start, given, norms)
+    if complete:
+        refuse_missing(setting.norms, setting.architecture)
     if "C" in given and not setting.reads_knob:
         raise InvalidSetting(
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )
-    named = (("--preset", preset), ("--setting", setting_file), ("--norms", norms_file))
+    named = (("--preset", preset), ("--setting", setting_file), ("--norms", norms_file), ("--norm", norm_words or None))
     return Question(setting, origin, tuple(name for name, value in named if value is not None))
 
 

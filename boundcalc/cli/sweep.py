@@ -10,7 +10,7 @@ import click
 from boundcalc.base.strict_json import assignments
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import clock, device_option, progress_for, say_kept, store_option
+from boundcalc.cli.learning import clock, device_option, progress_for, say_kept, say_positions, store_option
 
 
 @click.command(
@@ -74,6 +74,7 @@ def command(
     if where.backend == "loky" or device == "auto":
         device = resolve(device)  # a cluster's workers may have what this machine has not
     sweep = _sweep(what, device, seeds, assignments(changes, "--set"))
+    say_positions(sweep.trials)
     if only_list:
         idle = ("jobs", "backend", "address", "threads", "gpus", "stack", "keep_weights", "compiled")
         refuse_given(dict.fromkeys(idle, "with --list, which trains nothing"))

@@ -14,7 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import assignments
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import device_option
+from boundcalc.cli.learning import device_option, say_positions
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
@@ -135,11 +135,7 @@ def command(
 
     trial = replace(trial, device=resolve(device))
     torch.set_num_threads(threads)
-    if _without_positions(trial):
-        click.echo(
-            "rows carry no positions, so no function of their order can be learned; --set model.positions=learned adds them",
-            err=True,
-        )
+    say_positions([trial])
     live = _Live(quiet)
     outcome = train([trial], live=live)[0]
     live.end(outcome.result)
@@ -175,10 +171,6 @@ def command(
             show_certificates(certificates, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
-
-
-def _without_positions(trial: Any) -> bool:
-    return trial.task.kind == "arrays" and trial.architecture.positions == "none" and trial.architecture.seq_len > 1
 
 
 def _trial(options: dict[str, Any], device: str) -> Any:

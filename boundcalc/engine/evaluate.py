@@ -17,6 +17,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
+from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
@@ -287,6 +288,7 @@ class Desk:
 
     def __init__(self, setting: Setting) -> None:
         refuse_symbols(setting)
+        refuse_missing(setting.norms, setting.architecture)
         self.setting = setting
         self.paid, self.measured = pay(setting)
         self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)

@@ -7,7 +7,6 @@ a certificate of a setting that does not describe it cannot come about.
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -295,9 +294,7 @@ def answered(
         progress(method)
         try:
             made = (
-                _held_out(outputs, tests, delta)
-                if method == "held-out"
-                else _pick(make, known, delta, seed, found.where)
+                _held_out(outputs, tests, delta) if method == "held-out" else _pick(make, outputs, known, delta, seed)
             )
             certificates[method] = made
             lines.append(_of_predictor(method, made))
@@ -387,7 +384,12 @@ def of_library(path: Path, checkpoint: Checkpoint) -> Any:
     cls = getattr(transformers, str(named[0]), None)
     if cls is None:
         return None
-    return cls.from_pretrained(str(path), local_files_only=True, dtype="auto")
+    try:
+        return cls.from_pretrained(str(path), local_files_only=True, dtype="auto")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise CheckpointError(
+            f"the transformers library does not load {path} as {named[0]}: {' '.join(str(error).split())[:200]}"
+        ) from error
 
 
 def described(
@@ -517,16 +519,13 @@ class Outputs:
         return lambda x: network(rows_of_images(self.model, x) if x.ndim == 4 else x)
 
     def _module(self) -> Callable[[Any], Any]:
-        from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
+        from boundcalc.checkpoints.modules import answer, as_arrays, at_row, of_double, ready
 
         copy, row = of_double(self.live), self.parity.row if self.parity else None
 
         def run(x: Any) -> Any:
             with ready():
-                out = answer(copy, as_arrays(x), self.call)
-            if out.ndim == 3:
-                out = out[:, -1 if row is None else row] if out.shape[1] > 1 else out[:, 0]
-            return out.reshape(len(x), -1)
+                return at_row(answer(copy, as_arrays(x), self.call), row)
 
         return run
 
@@ -613,16 +612,17 @@ def weights_digest(checkpoint: Checkpoint) -> str:
     return digest_of_arrays({name: tensor.fetch() for name, tensor in checkpoint.tensors.items()})
 
 
-def _pick(make: Callable[[], Any] | None, known: Sequences, delta: float, seed: int, name: str) -> PredictorCertificate:
+def _pick(
+    make: Callable[[], Any] | None, outputs: Outputs, known: Sequences, delta: float, seed: int
+) -> PredictorCertificate:
+    from boundcalc.checkpoints.modules import answering
     from boundcalc.lab.train.pickers import ModuleLearner
     from boundcalc.predictors.picking import pick_to_learn
     from boundcalc.predictors.plans import default_picks
 
+    assert make is not None  # noqa: S101 - method p2l is asked for only with it
     x, y = known.arrays
-    learner = ModuleLearner(make=make, name=name)
+    fresh = answering(make, outputs.parity.row if outputs.parity else None, outputs.call)
+    learner = ModuleLearner(make=fresh, name=outputs.found.where)
+    x = x if known.tokens else x.astype(np.float32)
     return pick_to_learn(learner, Data(x, y), default_picks(len(y), delta, seed=seed), delta).certificate
-
-
-def dumps(found: Certification) -> str:
-    """The JSON of a certification."""
-    return json.dumps(found.to_json(), indent=1)

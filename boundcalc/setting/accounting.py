@@ -31,6 +31,20 @@ def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, s
                 yield each, norms.place(each.kind, each.block, head)
 
 
+def refuse_missing(norms: Norms, architecture: Architecture) -> None:
+    """Refuses norms that leave weights without a budget and without the knob: all of them at once."""
+    if norms.C is not None or not isinstance(architecture.depth, int):
+        return
+    weights = weights_of(architecture.stages, architecture.seq_len)
+    missing = [weight.kind for weight, key in lookups(norms, weights) if key is None]
+    if missing:
+        kinds = list(dict.fromkeys(missing))
+        raise InvalidSetting(
+            f"no norm budget for {', '.join(kinds)}: set the knob C for what is not given (--C 1), or give each, such as "
+            f"--norm {kinds[0]}=op:2.5,21:8 (--norms-template lists all with their norms)"
+        )
+
+
 def _check_places(norms: Norms, weights: Sequence[Weight]) -> None:
     """Kinds, blocks and heads that exist."""
     places: dict[str, dict[int | None, int]] = {}

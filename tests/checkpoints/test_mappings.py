@@ -240,8 +240,19 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     for word, says in (
         ("nothere.py:make", "no file"),
         ("model.py:nothing", "has no 'nothing'"),
-        ("model", "module.py:make"),
+        ("model", "mine.py:bound"),
     ):
         done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", word])
         assert done.exit_code == 2
         assert says in done.output
+
+
+def test_maps_stored_as_linear_stores_them_are_named(tmp_path: Path) -> None:
+    """review: a family of x -> x W met a file of Linear, and said only that the shape was wrong."""
+    torch.save(made("nanoGPT").state_dict(), tmp_path / "m.pt")
+    done = CliRunner().invoke(main, ["norms", str(tmp_path / "m.pt"), "--family", "gpt2", "--heads", "4"])
+    assert done.exit_code != 0
+    assert "as torch.nn.Linear does" in done.output
+    assert "--template" in done.output
+    done = CliRunner().invoke(main, ["norms", str(tmp_path / "m.pt")])
+    assert "--template" in done.output

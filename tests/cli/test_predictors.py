@@ -61,3 +61,12 @@ def test_options_of_certificates_need_a_method(run: Run, tmp_path: Path) -> None
     outcome = run(*TRAIN, *QUIET, "--certificate", str(tmp_path / "c.json"))
     assert outcome.exit_code in (1, 2)
     assert "--certify" in outcome.stderr
+
+
+def test_errors_are_said_to_be_of_the_examples_that_test(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that were picked are not among them."""
+    from boundcalc.cli.predictors import show_certificates
+
+    entry = {"method": "p2l", "statement": "G10r", "risk": 0.29, "errors": 2, "n": 60, "picks": 8, "certified": "made"}
+    show_certificates([{**entry, "test_error": None, "file": None}], 0.05)
+    assert "(8 picks, 2 errors of 52; made)" in capsys.readouterr().out

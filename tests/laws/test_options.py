@@ -39,7 +39,12 @@ BASES: Mapping[str, tuple[str, ...]] = {
     ),
     "list": ("",),
     "explain": ("T2",),
-    "derive": ("--bound edelman2022", "--bound X3", "--bound edelman2022 --format latex"),
+    "derive": (
+        "--bound edelman2022",
+        "--bound X3",
+        "--bound edelman2022 --format latex",
+        "--bound edelman2022 --format latex --fragment -o sections",
+    ),
     "export": ("--bound edelman2022 --to python", "--bound X3 --to python"),
     "latent bound": ("--L 512 --format json",),
     "latent posterior": ("beta-bernoulli",),
@@ -126,6 +131,8 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--position-radius": "0.7",
     "--setting": "setting.json",
     "--norms": "norms.json",
+    "--norm": "W_V=op:1.5,21:2.5",
+    "--columns": "2",
     "--points": "points.csv",
     "--column": ("test=other", "tset=other"),
 }

@@ -110,5 +110,6 @@ def _recognise(checkpoint: Checkpoint) -> Family:
         )
     raise CheckpointError(
         f"{checkpoint.where} comes without a config.json that names its type: put it beside the weights, say --family "
-        f"({', '.join(FAMILIES)}), or describe the model with --mapping"
+        f"({', '.join(FAMILIES)}), or describe the model with a mapping (--mapping, mapping=), which `boundcalc norms MODEL "
+        "--template mapping.json` writes"
     )

@@ -18,7 +18,16 @@ from boundcalc.base.strict_json import parse_json
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
-from boundcalc.setting import Architecture, Attention, GatedFeedForward, Layer, LayerNorm, Linear, Residual
+from boundcalc.setting import (
+    Architecture,
+    Attention,
+    GatedFeedForward,
+    Layer,
+    LayerNorm,
+    Linear,
+    Normaliser,
+    Residual,
+)
 from boundcalc.setting.layer import of_class, weights_of
 from boundcalc.setting.validate import choice, flag, known_keys, positive
 
@@ -122,7 +131,8 @@ def mapping_family(data: Any, where: str) -> Family:
         unsaid &= {"input_radius"} if "layers" in said else unsaid
         for name in unsaid - {"bias"}:
             if getattr(model.options, name, None) is None:
-                model.settings.assume(name, getattr(built, name))
+                value = getattr(built, name)
+                model.settings.assume(name, value.name if isinstance(value, Normaliser) else value)
         return said_otherwise(
             model, built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where)
         )

@@ -1,4 +1,4 @@
-r"""Derivations as LaTeX: a standalone article, or a fragment for \input, with its macros and bibliography."""
+r"""Derivations as LaTeX: a standalone article, or fragments for \input, with macros and bibliography to share."""
 
 from __future__ import annotations
 
@@ -15,73 +15,140 @@ from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
 from boundcalc.formulas.derivation.words import to_latex
 from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS
-from boundcalc.formulas.symbolic.printing import RELATIONS, lambda_latex, left_hand_side
+from boundcalc.formulas.symbolic.printing import RELATIONS, lambda_latex, left_hand_side, short_lambda
 from boundcalc.formulas.symbolic.printing import latex as tex
 from boundcalc.formulas.symbolic.shorten import LINE, shortened, widest_term, width
 
 MACROS = "boundcalc-macros"
 BIBLIOGRAPHY = "boundcalc"
+STATEMENTS_FILE = "boundcalc-statements"
+COLUMNS_WIDE = {1: 1.0, 2: 0.5}
+"""The width of a column beside that of a page with one, by how many a page has."""
 _TERMS = 52.0
 """Rough width of what fits on a line of the article after the sign of relation."""
 
-MACRO_FILE = r"""% Theorem environments and macros for derivations made by boundcalc.
+MACRO_FILE = r"""% Macros for what boundcalc derives: \input this in the preamble, after amsthm.
+% Theorems and lemmas are the article's own (theorem or thm, lemma or lem) where it has such environments.
 \providecommand{\eps}{\varepsilon}
 \providecommand{\gap}{\mathrm{gap}}
-\newtheorem{boundcalctheorem}{Theorem}
-\newtheorem{boundcalclemma}[boundcalctheorem]{Lemma}
-\theoremstyle{definition}
-\newtheorem{boundcalcstep}{Step}
-\newenvironment{boundcalcwhy}{\par\noindent\emph{Why.}\ \ignorespaces}{\par}
+\providecommand{\boundcalcheading}[1]{\subsection*{#1}}
+\providecommand{\boundcalcstep}[2]{\par\medskip\noindent\textbf{Step #1} (#2).\ \ignorespaces}
+\makeatletter
+\newcommand{\boundcalc@borrow}[4]{%
+  \@ifundefined{#3}{\@ifundefined{#4}{\newtheorem{#1}{#2}}{\newenvironment{#1}{\begin{#4}}{\end{#4}}}}%
+    {\newenvironment{#1}{\begin{#3}}{\end{#3}}}}
+\AtBeginDocument{%
+  \boundcalc@borrow{boundcalctheorem}{Theorem}{theorem}{thm}%
+  \boundcalc@borrow{boundcalclemma}{Lemma}{lemma}{lem}}
+\makeatother
 """
 
 _PREAMBLE = r"""\documentclass[11pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage[margin=1.1in]{geometry}
 \usepackage{amsmath,amssymb,amsthm}
-\usepackage{array,longtable}
 \usepackage{microtype}
 \usepackage[hidelinks]{hyperref}
-\emergencystretch=3em
-\allowdisplaybreaks
+\newcommand{\boundcalcheading}[1]{\section{#1}}
 \input{boundcalc-macros}
 """
+_BEGIN = "\\begingroup\\emergencystretch=3em\\allowdisplaybreaks\n"
+_END = "\\par\\endgroup\n"
 
 
 def sources(derivation: Derivation) -> list[Source]:
-    """Every source that is cited, this library last."""
-    found = {derivation.source.key: derivation.source}
+    """Every source that is cited, this library last; of a theorem of one's own, what its author cites is the author's."""
+    found = {} if derivation.stated_by else {derivation.source.key: derivation.source}
     for statement in derivation.statements():
         for cited in (statement.source, *prose.cited(f"{statement.entry.says} {statement.entry.proof}")):
             found.setdefault(cited.key, cited)
     found.pop(HERE.key, None)
-    return [*found.values(), HERE]
+    return [*found.values(), *([] if derivation.stated_by else [HERE])]
 
 
-def bibliography(derivation: Derivation) -> str:
-    """The .bib file."""
-    return "\n\n".join(source.bibtex for source in sources(derivation)) + "\n"
+def bibliography(derivation: Derivation, there: str = "") -> str:
+    """The .bib file; what a file of other derivations has stays."""
+    bare = re.sub(r"(?m)^%.*\n?", "", there)  # the signature of what was written before
+    old = [entry.strip() for entry in re.split(r"\n(?=@)", bare) if entry.strip().startswith("@")]
+    known = {entry.partition("{")[2].partition(",")[0] for entry in old}
+    new = [source.bibtex for source in sources(derivation) if source.key not in known]
+    return "\n\n".join([*old, *new]) + "\n"
 
 
-def files(derivation: Derivation, *, full: bool = True, fragment: bool = False) -> dict[str, str]:
-    """All files: the article (or fragment), the macros and the bibliography."""
-    name = f"{derivation.name.replace('_', '-')}.tex"
-    return {
-        name: document(derivation, full=full, fragment=fragment),
+def statements(derivation: Derivation, there: str = "") -> str:
+    """The statements used, each once; those in a file of other derivations stay."""
+    from boundcalc.statements.texts import STATEMENTS
+
+    names = {*_MARK.findall(there), *(statement.name for statement in derivation.statements())}
+    body = "\n".join(line for name in STATEMENTS if name in names for line in _statement(STATEMENTS[name]))
+    return f"{_BEGIN}\\boundcalcheading{{Statements used}}\n\\raggedright\n{body}\n{_END}"
+
+
+_MARK = re.compile(r"^% statement (\w+)$", re.MULTILINE)
+
+
+def files(
+    derivation: Derivation,
+    *,
+    full: bool = True,
+    fragment: bool = False,
+    columns: int = 1,
+    there: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    r"""All files: the article, the macros and the bibliography.
+
+    As fragments: the theorem, its proof (for an appendix, in one column), and what derivations share: statements (where
+    all is shown), macros, bibliography. `there`: shared files of other derivations, which are added to.
+    """
+    stem, there = _file(derivation), there or {}
+    shared = {
         f"{MACROS}.tex": MACRO_FILE,
-        f"{BIBLIOGRAPHY}.bib": bibliography(derivation),
+        f"{BIBLIOGRAPHY}.bib": bibliography(derivation, there.get(f"{BIBLIOGRAPHY}.bib", "") if fragment else ""),
     }
+    if not fragment:
+        return {f"{stem}.tex": document(derivation, full=full), **shared}
+    if full:
+        name = f"{STATEMENTS_FILE}.tex"
+        shared = {name: statements(derivation, there.get(name, "")), **shared}
+    line = COLUMNS_WIDE[columns]
+    return {f"{stem}.tex": theorem(derivation, line), f"{stem}-proof.tex": proof(derivation, full=full), **shared}
 
 
-def document(derivation: Derivation, *, full: bool, fragment: bool) -> str:
+def _file(derivation: Derivation) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", derivation.name).strip("-")
+
+
+def theorem(derivation: Derivation, line: float = 1.0) -> str:
+    r"""What is proved, to be \input where the article states it."""
+    body = "\n".join(_claim(derivation, _names(derivation), line))
+    head = f"% \\input after \\input{{{MACROS}}} in the preamble; label {_label(derivation.name)}, "
+    return f"{head}proof in {_file(derivation)}-proof.tex\n{_BEGIN}{body}\n{_END}"
+
+
+def proof(derivation: Derivation, *, full: bool) -> str:
+    r"""How it is proved, to be \input in one column; where all is shown, before the statements used."""
+    names = _names(derivation)
+    out = [f"\\boundcalcheading{{Proof of Theorem~\\ref{{{_label(derivation.name)}}}}}"]
+    out += _assumptions(derivation) + _proof(derivation, names, full=full)
+    return _BEGIN + "\n".join(out) + "\n" + _END
+
+
+def document(derivation: Derivation, *, full: bool, fragment: bool = False) -> str:
     r"""The article, or what goes between its \begin{document} and \end{document}."""
-    body = _body(derivation, full=full)
+    names = _names(derivation)
+    out = ["\\boundcalcheading{Assumptions}", *_assumptions(derivation)]
+    out += ["\\boundcalcheading{Result}", *_claim(derivation, names, 1.0)]
+    out += ["\\boundcalcheading{Proof}", *_proof(derivation, names, full=full)]
+    if full and derivation.statements():
+        out.append(statements(derivation))
+    body = _BEGIN + "\n".join(out) + "\n" + _END
     if fragment:
-        return f"% \\input this after \\input{{{MACROS}}}; labels start with bc:\n{body}"
+        return f"% \\input this after \\input{{{MACROS}}}; labels start with {_label(derivation.name)}\n{body}"
     title = to_latex(derivation.title[0].upper() + derivation.title[1:])
+    cites = f"\\bibliographystyle{{plain}}\n\\bibliography{{{BIBLIOGRAPHY}}}\n" if sources(derivation) else ""
     return (
         f"{_PREAMBLE}\\title{{{title}}}\n\\author{{generated by boundcalc}}\n\\date{{}}\n"
-        "\\begin{document}\n\\maketitle\n"
-        f"{body}\n\\bibliographystyle{{plain}}\n\\bibliography{{{BIBLIOGRAPHY}}}\n\\end{{document}}\n"
+        f"\\begin{{document}}\n\\maketitle\n{body}\n{cites}\\end{{document}}\n"
     )
 
 
@@ -93,35 +160,34 @@ def _cite(source: Source) -> str:
     return f"\\cite{{{source.key}}}"
 
 
-def _body(derivation: Derivation, *, full: bool) -> str:
-    names = _names(derivation)
-    out = ["\\section{Assumptions}", "\\begin{itemize}"]
-    out += [f"\\item {_sentence(to_latex(line))}" for line in derivation.assumptions]
-    out += ["\\end{itemize}", "\\section{Result}", ""]
+def _assumptions(derivation: Derivation) -> list[str]:
+    items = [f"\\item {_sentence(to_latex(line))}" for line in derivation.assumptions]
+    return ["\\begin{itemize}", *items, "\\end{itemize}"]
+
+
+def _claim(derivation: Derivation, names: Mapping[Any, str], line: float) -> list[str]:
     cited = "" if derivation.source == HERE else f"[after {_cite(derivation.source)}, all constants explicit]"
-    out.append(f"\\begin{{boundcalctheorem}}{cited}\\label{{{_label(derivation.name)}}}")
+    if derivation.stated_by:
+        cited = f"[{_cite(derivation.source) if derivation.source.key else to_latex(derivation.stated_by)}]"
+    out = [f"\\begin{{boundcalctheorem}}{cited}\\label{{{_label(derivation.name)}}}"]
     out.append(f"{to_latex(derivation.claim)} In particular,")
-    out += [*_result(derivation.formula, names), "\\end{boundcalctheorem}"]
-    if full:
-        out += _symbol_table(derivation, names)
-    out += ["\\section{Proof}"]
+    return [*out, *_result(derivation, names, line), "\\end{boundcalctheorem}"]
+
+
+def _proof(derivation: Derivation, names: Mapping[Any, str], *, full: bool) -> list[str]:
+    out = _symbol_table(derivation, names) if full else []
     for number, step in derivation.steps():
         if number and (full or "." not in number):
             out += _step(number, step, names, full=full)
-    out.append("The last step with every part put in is the theorem.\\hfill$\\square$")
+    out += ["", "The last step with every part put in is the theorem.\\hfill$\\square$"]
     if full and derivation.differences:
-        out += ["\\section{What the paper has otherwise}", "\\begin{itemize}"]
+        out += ["", "\\paragraph{What the paper has otherwise.}", "\\begin{itemize}"]
         out += [f"\\item {_sentence(to_latex(line))}" for line in derivation.differences]
         out.append("\\end{itemize}")
-    if full:
-        out += ["\\section{Statements used}"]
-        for statement in derivation.statements():
-            out += _statement(statement)
-    others = [source for source in sources(derivation) if source != derivation.source]
-    out.append("Statements without a source are this library's " + f"{_cite(HERE)}.")
-    for source in others:
-        out.append(f"\\nocite{{{source.key}}}")
-    return "\n".join(out) + "\n"
+    cited = sources(derivation)
+    if HERE in cited:
+        out += ["", f"Statements without a source are this library's {_cite(HERE)}."]
+    return out + [f"\\nocite{{{source.key}}}" for source in cited if source not in (derivation.source, HERE)]
 
 
 def _sentence(text: str) -> str:
@@ -139,35 +205,40 @@ def _names(derivation: Derivation) -> dict[Any, str]:
 # -- displays
 
 
-def rows(left: str, sign: str, expr: Any, names: Mapping[Any, str], *, taken: float = 0.0) -> list[str]:
+def rows(
+    left: str, sign: str, expr: Any, names: Mapping[Any, str], *, taken: float = 0.0, line: float = 1.0
+) -> list[str]:
     """`left & sign expr` in as many rows as needed: broken before the terms of a sum, or with abbreviations.
 
-    `taken` is how much of the width the longest left-hand side of the display takes beyond the usual.
+    `taken` is how much of the width the longest left-hand side of the display takes beyond the usual; `line`, how wide
+    the column is beside a page's.
     """
-    if not isinstance(expr, sympy.Expr) or widest_term(expr) <= LINE - taken:
-        return _broken(left, sign, expr, names)
-    main, *parts = shortened([Definition(sympy.Symbol("left"), expr, "", left)], letter="v", limit=0.75 * LINE - taken)
-    lines = _broken(left, sign, main.expr, names)
+    if not isinstance(expr, sympy.Expr) or widest_term(expr) <= line * LINE - taken:
+        return _broken(left, sign, expr, names, line)
+    main, *parts = shortened(
+        [Definition(sympy.Symbol("left"), expr, "", left)], letter="v", limit=0.75 * line * LINE - taken
+    )
+    lines = _broken(left, sign, main.expr, names, line)
     for part in parts:
-        first, *rest = _broken(part.latex, "=", part.expr, names)
+        first, *rest = _broken(part.latex, "=", part.expr, names, line)
         lines += [f"&\\qquad \\text{{with }} {first.replace('&', '')}", *rest]
     return lines
 
 
-def _broken(left: str, sign: str, expr: Any, names: Mapping[Any, str]) -> list[str]:
+def _broken(left: str, sign: str, expr: Any, names: Mapping[Any, str], line: float) -> list[str]:
     terms = sympy.Add.make_args(expr) if isinstance(expr, sympy.Expr) else (expr,)
-    if not isinstance(expr, sympy.Add) or width(expr) <= _TERMS:
+    if not isinstance(expr, sympy.Add) or width(expr) <= line * _TERMS:
         return [f"{left} &{sign} {tex(expr, names)}"]
     lines: list[str] = []
     current: list[Any] = []
     for term in terms:
-        if current and sum(width(t) + 2 for t in current) + width(term) > LINE:
+        if current and sum(width(t) + 2 for t in current) + width(term) > line * LINE:
             lines.append(tex(sympy.Add(*current), names))
             current = []
         current.append(term)
     lines.append(tex(sympy.Add(*current), names))
     first, *rest = lines
-    broken = [f"&\\qquad {line}" if line.startswith("-") else f"&\\qquad {{}}+ {line}" for line in rest]
+    broken = [f"&\\qquad {more}" if more.startswith("-") else f"&\\qquad {{}}+ {more}" for more in rest]
     return [f"{left} &{sign} {first}", *broken]
 
 
@@ -179,20 +250,29 @@ def _align(lines: Sequence[str], label: str = "") -> list[str]:
     return ["\\begin{align}", " \\\\\n".join(numbered), "\\end{align}"]
 
 
-def _result(formula: Formula, names: Mapping[Any, str]) -> list[str]:
-    lines = rows(left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names)
-    out = _align(lines, _label(formula.name))
+def _result(derivation: Derivation, names: Mapping[Any, str], line: float) -> list[str]:
+    formula = derivation.formula
+    lines = rows(left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names, line=line)
+    out = _align(lines, _label(derivation.name, formula.name))
     if formula.where:
         out.append("where")
         definitions: list[str] = []
         for part in formula.where:
-            definitions += rows(part.latex, "=", part.expr, names)
+            definitions += rows(part.latex, "=", part.expr, names, line=line)
         if formula.uses_lambda:
-            left, right = lambda_latex(formula)
+            left, right = _lambda(formula) if line < 1 else lambda_latex(formula)
             constant, where = right.split(r",\quad ", 1)
             definitions += [f"{left} &= {constant}", f"&\\qquad \\text{{with }} {where}"]
         out += _align(definitions)
     return out
+
+
+def _lambda(formula: Formula) -> tuple[str, str]:
+    """The constant of T2 as narrow columns print it, with letters for both of its logarithms."""
+    constant, short, _ = short_lambda(formula)
+    w, rho = sympy.Symbol("w", positive=True), sympy.Symbol("varrho", positive=True)
+    inner = tex(short.subs(1 + 1 / sympy.log(w), rho))
+    return tex(constant), inner + r",\quad \varrho = 1+1/\log w,\; w = 2qN+1"
 
 
 def _relation(relation: Relation, names: Mapping[Any, str]) -> list[str]:
@@ -207,36 +287,30 @@ def _relation(relation: Relation, names: Mapping[Any, str]) -> list[str]:
 
 
 def _symbol_table(derivation: Derivation, names: Mapping[Any, str]) -> list[str]:
-    out = [
-        "\\section{Symbols}",
-        "\\begin{longtable}{@{}>{\\raggedright\\arraybackslash}p{0.24\\textwidth}"
-        ">{\\raggedright\\arraybackslash}p{0.70\\textwidth}@{}}",
-        "\\hline symbol & meaning \\\\\\hline\\endhead",
-    ]
+    out = ["\\paragraph{Symbols.}", "\\begin{itemize}\\itemsep=0pt"]
     for symbol in derivation.formula.inputs:
-        out.append(f"${tex(symbol, names)}$ & {to_latex(symbols.meaning(symbol))} \\\\")
+        out.append(f"\\item ${tex(symbol, names)}$: {to_latex(symbols.meaning(symbol)) or 'an input'}")
     seen = set(derivation.formula.inputs)
     for _, step in derivation.steps():
         for part in step.where:
             if part.symbol not in seen:
                 seen.add(part.symbol)
-                out.append(f"${part.latex}$ & {to_latex(part.meaning)} \\\\")
+                out.append(f"\\item ${part.latex}$: {to_latex(part.meaning)}")
     if derivation.formula.uses_lambda:
         left = tex(derivation.formula.lambda_definition()[0])
-        out.append(f"${left}$ & constant of T2 for ${COLUMNS}$ columns and ${POINTS}$ points \\\\")
+        out.append(f"\\item ${left}$: constant of T2 for ${COLUMNS}$ columns and ${POINTS}$ points")
     if any(name.startswith("A") for _, step in derivation.steps() for name in step.uses):
-        out.append("$N_j(\\varepsilon)$ & covering number of piece $j$ at scale $\\varepsilon$ \\\\")
-    return [*out, "\\hline", "\\end{longtable}"]
+        out.append("\\item $N_j(\\varepsilon)$: covering number of piece $j$ at scale $\\varepsilon$")
+    return [*out, "\\end{itemize}"]
 
 
 def _step(number: str, step: Step, names: Mapping[Any, str], *, full: bool) -> list[str]:
     used = ", ".join(f"\\ref{{{_label('statement', name)}}} ({name})" for name in step.uses) if full else ""
     head = to_latex(step.title)
-    label = _label("step", number)
     if "." in number:
         out = [f"\\paragraph{{{_capital(head)}.}}"]
     else:
-        out = [f"\\begin{{boundcalcstep}}[{head}]\\label{{{label}}}"]
+        out = [f"\\boundcalcstep{{{number}}}{{{head}}}"]
     if full:
         out.append(_sentence(to_latex(step.hypothesis)) + (f" Uses {_lemmas(step.uses)}{used}." if used else ""))
     lines: list[str] = [] if step.relation is None else _relation(step.relation, names)
@@ -249,8 +323,6 @@ def _step(number: str, step: Step, names: Mapping[Any, str], *, full: bool) -> l
             if step.relation is None or step.relation.before != part.symbol:
                 definitions += rows(part.latex, "=", part.expr, names, taken=taken)
         out += ["with", *_align(definitions)] if lines else _align(definitions)
-    if "." not in number:
-        out.append("\\end{boundcalcstep}")
     return out
 
 
@@ -274,7 +346,10 @@ def _statement(statement: Statement) -> list[str]:
     where = f"[{entry.locator}]" if entry.locator else ""
     source = "" if entry.source == HERE else f", {{\\cite{where}{{{entry.source.key}}}}}"
     title = f"{statement.name}: {prose.tex(entry.title)}{source}"
-    out = [f"\\begin{{boundcalclemma}}[{title}]\\label{{{_label('statement', statement.name)}}}"]
+    out = [
+        f"% statement {statement.name}",
+        f"\\begin{{boundcalclemma}}[{title}]\\label{{{_label('statement', statement.name)}}}",
+    ]
     out += [prose.tex(entry.says), "\\end{boundcalclemma}"]
     if entry.proof:
         out += ["\\begin{quote}", prose.tex(entry.proof), "\\end{quote}"]

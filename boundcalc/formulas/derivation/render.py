@@ -109,7 +109,12 @@ def all_names(derivation: Derivation) -> dict[Any, str]:
 
 def _markdown(derivation: Derivation, full: bool) -> str:
     names = all_names(derivation)
-    out = [f"# {derivation.title.capitalize()} (`{derivation.name}`)", "", to_latex(derivation.claim), ""]
+    out = [
+        f"# {derivation.title[:1].upper()}{derivation.title[1:]} (`{derivation.name}`)",
+        "",
+        to_latex(derivation.claim),
+        "",
+    ]
     if full:
         out += ["## Assumptions", "", *(f"- {to_latex(line)}" for line in derivation.assumptions), "", "## Result", ""]
     out += [_formula_markdown(derivation.formula), "", "## Steps", ""]
@@ -266,6 +271,6 @@ def _json(derivation: Derivation, full: bool) -> str:
         "assumptions": list(derivation.assumptions),
         "steps": [_step_json(step, names, full) for step in derivation.root.children],
         "differences": list(derivation.differences),
-        "source": str(derivation.source),
+        "source": f"stated by {derivation.stated_by}" if derivation.stated_by else str(derivation.source),
     }
     return json.dumps(out, indent=1, ensure_ascii=False) + "\n"

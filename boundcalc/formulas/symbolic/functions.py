@@ -61,8 +61,8 @@ class PerceptronConstant(sympy.Function):  # type: ignore[misc]
 
 Lambda = PerceptronConstant
 """How papers call it."""
-COLUMNS, POINTS = sympy.Symbol("k", integer=True, positive=True), sympy.Symbol("N", integer=True, positive=True)
-"""The arguments with which Lambda is defined where it is printed."""
+COLUMNS, POINTS = sympy.Symbol("q", integer=True, positive=True), sympy.Symbol("N", integer=True, positive=True)
+"""The arguments with which Lambda is defined where it is printed; k is a scale of chaining there."""
 
 
 def expand_constants(expr: Expr) -> Expr:

@@ -328,7 +328,7 @@ def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:
 def lambda_latex(formula: Formula) -> tuple[str, str]:
     """LaTeX of the definition of T2's constant: (left, right), with a letter for its logarithm."""
     constant, short, _wide = short_lambda(formula)
-    return latex(constant), latex(short) + r",\quad w = 2kN+1"
+    return latex(constant), latex(short) + r",\quad w = 2qN+1"
 
 
 def formula_latex(formula: Formula, *, expand: bool = False) -> str:
@@ -356,7 +356,7 @@ def formula_text(formula: Formula, *, expand: bool = False) -> str:
     lines += [f"  {part.symbol} = {case_text(part.expr)}" for part in formula.where]
     if formula.uses_lambda:
         constant, short, _wide = short_lambda(formula)
-        lines.append(f"  {text(constant)} = {text(short)}, w = 2*k*N + 1")
+        lines.append(f"  {text(constant)} = {text(short)}, w = 2*q*N + 1")
     return "\n".join(lines)
 
 

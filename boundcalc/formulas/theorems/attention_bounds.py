@@ -36,6 +36,7 @@ class LatentBound:
         inputs: what was asked.
         parameters: what the search chose (any choice is valid).
         quantity: what is bounded.
+        always: what the quantity is at most whatever happens, where that is known.
     """
 
     name: str
@@ -45,6 +46,12 @@ class LatentBound:
     inputs: Mapping[str, Any]
     parameters: Mapping[str, float]
     quantity: str
+    always: float | None = None
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the value is one that holds always."""
+        return self.always is not None and self.value >= self.always
 
     @property
     def statement(self) -> Statement:
@@ -59,6 +66,7 @@ class LatentBound:
             "kind": self.kind,
             "quantity": self.quantity,
             "value": self.value,
+            "says_nothing": self.says_nothing,
             "inputs": dict(self.inputs),
             "parameters": dict(self.parameters),
         }
@@ -152,10 +160,16 @@ def _exact(*xs: float) -> tuple[Any, ...]:
 
 
 def _made(
-    name: str, form: str, value: float, given: Mapping[str, Any], chosen: Mapping[str, float], quantity: str
+    name: str,
+    form: str,
+    value: float,
+    given: Mapping[str, Any],
+    chosen: Mapping[str, float],
+    quantity: str,
+    always: float | None = None,
 ) -> LatentBound:
     inputs = {key: item for key, item in given.items() if item is not None}
-    return LatentBound(name, form, value, "bound", inputs, chosen, quantity)
+    return LatentBound(name, form, value, "bound", inputs, chosen, quantity, always)
 
 
 def key_bound(
@@ -195,7 +209,7 @@ def softmax_bound(
     if plain:
         ratio = (2 / arb(tau)).exp()
         value = latent.softmax_error_hoeffding(INTERVAL, arb(n), ratio, INTERVAL.number(most), exact)
-        return _made("X4", "plain", _value(value, always), given, {}, "|attention - its limit|")
+        return _made("X4", "plain", _value(value, always), given, {}, "|attention - its limit|", always)
     moments = _ball_moments(tau) if sphere is None else _sphere_moments(tau, validate.size("p", sphere, least=2))
     second, spread, top = (float(x.upper()) for x in moments)
     in_floats = log_term(FLOAT, delta)
@@ -210,7 +224,7 @@ def softmax_bound(
     form = "any keys" if sphere is None else "uniform sphere"
     found = _value(value, always)
     chosen = {} if found == always else {"tilt": tilt}  # two means of values are never further apart
-    return _made("X4", form, found, given, chosen, "|attention - its limit|")
+    return _made("X4", form, found, given, chosen, "|attention - its limit|", always)
 
 
 def _ball_moments(tau: float) -> tuple[arb, arb, arb]:

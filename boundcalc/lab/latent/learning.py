@@ -36,7 +36,7 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> LatentBound:
     chosen = {"entropy": upper_float(count), "pieces": float(len(lowered.pieces))}
     seen = setting.norms.measured or setting.sample.measured  # nothing is paid for it here
     kind = "estimate" if seen else "bound"
-    return LatentBound("X5", "excess" if excess else "gap", upper_float(value), kind, inputs, chosen, quantity)
+    return LatentBound("X5", "excess" if excess else "gap", upper_float(value), kind, inputs, chosen, quantity, 1.0)
 
 
 def _cost(piece: Piece, eps: Number) -> Number:

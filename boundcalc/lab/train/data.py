@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import TorchSource, substream
-from boundcalc.lab.train.tasks import ArraysTask
+from boundcalc.lab.train.tasks import ArraysTask, Task
 from boundcalc.lab.train.trial import Trial
 
 CHUNK = 4096
@@ -49,7 +50,15 @@ class Examples:
         return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
 
     def _chunk(self, label: str, k: int, n: int) -> tuple[Tensor, Tensor]:
-        return self.trial.task.sample(self.world, self._source(label, k), min(CHUNK, n - k * CHUNK))
+        return self._draw(self._source(label, k), min(CHUNK, n - k * CHUNK))
+
+    def _draw(self, source: TorchSource, n: int) -> tuple[Tensor, Tensor]:
+        """A sample as tensors of the task's shape; a task of a user's own may draw NumPy arrays."""
+        task = self.trial.task
+        x, y = (a if isinstance(a, Tensor) else source.array(a) for a in task.sample(self.world, source, n))
+        if task.origin is not None:
+            _check(task, x, y, n)
+        return x, y
 
     def batch(self, size: int) -> tuple[Tensor, Tensor]:
         """The next examples of a run through one permutation after another, or fresh ones."""
@@ -74,7 +83,7 @@ class Examples:
         many = max(1, CHUNK // size) * size
         if self._held is None or self._drawn + size > len(self._held[1]):
             number = 0 if self._held is None else self._held[0] + 1
-            self._held = (number, *self.trial.task.sample(self.world, self._source("fresh", number), many))
+            self._held = (number, *self._draw(self._source("fresh", number), many))
             self._drawn = 0
         start, self._drawn = self._drawn, self._drawn + size
         return self._held[1][start : self._drawn], self._held[2][start : self._drawn]
@@ -104,3 +113,20 @@ class Examples:
         for k in range(-(-min(n, most) // CHUNK)):
             x, y = self._chunk(label, k, n)
             yield from zip(x.split(size), y.split(size), strict=True)
+
+
+def _check(task: Task, x: Tensor, y: Tensor, n: int) -> None:
+    """What a task of a user's own draws is what its shape says."""
+    shape = task.shape
+    rows = shape.rows - (shape.inputs == "bits")
+    wanted = (n, rows, shape.width) if shape.inputs == "rows" else (n, rows)
+    if tuple(x.shape) != wanted or tuple(y.shape) != (n,):
+        raise InvalidSetting(
+            f"task {task.kind}: sample gives x of shape {tuple(x.shape)} and y of {tuple(y.shape)}; its shape says "
+            f"{wanted} and {(n,)}"
+        )
+    if shape.inputs != "rows" and (x.is_floating_point() or int(x.min()) < 0 or int(x.max()) >= shape.vocabulary):
+        raise InvalidSetting(f"task {task.kind}: x holds other things than tokens 0 to {shape.vocabulary - 1}")
+    classes = max(shape.classes, 2)
+    if shape.answer != "real" and (y.is_floating_point() or int(y.min()) < 0 or int(y.max()) >= classes):
+        raise InvalidSetting(f"task {task.kind}: y holds other things than the answers 0 to {classes - 1}")

@@ -364,7 +364,7 @@ class ModuleLearner(_TorchLearner):
     @torch.no_grad()
     def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
         outputs = state.model(x)
-        shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes")
+        shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes", width=1)
         if _binary(outputs):
             outputs = outputs.reshape(len(y), 1)
         return margins(shape, outputs.unsqueeze(0), y.unsqueeze(0))[0]

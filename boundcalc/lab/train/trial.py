@@ -11,7 +11,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.parameters import Init, parameters
-from boundcalc.lab.train.tasks import ArraysTask, Shape, Task, task_from_json
+from boundcalc.lab.train.tasks import Shape, Task, task_from_json
 from boundcalc.setting import Architecture, Normaliser, validate
 from boundcalc.setting.layers import layer_to_json
 
@@ -130,12 +130,9 @@ class Trial:
     @property
     def hash(self) -> str:
         """Names the trial by all that determines its result, without what layers leave at default: they may gain options."""
-        task = asdict(self.task)
-        if isinstance(self.task, ArraysTask):
-            del task["path"]  # its content counts, not where it lies
         content = {
             "result": RESULT_VERSION,
-            "task": [self.task.kind, task],
+            "task": self.task.identity,
             "seq_len": self.architecture.seq_len,
             "stages": [layer_to_json(stage) for stage in self.architecture.stages],
             "m": self.m,

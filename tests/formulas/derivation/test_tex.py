@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from boundcalc.base import symbols as sym
+from boundcalc.cli import main
 from boundcalc.formulas.derivation import derive
 from boundcalc.formulas.derivation.latex import MACROS, files
 from boundcalc.formulas.theorems import THEOREMS
@@ -85,6 +88,104 @@ def test_a_fragment_compiles_in_a_paper_of_ones_own(tmp_path: Path) -> None:
         f"\\input{{{MACROS}}}\n\\begin{{document}}\nSee \\ref{{bc:trauger2024}}.\n\\input{{trauger2024}}\n"
         "\\bibliographystyle{plain}\\bibliography{boundcalc}\\end{document}\n"
     )
+    assert compiled(tmp_path, "paper") == []
+
+
+# ------------------------------------------------------------------------------------------- several in one article
+
+TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorials" / "article.md"
+THREE = ("edelman2022", "trauger2024", "zhang2022")
+
+
+def article(folder: Path, monkeypatch: pytest.MonkeyPatch, *, columns: int) -> str:
+    """What the tutorial has one type and write, in a folder; the text of its paper."""
+    monkeypatch.chdir(folder)
+    text = TUTORIAL.read_text("utf-8")
+    for block in re.findall(r"<!-- run -->\n```sh\n(.*?)```", text, re.DOTALL):
+        for line in block.splitlines():
+            words = line.replace("--columns 2", f"--columns {columns}").split()[1:]
+            result = CliRunner().invoke(main, words)
+            assert result.exit_code == 0, result.output
+    (paper,) = re.findall(r"<!-- file: paper.tex -->\n```tex\n(.*?)```", text, re.DOTALL)
+    return paper
+
+
+def test_fragments_share_their_statements_and_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    article(tmp_path, monkeypatch, columns=2)
+    texts = {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.tex")}
+    labels = [label for text in texts.values() for label in re.findall(r"\\label\{(.*?)\}", text)]
+    assert len(labels) == len(set(labels))
+    assert {f"bc:{name}" for name in THREE} <= set(labels)
+    assert {ref for text in texts.values() for ref in re.findall(r"\\ref\{(.*?)\}", text)} <= set(labels)
+    keys = re.findall(r"^@\w+\{(.*?),", (tmp_path / "boundcalc.bib").read_text("utf-8"), re.MULTILINE)
+    assert len(keys) == len(set(keys))
+    assert {*THREE, "boundcalc"} <= set(keys)
+    cited = {
+        key
+        for text in texts.values()
+        for keys in re.findall(r"\\cite(?:\[.*?\])?\{(.*?)\}", text)
+        for key in keys.split(",")
+    }
+    assert cited <= set(keys)
+    again = {path.name: path.read_text("utf-8") for path in tmp_path.glob("boundcalc*")}
+    article(tmp_path, monkeypatch, columns=2)
+    assert {path.name: path.read_text("utf-8") for path in tmp_path.glob("boundcalc*")} == again
+
+
+def test_shared_files_that_were_edited_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    article(tmp_path, monkeypatch, columns=1)
+    shared = tmp_path / "boundcalc.bib"
+    shared.write_text(shared.read_text("utf-8") + "@misc{mine, title={mine}}\n", "utf-8")
+    words = ["derive", "--bound", "truong2024", "--format", "latex", "--fragment", "-o", "."]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "boundcalc.bib" in result.stderr
+    assert not (tmp_path / "truong2024.tex").exists()
+
+
+@needs_tex
+def test_three_theorems_in_two_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "paper.tex").write_text(article(tmp_path, monkeypatch, columns=2), "utf-8")
+    assert compiled(tmp_path, "paper") == []
+
+
+@needs_tex
+def test_three_theorems_in_one_column_with_environments_of_other_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper = article(tmp_path, monkeypatch, columns=1)
+    for old, new in (
+        ("[10pt,twocolumn]{article}", "[11pt]{article}"),
+        ("[letterpaper,textwidth=6.75in,textheight=9in,columnsep=0.25in]", "[margin=1.1in]"),
+        ("{theorem}", "{thm}"),
+        ("[theorem]", "[thm]"),
+        ("{lemma}", "{lem}"),
+        ("\\onecolumn\n", ""),
+    ):
+        assert old in paper
+        paper = paper.replace(old, new)
+    (tmp_path / "paper.tex").write_text(paper, "utf-8")
+    assert compiled(tmp_path, "paper") == []
+
+
+@needs_tex
+@pytest.mark.slow
+def test_all_theorems_in_one_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a theorem of one's own, cited by its author's key or not at all."""
+    paper = article(tmp_path, monkeypatch, columns=1)
+    (tmp_path / "mine.toml").write_text('formula = "2*C*sqrt(d*log(T)/m)"\nkind = "bound"\nauthor = "A. Author"\n')
+    others = [name for name in THEOREMS if name not in THREE]
+    for name in [*others, "mine.toml"]:
+        words = ["derive", "--bound", name, "--format", "latex", "--fragment", "-o", "."]
+        assert CliRunner().invoke(main, words).exit_code == 0
+    stems = [name.replace("_", "-") for name in [*others, "mine"]]
+    proofs = "".join(f"\\input{{{stem}-proof}}\n" for stem in stems)
+    paper = paper.replace(
+        "\\bibliographystyle", "".join(f"\\input{{{stem}}}\n" for stem in stems) + "\\bibliographystyle"
+    )
+    paper = paper.replace("\\input{boundcalc-statements}", proofs + "\\input{boundcalc-statements}")
+    paper = paper.replace("twocolumn", "onecolumn")
+    (tmp_path / "paper.tex").write_text(paper, "utf-8")
     assert compiled(tmp_path, "paper") == []
 
 

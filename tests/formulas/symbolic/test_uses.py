@@ -163,7 +163,7 @@ def test_printing(form: ClosedForm) -> None:
     latex = form.gap.latex()
     assert latex.startswith("\\begin{aligned}")
     assert r"\sqrt{\frac{\log{\left(\frac{1}{\delta} \right)}}{2 m}}" in latex
-    assert r"\Lambda(k,\,N) &=" in latex
+    assert r"\Lambda(q,\,N) &=" in latex
     assert latex.count("{") == latex.count("}")
     assert decimal(sympy.Rational("1.0853")) == "1.0853"
     assert decimal(sympy.Rational(1, 3)) is None

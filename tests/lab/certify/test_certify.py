@@ -194,3 +194,61 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
         assert done.exit_code == 2, more
         assert says in done.output
     assert CliRunner().invoke(main, ["certify", "m.pt", "--m", "9", "--test", "test.npz"]).exit_code == 2
+
+
+def test_p2l_trains_modules_of_its_own() -> None:
+    """Also of a module that answers every row, with a loss beside."""
+    x = np.random.default_rng(1).integers(0, 2, (60, 4))
+    found = boundcalc.certify(made("nanoGPT"), (x, x[:, 0]), make=NanoGPT, methods=["p2l"])
+    certificate = found.certificates["p2l"]
+    assert certificate.method == "p2l"
+    assert found["p2l"].risk == certificate.risk < 0.5
+    assert found["p2l"].speaks_of == "trained on the prefix and the picks"
+    assert {line.method for line in found.lines if line.refusal is None} == {"p2l"}
+    with pytest.raises(InvalidSetting, match="make="):
+        boundcalc.certify(made("nanoGPT"), (x, x[:, 0]), methods=["p2l"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_folder_of_the_library_is_loaded_and_compared(tmp_path: Path) -> None:
+    from tests.checkpoints.zoo import ZOO
+
+    ZOO["bert"].make().save_pretrained(tmp_path / "bert")
+    x = np.random.default_rng(0).integers(1, 31, (24, 6))
+    mask = (np.arange(6) < np.arange(24)[:, None] % 5 + 2).astype(int)
+    y = np.arange(24) % 3
+    found = boundcalc.certify(
+        tmp_path / "bert", {"input_ids": x, "attention_mask": mask, "labels": y}, methods=["norms"]
+    )
+    assert found.parity is not None
+    assert found.parity.worst < 1e-12
+    assert found.audit.family == "bert"
+    from transformers import BertForSequenceClassification
+
+    model = BertForSequenceClassification.from_pretrained(tmp_path / "bert").double().eval()
+    with torch.no_grad():
+        out = model(torch.tensor(x), attention_mask=torch.tensor(mask)).logits.argmax(-1).numpy()
+    assert found.errors == (int((out != y).sum()), 24)  # without its padding a sequence is answered as with it
+    np.savez(tmp_path / "d.npz", x=x, y=y, mask=mask)
+    for word in (["--compare", "transformers"], []):
+        line = ["norms", str(tmp_path / "bert"), *word]
+        done = CliRunner().invoke(main, line)
+        assert done.exit_code == 0, done.output
+        assert ("Compared with a forward pass" in done.output) == bool(word)
+    config = tmp_path / "bert" / "config.json"
+    config.write_text(config.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
+    both = boundcalc.certify(tmp_path / "bert", (x, y), methods=["norms"])  # the library reads the same config
+    assert both.parity is not None
+
+
+def test_a_path_without_its_module_is_certified_as_described(trained: Any, tmp_path: Path) -> None:
+    torch.save(trained.state_dict(), tmp_path / "m.pt")
+    mapping = template(open_checkpoint(trained), heads=4)
+    alone = boundcalc.certify(tmp_path / "m.pt", sample(60, 1), mapping=mapping, methods=["norms"])
+    assert alone.parity is None
+    assert "not compared with a forward pass" in alone.text
+    with_it = boundcalc.certify(tmp_path / "m.pt", sample(60, 1), mapping=mapping, module=NanoGPT(), methods=["norms"])
+    assert with_it.parity is not None
+    assert (alone.errors, alone.setting) == (with_it.errors, with_it.setting)
+    with pytest.raises(CheckpointError, match=r"not a checkpoint of this module|does not fit"):
+        boundcalc.certify(tmp_path / "m.pt", sample(9, 1), module=made("minGPT, first edition"))

@@ -73,6 +73,22 @@ def test_bounds() -> None:
     assert "any head" in run("bound", "--pretext", "1,0;0,0", "--downstream", "1,1", "--spread", "1").stdout
 
 
+def test_bounds_that_say_nothing_are_called_so() -> None:
+    text = run("bound", "--m", "1", "--temperature", "1e-300").stdout
+    assert "X5 (gap) says nothing here: its quantity is at most 1 anyway" in text
+    assert "X4 (plain) says nothing here: its quantity is at most 2 anyway" in text
+    assert "says nothing" not in run("bound", "--m", "1e6").stdout
+    rows = json.loads(run("bound", "--m", "1", "--format", "json").stdout)
+    assert [row["name"] for row in rows if row["says_nothing"]] == ["X5"]
+    for words in (
+        ("eval", "--bound", "X4", "--set", "tau=1e-3"),
+        ("solve", "--bound", "X4", "--for", "L", "--target", "2"),
+    ):
+        outcome = CliRunner().invoke(main, list(words))
+        assert "at most 2 anyway" in outcome.output
+        assert outcome.exit_code == (2 if words[0] == "solve" else 0)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

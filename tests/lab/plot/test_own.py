@@ -201,7 +201,8 @@ def test_formulas_work_in_sympy() -> None:
         (gap.subs({"m": 10**6}), value),
         (gap.subs({m: 10**6}), value),
     ):
-        assert float(made.subs(at)) == pytest.approx(right, rel=1e-12)
+        put: Any = made.subs(at)
+        assert float(put) == pytest.approx(right, rel=1e-12)
 
 
 def test_named_parts_can_be_put_in_and_lambdified() -> None:

@@ -101,7 +101,7 @@ TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["sweep", "smoke", "--address", "x:1"], 2, "--address belongs to"),
     (["sweep", "smoke", "--jobs", "0"], 2, "jobs must be"),
     (["sweep", "smoke", "--set", "lr=3"], 2, "--set takes"),
-    (["sweep", "smoke", "--set", "train.lr"], 2, "name=value"),
+    (["sweep", "smoke", "--set", "train.lr"], 2, "NAME=VALUE"),
     (["sweep", "smoke", "--store", "no/where.db"], 2, "no directory"),
     (["train", "conjuction"], 2, "did you mean 'conjunction'"),
     (["train", "conjunction", "--s", "9", "--T", "4"], 2, "choose s <= T"),

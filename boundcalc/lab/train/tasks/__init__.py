@@ -3,6 +3,7 @@
 from boundcalc.lab.train.tasks.arrays import ArraysTask as ArraysTask
 from boundcalc.lab.train.tasks.base import TASKS as TASKS
 from boundcalc.lab.train.tasks.base import Complexity as Complexity
+from boundcalc.lab.train.tasks.base import Origin as Origin
 from boundcalc.lab.train.tasks.base import Risk as Risk
 from boundcalc.lab.train.tasks.base import Shape as Shape
 from boundcalc.lab.train.tasks.base import Task as Task

@@ -1,4 +1,4 @@
-"""A user's own sequences and labels, from an .npz file."""
+"""A user's own sequences and labels: from a file, or from a dataset that a Python file names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from zipfile import is_zipfile
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import is_name, load_name
 from boundcalc.base.output import reading
+from boundcalc.checkpoints.data import MASKS, Sequences, sequences
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, register
+from boundcalc.lab.train.tasks.base import Shape, Task, register
+from boundcalc.predictors.data import digest_of_arrays
 
 MOST_TOKENS = 2**20
 """Rows of a trained token table."""
@@ -24,14 +27,16 @@ MOST_TOKENS = 2**20
 @register
 @dataclass(frozen=True)
 class ArraysTask(Task):
-    """Arrays "x" and "y" of an .npz file; every trial splits them anew into training and test examples.
+    """Sequences "x" and labels "y"; every trial splits them anew into training and test examples.
 
-    "x" holds integer tokens (N, T) or real rows (N, T, d), "y" integer classes or truth values (N,). The first row is read
-    out. Real rows get no positions, unless model.positions asks for them.
+    "x" holds integer tokens (N, T) or real rows (N, T, d), "y" integer classes or truth values (N,), of an .npz, .csv or
+    .parquet file, or of a dataset, a loader or arrays that a Python file names (checkpoints.data says in which forms). Shorter
+    sequences of tokens are filled up with a token of their own. The first row is read out. Real rows get no positions,
+    unless model.positions asks for them.
 
     Attributes:
-        path: the file.
-        sha256: its content; filled in when unset, checked when set.
+        path: the file, or module.py:dataset.
+        sha256: of the file, or of the arrays of a dataset; filled in when unset, checked when set.
     """
 
     kind: ClassVar[str] = "arrays"
@@ -40,12 +45,16 @@ class ArraysTask(Task):
 
     def __post_init__(self) -> None:
         if not self.path:
-            raise InvalidSetting('task "arrays" needs the path of an .npz file (path=data.npz)')
-        reading(self.path, "task arrays")
+            raise InvalidSetting(
+                'task "arrays" needs the path of a file with x and y (path=data.npz, .csv or .parquet)'
+            )
+        reading(self._file, "task arrays")
         try:
-            digest = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+            digest = hashlib.sha256(Path(self._file).read_bytes()).hexdigest()
         except OSError as error:
-            raise InvalidSetting(f"cannot read {self.path}: {error.strerror or error}") from None
+            raise InvalidSetting(f"cannot read {self._file}: {error.strerror or error}") from None
+        if is_name(self.path):
+            digest = digest_of_arrays(dict(zip("xy", self.data, strict=True)))
         if self.sha256 and self.sha256 != digest:
             raise InvalidSetting(f"{self.path} has changed since this task was written (its sha256 differs)")
         object.__setattr__(self, "sha256", digest)
@@ -69,11 +78,15 @@ class ArraysTask(Task):
     @cached_property
     def data(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The arrays; pickled objects are refused."""
+        if not self.path.endswith(".npz") and (is_name(self.path) or self.path.endswith((".csv", ".parquet"))):
+            return _filled_up(self._sequences())
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 missing = {"x", "y"} - set(file.files)
                 if missing:
                     raise InvalidSetting(f"{self.path} has no array {sorted(missing)[0]!r}: it has {file.files}")
+                if set(file.files) & set(MASKS):
+                    return _filled_up(sequences(self.path))
                 y = file["y"]
                 return file["x"], y.astype(np.int64) if y.dtype == np.bool_ else y
         except (ValueError, OSError, EOFError) as error:
@@ -84,6 +97,20 @@ class ArraysTask(Task):
                     f"{self.path} is not an .npz file: np.savez(path, x=..., y=...) writes one"
                 ) from None
             raise InvalidSetting(f"{self.path} is not an .npz file of plain arrays: {error}") from None
+
+    @property
+    def _file(self) -> str:
+        return self.path.rpartition(":")[0] if is_name(self.path) else self.path
+
+    def _sequences(self) -> Sequences:
+        if not is_name(self.path):
+            return sequences(self.path)
+        found = load_name(self.path)
+        return sequences(found() if callable(found) and not hasattr(found, "__getitem__") else found)
+
+    @property
+    def identity(self) -> list[Any]:
+        return [self.kind, {"sha256": self.sha256}]  # its content counts, not where it lies
 
     @property
     def shape(self) -> Shape:
@@ -116,8 +143,16 @@ class ArraysTask(Task):
     def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
         raise InvalidSetting("a file of examples has no endless supply: give m, and no online training")
 
-    def bayes_risk(self) -> Risk:
-        raise InvalidSetting("the Bayes risk of a user's arrays is not known")
 
-    def complexity(self) -> Complexity:
-        return Complexity(self.shape.rows)
+def _filled_up(found: Sequences) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """One array; shorter sequences of tokens end with a token of their own."""
+    longest = max(map(len, found.x))
+    if all(len(x) == longest for x in found.x):
+        return found.arrays
+    if not found.tokens:
+        raise InvalidSetting("sequences of rows must have one length to be trained on: only tokens are filled up")
+    filler = 1 + max(int(x.max()) for x in found.x)
+    x = np.full((len(found), longest), filler)
+    for row, tokens in zip(x, found.x, strict=True):
+        row[: len(tokens)] = tokens
+    return x, found.y

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import is_name
 from boundcalc.lab.train.source import Source
 from boundcalc.setting import validate
 
@@ -74,32 +75,45 @@ class Shape:
             raise InvalidSetting(f"a task whose inputs are {self.inputs} has {missing}: Shape({self.inputs!r}, ...)")
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a task of a user's own comes from: a name in a Python file, and the digest of the file."""
+
+    name: str
+    sha256: str
+
+
 @dataclass(frozen=True)
 class Task(ABC):
-    """A law. Frozen data; `world` draws what stays fixed in a trial, `sample` draws sequences and answers."""
+    """A law. Frozen data; `world` draws what stays fixed in a trial, `sample` draws sequences and answers.
+
+    Whoever writes one says `shape` and `sample`; the other three methods have answers that are true of any law.
+    """
 
     kind: ClassVar[str]
+    origin: ClassVar[Origin | None] = None
 
     @property
     @abstractmethod
     def shape(self) -> Shape:
         """What a model must read and answer."""
 
-    @abstractmethod
     def world(self, source: Source) -> dict[str, Any]:
-        """What is hidden and the same for training and test: a set of coordinates, means, ..."""
+        """What is hidden and the same for training and test: a set of coordinates, means, ...; nothing, unless said."""
+        del source
+        return {}
 
     @abstractmethod
     def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
         """N sequences and answers: bits (n, T), tokens (n, rows) or reals (n, rows, width); answers (n,)."""
 
-    @abstractmethod
     def bayes_risk(self) -> Risk:
-        """The least risk of any predictor that knows the world."""
+        """The least risk of any predictor that knows the world; not known, unless said."""
+        raise InvalidSetting(f"the Bayes risk of task {self.kind!r} is not known")
 
-    @abstractmethod
     def complexity(self) -> Complexity:
-        """How rich the task is."""
+        """How rich the task is; every row may matter, unless said."""
+        return Complexity(self.shape.rows)
 
     @property
     def size(self) -> int | None:
@@ -108,7 +122,14 @@ class Task(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """The task's kind and the fields that differ from their defaults."""
-        return {"task": self.kind, **validate.to_fields(self)}
+        digest = {} if self.origin is None else {"sha256": self.origin.sha256}
+        return {"task": self.kind, **validate.to_fields(self), **digest}
+
+    @property
+    def identity(self) -> list[Any]:
+        """What determines its law: for a task of a user's own the content of the file, not where it lies."""
+        kind = self.kind if self.origin is None else f"{type(self).__name__} {self.origin.sha256}"
+        return [kind, asdict(self)]
 
 
 TASKS: dict[str, type[Task]] = {}
@@ -140,8 +161,12 @@ def task_from_json(data: object) -> Task:
     """A task from its JSON object, such as {"task": "conjunction", "T": 64, "s": 3}."""
     if not isinstance(data, Mapping) or "task" not in data:
         raise InvalidSetting('a task is an object with a key "task", such as {"task": "conjunction", "T": 64, "s": 3}')
-    name = validate.choice("task", data["task"], task_names())
     values = {key: value for key, value in data.items() if key != "task"}
+    if isinstance(data["task"], str) and is_name(data["task"]):
+        from boundcalc.lab.train.tasks.own import own_task
+
+        return own_task(data["task"], values)
+    name = validate.choice("task", data["task"], task_names())
     build = _SHORT.get(name, TASKS.get(name))
     known = [f.name for f in fields(TASKS[name] if name in TASKS else TASKS["boolean"])]
     validate.known_keys(f"task {name!r}", values, known)

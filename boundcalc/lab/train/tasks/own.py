@@ -1,0 +1,68 @@
+"""Tasks of a user's own Python file: "module.py:MyTask", a class of tasks, a task, or data (a dataset, arrays, a loader).
+
+A class inherits from `Task` and says five things, of which three have answers already:
+
+    shape         what a model must read and answer (always said)
+    sample        n sequences and answers, drawn with the source it is given (always said)
+    world         what stays the same for training and test; nothing, unless said
+    bayes_risk    the least possible risk; not known, unless said
+    complexity    how rich it is; all rows matter, unless said
+
+Fields of the class (a dataclass) are set as those of any task: in the object of a sweep, by --T or --set task.name=value.
+A record names the file and its content: a file that has changed gives other trials, and old ones are not taken for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import load_name
+from boundcalc.lab.train.tasks.arrays import ArraysTask
+from boundcalc.lab.train.tasks.base import Origin, Task
+from boundcalc.setting import validate
+
+
+def own_task(name: str, values: Mapping[str, Any]) -> Task:
+    """The task that a name in a Python file stands for, with the fields given."""
+    path = Path(name.rpartition(":")[0])
+    if not path.is_file():
+        raise InvalidSetting(f"there is no file {path}: a task of one's own is module.py:MyTask")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    found = _loaded(name, digest)
+    if not (isinstance(found, type) and issubclass(found, Task)) and not isinstance(found, Task):
+        return ArraysTask(path=name, **validate.known_keys(f"task {name!r}", values, ["sha256"]))
+    given = {key: value for key, value in values.items() if key != "sha256"}
+    if values.get("sha256", digest) != digest:
+        raise InvalidSetting(f"{path} has changed since this task was written (its sha256 differs)")
+    if isinstance(found, Task):
+        said = validate.to_fields(found)
+        other = next((key for key, value in given.items() if key not in said or said[key] != value), None)
+        if other is not None:
+            raise InvalidSetting(f"{name} is a task already, so {other} has no effect: name its class instead")
+        _marked(type(found), name, digest)
+        return found
+    if not is_dataclass(found):  # a class without fields is one all the same
+        raise InvalidSetting(f"{name} is no dataclass: put @dataclass(frozen=True) above it")
+    validate.known_keys(f"task {name!r}", given, [field.name for field in fields(found)])
+    _marked(found, name, digest)
+    try:
+        return found(**given)
+    except TypeError as error:
+        raise InvalidSetting(f"task {name!r}: {error}") from None
+
+
+def _marked(cls: type[Task], name: str, digest: str) -> None:
+    cls.kind, cls.origin = name, Origin(name, digest)
+
+
+@cache
+def _loaded(name: str, digest: str) -> Any:
+    """Once for every content of the file, so that its classes stay the same."""
+    del digest
+    return load_name(name)

@@ -1,0 +1,191 @@
+"""Tasks of a user's own: a class in a Python file, a dataset, a CSV; in every command that reads a task."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import main
+from boundcalc.lab.train.tasks import Complexity, task_from_json
+from boundcalc.lab.train.trial import Trial, model_for
+
+pytest.importorskip("torch")
+
+TASK = '''
+from dataclasses import dataclass
+
+from boundcalc.lab.train.tasks import Shape, Task
+
+
+@dataclass(frozen=True)
+class First(Task):
+    """The answer is the first of T tokens, or one more of them all."""
+
+    T: int = 6
+    vocabulary: int = 3
+
+    @property
+    def shape(self):
+        return Shape("tokens", self.T, "classes", vocabulary=self.vocabulary, classes=self.vocabulary)
+
+    def sample(self, world, source, n):
+        x = source.integers(self.vocabulary, n, self.T)
+        return x, x[:, 0]
+
+
+made = First(T=5)
+'''
+DATA = '''
+import numpy as np
+
+
+class Dataset:
+    """As torch's: items by number."""
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, i):
+        x = np.random.default_rng(i).integers(0, 4, 5)
+        return {"input_ids": x, "label": bool(x[0] > 1)}
+
+
+def arrays():
+    found = Dataset()
+    return np.stack([found[i]["input_ids"] for i in range(60)]), np.array([found[i]["label"] for i in range(60)])
+
+
+dataset = Dataset()
+'''
+SMALL = "--m 20 --d 8 --heads 2 --steps 3 --n-test 32 --no-bounds --quiet --format json"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(TASK)
+    (tmp_path / "data.py").write_text(DATA)
+    x = np.random.default_rng(0).integers(0, 4, (60, 5))
+    rows = "\n".join(" ".join(map(str, row[: 3 + i % 3])) + f",{bool(row[0] > 1)}" for i, row in enumerate(x))
+    (tmp_path / "ragged.csv").write_text("x,label\n" + rows + "\n")
+    return tmp_path
+
+
+def run(line: str) -> Any:
+    return CliRunner().invoke(main, line.split())
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "mine.py:First --T 7",
+        "mine.py:made",
+        "data.py:dataset",
+        "data.py:arrays",
+        "arrays --path data.py:dataset",
+        "arrays --path ragged.csv",
+    ],
+)
+def test_train_takes_it_and_its_record_gives_it_again(what: str, folder: Path) -> None:
+    done = run(f"train {what} {SMALL}")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.stdout)
+    trial = Trial.from_json(data["trial"])
+    assert trial.hash == data["hash"]
+    assert len(data["trial"]["task"].get("sha256", "")) == 64
+    again = json.loads(run(f"train {what} {SMALL}").stdout)
+    assert again["result"]["train"] == data["result"]["train"]
+
+
+def test_a_dataset_and_its_arrays_are_one_task(folder: Path) -> None:
+    one, other = (task_from_json({"task": f"data.py:{name}"}) for name in ("dataset", "arrays"))
+    assert one.identity == other.identity
+    assert one.shape.answer == "binary"  # truth values
+
+
+def test_methods_that_have_answers_already(folder: Path) -> None:
+    task = task_from_json({"task": "mine.py:First", "T": 4})
+    assert task.world(None) == {}  # type: ignore[arg-type]
+    assert task.complexity() == Complexity(4)
+    with pytest.raises(InvalidSetting, match="not known"):
+        task.bayes_risk()
+
+
+def test_a_file_that_changed_is_another_task(folder: Path) -> None:
+    before = task_from_json({"task": "mine.py:First"})
+    kept, trial = before.to_json(), Trial(before, model_for(before, d=8, heads=2), 8).hash
+    (folder / "copy.py").write_text(TASK)
+    copied = task_from_json({"task": "copy.py:First"})
+    assert Trial(copied, model_for(copied, d=8, heads=2), 8).hash == trial  # where it lies does not count
+    (folder / "mine.py").write_text(TASK.replace("x[:, 0]", "x[:, 1]"))
+    with pytest.raises(InvalidSetting, match="has changed"):
+        task_from_json(kept)
+    after = task_from_json({"task": "mine.py:First"})
+    assert Trial(after, model_for(after, d=8, heads=2), 8).hash != trial
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("x, x[:, 0]", "x, x"), "its shape says"),
+        (("x, x[:, 0]", "x + 1, x[:, 0]"), "other things than tokens"),
+        (("x, x[:, 0]", "x, x[:, 0] + 1"), "other things than the answers"),
+        (("x, x[:, 0]", "x, x[:, 0] + y"), "NameError|name 'y'"),
+        (("def sample", "def simple"), "abstract"),
+        (("class First(Task)", "class Second(Task)"), "has no 'First'|NameError"),
+    ],
+)
+def test_a_task_that_is_wrong_says_so(change: tuple[str, str], says: str, folder: Path) -> None:
+    (folder / "mine.py").write_text(TASK.replace(*change).replace("made = First(T=5)", ""))
+    done = run(f"train mine.py:First {SMALL}")
+    assert done.exit_code != 0
+    import re
+
+    assert re.search(says, done.output + repr(done.exception))
+
+
+def test_unknown_fields_and_files_are_refused(folder: Path) -> None:
+    for data, says in (
+        ({"task": "mine.py:First", "S": 4}, "'S'"),
+        ({"task": "nothere.py:First"}, "no file"),
+        ({"task": "mine.py:made", "T": 4}, "no effect"),
+        ({"task": "data.py:arrays", "T": 4}, "'T'"),
+    ):
+        with pytest.raises(InvalidSetting, match=says):
+            task_from_json(data)
+
+
+def test_sweep_threshold_and_plot_take_it(folder: Path) -> None:
+    sweep = {
+        "task": {"task": "mine.py:First"}, "model": {"d": 8, "heads": 2}, "train": {"steps": 3}, "n_test": 32,
+        "seeds": 3, "grid": {"m": [8, 16, 32], "T": [4, 6]},
+    }  # fmt: skip
+    (folder / "sweep.json").write_text(json.dumps(sweep))
+    done = run("sweep sweep.json --store s.db --quiet")
+    assert done.exit_code == 0, done.output
+    done = run("runs list --store s.db")
+    assert "mine.py:First" in done.output
+    done = run("threshold --store s.db --runs task=mine.py:First --accuracy 0.1 --bootstrap 10 --format json")
+    assert done.exit_code == 0 or "no threshold can be fitted" in done.output
+    pytest.importorskip("matplotlib")
+    done = run(
+        "plot gap-vs-m --store s.db --runs task=mine.py:First --runs T=4 --norms-from runs --bound closed -o f.png"
+    )
+    assert done.exit_code == 0, done.output
+
+
+def test_rows_without_positions_are_said(folder: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((60, 4, 3))
+    np.savez(folder / "rows.npz", x=x, y=x[:, 0, 0] > 0)
+    done = run(f"train arrays --path rows.npz {SMALL}")
+    assert "carry no positions" in done.stderr
+    (folder / "s.json").write_text(
+        json.dumps({"task": {"task": "arrays", "path": "rows.npz"}, "model": {"d": 8, "heads": 2}, "m": 8, "seeds": 1})
+    )
+    assert "carry no positions" in run("sweep s.json --store s.db --list").stderr

@@ -1,0 +1,96 @@
+"""docs/tutorials/own-transformer.md, from an empty folder to a certificate; and the four wrong mappings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tutorials.walk import commands, files, run, walk
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+NAME = "own-transformer.md"
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+    folder = tmp_path_factory.mktemp("walk")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder, walk(NAME, folder)
+
+
+def test_it_takes_at_most_six_commands_and_fifteen_lines() -> None:
+    assert len(commands(NAME)) <= 6
+    assert len([line for line in files(NAME)["certify.py"].splitlines() if line]) <= 15
+
+
+def test_norms_are_those_of_the_module(walked: tuple[Path, dict[str, str]]) -> None:
+    folder, printed = walked
+    state = torch.load(folder / "tower.pt")["model"]
+    assert "Compared with a forward pass" in printed[commands(NAME)[2]]
+    data = json.loads(run("boundcalc norms tower.pt --mapping map.json --format json", folder))
+    by_name = {row["weight"]: row for row in data["weights"]}
+    for block in range(3):
+        exact = float(torch.linalg.matrix_norm(state[f"floors.{block}.think.0.weight"].double(), 2))
+        assert exact <= by_name[f"W_1[{block}]"]["op"] <= exact * (1 + 1e-9)
+
+
+def test_margins_and_errors_are_those_of_the_module(walked: tuple[Path, dict[str, str]]) -> None:
+    folder, printed = walked
+    text = printed[commands(NAME)[3]]
+    space: dict[str, Any] = {}
+    exec((folder / "model.py").read_text(), space)
+    model = space["make"]().double()
+    model.load_state_dict(torch.load(folder / "tower.pt")["model"])
+    for name, pattern in (("train", r"(\d+) of 2000 training sequences"), ("test", r"H: (\d+) errors of 1000")):
+        data = np.load(folder / f"{name}.npz")
+        with torch.no_grad():
+            wrong = int((model(torch.tensor(data["x"]))[:, -1].argmax(-1).numpy() != data["y"]).sum())
+        found = re.search(pattern, text)
+        assert found is not None
+        assert int(found[1]) == wrong
+    assert "compared with a forward pass" in text
+    assert re.search(r"^norms: best", text, re.MULTILINE)
+    risk = float(re.search(r"^held-out +([0-9.]+)", text, re.MULTILINE)[1])  # type: ignore[index]
+    assert wrong / 1000 < risk < wrong / 1000 + 0.05
+
+
+def test_python_and_the_command_line_say_the_same(walked: tuple[Path, dict[str, str]]) -> None:
+    _, printed = walked
+    line = re.compile(r"^held-out .*$", re.MULTILINE)
+    assert line.findall(printed["python certify.py"]) == line.findall(printed[commands(NAME)[3]])
+    assert "verified" in printed["boundcalc verify risk.json"]
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no residual": ({"architecture": {"residual": False}}, "norm_ffn"),
+    "relu for gelu": ({"architecture": {"activation": "relu"}}, "activation relu"),
+    "not causal": ({"architecture": {"causal": False}}, "not causal"),
+    "heads": ({"architecture": {"heads": 2}}, "attention of 2 heads"),
+    "heads swapped with maps": ({"fused": "by head"}, "attention of 4 heads"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_mapping_is_refused(name: str, walked: tuple[Path, dict[str, str]]) -> None:
+    folder, _ = walked
+    change, says = WRONG[name]
+    wrong = json.loads((folder / "map.json").read_text())
+    for key, value in change.items():
+        wrong[key] = {**wrong[key], **value} if isinstance(value, dict) else value
+    (folder / "wrong.json").write_text(json.dumps(wrong))
+    for rest in ("norms tower.pt", "certify tower.pt --data train.npz"):
+        text = run(f"boundcalc {rest} --mapping wrong.json --compare model.py:make", folder, code=1)
+        assert says in text
+        assert "not be about this module" in text
+        assert "norms: best" not in text
+    if name == "not causal":  # nobody compared: the bound is one of the description, and says so
+        text = run("boundcalc certify tower.pt --mapping wrong.json --m 2000 --no-solve", folder)
+        assert "not compared with a forward pass" in text
