@@ -46,7 +46,7 @@ Examples:
     help="Which column of --points holds what (repeatable).",
 )
 @click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
-@click.option("--runs", "runs", multiple=True, metavar="KEY=VALUE", help="Which trials: task, T, m, depth, sweep ...")
+@click.option("--runs", "runs", multiple=True, metavar="NAME=VALUE", help="Which trials: task, T, m, depth, sweep ...")
 @click.option("--along", type=click.Choice(("m", "T", "depth")), help="What the trials differ in.  [default: m]")
 @setting_options
 def command(

@@ -33,7 +33,7 @@ def shown(text: str) -> list[str]:
 def parsed(line: str) -> dict[str, Any]:
     """The options of a command line, as the command understands them."""
     _, *words = shlex.split(line, comments=True)
-    context = click.Context(main, info_name="boundcalc")
+    context = click.Context(main, info_name="boundcalc", **main.context_settings)  # click remembers the names of --help
     command: click.Command = main
     while isinstance(command, click.Group):
         name, *words = words
