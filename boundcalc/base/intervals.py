@@ -7,10 +7,10 @@ import math
 import flint
 from flint import arb, fmpz
 
-PRECISION = 128
+_PRECISION = 128
 """Bits of the midpoint; far more than needed, so that a verdict never hangs on rounding."""
 
-flint.ctx.prec = PRECISION
+flint.ctx.prec = _PRECISION
 
 
 class IntervalSystem:

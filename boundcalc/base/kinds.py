@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,6 +62,8 @@ def _derivation(path: Path) -> bool:
 
 
 def _digest(data: Any) -> str:
+    import hashlib  # where used: no command that writes nothing needs it
+
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -77,8 +77,7 @@ def _store(path: Path) -> bool:
 def _weights(path: Path) -> bool:
     """Safetensors whose header, or .npz with a member, says that they are a model of this package."""
     if path.suffix == ".npz":
-        with zipfile.ZipFile(path) as archive:
-            return {"architecture.npy", "represents.npy"} <= set(archive.namelist())
+        return {"architecture.npy", "represents.npy"} <= _members(path)
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(min(size, path.stat().st_size)))
@@ -91,8 +90,15 @@ def _predictor(data: Any) -> bool:
 
 
 def _examples(path: Path) -> bool:
+    return {"x.npy", "y.npy", "made_by.npy"} <= _members(path)
+
+
+def _members(path: Path) -> set[str]:
+    """The names of what an archive holds."""
+    import zipfile
+
     with zipfile.ZipFile(path) as archive:
-        return {"x.npy", "y.npy", "made_by.npy"} <= set(archive.namelist())
+        return set(archive.namelist())
 
 
 def _runs(path: Path) -> bool:

@@ -7,10 +7,8 @@ files too, but never an input of the same command.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -133,7 +131,7 @@ def writing(path: Path | str, kind: Kind, *, force: bool = False) -> Iterator[Pa
         with _named(path):
             yield target
         return
-    part = target.with_name(f".{secrets.token_hex(6)}{target.suffix}")
+    part = target.with_name(f".{os.urandom(6).hex()}{target.suffix}")
     try:
         with _named(path):
             yield part
@@ -229,6 +227,8 @@ def unchanged(path: Path) -> bool:
 
 
 def _digest(text: str) -> str:
+    import hashlib  # where used: no command that writes nothing needs it
+
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
 
 

@@ -193,7 +193,7 @@ def _grouped(text: str, *, always: bool = False) -> str:
     return f"({text})" if (always and len(text) > 1) or not _ATOM.fullmatch(text) else text
 
 
-def plain_math(math: str) -> str:
+def _plain_math(math: str) -> str:
     """LaTeX mathematics as a line of Unicode."""
     line = re.sub(rf"(?<=\w){_BESIDE}+(?=\w)", " ", _Reader(math).all()).replace(_BESIDE, "")
     line = re.sub(r" +", " ", line).strip()
@@ -202,11 +202,11 @@ def plain_math(math: str) -> str:
 
 def plain(text: str) -> str:
     """Prose with mathematics as a terminal shows it."""
-    text = _BLOCK.sub(lambda block: f"\n    {plain_math(block[1])}\n", text)
+    text = _BLOCK.sub(lambda block: f"\n    {_plain_math(block[1])}\n", text)
     text = _FENCE.sub(lambda block: re.sub(r"^", "    ", block[1], flags=re.MULTILINE), text)
     text = _outside(text, lambda words: _STRONG.sub(lambda found: found[1] or found[2], _LINK.sub(r"\1", words)))
     text = _PARTS.sub(
-        lambda part: plain_math(part[0][1:-1]) if part[0][0] == "$" else part[0][1:-1], "\n".join(_joined(text))
+        lambda part: _plain_math(part[0][1:-1]) if part[0][0] == "$" else part[0][1:-1], "\n".join(_joined(text))
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 

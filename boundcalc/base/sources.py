@@ -101,7 +101,7 @@ SAKAI2026 = Source(
     "2605.07297",
     "v1",
 )
-BARTLETT2017 = Source(
+_BARTLETT2017 = Source(
     "bartlett2017",
     "Peter L. Bartlett, Dylan J. Foster, Matus Telgarsky",
     "Spectrally-normalized margin bounds for neural networks",
@@ -110,14 +110,14 @@ BARTLETT2017 = Source(
     "1706.08498",
     "v2",
 )
-KOLTCHINSKII2002 = Source(
+_KOLTCHINSKII2002 = Source(
     "koltchinskii2002",
     "Vladimir Koltchinskii, Dmitry Panchenko",
     "Empirical margin distributions and bounding the generalization error of combined classifiers",
     2002,
     "Annals of Statistics 30",
 )
-LANGFORD2005 = Source(
+_LANGFORD2005 = Source(
     "langford2005", "John Langford", "Tutorial on practical prediction theory for classification", 2005, "JMLR 6"
 )
 SMALE2007 = Source(
@@ -127,17 +127,17 @@ SMALE2007 = Source(
     2007,
     "Constructive Approximation 26",
 )
-PINELIS1994 = Source(
+_PINELIS1994 = Source(
     "pinelis1994",
     "Iosif Pinelis",
     "Optimum bounds for the distributions of martingales in Banach spaces",
     1994,
     "Annals of Probability 22",
 )
-DIACONIS1980 = Source(
+_DIACONIS1980 = Source(
     "diaconis1980", "Persi Diaconis, David Freedman", "Finite exchangeable sequences", 1980, "Annals of Probability 8"
 )
-PACCAGNAN2023 = Source(
+_PACCAGNAN2023 = Source(
     "paccagnan2023",
     "Dario Paccagnan, Marco C. Campi, Simone Garatti",
     "The Pick-to-Learn algorithm: empowering compression for tight generalization bounds and improved "

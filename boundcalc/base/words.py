@@ -15,7 +15,7 @@ LETTERS: Mapping[str, str] = {"T": "seq_len", "m": "n_train", "gamma": "margin"}
 _AMERICAN = (("ormaliz", "ormalis"), ("ptimiz", "ptimis"), ("egulariz", "egularis"), ("nitializ", "nitialis"))
 """Stems as American English has them, and as names here do."""
 
-SYNONYMS: Mapping[str, tuple[str, ...]] = {
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "n": ("n_train", "m"),
     "samples": ("n_train", "m"),
     "n_samples": ("n_train", "m"),
@@ -126,7 +126,7 @@ def suggestion(name: str, known: Iterable[str]) -> str | None:
     for word in (spelling(name, names), spelling(name.replace("-", "_"), names), plain.get(asked)):
         if word in names:
             return word
-    for synonym in (*SYNONYMS.get(name, ()), *SYNONYMS.get(name.replace("-", "_"), ()), *SYNONYMS.get(asked, ())):
+    for synonym in (*_SYNONYMS.get(name, ()), *_SYNONYMS.get(name.replace("-", "_"), ()), *_SYNONYMS.get(asked, ())):
         found = synonym if synonym in names else plain.get(synonym.lower())
         if found is not None:
             return found

@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,19 @@ from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import JOURNAL
 from boundcalc.checkpoints.account import Account, balance
+from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
+from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.maps import key_of
 from boundcalc.checkpoints.parity import NOT_COMPARED, Parity
+from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.checkpoints.tasks import Found, Plan, Want
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of
-from boundcalc.norms.matrix import Measured
+from boundcalc.norms.matrix import Floats, Measured
 from boundcalc.norms.rounding import up
 from boundcalc.setting import Architecture, Attention, Budget, Norms, validate
 from boundcalc.setting.layer import of_class
@@ -51,6 +54,7 @@ class Audit:
         account: where every tensor went.
         missing: kinds the architecture has and the checkpoint has not.
         seed: of the random probes.
+        products: budgets of what maps that meet make (A6, A7), of this library's own models.
         parity: how the architecture was held against the module's forward pass; None where no module was at hand.
     """
 
@@ -62,6 +66,7 @@ class Audit:
     account: Account
     missing: tuple[str, ...]
     seed: int
+    products: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     parity: Parity | None = None
 
     @property
@@ -97,7 +102,7 @@ class Audit:
             shared = head is not None and alike(attentions[block])
             name = key_of(kind, block) if shared else key
             budgets[name] = budgets[name].join(found) if name in budgets else found
-        return Norms(budgets=budgets | dict(extra or {}), measured=True, failure=self.failure)
+        return Norms(budgets=budgets | dict(self.products) | dict(extra or {}), measured=True, failure=self.failure)
 
     def table(self) -> list[dict[str, Any]]:
         """One row per matrix, head or vector."""
@@ -219,7 +224,19 @@ def audit(
         account=account,
         missing=tuple(plan.missing),
         seed=seed,
+        products=_products(model, architecture),
     )
+
+
+def _products(model: Model, architecture: Architecture) -> dict[str, Budget]:
+    """Of models whose tensors are the maps themselves, called as in norms files."""
+    if model.family.name != NATIVE.name:
+        return {}
+
+    def get(kind: str, block: int | None) -> Floats:
+        return np.asarray(read(model.place(kind, block).tensor), np.float64)
+
+    return measured_products(architecture, get)
 
 
 def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str, Any] | None) -> str | Family | None:

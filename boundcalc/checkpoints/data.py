@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import reading
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 
-INPUTS = ("x", "input_ids", "tokens", "sequence", "pixel_values", "inputs", "features", "image", "rows")
-LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
+_INPUTS = ("x", "input_ids", "tokens", "sequence", "pixel_values", "inputs", "features", "image", "rows")
+_LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
 MASKS = ("mask", "attention_mask")
 """Names that examples are looked for under, in dictionaries and in columns."""
-FORMS = (
+_FORMS = (
     "a file (.npz with x and y, .csv, .parquet), arrays (x, y) or (x, y, mask), a dictionary of them, a torch DataLoader or "
     "Dataset, or a Hugging Face dataset"
 )
@@ -37,7 +37,7 @@ class Sequences:
         notes: what was read otherwise than as it stands.
     """
 
-    x: Sequence[Array]
+    x: Sequence[_Array]
     y: NDArray[np.int64]
     notes: tuple[str, ...] = ()
 
@@ -69,7 +69,7 @@ class Sequences:
         """Rows of the longest sequence; of images 0, which are cut into rows by the model."""
         return 0 if self.x[0].ndim == 3 else max(map(len, self.x))
 
-    def batches(self, most: int = 256) -> Iterator[tuple[Array, Array]]:
+    def batches(self, most: int = 256) -> Iterator[tuple[_Array, _Array]]:
         """Places and stacked sequences, such of one length together."""
         lengths = np.array([each.shape[0] for each in self.x])
         for length in np.unique(lengths):
@@ -78,14 +78,14 @@ class Sequences:
                 part = places[start : start + most]
                 yield part, np.stack([self.x[i] for i in part])
 
-    def first(self, n: int) -> Array:
+    def first(self, n: int) -> _Array:
         """Up to n sequences of one length, the commonest: a batch to try a model on."""
         lengths = [each.shape[0] for each in self.x]
         length = max(set(lengths), key=lengths.count)
         return np.stack([each for each in self.x if each.shape[0] == length][:n])
 
     @property
-    def arrays(self) -> tuple[Array, Array]:
+    def arrays(self) -> tuple[_Array, _Array]:
         """All sequences as one array; refused where their lengths differ."""
         if len({each.shape for each in self.x}) > 1:
             raise InvalidSetting("sequences of several lengths are no array: this method needs sequences of one length")
@@ -117,13 +117,13 @@ def sequences(source: Any) -> Sequences:
         return found
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not hasattr(source, "shape"):
         return _together([_single(source[i]) for i in range(len(source))])
-    raise InvalidSetting(f"examples are {FORMS}; got {type(source).__name__}")
+    raise InvalidSetting(f"examples are {_FORMS}; got {type(source).__name__}")
 
 
 # -- from arrays
 
 
-def _array(value: Any) -> Array:
+def _array(value: Any) -> _Array:
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     return np.asarray(value)
@@ -174,10 +174,10 @@ def _chunk(x: Any, y: Any, mask: Any = None) -> Sequences:
     return Sequences(rows, labels, notes)
 
 
-def _unpadded(rows: Sequence[Array], mask: Sequence[Array]) -> list[Array]:
+def _unpadded(rows: Sequence[_Array], mask: Sequence[_Array]) -> list[_Array]:
     if len(rows) != len(mask):
         raise InvalidSetting(f"{len(rows)} sequences, but {len(mask)} masks")
-    found: list[Array] = []
+    found: list[_Array] = []
     for row, seen in zip(rows, mask, strict=True):
         if len(row) != len(seen):
             raise InvalidSetting(f"a mask of {len(seen)} entries for a sequence of {len(row)} rows")
@@ -193,9 +193,9 @@ def _named(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _of_fields(fields: Mapping[str, Any], where: str) -> Sequences:
-    x, y = _named(fields, INPUTS), _named(fields, LABELS)
+    x, y = _named(fields, _INPUTS), _named(fields, _LABELS)
     if x is None or y is None:
-        what, names = ("sequences", INPUTS) if x is None else ("labels", LABELS)
+        what, names = ("sequences", _INPUTS) if x is None else ("labels", _LABELS)
         raise InvalidSetting(
             f"{where} has no {what}: it has {', '.join(map(str, fields))}; need one of {', '.join(names)}"
         )
@@ -234,7 +234,7 @@ def _together(parts: Iterable[Sequences]) -> Sequences:
 def _file(path: Path) -> Sequences:
     reading(path, "data")
     if not path.is_file():
-        raise InvalidSetting(f"there is no file {path}: examples are {FORMS}")
+        raise InvalidSetting(f"there is no file {path}: examples are {_FORMS}")
     if path.suffix == ".npz":
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -281,10 +281,10 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
 
 def _columns(table: Mapping[str, list[Any]], where: str) -> Sequences:
     """One column of sequences, or one column for every token, or for every entry of a row (x0_0, x0_1, ..., x1_0, ...)."""
-    label = next((name for name in LABELS if name in table), None)
+    label = next((name for name in _LABELS if name in table), None)
     if label is None:
-        raise InvalidSetting(f"{where} has no labels: it has {', '.join(table)}; need one of {', '.join(LABELS)}")
-    named = next((name for name in INPUTS if name in table), None)
+        raise InvalidSetting(f"{where} has no labels: it has {', '.join(table)}; need one of {', '.join(_LABELS)}")
+    named = next((name for name in _INPUTS if name in table), None)
     mask = next((name for name in MASKS if name in table), None)
     y = [_cell(value, where) for value in table[label]]
     if named is not None:
@@ -345,7 +345,7 @@ def _cell(value: Any, where: str) -> int | float:
     )
 
 
-def _sequence(value: Any, where: str) -> Array:
+def _sequence(value: Any, where: str) -> _Array:
     """A list, or text: "[3, 1, 4]", "3 1 4" or "[[0.5, 1], [2, 3]]"."""
     if isinstance(value, str):
         text = value.strip()

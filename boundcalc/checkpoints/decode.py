@@ -56,7 +56,7 @@ def read(tensor: Tensor) -> NDArray[np.float32] | Floats:
     return values
 
 
-HOLD_BYTES = 256 << 20
+_HOLD_BYTES = 256 << 20
 """A tensor that is larger than this as native floats is decoded afresh in every pass."""
 
 
@@ -65,7 +65,7 @@ def stored(tensor: Tensor) -> Stored:
     array = tensor.fetch()
     dtype = tensor.dtype
     width = 8 if dtype == "float64" else 4
-    if dtype not in ("float64", "float32") and tensor.size * width <= HOLD_BYTES:
+    if dtype not in ("float64", "float32") and tensor.size * width <= _HOLD_BYTES:
         array, dtype = to_float(array, dtype), "float64" if width == 8 else "float32"
 
     def block(rows: slice, columns: slice) -> Native:

@@ -20,7 +20,7 @@ from boundcalc.checkpoints.parity import Call, Parity, Recorded, agreeing, held,
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.template import open_places, template
 
-Change = Mapping[str, Any]
+_Change = Mapping[str, Any]
 _MOST = 4000
 """Descriptions that are tried together where the module shows no inner layer."""
 
@@ -47,7 +47,7 @@ def describe(
 
 
 def _search(
-    recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[Change]]
+    recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[_Change]]
 ) -> dict[str, Any]:
     """One thing after the other, then what meets before the first place that shows, then all together."""
     alone = [[name] for name in choices]
@@ -81,7 +81,7 @@ def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[Model, An
     return model, model.family.architecture(model)
 
 
-def _changed(mapping: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
+def _changed(mapping: Mapping[str, Any], changes: Sequence[_Change]) -> dict[str, Any]:
     """A mapping with some of its fields set; None takes one away."""
     found = deepcopy(dict(mapping))
     for change in changes:
@@ -97,12 +97,12 @@ def _changed(mapping: Mapping[str, Any], changes: Sequence[Change]) -> dict[str,
     return found
 
 
-def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict[str, list[Change]]:
+def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict[str, list[_Change]]:
     """For each thing that no tensor says, the values it may have; the likeliest first."""
     said, roles = mapping["architecture"], set(mapping["tensors"].values())
-    d, found = said["d"], dict[str, list[Change]]()
+    d, found = said["d"], dict[str, list[_Change]]()
     if {"positions", "embedding"} & roles:
-        scales: list[Change] = [{}]
+        scales: list[_Change] = [{}]
         scales += [{"scales.positions": None}, {"scales.positions": d**-0.5}] if "positions" in roles else []
         scales += [{"scales.embedding": d**0.5}] if "embedding" in roles else []
         found["scales"] = scales
@@ -119,7 +119,7 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
         found["style"] = [{"architecture.style": style} for style in dict.fromkeys((said["style"], "pre", "post"))]
     found["residual"] = [{"architecture.residual": True}, {"architecture.residual": None}]
     count = [heads] if heads else _heads(module, d) if said["heads"] == OPEN else [said["heads"]]
-    fused: list[Change] = [{}, {"fused": "by head"}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
+    fused: list[_Change] = [{}, {"fused": "by head"}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
     causal = [True, None] if said.get("causal") else [None, True]
     found["attention"] = [
         {"architecture.heads": number, "architecture.causal": mask, **layout}

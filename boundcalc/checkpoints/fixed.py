@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from boundcalc.checkpoints.network import Fixed, Rows
 from boundcalc.setting.validate import flag, known_keys, positive, size
 
-Rotate = Callable[[Rows, int | None], Rows]
+_Rotate = Callable[[Rows, int | None], Rows]
 
 
-def rotary(theta: float = 10000.0, *, width: int | None = None, pairs: bool = False) -> Rotate:
+def rotary(theta: float = 10000.0, *, width: int | None = None, pairs: bool = False) -> _Rotate:
     """Rotary positions: the first `width` entries (all, unless given) of queries and keys turn.
 
     `pairs`: entries 1 and 2, 3 and 4, ... turn together; else entry i and entry i + width/2.
@@ -32,7 +32,7 @@ def rotary(theta: float = 10000.0, *, width: int | None = None, pairs: bool = Fa
     return rotate
 
 
-def rotary_of(data: object) -> Rotate:
+def rotary_of(data: object) -> _Rotate:
     """As a mapping writes them: {"theta": 10000, "width": 32, "pairs": true}."""
     raw = known_keys("rotary", data, ["theta", "width", "pairs"])
     return rotary(
@@ -66,7 +66,7 @@ def _turned(x: Rows, sin: Rows, cos: Rows, pairs: bool) -> Rows:
     return np.concatenate([first, second, rest], -1)
 
 
-def _rotation(module: Any, config: Any) -> Rotate | None:
+def _rotation(module: Any, config: Any) -> _Rotate | None:
     """By the module's own angles, without any factor: that is read off its config."""
     tables = [buffer for name, buffer in module.named_buffers() if name.endswith("embed_positions")]
     if tables:

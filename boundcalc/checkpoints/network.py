@@ -38,7 +38,7 @@ from boundcalc.setting.layer import Rules
 
 Rows = NDArray[np.float64]
 
-ACTIVATIONS: Mapping[str, Callable[[Rows], Rows]] = {
+_ACTIVATIONS: Mapping[str, Callable[[Rows], Rows]] = {
     "relu": lambda x: np.maximum(x, 0),
     "gelu": lambda x: x * (1 + erf(x / math.sqrt(2))) / 2,
     "gelu_tanh": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
@@ -80,13 +80,13 @@ class Step:
     makes: Any
 
 
-NOTHING = Fixed()
+_NOTHING = Fixed()
 
 
 class Network:
     """A checkpoint run by its architecture."""
 
-    def __init__(self, model: Model, architecture: Architecture, fixed: Fixed = NOTHING) -> None:
+    def __init__(self, model: Model, architecture: Architecture, fixed: Fixed = _NOTHING) -> None:
         self.model, self.architecture, self.fixed = model, architecture, fixed
         self.every_row = False
         self._trace: list[Step] | None = None
@@ -143,7 +143,7 @@ class Network:
         def through(x: Rows, number: int) -> Rows:
             return self._affine(x, f"W_{number}", f"b_{number}" if layer.bias else None, layer.block)
 
-        return through(ACTIVATIONS[layer.activation](through(x, 1)) * through(x, 3), 2)
+        return through(_ACTIVATIONS[layer.activation](through(x, 1)) * through(x, 3), 2)
 
     def _norm(self, layer: LayerNorm, x: Rows) -> Rows:
         y = x - x.mean(-1, keepdims=True) if layer.centred else x
@@ -258,7 +258,7 @@ _RUNS: Rules[Callable[[Network, Any, Any], Any]] = Rules(
     "running a checkpoint",
     {
         Linear: lambda net, layer, x: net._affine(x, layer.kind, layer.bias, layer.block),
-        Activation: lambda net, layer, x: ACTIVATIONS[layer.name](x),
+        Activation: lambda net, layer, x: _ACTIVATIONS[layer.name](x),
         SoftCap: lambda net, layer, x: layer.cap * np.tanh(x / layer.cap),
         Ball: lambda net, layer, x: x * np.minimum(1, layer.radius / np.maximum(_lengths(x), 1e-300)),
         LayerNorm: Network._norm,

@@ -204,7 +204,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
         return np.where(drawn == padding, (drawn + 1) % tables[0].vocabulary, drawn)
     shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
     if len(shape) == 4:
-        patches = architecture.seq_len - tokens_before(model)
+        patches = architecture.seq_len - _tokens_before(model)
         side = math.isqrt(patches)
         if side * side == patches:
             return rng.uniform(-1, 1, (n, shape[1], side * shape[2], side * shape[3]))
@@ -213,7 +213,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
     return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
 
 
-def tokens_before(model: Model) -> int:
+def _tokens_before(model: Model) -> int:
     """Rows that the model puts before its input."""
     return sum(model.has(token) for token in model.family.tokens)
 
@@ -232,7 +232,7 @@ def rows_of_images(model: Model, images: Rows) -> Rows:
         raise CheckpointError(f"images of {height} x {width} are not made of patches of {tall} x {wide}")
     cut = images.reshape(n, channels, height // tall, tall, width // wide, wide).transpose(0, 2, 4, 1, 3, 5)
     rows = cut.reshape(n, -1, channels * tall * wide)
-    return np.concatenate([np.zeros((n, tokens_before(model), rows.shape[2])), rows], axis=1)
+    return np.concatenate([np.zeros((n, _tokens_before(model), rows.shape[2])), rows], axis=1)
 
 
 # -- the module
@@ -344,7 +344,7 @@ def _inside(
                 or not np.issubdtype(np.asarray(ours).dtype, float)
             ):
                 continue
-            apart = _rows_apart(ours, calls[call], row, tokens_before(model))
+            apart = _rows_apart(ours, calls[call], row, _tokens_before(model))
             if apart is not None:
                 found.append((Place(f"{what} ({owner})", apart), index))
         if len(found) == before:

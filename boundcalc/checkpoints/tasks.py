@@ -32,7 +32,7 @@ from boundcalc.setting import (
 )
 from boundcalc.setting.layer import Rules, flat
 
-HEADS_BYTES = 32 << 20
+_HEADS_BYTES = 32 << 20
 """Maps of a group of heads take at most so much as float64."""
 SPECTRUM_SIDE = 1024
 """Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
@@ -275,7 +275,7 @@ class Plan:
             used = size if split or not conserved else size - keys
             self.read["b_QKV", self.model.stored(b)] = (used, "those of the keys: " + KEY_BIAS)
         per_group = layer.heads // layer.groups
-        step = max(1, HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
+        step = max(1, _HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
         for first in range(0, layer.groups, step):
             part = slice(first, min(first + step, layer.groups))
             share = entries * (part.stop - part.start) // layer.groups

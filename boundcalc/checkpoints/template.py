@@ -32,7 +32,7 @@ class Layout:
     scaled_positions: bool = False
 
 
-LAYOUTS = (
+_LAYOUTS = (
     Layout("nanoGPT or minGPT", r"\.h\.\d+\.attn\.c_attn\.", {"causal": True}),
     Layout("minGPT (first edition)", r"blocks\.\d+\.attn\.key\.", {"causal": True}),
     Layout("timm ViT", r"patch_embed\.proj\.", {"eps": 1e-6}),
@@ -85,7 +85,7 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
     short = stripped(list(checkpoint.tensors))
     ignored = {short[n]: "a mask, not a weight" for n, t in checkpoint.tensors.items() if _is_mask(short[n], t)}
     floats = {short[n]: t for n, t in checkpoint.tensors.items() if t.is_float and short[n] not in ignored}
-    layout = next((each for each in LAYOUTS if any(re.search(each.mark, name) for name in floats)), None)
+    layout = next((each for each in _LAYOUTS if any(re.search(each.mark, name) for name in floats)), None)
     stack, inside, outside, depth = _split(floats)
     parts = {where: _parts(tensors) for where, tensors in (("inside", inside), ("outside", outside))}
     d = _width(parts["inside"])

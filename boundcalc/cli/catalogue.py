@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-GROUPS = ("theorems", "policies", "statements", "lemmas", "presets", "strategies")
+GROUPS = ("theorems", "policies", "statements", "lemmas", "certificates", "presets", "strategies")
 _LEMMA_LETTERS = "TLS"
 
 
@@ -24,6 +24,7 @@ def entries(group: str) -> Iterator[Entry]:
         "theorems": _theorems,
         "statements": lambda: _statements("statements"),
         "lemmas": lambda: _statements("lemmas"),
+        "certificates": _certificates,
         "policies": _policies,
         "presets": _presets,
         "strategies": _strategies,
@@ -46,6 +47,16 @@ def _statements(group: str) -> Iterator[Entry]:
         lemma = statement.name[0] in _LEMMA_LETTERS
         if lemma == (group == "lemmas"):
             yield Entry(group, statement.name, statement.title, statement.source.short)
+
+
+def _certificates() -> Iterator[Entry]:
+    """Statements about one predictor, but for those that are in the calculus too."""
+    from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
+    from boundcalc.statements.texts import STATEMENTS
+
+    for name, statement in ABOUT_ONE.items():
+        if name not in STATEMENTS:
+            yield Entry("certificates", name, statement.entry.title, statement.entry.source.short)
 
 
 def _policies() -> Iterator[Entry]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boundcalc.checkpoints.account import Account
     from boundcalc.lab.certify import Certification
 
-FORMATS = ("table", "json", "csv", "markdown", "latex")
+_FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 @click.command(
@@ -69,7 +69,7 @@ fixed before the data.""",
 @click.option(
     "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True)
 @click.pass_context
 def command(
     context: click.Context,

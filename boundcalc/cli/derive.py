@@ -12,7 +12,7 @@ from boundcalc.base import kinds, output
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.formulas import formula_options, take_formula
 
-FORMATS = ("text", "markdown", "latex", "html", "json")
+_FORMATS = ("text", "markdown", "latex", "html", "json")
 
 
 @click.command(
@@ -40,7 +40,7 @@ Every size may be a number or a letter; letters stay symbols.""",
     show_default=True,
     help="How much to show.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @click.option("--fragment", is_flag=True, help="LaTeX for \\input, or HTML without a page around it.")
 @click.option(
     "--columns", type=click.IntRange(1, 2), help="Columns of the page that a LaTeX fragment is for.  [default: 1]"

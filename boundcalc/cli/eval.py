@@ -15,7 +15,7 @@ from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
-FORMATS = ("table", "json", "csv", "markdown", "latex")
+_FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 def complete_bound(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -50,7 +50,9 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @click.option("--bound", "bounds", multiple=True, shell_complete=complete_bound, help="Only this bound (repeatable).")
 @click.option("--L", "pairs_seen", type=WHOLE, help="Key-value pairs a query sees (X3, X4).")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4, X6).")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True, help="Output format."
+)
 @click.option(
     "--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound printed."
 )
@@ -86,7 +88,7 @@ def command(
 
     Values that are not given come from the preset, or are assumed and marked with * in the output.
     """
-    question = take_setting(options, complete=not template)
+    question = take_setting(options, complete=not (template or axes))  # a sweep may be of C
     if template:
         _template(context, question)
         return

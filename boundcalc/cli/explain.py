@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import click
 
 from boundcalc.cli.catalogue import GROUPS, entries
 from boundcalc.cli.idle import Command
 from boundcalc.cli.lazy import near
+
+if TYPE_CHECKING:
+    from boundcalc.predictors.statements.base import Fact
 
 
 def _names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -28,7 +34,7 @@ Examples:
 @click.argument("name", shell_complete=_names)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(name: str, form: str) -> None:
-    """A theorem, or a statement of the calculus, in full; also policies, presets and strategies."""
+    """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets and strategies."""
     known = [entry.name for group in GROUPS for entry in entries(group)]
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
@@ -45,23 +51,31 @@ def command(name: str, form: str) -> None:
 
 def _statement(name: str, form: str) -> list[tuple[str, str]]:
     """In words: for programs as the page has them, in Markdown with LaTeX."""
+    from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
     from boundcalc.statements.texts import STATEMENTS
 
-    if name not in STATEMENTS:
+    if name not in STATEMENTS and name not in ABOUT_ONE:
         return []
     from boundcalc.base.prose import plain
 
-    statement = STATEMENTS[name]
-    entry = statement.entry
+    entry = (STATEMENTS if name in STATEMENTS else ABOUT_ONE)[name].entry
     shown = plain if form == "table" else str
     parts = [
         ("Title", entry.title),
         ("Statement", shown(entry.says)),
         ("Proof", shown(entry.proof)),
-        ("Arguments", ", ".join(statement.arguments)),
-        ("Source", entry.cited),
+        ("Arguments", ", ".join(STATEMENTS[name].arguments) if name in STATEMENTS else ""),
+        ("Facts", "; ".join(f"{fact}: {given.meaning}" for fact, given in _facts(name).items())),
+        ("Source", entry.cited.replace("theory.md", "theory.md" if name in STATEMENTS else "certificates.md")),
     ]
     return [(title, text) for title, text in parts if text]
+
+
+def _facts(name: str) -> Mapping[str, Fact]:
+    """What a certificate of one predictor rests on, by this statement."""
+    from boundcalc.predictors.statements import STATEMENTS
+
+    return STATEMENTS[name].facts if name in STATEMENTS else {}
 
 
 def _theorem(name: str) -> list[tuple[str, str]]:

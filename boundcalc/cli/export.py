@@ -9,7 +9,7 @@ import click
 from boundcalc.cli.formulas import formula_options, take_formula
 from boundcalc.cli.idle import Command
 
-TARGETS = ("latex", "bibtex", "python", "numpy", "mathematica", "javascript")
+_TARGETS = ("latex", "bibtex", "python", "numpy", "mathematica", "javascript")
 
 
 @click.command(
@@ -24,7 +24,7 @@ Examples:
   boundcalc export --preset gpt2 --to numpy --depth 12""",
 )
 @formula_options
-@click.option("--to", "target", type=click.Choice(TARGETS), required=True, help="Language.")
+@click.option("--to", "target", type=click.Choice(_TARGETS), required=True, help="Language.")
 @click.option("--published", is_flag=True, help="The paper's shape (its constant a symbol) instead of ours.")
 @click.option("--expand", is_flag=True, help="LaTeX: every named part written out.")
 def command(target: str, published: bool, expand: bool, **options: Any) -> None:

@@ -12,7 +12,7 @@ import click
 from boundcalc.base import kinds, output
 from boundcalc.cli.idle import Command
 
-Kinds = Callable[[Path, Mapping[str, Any]], Mapping[Path, output.Kind]]
+_Kinds = Callable[[Path, Mapping[str, Any]], Mapping[Path, output.Kind]]
 """The files that an option leads to, with their kinds; what is not among them is not written."""
 
 
@@ -44,7 +44,7 @@ class Output(click.Path):
     whose name has the ending `folder`.
     """
 
-    def __init__(self, leads_to: output.Kind | Kinds, folder: str = "", **options: Any) -> None:
+    def __init__(self, leads_to: output.Kind | _Kinds, folder: str = "", **options: Any) -> None:
         super().__init__(**options)
         self.leads_to = leads_to
         self.folder = folder
@@ -69,17 +69,17 @@ FILE = Input(dir_okay=False)
 STORE = Input(dir_okay=False, path_type=Path)
 
 
-def output_file(leads_to: output.Kind | Kinds, folder: str = "") -> Output:
+def output_file(leads_to: output.Kind | _Kinds, folder: str = "") -> Output:
     """The type of an option that names a file to write."""
     return Output(leads_to, folder, dir_okay=False, path_type=Path)
 
 
-def output_folder(leads_to: Kinds = lambda folder, values: {}) -> Output:
+def output_folder(leads_to: _Kinds = lambda folder, values: {}) -> Output:
     """The type of an option that names a folder to write into."""
     return Output(leads_to, file_okay=False, path_type=Path)
 
 
-def with_numbers(beside: output.Kind) -> Kinds:
+def with_numbers(beside: output.Kind) -> _Kinds:
     """An image, and the JSON of its numbers beside it."""
     return lambda image, values: {image: kinds.IMAGE, image.with_suffix(".json"): beside}
 

@@ -27,7 +27,7 @@ class Size(NamedTuple):
     help: str
 
 
-SIZES = (
+_SIZES = (
     Size("--depth", "D", "depth", True, "Blocks."),
     Size("--T", "T", "T", True, "Rows (tokens) per sequence."),
     Size("--m", "m", "m", True, "Training sequences."),
@@ -90,7 +90,7 @@ def formula_options(command: Command) -> Command:
             help="What to bound; by default the gap, or what the theorem is about.",
         ),
     ]
-    for size in SIZES:
+    for size in _SIZES:
         options.append(
             click.option(
                 size.option,
@@ -118,10 +118,10 @@ class Asked(NamedTuple):
 def take_formula(options: dict[str, Any]) -> Asked:
     """Removes the options of a formula from a command's, and resolves them."""
     bound, preset, quantity = (options.pop(name) for name in ("bound", "preset", "quantity"))
-    given = {size.name: options.pop(size.name) for size in SIZES}
+    given = {size.name: options.pop(size.name) for size in _SIZES}
     values = {name: value for name, value in given.items() if value is not None and not isinstance(value, str)}
     others = pairs(options.pop("others"))
-    twice = next((size for size in SIZES if size.name in others and given[size.name] is not None), None)
+    twice = next((size for size in _SIZES if size.name in others and given[size.name] is not None), None)
     if twice is not None:
         raise click.UsageError(f"{twice.option} and --set {twice.name}=... give the same size: leave one out")
     values |= others

@@ -28,7 +28,7 @@ _FIELDS = {
     "vocabulary": "vocabulary",
 }
 """Inputs of formulas that are options of a setting."""
-SOLVED = ("L", "m")
+_SOLVED = ("L", "m")
 """Inputs that more of makes a bound smaller."""
 _MOST = 10**18
 _NEAR = 1e-4
@@ -152,7 +152,7 @@ def _needed(theorem: Theorem) -> tuple[list[str], list[str]]:
     return [symbol.name for symbol in theorem.formula(theorem.main_quantity).inputs], []
 
 
-def checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBound]:
+def _checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBound]:
     """Values at a point, re-derived in interval arithmetic: by the theorem's own search, or of its formula."""
     if theorem.sharper is not None:
         return theorem.sharper(**values)
@@ -165,7 +165,7 @@ def show_values(theorem: Theorem, given: Given, form: str) -> None:
 
     if form not in FORMATS:
         raise InvalidSetting(f"{theorem.name} is shown as {', '.join(FORMATS)}: leave out --format {form}")
-    found = checked(theorem, given.values)
+    found = _checked(theorem, given.values)
     rows = [(b.name, b.form, b.kind, _height(b), _inside(b.parameters), b.quantity) for b in found]
     listed = ", ".join(
         f"{name} {short(value)}{'*' if name in given.assumed else ''}" for name, value in given.values.items()
@@ -204,15 +204,15 @@ class Size(NamedTuple):
 def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> Size:
     """Found by doubling and halving, to four digits; the bound is checked at what is returned."""
     needed = [name for part in _needed(theorem) for name in part]
-    if variable not in needed or variable not in SOLVED:
-        can = [name for name in SOLVED if name in needed]
+    if variable not in needed or variable not in _SOLVED:
+        can = [name for name in _SOLVED if name in needed]
         instead = f"solve for {' or '.join(can)}" if can else "it has no input size: eval gives its value"
         raise InvalidSetting(f"{theorem.name} cannot be solved for {variable}: {instead}")
     if not target > 0:
         raise InvalidSetting(f"target must be above 0, got {target:g}")
 
     def at(size: int) -> LatentBound:
-        return min(checked(theorem, {**given.values, variable: size}), key=lambda bound: bound.value)
+        return min(_checked(theorem, {**given.values, variable: size}), key=lambda bound: bound.value)
 
     always = at(1).always
     if always is not None and target >= always:

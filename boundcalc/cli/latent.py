@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("table", "json", "csv")
-NOTES = 160
+_NOTES = 160
 """Characters of a line below a table."""
 
 
@@ -51,7 +51,7 @@ class Many(click.ParamType):
 WHOLES, NUMBERS = Many(WHOLE), Many(NUMBER)
 
 
-def form_option(function: F) -> F:
+def _form_option(function: F) -> F:
     """--format."""
     return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(function)
 
@@ -72,12 +72,12 @@ def show(
         return
     from boundcalc.cli.text import Line, wrapped, write_table
 
-    write_table(headings, [Line([cell(x) for x in row]) for row in rows])
+    write_table(headings, [Line([_cell(x) for x in row]) for row in rows])
     for note in notes:
-        click.echo("\n".join(wrapped(note.split(), width=NOTES)))
+        click.echo("\n".join(wrapped(note.split(), width=_NOTES)))
 
 
-def cell(x: Any) -> str:
+def _cell(x: Any) -> str:
     """A cell of a table: "-" for nothing, four digits of a number."""
     return "-" if x is None else f"{x:.4g}" if isinstance(x, float) else str(x)
 
@@ -129,7 +129,7 @@ def posterior(model: str | None, latex: bool) -> None:
 @click.option("--L", "length", type=WHOLE, default=8, show_default=True, help="Bits in a sequence.")
 @click.option("--a", type=NUMBER, default=2.0, show_default=True, help="First parameter of the Beta prior.")
 @click.option("--b", type=NUMBER, default=1.0, show_default=True, help="Second parameter of the Beta prior.")
-@form_option
+@_form_option
 def sufficient(length: int, a: float, b: float, form: str) -> None:
     """I(y; X | summary) of a Beta-Bernoulli sequence for several summaries: 0 for the sufficient ones (X1)."""
     from boundcalc.lab.latent.information import exact_information, posterior_summary
@@ -197,7 +197,7 @@ Examples:
 @click.option("--downstream", type=NUMBERS, help="w of X6.")
 @click.option("--pretext-error", type=NUMBER, default=0.01, show_default=True, help="e_pre of X6.")
 @click.option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
-@form_option
+@_form_option
 def bound(n: int, form: str, **options: Any) -> None:
     """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
     refuse_idle({"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext"})
@@ -312,7 +312,7 @@ Examples:
 @click.option(
     "--sharpness", type=NUMBER, default=4.0, show_default=True, help="Of the smooth truth: exp(<k, k'>) to it."
 )
-@form_option
+@_form_option
 def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
     """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded.
 
@@ -383,7 +383,7 @@ def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
 @click.option("--m", "pretrain", type=WHOLE, default=2000, show_default=True, help="Sequences of pretraining.")
 @click.option("--repetitions", type=WHOLE, default=20, show_default=True, help="Inputs or runs per place.")
 @click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
-@form_option
+@_form_option
 def transfer(form: str, **options: Any) -> None:
     """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
     from boundcalc.lab.latent.experiments.transfer import TransferPlan
@@ -435,7 +435,7 @@ Examples:
     help="Noise of who looks: the representation has size 1.",
 )
 @click.option("--weight-decay", "decay", type=NUMBER, default=0.3, show_default=True, help="Decay of the weights.")
-@form_option
+@_form_option
 def minimal(form: str, **options: Any) -> None:
     """Trains networks to foretell one of two coins; how much their representation tells of its posterior, and of the rest.
 
@@ -474,7 +474,7 @@ Examples:
 @click.option("--C", "C", type=NUMBER, default=6.0, show_default=True, help="Radius of the norm balls.")
 @store_option
 @click.option("--quiet", is_flag=True, help="No progress.")
-@form_option
+@_form_option
 def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     """Trains small attention models, supervised and on masked tokens; trials the store has are not run again.
 

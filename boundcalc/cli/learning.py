@@ -17,12 +17,12 @@ from boundcalc.cli import files
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-STORE = "boundcalc-runs.db"
+_STORE = "boundcalc-runs.db"
 
 
 def default_store() -> Path:
     """Where trials are kept unless told otherwise."""
-    return Path(os.environ.get("BOUNDCALC_STORE", STORE))
+    return Path(os.environ.get("BOUNDCALC_STORE", _STORE))
 
 
 def _store_option(kind: click.ParamType) -> Callable[[F], F]:
@@ -31,7 +31,7 @@ def _store_option(kind: click.ParamType) -> Callable[[F], F]:
         "store_path",
         type=kind,
         default=default_store,
-        show_default=f"$BOUNDCALC_STORE or {STORE}",
+        show_default=f"$BOUNDCALC_STORE or {_STORE}",
         help="SQLite file of results.",
     )
 
@@ -58,7 +58,7 @@ def runs_option(function: F) -> F:
 
 
 _CHOOSES = ("task", "T", "m", "sweep", "status")
-ENDS = ("done", "diverged")
+_ENDS = ("done", "diverged")
 
 
 def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
     for name in found.keys() & {"T", "m"}:
         found[name] = validate.size(f"--runs {name}", found[name], least=0)
     if "status" in found:
-        validate.choice("status", found["status"], ENDS)
+        validate.choice("status", found["status"], _ENDS)
     return found | ({"sweep": sweeps} if sweeps else {})
 
 

@@ -12,6 +12,7 @@ _LAST = {
     "statements": "source",
     "lemmas": "source",
     "policies": "covers it may use",
+    "certificates": "source",
     "presets": "sizes",
     "strategies": "rests on",
 }

@@ -11,12 +11,12 @@ from typing import Any
 
 import click
 
-METHODS = ("holdout", "p2l", "occam", "pac-bayes")
+_METHODS = ("holdout", "p2l", "occam", "pac-bayes")
 """What `--certify` takes, beside all."""
 
 
 def _wanted(methods: Sequence[str]) -> list[str]:
-    return [name for name in METHODS if name in methods or "all" in methods]
+    return [name for name in _METHODS if name in methods or "all" in methods]
 
 
 def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:

@@ -17,10 +17,10 @@ from boundcalc.engine.growth import Growth, growth
 from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
-    from boundcalc.engine.search import Needed as FirstLink
+    from boundcalc.engine.links import Needed as FirstLink
     from boundcalc.engine.why import Why
 
-TARGET = 0.1
+_TARGET = 0.1
 _PATIENCE = 2.0
 """Seconds of evaluation above which the smallest m is only looked for when asked."""
 
@@ -50,7 +50,7 @@ class Needed(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """As in the schema."""
-        return {"target": TARGET, "bound": self.bound, "m": self.m, "reason": self.why_not or None}
+        return {"target": _TARGET, "bound": self.bound, "m": self.m, "reason": self.why_not or None}
 
 
 class Report(NamedTuple):
@@ -115,9 +115,8 @@ def _need(setting: Setting, bound: str, quantity: Any, desk: Desk) -> Needed:
     from boundcalc.engine.solve import solve
 
     try:
-        return Needed(
-            quantity, bound, round(solve(setting, "m", TARGET, bound=bound, quantity=quantity, desk=desk).value)
-        )
+        found = solve(setting, "m", _TARGET, bound=bound, quantity=quantity, desk=desk, alone=True)
+        return Needed(quantity, bound, round(found.value))
     except NoSolution as error:
         return Needed(quantity, bound, None, str(error))
 
@@ -224,7 +223,7 @@ NO_MEMBER = "-"
 """Shown in place of a risk bound that speaks of no network."""
 
 
-def amounts(value: BoundValue) -> tuple[str, str]:
+def _amounts(value: BoundValue) -> tuple[str, str]:
     """The gap and the risk bound as they are shown: capped at 1, with the uncapped value beside; proxies with '~'."""
     gap = TRIVIAL if value.trivial else amount(value.log10)
     risk = NO_MEMBER
@@ -239,7 +238,7 @@ def amount(log10: float) -> str:
     return upper(log10) if log10 < -1e-9 else f"1 ({upper(log10)})" if log10 > 1e-9 else "1"
 
 
-def vacuity(value: BoundValue) -> str:
+def _vacuity(value: BoundValue) -> str:
     """Which of the two says nothing: "no", "gap", "risk" or "yes" for all there is."""
     if value.risk_refusal is not None:
         return "yes" if value.vacuous else "no"
@@ -259,8 +258,8 @@ def cells(row: Row) -> tuple[str, ...]:
     return (
         value.name,
         value.kind.replace("_", " "),
-        *amounts(value),
-        vacuity(value),
+        *_amounts(value),
+        _vacuity(value),
         *(("", "", "") if value.trivial else (value.strategy, _growth(row.growth["T"]), _growth(row.growth["m"]))),
         "" if dominant is None else f"{dominant[0]} {dominant[1]:.0%}",
     )
@@ -328,5 +327,5 @@ def _need_line(needed: Needed, train_error: float, assumed: str) -> str:
         else ""
     )
     if needed.m is None:
-        return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not}."
-    return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {at_least(needed.m)}, by {needed.bound!r}."
+        return f"Smallest m with {needed.quantity} <= {_TARGET:g}{at}: {needed.why_not}."
+    return f"Smallest m with {needed.quantity} <= {_TARGET:g}{at}: {at_least(needed.m)}, by {needed.bound!r}."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boundcalc.lab.represent.represent import Representation
     from boundcalc.lab.represent.trained import Norms
 
-CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
+_CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 
 
 @click.command(
@@ -43,7 +43,7 @@ bits by number, ranges a..b and formulas.""",
 )
 @click.option("--bits", help="The bits a table reads, as 3,7,11 (default 0, 1, ...).")
 @click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
-@click.option("--construction", type=click.Choice(CONSTRUCTIONS), help="This one (default: the fewest samples).")
+@click.option("--construction", type=click.Choice(_CONSTRUCTIONS), help="This one (default: the fewest samples).")
 @click.option("--attack", type=WHOLE, default=0, metavar="N", help="Also try N random and adversarial inputs.")
 @click.option(
     "--store",

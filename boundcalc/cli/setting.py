@@ -60,6 +60,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("rope", "--rope/--no-rope", None, "Rotary positions (separate W_Q and W_K)."),
     Option("causal", "--causal/--no-causal", None, "Causal mask."),
     Option("vocabulary", "--vocabulary", WHOLE, "Rows of a trained token table; 0 for vector inputs."),
+    Option("own_row", "--own-row", WHOLE, "Token that the row of a [CLS] read-out shows in every example."),
     Option("d_patch", "--d-patch", WHOLE, "Width of vector inputs mapped to d by a trained matrix; 0 for none."),
     Option("positions", "--positions", str, "One of none, fixed, learned."),
     Option("position_radius", "--position-radius", NUMBER, "Largest norm of a fixed position row."),
@@ -76,7 +77,7 @@ OPTIONS: tuple[Option, ...] = (
 
 OPTION_NAMES = {option.field: option.names for option in OPTIONS} | {"measured": "--measured"}
 """How each field of a setting is typed."""
-MEASURED = ("margin", "train-error")
+_MEASURED = ("margin", "train-error")
 _SAMPLE = {f.name for f in fields(Sample)}
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 WITH_LAYERS = {"seq_len", "input_radius", "classes", "n_train", "C", *_SAMPLE}
@@ -109,7 +110,7 @@ def setting_options(command: Command) -> Command:
     ]
     seen = click.option(
         "--measured",
-        type=click.Choice(MEASURED),
+        type=click.Choice(_MEASURED),
         multiple=True,
         help="Chosen after a look at the sample, so P1 is paid for it (repeatable).",
     )

@@ -15,7 +15,7 @@ from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
 
-VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
+_VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
 _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 
 
@@ -33,7 +33,7 @@ Examples:
 Exit code 1 when no value in the range searched is enough.""",
 )
 @setting_options
-@click.option("--for", "variable", type=click.Choice(VARIABLES), required=True, help="What to solve for.")
+@click.option("--for", "variable", type=click.Choice(_VARIABLES), required=True, help="What to solve for.")
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
 @click.option("--bound", default="best", show_default=True, shell_complete=complete_bound, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")

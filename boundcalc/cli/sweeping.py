@@ -20,13 +20,14 @@ from boundcalc.cli.values import short
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
+from boundcalc.setting.accounting import refuse_missing
 
-MOST_ROWS = 1000
+_MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""
 _PATIENCE = 1.0
 """Seconds after which a progress bar appears."""
 
-Rows = Iterator[dict[str, Any]]
+_Rows = Iterator[dict[str, Any]]
 
 
 def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form: str) -> bool:
@@ -42,17 +43,21 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
             if option.field not in WITH_LAYERS:
                 raise InvalidSetting(f"the setting lists its layers one by one: sweeping {name} would change nothing")
     grid = {option.field: values for option, values in axes.values()}
+    if "C" not in grid:
+        refuse_missing(question.setting.norms, question.setting.architecture)
+    elif not question.setting.reads_knob:
+        raise InvalidSetting("sweeping C would change nothing: every weight has a norm budget of its own")
 
     def make(point: dict[str, Any]) -> Setting:
         return changed(question.setting, point)
 
     total = checked_size(make, grid)
-    if form == "table" and total * len(names) > MOST_ROWS:
+    if form == "table" and total * len(names) > _MOST_ROWS:
         raise InvalidSetting(f"a table of {total * len(names)} rows is no reading: add --format csv (or json)")
     typed = {option.field: name for name, (option, _) in axes.items()}
     found = False
 
-    def rows() -> Rows:
+    def rows() -> _Rows:
         nonlocal found
         for point, results in _watched(run(make, grid, names), total):
             shown = {typed[field]: value for field, value in point.items()}
@@ -93,7 +98,7 @@ def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
             bar.advance(task)
 
 
-def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows: Rows) -> None:
+def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows: _Rows) -> None:
     """Written row by row, so that memory does not grow with the grid."""
     head = {"setting": full_json(question.setting), "axes": {name: values for name, (_, values) in axes.items()}}
     sys.stdout.write(json.dumps(head)[:-1] + ', "results": [')
@@ -109,7 +114,7 @@ def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows
     sys.stdout.write("\n]}\n")
 
 
-def _table(question: Question, typed: Mapping[str, str], rows: Rows, *, several: bool) -> None:
+def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several: bool) -> None:
     axes = list(typed.values())
     headings = (*axes, *(("bound",) if several else ()), "gap <=", "risk <=", "strategy", "dominated by")
     lines: list[Line] = []

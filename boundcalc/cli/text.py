@@ -16,8 +16,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-Style = Literal["bold", "dim", ""]
-PARAGRAPH = 100
+_Style = Literal["bold", "dim", ""]
+_PARAGRAPH = 100
 """Characters of a line of text."""
 _WIDE = 200
 _GAP = "   "
@@ -27,7 +27,7 @@ class Line(NamedTuple):
     """A row of a table."""
 
     cells: Sequence[str]
-    style: Style = ""
+    style: _Style = ""
 
 
 def terminal_width() -> int | None:
@@ -41,7 +41,7 @@ def terminal_width() -> int | None:
 def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) -> list[str]:
     """Words put into lines, the later ones indented as far as the first."""
     if width is None:
-        width = min(PARAGRAPH, terminal_width() or PARAGRAPH)
+        width = min(_PARAGRAPH, terminal_width() or _PARAGRAPH)
     lines = [first]
     for word in words:
         if len(lines[-1]) + len(word) > width and lines[-1].strip():

@@ -141,8 +141,9 @@ def command(
     live.end(outcome.result)
     if save is not None:
         from boundcalc.lab.train.model import save as write
+        from boundcalc.lab.train.own_row import with_own_row
 
-        write(save, trial.architecture, outcome.weights)
+        write(save, with_own_row(trial.architecture, trial.task.shape), outcome.weights)
     if store_path is not None:
         from boundcalc.lab.train.store import Store
 
@@ -296,7 +297,9 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
-            numbers = "  ".join(f"{name} {rounding.up(value)}" for name, value in budget.items() if name != "rank")
+            numbers = "  ".join(
+                f"{name} {rounding.up(value)}" for name, value in budget.items() if name not in ("rank", "Sp")
+            )
             click.echo(f"  {key:<{widest}}{numbers}")
     if values:
         _show_bounds(values, gamma, delta)

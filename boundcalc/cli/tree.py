@@ -9,6 +9,7 @@ from boundcalc.cli.report import Report
 from boundcalc.cli.text import console
 from boundcalc.cli.values import upper
 from boundcalc.proof.breakdown import Breakdown, LevelParts, Part
+from boundcalc.statements.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -58,31 +59,32 @@ def _tree(name: str, parts: Breakdown) -> Tree:
     how = tree.add(Text(parts.formula))
     for term in parts.terms:
         how.add(Text(f"{term.formula} = {_number(term.value)}" + (f"   [{term.statement}]" if term.statement else "")))
+    counted = STRATEGIES[certificate.strategy].counted
     for j, level in enumerate(parts.levels, start=1):
-        branch = tree.add(Text(_level_line(j, len(parts.levels), level)))
-        for text in _piece_lines(level.parts):
+        branch = tree.add(Text(_level_line(j, len(parts.levels), level, counted)))
+        for text in _piece_lines(level.parts, counted):
             branch.add(Text(text))
     tree.add(Text("statements: " + " ".join(_counted(parts.statements))))
     return tree
 
 
-def _level_line(j: int, count: int, level: LevelParts) -> str:
+def _level_line(j: int, count: int, level: LevelParts, counted: str) -> str:
     name = f"level {j}: " if count > 1 else ""
     link = "" if level.link is None else f", link {_number(level.link)}"
-    return f"{name}scale {_number(level.scale)}, log N {_number(level.count)}{link}"
+    return f"{name}scale {_number(level.scale)}, {counted} {_number(level.count)}{link}"
 
 
-def _piece_lines(parts: Sequence[Part]) -> list[str]:
+def _piece_lines(parts: Sequence[Part], counted: str) -> list[str]:
     shown = sorted(parts, key=lambda part: -part.share)[:_MOST_PIECES] if len(parts) > _MOST_PIECES + 1 else parts
     width = max(len(part.key) for part in shown) if shown else 0
     lines = [
         f"{part.key:{width}}  {'/'.join(part.lemmas):5} eps {_number(part.eps):>10}  error {_number(part.error):>10}  "
-        f"log N {_number(part.count):>10}  {part.share:4.0%}"
+        f"{counted} {_number(part.count):>10}  {part.share:4.0%}"
         for part in shown
     ]
     rest = len(parts) - len(shown)
     if rest:
-        lines.append(f"and {rest} more pieces with {1 - sum(part.share for part in shown):.0%} of log N")
+        lines.append(f"and {rest} more pieces with {1 - sum(part.share for part in shown):.0%} of {counted}")
     return lines
 
 

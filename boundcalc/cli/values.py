@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import click
@@ -26,6 +25,8 @@ def exactly(text: str) -> int | None:
     found = number(text)
     if found is None or isinstance(found, complex) or not math.isfinite(found):
         return None
+    from fractions import Fraction
+
     base, power, exponent = text.replace("_", "").partition("^")
     try:
         exact = int(base) ** int(exponent) if power else Fraction(base)

@@ -32,7 +32,7 @@ def why_lines(report: Report) -> list[str]:
 
 def _lines(name: str, found: Why, setting: Setting) -> list[str]:
     what = found.quantity
-    count = "I" if STRATEGIES[found.strategy].noisy else "log N"  # G11: a divergence, beside counts of what is covered
+    count = STRATEGIES[found.strategy].counted
     about = f"{found.strategy}, {count} = {upper(found.log_count / _LN10)} against m = {short(found.n_train)}"
     head = f"Why the {what} of {name!r}: {about}"
     if found.first_link:

@@ -8,6 +8,7 @@ therefore serves every scale of a chain. `engine.exact` meets one given error, b
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -20,12 +21,18 @@ from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
 """Above y = e^300 squares leave the range of floats and costs are computed in logs."""
+_FEW_POINTS = 1e100
+"""So many that what holds of them far beyond the range of floats holds of all."""
+_POWER = 5.0
+"""log y grows by a factor of 2 where a power of y grows by more than this (log)."""
 _SNAP = 60.0
 """Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
 _BISECTIONS, _CLOSE = 60, 0.02
 """A vertex that spends within 2% of an error is near enough to start from."""
 _TRIED = 3
 """Options whose true cost is computed, the best few by their shape."""
+_BY_ESTIMATE = operator.itemgetter(0)
+_LOG_2, _LOG_3_2 = math.log(2), math.log(1.5)
 _NEAR = 0.01
 """An option whose shape is a floor is not tried where its estimate is this much (log) above what is found."""
 
@@ -50,33 +57,39 @@ class Option:
     log_c: float
     """log factor inside the logarithm (volume)."""
     offset: float = 0.0
-    """Added to a volume's cost."""
+    """Added to the logarithm (volume)."""
     floor: bool = False
     """Whether the cost is never below its shape (by more than a curve's interpolation)."""
     curve: Curve | None = None
     """The shape, where it is neither."""
+    _far: tuple[float, float] | None = field(default=None, init=False)
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
         """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
         if self.power:
-            return (math.log(2) + log_weight + self.log_a + 2 * self.log_reach - log_lambda) / 3
+            return (_LOG_2 + log_weight + self.log_a + 2 * self.log_reach - log_lambda) / 3
         if self.curve is not None:
             return self.log_reach - self.curve.best(log_lambda + self.log_reach - log_weight)
         ratio = log_weight + self.log_a - log_lambda  # log(w n / lambda)
-        q = math.log(4) + ratio - self.log_c - self.log_reach
+        q = 2 * _LOG_2 + ratio - self.log_c - self.log_reach
         root = 0.5 * q if q > 60 else 0.5 * math.log1p(math.exp(q)) if q > -700 else 0.0
-        return math.log(2) + ratio - math.log1p(math.exp(root)) if root < 700 else math.log(2) + ratio - root
+        return _LOG_2 + ratio - math.log1p(math.exp(root)) if root < 700 else _LOG_2 + ratio - root
 
-    def estimate(self, log_share: float) -> float:
-        """The cost's shape at a share: cheap, and near enough to rank options by (log)."""
-        log_y = self.log_reach - log_share
-        if self.power:
-            return self.log_a + 2 * log_y
+    def aim(self, log_weight: float, log_lambda: float) -> tuple[float, float]:
+        """Log of the least weight * cost(reach/s) + lambda * s, for the cost's shape, and log of the share s."""
         if self.curve is not None:
-            return self.curve.log_cost(log_y)
-        inside = self.log_c + log_y
+            log_y = self.curve.best(log_lambda + self.log_reach - log_weight)
+            share = self.log_reach - log_y
+            return log_add(log_weight + self.curve.log_cost(log_y), log_lambda + share), share
+        share = self.minimiser(log_weight, log_lambda)
+        if self.power:
+            return log_lambda + share + _LOG_3_2, share  # the cost is half of lambda * s
+        inside = self.log_c + self.log_reach - share
         growth = inside if inside > 40 else math.log1p(math.exp(inside))
-        return self.log_a + math.log(growth + self.offset * math.exp(-self.log_a))
+        if growth + self.offset <= 0:  # far beyond where no cover is needed
+            return math.inf, share
+        log_cost = self.log_a + math.log(growth + self.offset)
+        return log_add(log_weight + log_cost, log_lambda + share), share
 
     def snapped(self, log_share: float) -> float:
         """The smallest share of the same whole number of steps (power costs only)."""
@@ -88,27 +101,63 @@ class Option:
             return log_share
         return self.log_reach - 0.5 * math.log(math.ceil(steps) * (1 - 4e-12))
 
-    def log_cost(
-        self, log_share: float, params: Params | None = None, samples: int | None = None
-    ) -> tuple[float, Choice]:
-        """Log of the cost at a share, perhaps on another number of samples, and the choice to record."""
+    def choice(self, log_share: float) -> Choice:
+        """What a certificate records of the cover at a share."""
+        log_y = self.log_reach - log_share
+        return (
+            ZERO if log_y <= 0 else Choice(self.lemma.name, self.index, self.lemma.params(log_y, self.target, self.n))
+        )
+
+    def log_cost(self, log_share: float, params: Params | None = None, samples: int | None = None) -> float:
+        """Log of the cost at a share, perhaps on another number of samples."""
         log_y = self.log_reach - log_share
         if log_y <= 0:
-            return -math.inf, ZERO
+            return -math.inf
+        if params is None and log_y > _FLOAT_RANGE and self.n < _FEW_POINTS:
+            return self._far_cost(log_y)
         n = self.n if samples is None else self.target.points.count(samples)
         if params is None:
             params = self.lemma.params(log_y, self.target, n)
         if self.curve is not None and log_y >= LAST * STEP:
-            return self.curve.log_cost(log_y), Choice(self.lemma.name, self.index, params)
+            return self.curve.log_cost(log_y)
         if log_y < _FLOAT_RANGE:
             try:
                 cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, n, params)
-                log_cost = math.log(cost) if cost > 0 else -math.inf
-                return log_cost, Choice(self.lemma.name, self.index, params)
+                return math.log(cost) if cost > 0 else -math.inf
             except OverflowError:
                 pass
         cost = LogFloat.of(self.lemma.sharp(LOG, LogFloat(log_y), self.target, LogFloat.of(n), params))
-        return (cost.log if cost.sign > 0 else -math.inf), Choice(self.lemma.name, self.index, params)
+        return cost.log if cost.sign > 0 else -math.inf
+
+    def _far_cost(self, log_y: float) -> float:
+        """Beyond floats a cost is a power of y, or grows like log y: it is read off two places."""
+        if self._far is None:
+            places = (_FLOAT_RANGE, 2 * _FLOAT_RANGE)
+            near, far = (
+                self.log_cost(self.log_reach - at, self.lemma.params(at, self.target, self.n)) for at in places
+            )
+            self._far = near, far
+        near, far = self._far
+        part = log_y / _FLOAT_RANGE - 1
+        if far - near > _POWER:
+            return near + part * (far - near)
+        return near + math.log1p(part * math.expm1(far - near))
+
+    def farther(self, log_factor: float) -> Option:
+        """The same with another reach."""
+        return Option(
+            self.lemma,
+            self.index,
+            self.target,
+            self.n,
+            self.log_reach + log_factor,
+            self.power,
+            self.log_a,
+            self.log_c,
+            self.offset,
+            self.floor,
+            self.curve,
+        )
 
 
 @dataclass(slots=True)
@@ -125,6 +174,20 @@ class Item:
     """log of the number of maps."""
     log_bend: float = math.inf
     """log of the error on the loss towards which that of wrong maps bends (S5)."""
+    _heaviest: list[Option] | None = field(default=None, init=False)
+
+    @property
+    def heaviest(self) -> list[Option]:
+        """The options of the member that reaches farthest, which stand for all."""
+        if self._heaviest is None:
+            members = (options for _, options in self.members)
+            self._heaviest = max(members, key=lambda options: max((o.log_reach for o in options), default=-math.inf))
+        return self._heaviest
+
+    def beside(self, more: Sequence[list[Option]]) -> Item:
+        """The same piece with more options for each member."""
+        members = [(weight, [*options, *others]) for (weight, options), others in zip(self.members, more, strict=True)]
+        return Item(self.key, self.log_gain, self.log_zero, members, self.total, self.log_bend)
 
     def bent(self, log_share: float) -> float:
         """What a share leaves of the error it is counted with (S5)."""
@@ -185,7 +248,9 @@ def _option(lemma: CoverLemma, index: int, target: Target, samples: int, log_gai
     if isinstance(profile, Curve):
         return Option(lemma, index, target, n, log_reach, False, 0.0, 0.0, 0.0, True, profile)
     log_n, log_c = math.log(profile.dimension), math.log(profile.factor)
-    return Option(lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset, profile.floor)
+    return Option(
+        lemma, index, target, n, log_reach, False, log_n, log_c, profile.offset / profile.dimension, profile.floor
+    )
 
 
 def uncoverable(items: Sequence[Item]) -> str | None:
@@ -209,56 +274,50 @@ def cost_at(item: Item, log_share: float) -> tuple[float, tuple[Choice, ...], Op
     chosen: list[Choice] = []
     dearest, highest = None, -math.inf
     for log_multiplicity, options in item.members:
-        best, best_choice, best_option = math.inf, ZERO, None
+        best, best_option = math.inf, None
         for option in options:
-            cost, choice = option.log_cost(log_share)
+            cost = option.log_cost(log_share)
             if cost < best:
-                best, best_choice, best_option = cost, choice, option
+                best, best_option = cost, option
         costs.append(best + log_multiplicity)
-        chosen.append(best_choice)
+        chosen.append(ZERO if best_option is None else best_option.choice(log_share))
         if best + log_multiplicity > highest:  # whichever is listed first would make the order of heads matter
             dearest, highest = best_option, best + log_multiplicity
     return log_sum(costs), tuple(chosen), dearest
 
 
-def _best_share(
-    item: Item, log_lambda: float, *, zero: bool = True
-) -> tuple[float, float, tuple[Choice, ...], Option | None]:
+def _best_share(item: Item, log_lambda: float) -> tuple[float, float, tuple[Choice, ...], Option | None]:
     """(log share, log cost, choices, option) minimising cost + lambda * share."""
-    best = (item.log_zero, -math.inf, (ZERO,) * len(item.members), None)
-    value = log_lambda + item.log_zero if zero else math.inf
-    single = len(item.members) == 1
-    log_multiplicity, options = (
-        item.members[0]
-        if single
-        else max(item.members, key=lambda member: max((o.log_reach for o in member[1]), default=-math.inf))
-    )
-    ranked: list[tuple[float, float, Option]] = []
-    for option in options:
-        share = option.minimiser(item.total, log_lambda)
-        if share < item.log_zero:
-            ranked.append((log_add(item.total + option.estimate(share), log_lambda + share), share, option))
-    ranked.sort(key=lambda entry: entry[0])
-    for estimate, rough, option in ranked[:_TRIED]:
-        share = option.snapped(rough)
-        if share >= item.log_zero or (option.floor and estimate > value + _NEAR):
+    best: tuple[float, float, Option | None] = (item.log_zero, -math.inf, None)
+    value = log_lambda + item.log_zero
+    options = item.heaviest
+    total, log_zero = item.total, item.log_zero
+    if len(options) > _TRIED:
+        aims = [(aim, option) for option in options if (aim := option.aim(total, log_lambda))[1] < log_zero]
+        aims.sort(key=_BY_ESTIMATE)
+        del aims[_TRIED:]
+    else:
+        aims = [((-math.inf, option.minimiser(total, log_lambda)), option) for option in options]
+    for (estimate, rough), option in aims:
+        if rough >= log_zero or (option.floor and estimate > value + _NEAR):
             continue
-        if single:
-            cost, choice = option.log_cost(share)
-            cost += log_multiplicity
-            found = (share, cost, (choice,), option)
-        else:
-            cost = option.log_cost(share)[0] + item.total
-            found = (share, cost, (), option)
+        share = option.snapped(rough)
+        if share >= log_zero:
+            continue
+        cost = option.log_cost(share)
         if cost == -math.inf:
             continue
+        cost += total
         candidate = log_add(cost, log_lambda + share)
         if candidate < value:
-            value, best = candidate, found
-    if not single and best[3] is not None:
-        cost, choices, dearest = cost_at(item, best[0])
-        return best[0], cost, choices, dearest or best[3]
-    return best
+            value, best = candidate, (share, cost, option)
+    share, cost, option = best
+    if option is None:
+        return share, cost, (ZERO,) * len(item.members), None
+    if len(item.members) == 1:
+        return share, cost, (option.choice(share),), option
+    cost, choices, dearest = cost_at(item, share)
+    return share, cost, choices, dearest or option
 
 
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
@@ -331,9 +390,9 @@ def closer(items: Sequence[Item], points: Sequence[Point], at: int) -> list[Poin
     return sorted(found, key=lambda point: -point.log_scale)
 
 
-SPACING = 0.25
+_SPACING = 0.25
 """Ratio of neighbouring scales of a chain, in logs."""
-MOST_POINTS = 60
+_MOST_POINTS = 60
 """Vertices down to the scales that matter for 10^9 samples; more samples need finer ones."""
 _LOG_MANY = math.log(1e9)
 _LONGEST_STEP = 50.0
@@ -349,7 +408,7 @@ class TradeOff:
         first, self._log_lambda = found.inside, found.log_lambda
         first.log_lambda = found.log_lambda
         self._points = [first]
-        self._step = 3 * SPACING
+        self._step = 3 * _SPACING
         self._exhausted = False
 
     @property
@@ -366,7 +425,7 @@ class TradeOff:
         turn, whether finer ones are of any use: none is looked for behind one where they are not.
         """
         most = log_m + math.log(2)
-        many = MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * SPACING))  # scales fall like 1/sqrt(m)
+        many = _MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * _SPACING))  # scales fall like 1/sqrt(m)
         at = 0
         while at < len(self._points) and may_gain(self._points[at]):
             at += 1
@@ -381,7 +440,7 @@ class TradeOff:
         point = allocate(self.items, self._log_lambda)
         fallen = self._points[-1].log_scale - point.log_scale
         if fallen > 0:
-            self._step *= min(2.0, max(0.5, SPACING / fallen))
+            self._step *= min(2.0, max(0.5, _SPACING / fallen))
             self._points.append(point)
         else:
             self._step *= 2
@@ -395,7 +454,7 @@ def recount(items: Sequence[Item], point: Point, samples: int) -> float:
     settled, counted = point.counted
     if not counted:
         return settled
-    return log_sum([settled, *(weight + o.log_cost(s, p, samples)[0] for weight, o, s, p in counted)])
+    return log_sum([settled, *(weight + o.log_cost(s, p, samples) for weight, o, s, p in counted)])
 
 
 def _counted(items: Sequence[Item], point: Point) -> tuple[float, list[tuple[float, Option, float, Params]]]:

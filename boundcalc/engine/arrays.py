@@ -82,14 +82,19 @@ class ArraySystem:
         return reduce(np.maximum, xs)
 
 
-ARRAY = ArraySystem()
+_ARRAY = ArraySystem()
 
 
 def closed_gap(setting: Setting, **values: Any) -> np.ndarray:
     """The closed-form gap bound (policy "closed", uncapped) for arrays of values, broadcast against each other.
 
-    The names are those of `FIELDS`: n_train, seq_len, C, margin, delta. Infinite where the bound leaves the range of
-    floats. A grid is cheapest with axes of its own: n_train of shape (1000, 1), seq_len of shape (1, 1000).
+    Args:
+        setting: what is the same at every point.
+        values: arrays by name: n_train, seq_len, C, margin, delta. A grid is cheapest with axes of its own: n_train of
+            shape (1000, 1), seq_len of shape (1, 1000).
+
+    Returns:
+        The bounds, in floats and not checked; infinite where a bound leaves their range.
     """
     named = known_keys("an array", values, FIELDS)
     arrays = {name: _validated(setting, name, np.asarray(value)) for name, value in named.items()}
@@ -140,12 +145,12 @@ def _fill(setting: Setting, arrays: Mapping[str, np.ndarray], out: np.ndarray) -
 
 def _block(setting: Setting, arrays: Mapping[str, np.ndarray]) -> Any:
     varied = setting.but(**{name: array.view(_Values) for name, array in arrays.items()})  # type: ignore[arg-type]
-    lowered = lower(varied, ARRAY)  # type: ignore[arg-type]
+    lowered = lower(varied, _ARRAY)  # type: ignore[arg-type]
     m, delta = np.asarray(varied.sample.n_train), np.asarray(varied.sample.delta)
     costs = _Coefficients((1 + gap.CLOSED_GHOSTS) * m)
     for piece in lowered.pieces:
         costs.add(piece)
-    value = gap.gap_closed(ARRAY, costs.total() ** 3, -np.log(delta), m)  # type: ignore[arg-type]
+    value = gap.gap_closed(_ARRAY, costs.total() ** 3, -np.log(delta), m)  # type: ignore[arg-type]
     return value * (1 + _GUARD * (1 + len(lowered.pieces) / 50))
 
 
@@ -213,7 +218,7 @@ class _Coefficients:
             if where not in self._points:
                 shown = np.asarray(target.points.per_sample) * self.samples
                 self._points[where] = shown if target.points.cap is None else np.minimum(shown, target.points.cap)
-            self._found[key] = np.cbrt(lemma.closed(ARRAY, 1.0, target, self._points[where]))
+            self._found[key] = np.cbrt(lemma.closed(_ARRAY, 1.0, target, self._points[where]))
         return self._found[key]
 
 

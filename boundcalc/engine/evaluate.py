@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.base.rounding import upper_latex
-from boundcalc.engine.search import Found, Needed, Search, Shared
+from boundcalc.engine.ground import Found, Shared
+from boundcalc.engine.links import Needed
+from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
@@ -41,15 +43,14 @@ def capped(log_value: float) -> float:
     return 1.0 if log_value >= 0 else min(1.0, _up(math.exp(log_value)))
 
 
-VALUE_FIELDS = (
+_VALUE_FIELDS = (
     *("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
     *("strategy", "risk_strategy", "dominant"),
 )
 """What a result says beside its name and kind; null where it is refused or trivial."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proved:
+class Proved(NamedTuple):
     """A certificate that passed, with its claims, and what the checker found on the way."""
 
     certificate: Certificate
@@ -228,7 +229,7 @@ class BoundValue:
 
     def to_json(self) -> dict[str, Any]:
         """The documented result object; what is refused or trivial has null values."""
-        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(VALUE_FIELDS)
+        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(_VALUE_FIELDS)
         if self.by_gap is None:
             return out | {"refusal": str(self.refusal)}
         out |= {"vacuous": self.vacuous, "trivial": self.trivial}
@@ -257,7 +258,18 @@ class BoundValue:
 
 
 def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
-    """The bound of one policy, checked; raises `Unsupported` where it does not apply."""
+    """The bound of one policy, checked.
+
+    Args:
+        setting: what is bounded: architecture, norms, sample.
+        bound: a policy or a theorem (`boundcalc list bounds` names all).
+
+    Returns:
+        The gap and the risk with their certificates, and of which kind they are.
+
+    Raises:
+        Unsupported: where the bound does not apply to the setting.
+    """
     value = compare(setting, [bound])[0]
     if value.refusal is not None:
         raise Unsupported(value.refusal)
@@ -265,9 +277,15 @@ def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
 
 
 def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk | None = None) -> list[BoundValue]:
-    """The bounds of several policies (all, unless named), each checked; refusals are values too.
+    """The bounds of several policies, each checked.
 
-    A desk made for the setting lets later questions about it (`solve`) reuse what is found here.
+    Args:
+        setting: what is bounded.
+        bounds: policies and theorems; all policies, unless named.
+        desk: one made for the setting lets later questions about it (`solve`) reuse what is found here.
+
+    Returns:
+        A value for each, in this order; a refusal is a value too.
     """
     names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
     desk = desk or Desk(setting)
@@ -338,10 +356,10 @@ class Desk:
         risks = [] if self.risk_refusal is not None else self._gather(name, "risk")
         return self._settle(name, self.search(name), self.setting, gaps, [] if isinstance(risks, Refusal) else risks)
 
-    def value_of(self, name: str, search: Search, setting: Setting) -> BoundValue:
+    def value_of(self, name: str, search: Search, setting: Setting, *, risks: bool = True) -> BoundValue:
         """The checked gap and risk of one search alone, perhaps for another number of samples."""
-        risks = [] if self.risk_refusal is not None else list(search.risks())
-        return self._settle(name, search, setting, list(search.gaps()), risks)
+        found = list(search.risks()) if risks and self.risk_refusal is None else []
+        return self._settle(name, search, setting, list(search.gaps()), found)
 
     def _settle(
         self, name: str, search: Search, setting: Setting, gaps: Sequence[Found], risks: Sequence[Found]
@@ -353,11 +371,11 @@ class Desk:
         if refusal is not None:
             return plain
         ways = [replace(plain, by_risk=self.prove(risks))] if risks else []
-        telling = [found for found in gaps if not covers_nothing(found.certificate)]
-        if not by_gap.trivial:
-            ways.append(plain)
-        elif telling:  # a gap proof that compares something, above the trivial one
-            ways.append(replace(plain, by_risk=self.prove(telling)))
+        telling = [plain]
+        if by_gap.trivial:  # a gap proof that compares something, above the trivial one
+            above = [found for found in gaps if not covers_nothing(found.certificate)]
+            telling = [replace(plain, by_risk=self.prove(above))] if above else []
+        ways += telling
         return min(ways, key=lambda value: value.log_risk, default=plain)
 
     def _gather(self, name: str, quantity: Quantity) -> list[Found] | Refusal:

@@ -19,38 +19,59 @@ _MOVES = 16
 """Changes tried per round, the most promising first; with many pieces fewer, as each then matters less."""
 _SECANTS = 8
 
-Assignment = Sequence[Option | None]
+_Assignment = Sequence[Option | None]
 """A lemma per piece; None where the piece is left out."""
 
 
-def allocate_exactly(items: Sequence[Item], log_scale: float) -> Point:
-    """A cheap cover at the error e^log_scale."""
+def allocate_exactly(
+    items: Sequence[Item], log_scale: float, like: Point | None = None, *, moves: bool = True
+) -> Point:
+    """A cheap cover at the error e^log_scale, from the lemmas of another that is `like` it where they fit."""
     budget = log_scale - 3 * slack(items)
-    hull = bracket(items, budget)
-    starts = [hull.inside.options] + ([hull.outside.options] if hull.outside is not None else [])
-    filled = [(found, options) for options in starts if (found := _spend(items, options, budget)) is not None]
-    if not filled:
-        return hull.inside
-    (count, shares), options = min(filled, key=lambda entry: entry[0][0])
-    for _ in range(_ROUNDS):
+    found = None if like is None else _spend(items, _same(items, like.options), budget)
+    if like is None or found is None:
+        hull = bracket(items, budget)
+        spare, log_lambda = hull.inside, hull.log_lambda
+        starts = [hull.inside.options] + ([hull.outside.options] if hull.outside is not None else [])
+        filled = [(found, options) for options in starts if (found := _spend(items, options, budget)) is not None]
+        if not filled:
+            return hull.inside
+        (count, shares), options = min(filled, key=lambda entry: entry[0][0])
+    else:
+        spare, log_lambda, options = None, like.log_lambda, _same(items, like.options)
+        count, shares = found
+    for _ in range(_ROUNDS if moves else 0):
         improved = False
-        for index, option in _moves(items, options, shares, hull.log_lambda):
+        for index, option in _moves(items, options, shares, log_lambda):
             changed = [*options[:index], option, *options[index + 1 :]]
             found = _spend(items, changed, budget)
             if found is not None and found[0] < count - 1e-9:
                 (count, shares), options, improved = found, changed, True
         if not improved:
             break
-    return min(_settle(items, options, shares), hull.inside, key=lambda point: point.log_count)
+    settled = _settle(items, options, shares)
+    best = settled if spare is None else min(settled, spare, key=lambda point: point.log_count)
+    best.log_lambda = log_lambda
+    return best
+
+
+def _same(items: Sequence[Item], options: _Assignment) -> list[Option | None]:
+    """The options that are the same lemmas on the same targets."""
+    return [
+        None
+        if option is None
+        else next((o for o in item.heaviest if (o.lemma, o.index) == (option.lemma, option.index)), None)
+        for item, option in zip(items, options, strict=True)
+    ]
 
 
 def _moves(
-    items: Sequence[Item], options: Assignment, shares: Sequence[float], log_lambda: float
+    items: Sequence[Item], options: _Assignment, shares: Sequence[float], log_lambda: float
 ) -> list[tuple[int, Option | None]]:
     """Changes of one piece's lemma, by how little they raise the Lagrangian."""
 
     def value(item: Item, option: Option | None, share: float) -> float:
-        cost = -math.inf if option is None else option.log_cost(share)[0] + item.total
+        cost = -math.inf if option is None else option.log_cost(share) + item.total
         return log_add(cost, log_lambda + share)
 
     def alternatives() -> Iterator[tuple[float, int, Option | None]]:
@@ -58,7 +79,7 @@ def _moves(
             now = value(item, option, share)
             if option is not None:
                 yield log_lambda + item.log_zero - now, index, None
-            for other in _heaviest(item):
+            for other in item.heaviest:
                 wanted = other.minimiser(item.total, log_lambda)
                 if other is not option and wanted < item.log_zero:
                     yield value(item, other, wanted) - now, index, other
@@ -67,12 +88,7 @@ def _moves(
     return [(index, option) for _, index, option in ranked[: max(2, min(_MOVES, 600 // len(items)))]]
 
 
-def _heaviest(item: Item) -> list[Option]:
-    """The options of the member that reaches farthest, which stand for all."""
-    return max((options for _, options in item.members), key=lambda options: max(o.log_reach for o in options))
-
-
-def _spend(items: Sequence[Item], options: Assignment, budget: float) -> tuple[float, list[float]] | None:
+def _spend(items: Sequence[Item], options: _Assignment, budget: float) -> tuple[float, list[float]] | None:
     """(log count, shares) when an assignment spends a whole error with one multiplier; None where it cannot."""
     dropped = log_sum([item.log_zero for item, option in zip(items, options, strict=True) if option is None])
     if dropped >= budget:
@@ -94,7 +110,7 @@ def _spend(items: Sequence[Item], options: Assignment, budget: float) -> tuple[f
 
 def _cost(item: Item, option: Option, share: float) -> float:
     if len(item.members) == 1:
-        return option.log_cost(share)[0] + item.total
+        return option.log_cost(share) + item.total
     return cost_at(item, share)[0]
 
 
@@ -118,7 +134,7 @@ def _balanced(covered: Sequence[tuple[Item, Option]], left: float) -> list[float
     return [share - excess for share in shares]
 
 
-def _settle(items: Sequence[Item], options: Assignment, shares: Sequence[float]) -> Point:
+def _settle(items: Sequence[Item], options: _Assignment, shares: Sequence[float]) -> Point:
     """The point of an assignment: each piece by its cheapest lemma at its share, on whole steps."""
     found = []
     for item, option, share in zip(items, options, shares, strict=True):

@@ -7,8 +7,7 @@ with its choices held: the checker is asked again with T (or m) a little larger.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.engine.evaluate import Proved
@@ -23,8 +22,7 @@ _LOG_LIKE = 0.97
 """A power keeps its exponent at T^2; a power of log T lowers it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(NamedTuple):
     """Local growth: value ~ x^exponent; where the exponent falls like 1/log x, value ~ (log x)^log_exponent."""
 
     variable: str

@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
-from boundcalc.engine.allocate import Item, Option, build_items
+from boundcalc.engine.allocate import Item, Option
 from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered
-from boundcalc.statements.covers import CoverLemma, Curve
+from boundcalc.statements.covers import Curve
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.targets import Target
 
 
-def noise_items(lowered: Lowered, eta: float, allowed: Callable[[CoverLemma], bool] | None = None) -> list[Item]:
+class NoiseItems:
     """The pieces with the laws that their noise may be compared with beside uniform covers, all events counted."""
-    members = [member for piece in lowered.pieces for member in piece.members]
-    seen = sum(member.multiplicity * max(map(events, member.targets)) for member in members)
-    depth = LogFloat.of(gap.noise_depth(FLOAT, eta, seen))
-    items = build_items(lowered, 1, allowed or (lambda _: False))
-    for item, piece in zip(items, lowered.pieces, strict=True):
-        for (_, options), member in zip(item.members, piece.members, strict=True):
-            for index, target in enumerate(member.targets):
-                options += _options(index, target, depth, item.log_gain)
-    return items
+
+    def __init__(self, lowered: Lowered, covers: Sequence[Item]) -> None:
+        """Laws beside the covers of the pieces of a network."""
+        members = [member for piece in lowered.pieces for member in piece.members]
+        self._events = sum(member.multiplicity * max(map(events, member.targets)) for member in members)
+        self._covers = covers
+        self._laws = [
+            [
+                [made for index, target in enumerate(member.targets) for made in _options(index, target, item.log_gain)]
+                for member in piece.members
+            ]
+            for item, piece in zip(covers, lowered.pieces, strict=True)
+        ]
+
+    def at(self, eta: float) -> list[Item]:
+        """Where noise may move the loss of an example by more than the scale with this chance: only reaches differ."""
+        depth = LogFloat.of(gap.noise_depth(FLOAT, eta, self._events))
+        spreads: dict[int, float] = {}
+
+        def seen(option: Option) -> Option:
+            width = 1 if option.target.kind in ("score", "gain") else option.target.k
+            if width not in spreads:
+                spreads[width] = spread(LOG, option.target, depth).log
+            return option.farther(spreads[width])
+
+        return [
+            item.beside([list(map(seen, options)) for options in laws])
+            for item, laws in zip(self._covers, self._laws, strict=True)
+        ]
 
 
-def _options(index: int, target: Target, depth: LogFloat, log_gain: float) -> list[Option]:
+def _options(index: int, target: Target, log_gain: float) -> list[Option]:
+    """The laws for a target, with the reach of noise that moves points of norm 1 by 1."""
     found: list[Option] = []
     for law in NOISES.values():
         if law.applies(target) is None:
             profile = law.profile(target, 1)
             assert isinstance(profile, Curve)  # noqa: S101 - all laws of noise have curves
-            reach = law.reach(target).log + spread(LOG, target, depth).log + log_gain
+            reach = law.reach(target).log + log_gain
             found.append(Option(law, index, target, 1, reach, False, 0.0, 0.0, 0.0, True, profile))
     return found

@@ -1,10 +1,13 @@
-"""Which scales to chain through where a level may refine the one before (G12): a shortest path over pairs. Not trusted."""
+"""Which scales to chain through where a level may refine the one before (G12): a shortest path over pairs. Not trusted.
+
+What one allocation adds to another does not depend on the number of samples: it is counted once for every pair.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from boundcalc.engine.allocate import Item, Point, covers_of
 from boundcalc.proof.certificate import Choice, Cover
@@ -14,10 +17,10 @@ _FARTHEST = 3.0
 """Log of the largest ratio of neighbouring scales that is tried with refinements."""
 _FINEST = 1e-4
 """Scales below this part of the least value found so far are of no use."""
+_MOST_COUNT = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Residual:
+class _Residual(NamedTuple):
     """How an item is refined: on which target of each member, and (how many, parameters of each) of the balls."""
 
     choices: tuple[Choice, ...]
@@ -39,69 +42,102 @@ class _Residual:
         return total
 
 
-def best_refined(
-    start: float, items: Sequence[Item], points: Sequence[Point], m: int
-) -> tuple[list[int], list[frozenset[int]]]:
-    """Points to chain through, and for each the items that refine what the point before has."""
-    residuals = [_residual(item) for item in items]
-    fresh = [[math.exp(min(cost, 600.0)) if cost > -math.inf else 0.0 for cost in point.costs] for point in points]
-    ready = [_ready(residuals, point) for point in points]
-    scales = [math.exp(point.log_scale) for point in points]
-    root = math.sqrt(2 / m)
-    values: list[float] = []
-    backs: list[int] = []
-    least, last = 2 * start, -1
-    for j, point in enumerate(points):
-        whole = math.sqrt(sum(fresh[j])) * root
-        best, back = start * whole, -1
-        if scales[j] >= start or (back < 0 and scales[j] < _FINEST * least):
-            best = math.inf
-        for i in range(j - 1, -1, -1) if best < math.inf else ():
-            bound = values[i] + scales[i] * whole
-            if points[i].log_scale - point.log_scale <= _FARTHEST and values[i] < best:
-                counts = sum(_counts(residuals, fresh[j], ready[i], points[i], point))
-                bound = values[i] + scales[i] * math.sqrt(counts) * root
-            if bound < best:
-                best, back = bound, i
-        values.append(best)
-        backs.append(back)
-        if best + 2 * scales[j] < least:
-            least, last = best + 2 * scales[j], j
-    chain: list[int] = []
-    while last >= 0:
-        chain.append(last)
-        last = backs[last]
-    chain.reverse()
-    return chain, [_refined(residuals, fresh, ready, points, pair) for pair in zip([-1, *chain], chain, strict=False)]
+class _Seen(NamedTuple):
+    """A point with each item's log count by itself, their sum, and which items a finer level may refine."""
+
+    point: Point
+    scale: float
+    counts: list[float]
+    total: float
+    ready: list[bool]
 
 
-def log_counts(
-    items: Sequence[Item], points: Sequence[Point], chain: Sequence[int], refined: Sequence[frozenset[int]]
-) -> list[float]:
-    """The log count that each level of a chain adds."""
-    residuals = [_residual(item) for item in items]
-    counts: list[float] = []
-    for before, at, which in zip([-1, *chain], chain, refined, strict=False):
-        here = points[at]
-        counts.append(
-            sum(
-                residual.cost(points[before].shares[k] - here.shares[k])
-                if k in which and residual is not None
-                else math.exp(min(here.costs[k], 600.0))
-                for k, residual in enumerate(residuals)
-            )
-        )
-    return counts
+class Link(NamedTuple):
+    """One level of a chain: where its point stands, the items that refine what the level before left, what it adds."""
+
+    at: int
+    point: Point
+    refined: frozenset[int]
+    adds: float
 
 
-def refined_covers(items: Sequence[Item], point: Point, which: frozenset[int]) -> dict[str, Cover]:
-    """A level's covers, some of them of what the level before has left."""
-    covers = covers_of(items, point)
-    for k in which:
-        residual = _residual(items[k])
-        assert residual is not None  # noqa: S101 - only items with one are refined
-        covers[items[k].key] = Cover(covers[items[k].key].log_eps, residual.choices)
-    return covers
+class Refinements:
+    """What allocations of the same items leave to finer ones."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+        self._residuals = [_residual(item) for item in items]
+        self._known: dict[int, _Seen] = {}  # by id: the point is kept
+        self._pairs: dict[tuple[int, int], float] = {}
+
+    def best(self, start: float, points: Sequence[Point], m: int) -> list[Link]:
+        """The chain of least cost through some of the points."""
+        seen = [self._seen(point) for point in points]
+        root = math.sqrt(2 / m)
+        values: list[float] = []
+        backs: list[int] = []
+        least, last = 2 * start, -1
+        for j, here in enumerate(seen):
+            whole = math.sqrt(here.total) * root
+            best, back = start * whole, -1
+            if here.scale >= start or here.scale < _FINEST * least:
+                best = math.inf
+            for i in range(j - 1, -1, -1) if best < math.inf else ():
+                bound = values[i] + seen[i].scale * whole
+                if values[i] < best and seen[i].point.log_scale - here.point.log_scale <= _FARTHEST:
+                    bound = values[i] + seen[i].scale * math.sqrt(self._pair(seen[i], here)) * root
+                if bound < best:
+                    best, back = bound, i
+            values.append(best)
+            backs.append(back)
+            if best + 2 * here.scale < least:
+                least, last = best + 2 * here.scale, j
+        chain: list[int] = []
+        while last >= 0:
+            chain.append(last)
+            last = backs[last]
+        chain.reverse()
+        return [self._link(seen, before, at) for before, at in zip([-1, *chain], chain, strict=False)]
+
+    def covers(self, link: Link) -> dict[str, Cover]:
+        """A level's covers, some of them of what the level before has left."""
+        covers = covers_of(self._items, link.point)
+        for k in link.refined:
+            residual = self._residuals[k]
+            assert residual is not None  # noqa: S101 - only items with one are refined
+            key = self._items[k].key
+            covers[key] = Cover(covers[key].log_eps, residual.choices)
+        return covers
+
+    def _link(self, seen: Sequence[_Seen], before: int, at: int) -> Link:
+        here = seen[at]
+        counts = here.counts if before < 0 else list(self._counts(seen[before], here))
+        refined = frozenset(k for k, count in enumerate(counts) if count < here.counts[k])
+        return Link(at, here.point, refined, sum(counts))
+
+    def _seen(self, point: Point) -> _Seen:
+        if id(point) not in self._known:
+            counts = [math.exp(min(cost, _MOST_COUNT)) if cost > -math.inf else 0.0 for cost in point.costs]
+            ready = _ready(self._residuals, point)
+            self._known[id(point)] = _Seen(point, math.exp(point.log_scale), counts, sum(counts), ready)
+        return self._known[id(point)]
+
+    def _pair(self, before: _Seen, here: _Seen) -> float:
+        """The log count that a point adds to another."""
+        key = (id(before.point), id(here.point))
+        if key not in self._pairs:
+            self._pairs[key] = sum(self._counts(before, here))
+        return self._pairs[key]
+
+    def _counts(self, before: _Seen, here: _Seen) -> Iterator[float]:
+        """The log count of each item at a point, from another."""
+        coarse, fine = before.point.shares, here.point.shares
+        for k, (count, ready) in enumerate(zip(here.counts, before.ready, strict=True)):
+            residual = self._residuals[k]
+            if count and ready and residual is not None:
+                yield min(count, residual.cost(coarse[k] - fine[k]))
+            else:
+                yield count
 
 
 def _residual(item: Item) -> _Residual | None:
@@ -122,7 +158,7 @@ def _residual(item: Item) -> _Residual | None:
 
 
 def _ready(residuals: Sequence[_Residual | None], point: Point) -> list[bool]:
-    """Which items a later level may refine: those that are covered on the targets of their residuals."""
+    """Which items a finer level may refine: those that are covered on the targets of their residuals."""
     return [
         residual is not None
         and all(
@@ -131,29 +167,3 @@ def _ready(residuals: Sequence[_Residual | None], point: Point) -> list[bool]:
         )
         for residual, choices in zip(residuals, point.choices, strict=True)
     ]
-
-
-def _counts(
-    residuals: Sequence[_Residual | None], fresh: Sequence[float], ready: Sequence[bool], before: Point, point: Point
-) -> Iterator[float]:
-    """The log count of each item at a point, from another."""
-    for k, count in enumerate(fresh):
-        residual = residuals[k]
-        if count and ready[k] and residual is not None:
-            yield min(count, residual.cost(before.shares[k] - point.shares[k]))
-        else:
-            yield count
-
-
-def _refined(
-    residuals: Sequence[_Residual | None],
-    fresh: Sequence[Sequence[float]],
-    ready: Sequence[Sequence[bool]],
-    points: Sequence[Point],
-    pair: tuple[int, int],
-) -> frozenset[int]:
-    i, j = pair
-    if i < 0:
-        return frozenset()
-    counts = list(_counts(residuals, fresh[j], ready[i], points[i], points[j]))
-    return frozenset(k for k, count in enumerate(counts) if count < fresh[j][k])

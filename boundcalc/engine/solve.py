@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
 from boundcalc.engine.evaluate import BoundValue, Desk, evaluate, refuse_symbols
-from boundcalc.engine.search import Found
+from boundcalc.engine.ground import Found
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 from boundcalc.statements.premise import margin_of_class, no_member
 
-Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
+_Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(NamedTuple):
     """A variable one can solve for: its name in `Setting.but`, where to look, and whether more of it helps."""
 
     field: str
@@ -34,7 +34,7 @@ class _Axis:
     """The longest step, in logs, where a trial costs more the farther out it is."""
 
 
-AXES: dict[str, _Axis] = {
+_AXES: dict[str, _Axis] = {
     "m": _Axis("n_train", 1, 1e18, True, True),
     "T": _Axis("seq_len", 1, 1e18, True, False),
     "C": _Axis("C", 1e-9, 1e9, False, False),
@@ -48,6 +48,8 @@ _WIDENINGS = 60
 _STRETCH = 1.2
 """How much longer each further step outward is: where a bound hardly moves, the end of the range is still reached."""
 _NARROWINGS = 60
+_LOOKS = 4
+"""Times that one strategy narrows a range before all of them do at every step."""
 _ROOM = 1e-6
 """What the checker's rounding may add to the log of a value."""
 
@@ -73,26 +75,40 @@ class Solution:
     @property
     def direction(self) -> str:
         """Whether the value is the smallest or the largest."""
-        return "smallest" if AXES[self.variable].more_helps else "largest"
+        return "smallest" if _AXES[self.variable].more_helps else "largest"
 
 
 def solve(
     setting: Setting,
-    variable: Variable,
+    variable: _Variable,
     target: float,
     *,
     bound: str = "best",
     quantity: Quantity = "gap",
     digits: int = 4,
     desk: Desk | None = None,
+    alone: bool = False,
 ) -> Solution:
     """The smallest m, gamma or delta (the largest T, C or depth) whose checked bound is at most the target.
 
-    Found to so many digits and rounded to the safe side: the bound is checked at the value returned. Raises
-    `NoSolution` when even the end of the range is not enough.
+    Args:
+        setting: what stays the same.
+        variable: "m", "gamma", "delta", "T", "C" or "depth".
+        target: what the bound may be at most, between 0 and 1.
+        bound: a policy or a theorem.
+        quantity: "gap" or "risk".
+        digits: how many digits are found.
+        desk: one made for the setting, to start from what was found at it.
+        alone: leave the other quantity at what follows from the one asked for.
+
+    Returns:
+        The value, rounded to the safe side, and the bound checked there.
+
+    Raises:
+        NoSolution: when even the end of the range is not enough.
     """
-    variable = choice("variable", variable, AXES)  # type: ignore[assignment]
-    axis = AXES[variable]
+    variable = choice("variable", variable, _AXES)  # type: ignore[assignment]
+    axis = _AXES[variable]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
@@ -100,16 +116,17 @@ def solve(
     refuse_symbols(setting)
     axis = _with_members(setting, variable, axis)
     log_target = math.log(target)
+    trial: _Samples | _Settings
     if variable == "m":
-        trial: _Samples | _Settings = _Samples(setting, bound, quantity, desk, log_target)
+        trial = _Samples(setting, bound, quantity, desk or Desk(setting), log_target, alone)
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
-    search = _Bracket(axis, lambda x: trial.quick(x) - log_target, digits)
-    start = _start(setting, variable)
-    none_beyond = search.hard not in (AXES[variable].low, AXES[variable].high)
+    search = _Bracket(axis, digits)
+    none_beyond = search.hard not in (_AXES[variable].low, _AXES[variable].high)
     # Where layers shrink what they are given, down to no margin at all, a bound rises with depth and then falls.
-    falls_again = variable == "depth" and none_beyond and search.miss(search.hard) <= 0
-    x = search.hard if falls_again else search.run(start)
+    falls_again = variable == "depth" and none_beyond and trial.meets(search.hard)
+    start = _start(setting, variable)
+    x = search.hard if falls_again else trial.narrowed(search, start)
     if x is None:
         value = trial.checked(search.easy)
         reached = "one that is trivial"
@@ -124,7 +141,7 @@ def solve(
         if not _trivial(value, quantity) and _log_of(value, quantity) <= log_target:
             if x != search.hard:
                 return Solution(variable, target, quantity, x, value)
-            return Solution(variable, target, quantity, x, value, True, none_beyond, search.run(start) != x)
+            return Solution(variable, target, quantity, x, value, True, none_beyond, trial.narrowed(search, start) != x)
         x = search.safer(x)
     raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 
@@ -164,7 +181,7 @@ def _with_members(setting: Setting, variable: str, axis: _Axis) -> _Axis:
             most = max((low, high), key=lambda x: float(margin_of_class(_change(setting, variable, axis, x))))
             where = "" if variable == "gamma" else f" (at {variable} {most:g})"
             raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(most)}{where}")
-    return replace(axis, low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
+    return axis._replace(low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
 
 
 def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole: bool) -> float:
@@ -179,14 +196,15 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
     return inside
 
 
-def _least(gaps: Iterable[Found], risks: Iterable[Found], setting: Setting, quantity: str) -> float:
-    """Log of the value a search expects; 0 where the gap is trivial."""
+def _least(gaps: Iterable[Found], risks: Iterable[Found], setting: Setting, quantity: str) -> tuple[float, str | None]:
+    """Log of the value a search expects, and by which strategy; 0 by none where the gap is trivial."""
     ranked = sorted(gaps, key=lambda found: found.log_value)
-    least = next((found.log_value for found in ranked if not covers_nothing(found.certificate)), 0.0)
+    best = next(((found.log_value, found.strategy) for found in ranked if not covers_nothing(found.certificate)), None)
+    least = best or (0.0, None)
     if quantity == "gap":
         return least
-    plain = math.log(math.exp(min(least, 0.0)) + setting.sample.train_error)
-    return min([plain, *(found.log_value for found in risks)])
+    plain = math.log(math.exp(min(least[0], 0.0)) + setting.sample.train_error)
+    return min([(plain, least[1]), *((found.log_value, found.strategy) for found in risks)], key=lambda each: each[0])
 
 
 class _Settings:
@@ -199,25 +217,33 @@ class _Settings:
         self._tried: dict[float, float] = {}
         self._glances: dict[float, Found | None] = {}
 
-    def quick(self, x: float) -> float:
+    def narrowed(self, search: _Bracket, start: float) -> float | None:
+        """The value nearest the hard end at which the search meets the target."""
+        return search.run(start, lambda x: self._quick(x) - self.log_target)
+
+    def meets(self, x: float) -> bool:
+        """Whether the search meets the target at a value."""
+        return self._quick(x) <= self.log_target
+
+    def _quick(self, x: float) -> float:
         """Log of the value the search expects."""
         if x not in self._tried:
             glanced = self._glanced(x)
-            self._tried[x] = self._searched(x) if glanced is None else _least([glanced], (), *self._asked(x))
+            self._tried[x] = self._searched(x) if glanced is None else _least([glanced], (), *self._asked(x))[0]
         return self._tried[x]
 
     def _searched(self, x: float) -> float:
         desk = Desk(self._at(x))
         risks = desk.found(self.bound, "risk") if self.quantity == "risk" else ()
-        return _least(desk.found(self.bound, "gap"), risks, *self._asked(x))
+        return _least(desk.found(self.bound, "gap"), risks, *self._asked(x))[0]
 
     def _glanced(self, x: float) -> Found | None:
         """A certificate that meets the target though little was spent on finding it, where trials cost much."""
-        if not math.isfinite(AXES[self.variable].stride):
+        if not math.isfinite(_AXES[self.variable].stride):
             return None
         if x not in self._glances:
             found = Desk(self._at(x)).glance(self.bound)
-            meets = found is not None and _least([found], (), *self._asked(x)) <= self.log_target - _ROOM
+            meets = found is not None and _least([found], (), *self._asked(x))[0] <= self.log_target - _ROOM
             self._glances[x] = found if meets else None
         return self._glances[x]
 
@@ -226,50 +252,83 @@ class _Settings:
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound; at the end of the range one that meets the target will do."""
-        glanced = self._glanced(x) if x == AXES[self.variable].high else None
+        glanced = self._glanced(x) if x == _AXES[self.variable].high else None
         if glanced is not None:
             return Desk(self._at(x)).at_most(self.bound, glanced)
         return evaluate(self._at(x), self.bound)
 
     def _at(self, x: float) -> Setting:
-        return _change(self.setting, self.variable, AXES[self.variable], x)
+        return _change(self.setting, self.variable, _AXES[self.variable], x)
 
 
 class _Samples:
     """Tries numbers of samples with the allocations of one: only the chain is found anew, only the last is checked."""
 
-    def __init__(self, setting: Setting, bound: str, quantity: Quantity, desk: Desk | None, log_target: float) -> None:
+    def __init__(
+        self, setting: Setting, bound: str, quantity: Quantity, desk: Desk, log_target: float, alone: bool
+    ) -> None:
         self.setting, self.quantity, self.log_target = setting, quantity, log_target
         self.name = known_bound(bound)
-        self.desk = desk or Desk(setting)
+        self.desk = desk
+        self.alone = alone
         self.base = self.desk.search(self.name)
 
-    def quick(self, x: float) -> float:
-        """Log of the value the search expects."""
+    def narrowed(self, search: _Bracket, start: float) -> float | None:
+        """The value nearest the hard end at which the search meets the target.
+
+        Other strategies than the best one seldom matter: the range is narrowed with that one alone, and all of them are
+        asked again one digit farther.
+        """
+        x, strategy = start, self._strategy()
+        for _ in range(_LOOKS if strategy is not None else 0):
+            found = search.run(x, partial(self._miss, only=strategy))
+            if found is None:
+                break
+            farther = search.harder(found)
+            log_value, strategy = self._searched(farther)
+            if farther == found or log_value > self.log_target:
+                return found
+            x = farther
+        return search.run(x, self._miss)
+
+    def meets(self, x: float) -> bool:
+        """Whether the search meets the target at a number of samples."""
+        return self._miss(x) <= 0
+
+    def _strategy(self) -> str | None:
+        """The best at the number of samples that is searched anyway."""
+        risks = self.desk.found(self.name, "risk") if self.quantity == "risk" else ()
+        return _least(self.desk.found(self.name, "gap"), risks, self.setting, self.quantity)[1]
+
+    def _miss(self, x: float, only: str | None = None) -> float:
+        return self._searched(x, only)[0] - self.log_target
+
+    def _searched(self, x: float, only: str | None = None) -> tuple[float, str | None]:
+        """Log of the value the search expects, and by which strategy."""
         here = self.base.with_samples(round(x))
-        risks = list(here.risks()) if self.quantity == "risk" else []
+        risks = list(here.risks(only)) if self.quantity == "risk" else []
         enough = any(found.log_value <= self.log_target for found in risks)  # what the gap gives would change nothing
-        return _least(() if enough else here.gaps(), risks, self.setting, self.quantity)
+        return _least(() if enough else here.gaps(only), risks, self.setting, self.quantity)
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound."""
         here = self.base.with_samples(round(x))
-        return self.desk.value_of(self.name, here, self.setting.but(n_train=round(x)))
+        risks = self.quantity == "risk" or not self.alone
+        return self.desk.value_of(self.name, here, self.setting.but(n_train=round(x)), risks=risks)
 
 
 class _Bracket:
     """Finds where a monotone function of log x changes sign: widen, then narrow (Illinois)."""
 
-    def __init__(self, axis: _Axis, miss: Callable[[float], float], digits: int) -> None:
+    def __init__(self, axis: _Axis, digits: int) -> None:
         self.axis = axis
-        self.miss = miss
         self.digits = digits
         self.easy, self.hard = (axis.high, axis.low) if axis.more_helps else (axis.low, axis.high)
 
-    def run(self, start: float) -> float | None:
+    def run(self, start: float, miss_at: Callable[[float], float]) -> float | None:
         """The value nearest the hard end that does not miss, rounded to the safe side; None where all miss."""
         x = self._rounded(min(max(start, self.axis.low), self.axis.high))
-        miss = self.miss(x)
+        miss = miss_at(x)
         outward = self.easy if miss > 0 else self.hard
         step = math.copysign(1.0, outward - x)
         for i in range(_WIDENINGS):
@@ -279,14 +338,14 @@ class _Bracket:
             new = self._rounded(self._clamped(math.log(x) + step * length))
             if new == x:
                 new = outward
-            found = self.miss(new)
+            found = miss_at(new)
             if (found > 0) != (miss > 0):
                 good, bad = ((new, found), (x, miss)) if found <= 0 else ((x, miss), (new, found))
-                return self._narrow(good, bad)
+                return self._narrow(good, bad, miss_at)
             x, miss = new, found
         return None if miss > 0 else x
 
-    def _narrow(self, good: tuple[float, float], bad: tuple[float, float]) -> float:
+    def _narrow(self, good: tuple[float, float], bad: tuple[float, float], miss_at: Callable[[float], float]) -> float:
         (x, low), (y, high) = good, bad
         for _ in range(_NARROWINGS):
             if self._settled(x, y):
@@ -296,7 +355,7 @@ class _Bracket:
             middle = self._between(self._rounded(middle), x, y)
             if middle in (x, y):
                 break
-            miss = self.miss(middle)
+            miss = miss_at(middle)
             if miss <= 0:
                 x, low, high = middle, miss, high / 2
             else:
@@ -321,6 +380,10 @@ class _Bracket:
     def _rounded(self, x: float) -> float:
         unit = self._unit(x)
         return min(max(float(f"{round(x / unit) * unit:.15g}"), self.axis.low), self.axis.high)
+
+    def harder(self, x: float) -> float:
+        """One last digit towards the hard end."""
+        return self._rounded(x + math.copysign(self._unit(x), self.hard - x)) if x != self.hard else x
 
     def safer(self, x: float) -> float:
         """One last digit towards the easy end."""

@@ -27,8 +27,8 @@ RESULT_COLUMNS = (
 _ALONE = frozenset({"n_train", "delta", "margin", "train_error", "lipschitz", "C", "seq_len", "depth", "input_radius"})
 """Fields whose values are valid or not whatever the others are."""
 
-Point = dict[str, Any]
-Make = Callable[[Point], Setting]
+_Point = dict[str, Any]
+_Make = Callable[[_Point], Setting]
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,23 @@ def sweep(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
-    """Checked bounds at every point of a grid; axes are fields of `Setting.but`, the last one runs fastest.
+    """Checked bounds at every point of a grid; `closed_gap` is the closed form alone, over millions of points.
 
-    Columns have the names that the axes were given (m or n_train).
+    Args:
+        setting: what stays the same.
+        axes: values by field of `Setting.but`; the last one runs fastest.
+        bounds: policies and theorems.
+        progress: called with the number of points done and of all.
 
-    Points that make no setting (d not divisible by heads, say) and bounds that do not apply are rows with a refusal.
-    `progress` is called with the number of points done and of all. The closed form alone, over millions of points, is
-    `boundcalc.engine.arrays.closed_gap`.
+    Returns:
+        Columns, under the names that the axes were given (m or n_train). Points that make no setting (d not divisible by
+        heads, say) and bounds that do not apply are rows with a refusal.
     """
     known_keys("a sweep", axes, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
     names = [known_bound(name) for name in bounds]
     grid = {name: [_plain(value) for value in values] for name, values in axes.items()}
 
-    def make(point: Point) -> Setting:
+    def make(point: _Point) -> Setting:
         return setting.but(**point)
 
     total = checked_size(make, grid)
@@ -92,7 +96,7 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def checked_size(make: Make, grid: Mapping[str, Sequence[Any]]) -> int:
+def checked_size(make: _Make, grid: Mapping[str, Sequence[Any]]) -> int:
     """The number of points, after refusing grids that are empty or too large and values that no point could have."""
     if not grid:
         raise InvalidSetting("a sweep needs at least one axis, such as n_train=[1000, 10000]")
@@ -115,8 +119,8 @@ def _telling(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def run(
-    make: Make, grid: Mapping[str, Sequence[Any]], bounds: Sequence[str]
-) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
+    make: _Make, grid: Mapping[str, Sequence[Any]], bounds: Sequence[str]
+) -> Iterator[tuple[_Point, list[dict[str, Any]]]]:
     """Every point with its results, as flat objects."""
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))

@@ -28,7 +28,7 @@ class Comparison:
         published: G1+G2 with the constants of the literature, in closed form.
         same: the best certificate for the gap by G1+G2; None where it is trivial.
         anything: the least of that and of the risk at training error 0, which bounds the gap there; None where there
-            is neither.
+            is neither, or no network with a margin above gamma.
     """
 
     setting: Setting
@@ -56,9 +56,11 @@ def compare_with_published(setting: Setting) -> Comparison:
 
 
 def _any(best: BoundValue) -> float | None:
-    """The least of the gap and the risk bound that say something (log10)."""
+    """The least of the gap and the risk bound that say something (log10); None where none can have training error 0 (G0e)."""
+    if best.risk_refusal is not None:
+        return None
     gaps = [] if best.trivial else [best.log10]
-    risks = [] if best.risk_refusal is not None or best.risk_trivial else [best.log_risk / _LN10]
+    risks = [] if best.risk_trivial else [best.log_risk / _LN10]
     return min(gaps + risks, default=None)
 
 
@@ -104,7 +106,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             replace(apart, lemmas=whole.lemmas - CENTRES),
         ),
         ("random centres reached through noise", "T11-T14", apart),
-        ("linear maps that meet are one", "A6", fresh),
+        ("linear maps that meet are one", "A6, A7", fresh),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)

@@ -16,8 +16,9 @@ from boundcalc.base.errors import BoundcalcError, CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT, LOG, log_sum
 from boundcalc.engine.allocate import Item, build_items, cost_at
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
-from boundcalc.engine.noise import noise_items
-from boundcalc.engine.search import Link, Search
+from boundcalc.engine.links import Link
+from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.search import Search
 from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.certificate import Certificate, Quantity
@@ -25,7 +26,7 @@ from boundcalc.setting import Norms, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.meet import joined
+from boundcalc.statements.larger import joined
 from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, MarginStrategy, noise_chance
 
 _STEP = 1.02
@@ -180,7 +181,9 @@ class _Held:
             return policy.allows(lemma) and (lemma.uniform or not uniform)
 
         if isinstance(strategy, MarginStrategy) and strategy.noisy:
-            return noise_items(lower(whole, LOG), noise_chance(setting.sample.n_train), allowed)
+            lowered = lower(whole, LOG)
+            covers = build_items(lowered, 1, allowed)
+            return NoiseItems(lowered, covers).at(noise_chance(setting.sample.n_train))
         return build_items(lower(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
 
     def log_value(self, setting: Setting) -> float | None:
@@ -259,13 +262,13 @@ def _held_certificate(certificate: Certificate, desk: Desk) -> _Held:
 # -- what can be changed
 
 
-Changer = Callable[[float], Setting]
+_Changer = Callable[[float], Setting]
 
 
-def changers(setting: Setting) -> dict[str, Changer]:
+def changers(setting: Setting) -> dict[str, _Changer]:
     """How to multiply each number of a setting by a factor: sizes, and every kind of norm that is read."""
     sample, architecture = setting.sample, setting.architecture
-    found: dict[str, Changer] = {
+    found: dict[str, _Changer] = {
         "m": lambda f: setting.but(n_train=max(1, round(sample.n_train * f))),
         "gamma": lambda f: setting.but(margin=sample.margin * f),
         "delta": lambda f: setting.but(delta=sample.delta * f),
@@ -278,12 +281,12 @@ def changers(setting: Setting) -> dict[str, Changer]:
         )
     norms = setting.norms
     for kind in dict.fromkeys(weight.kind for weight, _ in setting.lookups()):
-        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=scaled_kind(setting, kind, f))
+        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=_scaled_kind(setting, kind, f))
     found["every norm"] = lambda f: replace(setting, norms=norms.scaled(f))
     return found
 
 
-def scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:
+def _scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:
     """All budgets of one kind times a factor, those that the knob C gives too."""
     norms = setting.norms
     own = {key: budget for key, budget in norms.budgets.items() if key.partition("[")[0] == kind}
@@ -427,7 +430,13 @@ class _Account:
         setting = self.value.setting
         try:
             found = solve(
-                setting, "m", math.exp(self.log_target), bound=self.value.name, quantity=self.quantity, desk=self.desk
+                setting,
+                "m",
+                math.exp(self.log_target),
+                bound=self.value.name,
+                quantity=self.quantity,
+                desk=self.desk,
+                alone=True,
             )
         except BoundcalcError:
             return None

@@ -32,7 +32,7 @@ from boundcalc.setting import Attention, Embedding, Sample, Setting
 from boundcalc.setting.layer import of_class
 from boundcalc.setting.sample import MARGIN
 
-METHODS = ("norms", "held-out", "p2l")
+_METHODS = ("norms", "held-out", "p2l")
 """What `certify` can use. Methods that train in a way of their own (occam, pac-bayes) belong to `boundcalc train`."""
 TRIED = 4
 """Sequences of the data in the forward check."""
@@ -213,12 +213,15 @@ def certify(
         gamma: the margin; unset, the best on the grid is taken and paid for.
         fixed_gamma: gamma was fixed before the data: it is neither rounded nor paid for.
         bounds: the norm bounds wanted.
-        methods: which of `METHODS`; unset, all that what is given allows.
+        methods: which of `_METHODS`; unset, all that what is given allows.
         make: makes a fresh module, for p2l, which trains one of its own.
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
         seed: of random probes, and of p2l.
         progress: told what is being done.
+
+    Returns:
+        Everything that was found, each certificate with its kind.
     """
     wanted = wanted_methods(methods, test, make)
     say = progress or (lambda _: None)
@@ -338,10 +341,10 @@ _WHY_NOT = {
 def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple[str, ...]:
     """The methods asked for, or all that what is given allows."""
     if methods is None:
-        return tuple(m for m, there in zip(METHODS, (True, test is not None, make is not None), strict=True) if there)
+        return tuple(m for m, there in zip(_METHODS, (True, test is not None, make is not None), strict=True) if there)
     from boundcalc.setting.validate import choice
 
-    wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
+    wanted = tuple(dict.fromkeys(choice("method", method, _METHODS) for method in methods))
     if "held-out" in wanted and test is None:
         raise InvalidSetting("method held-out needs sequences that the model has not met: test= (--test FILE)")
     if "p2l" in wanted and make is None:

@@ -19,7 +19,7 @@ from boundcalc.norms import spectral
 from boundcalc.norms.matrix import Measured
 from boundcalc.norms.rounding import UNIT, gamma, root, roots, scale_for, total, ups
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 _TIGHT = 1e-10
 """A product's margin may be this much of its square before QR is tried."""
@@ -29,12 +29,12 @@ _TIGHT = 1e-10
 class Heads:
     """Matrices W_h (d x width), one per head, as an array (heads, width, d) of their transposes."""
 
-    transposed: Floats
+    transposed: _Floats
     scale: float = 1.0
     """A power of two that entries were multiplied by."""
 
     @classmethod
-    def of(cls, transposed: Floats) -> Heads:
+    def of(cls, transposed: _Floats) -> Heads:
         """Scaled so that squares neither overflow nor vanish."""
         top = max(float(transposed.max(initial=0.0)), -float(transposed.min(initial=0.0)))
         if top == 0 or 2.0**-32 <= top <= 2.0**32:
@@ -43,43 +43,43 @@ class Heads:
         return cls(np.ascontiguousarray(transposed * scale), scale)
 
     @cached_property
-    def gram(self) -> Floats:
+    def gram(self) -> _Floats:
         """W^T W of every head."""
         return self.transposed @ self.transposed.transpose(0, 2, 1)
 
     @cached_property
-    def columns(self) -> Floats:
+    def columns(self) -> _Floats:
         """Squares of column norms, (heads, width), rounded up."""
         return ups(np.einsum("hwd,hwd->hw", self.transposed, self.transposed), self.transposed.shape[2] + 1)
 
     @cached_property
-    def rows(self) -> Floats:
+    def rows(self) -> _Floats:
         """Squares of row norms, (heads, d), rounded up."""
         return ups(np.einsum("hwd,hwd->hd", self.transposed, self.transposed), self.transposed.shape[1] + 1)
 
     @cached_property
-    def square(self) -> Floats:
+    def square(self) -> _Floats:
         """Squares of Frobenius norms, rounded up."""
         return np.array([total(c) for c in self.columns])
 
     @cached_property
-    def gram_margin(self) -> Floats:
+    def gram_margin(self) -> _Floats:
         """Bounds |computed Gram - W^T W|_op."""
         return ups(self.square * gamma(self.transposed.shape[2] + 2), 2)
 
     @cached_property
-    def eigenvalues(self) -> Floats:
+    def eigenvalues(self) -> _Floats:
         """Approximate eigenvalues of the Gram matrices, rising."""
         return np.asarray(np.linalg.eigvalsh(self.gram), np.float64)
 
     @cached_property
-    def op(self) -> Floats:
+    def op(self) -> _Floats:
         """Upper bounds of the spectral norms (of the scaled matrices)."""
         top = np.maximum(self.eigenvalues[:, -1], 0.0)
         return roots(spectral.cholesky_upper_batch(self.gram, top) + self.gram_margin)
 
     @cached_property
-    def about_op(self) -> Floats:
+    def about_op(self) -> _Floats:
         """Upper bounds of the spectral norms at once: sigma_1^2 <= |W^T W|_F, at most d_head^(1/4) too large."""
         size = ups(np.sqrt(np.einsum("hij,hij->h", self.gram, self.gram)), self.gram.shape[1] ** 2 + 2)
         return roots(size + self.gram_margin)
@@ -126,12 +126,12 @@ class _Root:
         fro: upper bounds of |R|_F.
     """
 
-    r: Floats
-    phi: Floats
-    stretch: Floats
-    shift: Floats
-    op: Floats
-    fro: Floats
+    r: _Floats
+    phi: _Floats
+    stretch: _Floats
+    shift: _Floats
+    op: _Floats
+    fro: _Floats
 
 
 def _by_gram(heads: Heads) -> _Root:
@@ -184,10 +184,10 @@ class _Core:
         fro: upper bounds of |M|_F.
     """
 
-    singular: Floats
-    blur: Floats
-    op: Floats
-    fro: Floats
+    singular: _Floats
+    blur: _Floats
+    op: _Floats
+    fro: _Floats
 
 
 def _core(a: _Root, b: _Root) -> _Core:
@@ -200,7 +200,7 @@ def _core(a: _Root, b: _Root) -> _Core:
     return _Core(singular, blur, roots(top + gamma(columns + 2) * size) + blur, roots(size) + blur)
 
 
-def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> tuple[list[Measured], Floats]:
+def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> tuple[list[Measured], _Floats]:
     """The norms of every product, and how much of |M|_op^2 the margin phi is."""
     core = _core(root_a, root_b)
     fro = _through(core.fro, root_a, root_b, root_a.fro, roots(b.square))
@@ -227,12 +227,12 @@ def _products(a: Heads, b: Heads, root_a: _Root, root_b: _Root) -> tuple[list[Me
     return norms, loose
 
 
-def _margin(a: _Root, b: _Root, size_r: Floats, size_b: Floats) -> Floats:
+def _margin(a: _Root, b: _Root, size_r: _Floats, size_b: _Floats) -> _Floats:
     """phi_B |R_A|^2 + phi_A |B|^2, by which |A B^T|^2 may exceed |M|^2."""
     return b.phi * size_r**2 + a.phi * size_b**2
 
 
-def _through(core: Floats, a: _Root, b: _Root, size_r: Floats, size_b: Floats) -> Floats:
+def _through(core: _Floats, a: _Root, b: _Root, size_r: _Floats, size_b: _Floats) -> _Floats:
     """|A B^T| from |M|, |R_A| and |B|, all spectral or all Frobenius norms.
 
     Squares add up with phi: |A B^T|^2 <= |M|^2 + phi_B |R_A|^2 + phi_A |B|^2. Lengths do with stretch and shift:
@@ -242,7 +242,7 @@ def _through(core: Floats, a: _Root, b: _Root, size_r: Floats, size_b: Floats) -
     return ups(a.stretch * roots(squares) + a.shift * size_b, 12)
 
 
-def _spectra(core: _Core, a: _Root, b: _Root, other: Heads) -> Floats:
+def _spectra(core: _Core, a: _Root, b: _Root, other: Heads) -> _Floats:
     """Singular values one by one: sigma_i(A B^T) from sigma_i(M), as in `_through` (Weyl; singular values of products)."""
     apart = a.shift * other.about_op + a.stretch * a.op * b.shift + core.blur
     own = spectral.eigenvalue_error(a.r.shape[1]) * core.singular[:, 0] + apart
@@ -250,7 +250,7 @@ def _spectra(core: _Core, a: _Root, b: _Root, other: Heads) -> Floats:
     return roots(_square(stretched) + _margin(a, b, a.op, other.about_op)[:, None])
 
 
-def _seen(r: _Root, other: Heads) -> Floats:
+def _seen(r: _Root, other: Heads) -> _Floats:
     """|A o_j| for the rows o_j of the other factor, that is the columns of A O^T: |A o|^2 <= |R o|^2 + phi |o|^2."""
     image = r.r @ other.transposed
     lengths = ups(np.sqrt(np.einsum("hwd,hwd->hd", image, image)), image.shape[1] + 2)
@@ -261,5 +261,5 @@ def _seen(r: _Root, other: Heads) -> Floats:
     return ups(roots(squares) + r.shift[:, None] * own, 4)
 
 
-def _square(x: Floats) -> Floats:
+def _square(x: _Floats) -> _Floats:
     return ups(x * x, 2)

@@ -21,7 +21,7 @@ from boundcalc.setting import Budget
 Floats = NDArray[np.float64]
 Native = NDArray[np.floating[Any]]
 
-SLAB = 128
+_SLAB = 128
 """Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small, and they stay in cache."""
 _SMALL, _LARGE = 2.0**-32, 2.0**32
 """Matrices whose largest entry is outside this range are first scaled by a power of two, exactly: squares then neither
@@ -202,7 +202,7 @@ class _Sums:
         across = np.zeros(self.short)
         longest = slabs = 0
         ones = np.ones(self.short)
-        for _, slab in matrix.slabs(scale, SLAB):
+        for _, slab in matrix.slabs(scale, _SLAB):
             wide = slab.astype(np.float64, order="K")
             squares = np.einsum("ij,ij->i", wide, wide)
             if not np.isfinite(squares).all():  # or they overflow, and the matrix will be scaled

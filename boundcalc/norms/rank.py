@@ -6,13 +6,13 @@ import numpy as np
 from flint import fmpz_mat
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 _MOST_EXACT = 10**5
 """Entries of a matrix whose rank is computed in whole numbers."""
 
 
-def upper_rank(matrix: Floats) -> int:
+def upper_rank(matrix: _Floats) -> int:
     """The exact rank of matrices of moderate size; else the number of distinct rows, or columns, but for their sign."""
     rows = _distinct(_distinct(matrix).T)
     least = min(rows.shape)
@@ -27,7 +27,7 @@ def upper_rank(matrix: Floats) -> int:
     return min(least, fmpz_mat(rows.shape[0], rows.shape[1], entries).rank())
 
 
-def _distinct(matrix: Floats) -> Floats:
+def _distinct(matrix: _Floats) -> _Floats:
     """The rows that are not 0 and differ by more than their sign."""
     rows = matrix[np.any(matrix != 0, axis=1)]
     if not len(rows):

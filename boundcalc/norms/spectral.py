@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from boundcalc.norms.rounding import UNIT, gamma, up
 
-Floats = NDArray[np.float64]
-Chunks = Callable[[], Iterator[tuple[int, NDArray[np.floating[Any]]]]]
+_Floats = NDArray[np.float64]
+_Chunks = Callable[[], Iterator[tuple[int, NDArray[np.floating[Any]]]]]
 """Slabs of a matrix along its longer side, as (position, slab with the shorter side last), afresh at every call; floats
 of any width that holds them exactly."""
 
@@ -38,7 +38,7 @@ class Grams:
         self.slabs = 0
         self.longest = 0
 
-    def add(self, slab: Floats) -> None:
+    def add(self, slab: _Floats) -> None:
         """Add slab^T slab (lower triangle)."""
         from scipy.linalg.blas import dsyrk  # type: ignore[attr-defined]
 
@@ -54,7 +54,7 @@ class Grams:
         return gamma(self.longest + self.slabs + 2)
 
 
-def cholesky_upper(gram: Floats, guess: float) -> float:
+def cholesky_upper(gram: _Floats, guess: float) -> float:
     """An upper bound of the largest eigenvalue of a symmetric matrix (lower triangle), near `guess` when that is right.
 
     If Cholesky of A = s I - G completes, then A + D is positive semidefinite for some D with |D|_op at most
@@ -78,14 +78,14 @@ def cholesky_upper(gram: Floats, guess: float) -> float:
     raise ArithmeticError("the matrix has no finite spectral bound")
 
 
-def _backward(shift: float, diagonal: Floats) -> float:
+def _backward(shift: float, diagonal: _Floats) -> float:
     n = len(diagonal)
     trace = up(math.fsum((shift - diagonal).tolist()), 1)
     rate = gamma(n + 1)
     return up(shift + rate / (1 - rate) * trace + 2 * UNIT * (shift + float(np.abs(diagonal).max())), 4)
 
 
-def cholesky_upper_batch(grams: Floats, guesses: Floats) -> Floats:
+def cholesky_upper_batch(grams: _Floats, guesses: _Floats) -> _Floats:
     """`cholesky_upper` for a stack of small matrices."""
     count, n = grams.shape[:2]
     tiny = np.finfo(float).tiny
@@ -103,7 +103,7 @@ def cholesky_upper_batch(grams: Floats, guesses: Floats) -> Floats:
     raise ArithmeticError("the matrices have no finite spectral bound")
 
 
-def eigenvalues(gram: Floats) -> Floats:
+def eigenvalues(gram: _Floats) -> _Floats:
     """Eigenvalues of a symmetric matrix (lower triangle) or a stack of them, largest first; approximate."""
     return np.asarray(np.linalg.eigvalsh(gram), np.float64)[..., ::-1]
 
@@ -116,7 +116,7 @@ def eigenvalue_error(side: int) -> float:
     return 8 * side * UNIT
 
 
-def chebyshev_upper(chunks: Chunks, side: int, square: float, rng: np.random.Generator) -> float:
+def chebyshev_upper(chunks: _Chunks, side: int, square: float, rng: np.random.Generator) -> float:
     """An upper bound of |W|_op, but for a chance of at most `FAILURE` over the random probes.
 
     `square` is an upper bound of |W|_F^2. Entries should be scaled to about 1.
@@ -134,7 +134,7 @@ def chebyshev_upper(chunks: Chunks, side: int, square: float, rng: np.random.Gen
     raise ArithmeticError("the matrix has no finite spectral bound")
 
 
-def _times_gram(chunks: Chunks, x: Floats) -> Floats:
+def _times_gram(chunks: _Chunks, x: _Floats) -> _Floats:
     total = np.zeros_like(x)
     for _, slab in chunks():
         wide = slab.astype(np.float64)
@@ -142,7 +142,7 @@ def _times_gram(chunks: Chunks, x: Floats) -> Floats:
     return total
 
 
-def _guess(chunks: Chunks, side: int, rng: np.random.Generator) -> float:
+def _guess(chunks: _Chunks, side: int, rng: np.random.Generator) -> float:
     """About the largest eigenvalue of G, from below: Lanczos in the stored precision.
 
     The basis is subtracted twice: once leaves an error that every step multiplies by |G x|/|what is left|, and where
@@ -174,7 +174,7 @@ _KRYLOV = 20
 _GROWTH = 1.25
 
 
-def _stays_small(chunks: Chunks, side: int, s: float, rng: np.random.Generator) -> bool:
+def _stays_small(chunks: _Chunks, side: int, s: float, rng: np.random.Generator) -> bool:
     """Whether T_j(2G/s - 1) x stays small for random unit x and all j <= DEGREE; certain if no eigenvalue exceeds s."""
     older = rng.standard_normal((side, PROBES))
     older /= np.linalg.norm(older, axis=0)

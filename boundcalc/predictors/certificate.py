@@ -22,9 +22,9 @@ from boundcalc.base.output import write_json
 from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.statements.base import real
 
-FORMAT = "boundcalc-predictor-certificate/1"
+_FORMAT = "boundcalc-predictor-certificate/1"
 
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 """By how much, relative to it, a claim may exceed the value of its facts: another version may search a little better."""
 
 
@@ -109,7 +109,7 @@ class PredictorCertificate:
     def to_json(self) -> dict[str, Any]:
         """The JSON object, with a digest of all of it: against damage, not against forgery."""
         body: dict[str, Any] = {
-            "format": FORMAT,
+            "format": _FORMAT,
             "method": self.method,
             "statement": self.statement,
             "certified": self.certified,
@@ -143,8 +143,8 @@ class PredictorCertificate:
     def from_json(cls, data: object) -> PredictorCertificate:
         """A certificate from its JSON object; raises `CertificateError` on anything that does not fit."""
         raw = object_of("a certificate", data, _FIELDS)
-        if raw["format"] != FORMAT:
-            raise CertificateError(f"not a certificate of this version: format {raw['format']!r}, need {FORMAT!r}")
+        if raw["format"] != _FORMAT:
+            raise CertificateError(f"not a certificate of this version: format {raw['format']!r}, need {_FORMAT!r}")
         body = {name: value for name, value in raw.items() if name != "sha256"}
         if raw["sha256"] != digest_of(body):
             raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
@@ -223,7 +223,7 @@ def rederive(certificate: PredictorCertificate) -> Rederived:
         raise CertificateError(
             f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives {value!r}"
         )
-    if certificate.risk > value * (1 + TOLERANCE):
+    if certificate.risk > value * (1 + _TOLERANCE):
         raise CertificateError(
             f"the claim is not that of these facts: risk <= {certificate.risk!r} is claimed, "
             f"{certificate.statement} gives {value!r}"

@@ -137,7 +137,7 @@ def _file(name: str, value: object) -> str:
     return value
 
 
-def code_of(certificate: PredictorCertificate) -> Code:
+def _code_of(certificate: PredictorCertificate) -> Code:
     """The code a certificate was written in."""
     entry = dict(certificate.alternatives[certificate.chosen])
     return Code.from_json({name: value for name, value in entry.items() if name != "delta"})
@@ -148,7 +148,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
         return (
             f"{certificate.facts['n']} examples are claimed, the data have {certificate.evidence['data']['examples']}"
         )
-    _, bits = code_of(certificate).read(certificate.evidence["file"])
+    _, bits = _code_of(certificate).read(certificate.evidence["file"])
     claimed = certificate.facts["bits"]
     if not bits <= claimed <= bits * (1 + 1e-9):
         return f"the file takes {bits!r} bits in its code, {claimed!r} are claimed"
@@ -169,7 +169,7 @@ def count_again(certificate: PredictorCertificate, data: Data, weights: Mapping[
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     network = network_of(certificate.evidence["recipe"])
-    code, file = code_of(certificate), certificate.evidence["file"]
+    code, file = _code_of(certificate), certificate.evidence["file"]
     message, _ = code.read(file)
     errors = count_again(certificate, data, code.weights(message, network.checkpoint), network)
     bits = file.partition(":")[0]

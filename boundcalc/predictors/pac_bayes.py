@@ -196,7 +196,7 @@ def _deviation(name: str, value: float) -> float:
     return value
 
 
-def places(seed: int, size: int) -> list[int]:
+def _places(seed: int, size: int) -> list[int]:
     """The uniform numbers of a draw: bits that a seed gives."""
     found = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(size * _BITS // 8)
     return [int.from_bytes(found[i : i + _BITS // 8], "big") for i in range(0, len(found), _BITS // 8)]
@@ -204,7 +204,7 @@ def places(seed: int, size: int) -> list[int]:
 
 def draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
     """One draw of every coordinate."""
-    return [law.draw(place) for law, place in zip(posterior, places(seed, len(posterior)), strict=True)]
+    return [law.draw(place) for law, place in zip(posterior, _places(seed, len(posterior)), strict=True)]
 
 
 def log_ratio(posterior: Sequence[LatticeLaw], prior: Sequence[LatticeLaw], drawn: Sequence[int]) -> arb:

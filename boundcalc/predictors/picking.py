@@ -25,7 +25,7 @@ from boundcalc.predictors.learner import Learner
 from boundcalc.predictors.plans import Member
 from boundcalc.predictors.statements import STATEMENTS
 
-Progress = Callable[[Mapping[str, Any]], None]
+_Progress = Callable[[Mapping[str, Any]], None]
 
 _OTHERS = 64
 """Examples beside the picks that a replay meets."""
@@ -138,7 +138,7 @@ def pick_to_learn(
     order: int = 0,
     file: int | None = None,
     most: int | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     resume: Path | None = None,
 ) -> Certified:
     """The best certificate of a list of members that share delta.
@@ -154,6 +154,9 @@ def pick_to_learn(
         most: picks after which a run until all are right is given up (it then certifies 1).
         progress: called after every round.
         resume: where to keep the state of an unfinished run, to go on from there.
+
+    Returns:
+        The certificate, and the weights it is about.
     """
     places = order_of(order, len(data))
     ordered = data.take(places)
@@ -254,7 +257,7 @@ def _stops_of(
     indices: Sequence[int],
     members: Sequence[Member],
     saved: _Saved,
-    progress: Progress | None,
+    progress: _Progress | None,
     best: tuple[float, int, Stop] | None,
     file: int | None,
     most: int | None,

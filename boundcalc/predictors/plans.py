@@ -11,7 +11,7 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.certificate import equal_shares, object_of
 from boundcalc.predictors.statements.base import MOST, count, shares
 
-References = tuple[tuple[int, float], ...]
+_References = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Member:
     batches: tuple[int, ...] = ()
     until_right: int = 0
     seed: int = 0
-    references: References = ()
+    references: _References = ()
     delta: float = 0.0
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ def until_right(seeds: Iterable[int], *, prefix: int = 0, batch: int = 1) -> tup
     return tuple(Member(prefix=prefix, until_right=batch, seed=seed) for seed in seeds)
 
 
-def references(others: int, clean: float = 0.5) -> References:
+def references(others: int, clean: float = 0.5) -> _References:
     """For no error and for one error in eight: between and around them the bound is within a few per cent of best."""
     many = others // 8
     return ((0, clean), (many, 1 - clean)) if many and clean < 1 else ((0, 1.0),)

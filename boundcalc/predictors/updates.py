@@ -17,9 +17,9 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.coding import Coder, Flags, Reader, Writer, bits_of, choose, positive, signed, subset
 from boundcalc.predictors.data import Array
 
-Entries = Mapping[int, int]
+_Entries = Mapping[int, int]
 """Whole numbers other than 0 by their places."""
-Shapes = Mapping[str, tuple[int, ...]]
+_Shapes = Mapping[str, tuple[int, ...]]
 
 _UNIT = (1, 3)
 """Odds that some numbers of an update are larger than 1, or none."""
@@ -32,8 +32,8 @@ class Update:
     """2^exponent times a sparse tensor `rows` (places in the flat one), or times the product of `rows` and `columns`."""
 
     exponent: int
-    rows: Entries
-    columns: Entries | None = None
+    rows: _Entries
+    columns: _Entries | None = None
 
     def dense(self, shape: tuple[int, ...]) -> Array:
         """As an array of this shape, exact: powers of two times whole numbers."""
@@ -63,7 +63,7 @@ def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     return math.prod(shape[:-1]), shape[-1]
 
 
-def describe(coder: Coder, shapes: Shapes, exponent: int, message: Message | None = None) -> Message:
+def describe(coder: Coder, shapes: _Shapes, exponent: int, message: Message | None = None) -> Message:
     """The code: the same lines write a message and read one.
 
     Args:
@@ -108,7 +108,7 @@ def _update(coder: Coder, shape: tuple[int, ...], exponent: int, update: Update 
 
 
 def _entries(
-    coder: Coder, size: int, units: bool, given: Entries | None, *, first_positive: bool = False
+    coder: Coder, size: int, units: bool, given: _Entries | None, *, first_positive: bool = False
 ) -> dict[int, int]:
     """Whole numbers other than 0 at some of `size` places."""
     count = positive(coder, None if given is None else len(given))
@@ -132,21 +132,21 @@ def _entries(
     return found
 
 
-def write(message: Message, shapes: Shapes, exponent: int) -> tuple[str, float]:
+def write(message: Message, shapes: _Shapes, exponent: int) -> tuple[str, float]:
     """The file of a message, and its bits: -log2 of its probability, rounded up. The file has ceil(bits) bits."""
     writer = Writer()
     describe(writer, shapes, exponent, message)
     return writer.file(), bits_of(writer.probability)
 
 
-def probability(message: Message, shapes: Shapes, exponent: int) -> Fraction:
+def probability(message: Message, shapes: _Shapes, exponent: int) -> Fraction:
     """What the code gives a message, exactly."""
     writer = Writer()
     describe(writer, shapes, exponent, message)
     return writer.probability
 
 
-def read(file: str, shapes: Shapes, exponent: int) -> tuple[Message, float]:
+def read(file: str, shapes: _Shapes, exponent: int) -> tuple[Message, float]:
     """The message of a file, and its bits; a file that is not the one `write` gives is refused."""
     message = describe(Reader(file), shapes, exponent)
     again, bits = write(message, shapes, exponent)

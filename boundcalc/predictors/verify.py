@@ -30,7 +30,19 @@ def verify_predictor(
     data: Any = None,
     learner_of: Callable[[Mapping[str, Any]], Any] | None = None,
 ) -> Verified:
-    """Re-derive the number from the facts; with the examples, establish the facts again too."""
+    """Re-derive the number from the facts; with the examples, establish the facts again too.
+
+    Args:
+        certificate: as it was made, or read from a file.
+        data: the examples; without them the facts are taken as they stand.
+        learner_of: makes a learner from a recipe, where the method trains again.
+
+    Returns:
+        The risk in ball arithmetic, and how the facts were established.
+
+    Raises:
+        CertificateError: if the number does not follow from the facts, or the facts from the examples.
+    """
     risk = rederive(certificate).risk
     if data is None:
         return Verified(certificate, risk)

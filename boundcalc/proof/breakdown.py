@@ -94,7 +94,8 @@ def break_down(
     if paid:
         terms.append(Term("price of budgets read off trained weights, in log(1/delta)", _upper(price), "P1"))
     covers = {name for booked in levels for name in _cover_statements(certificate, booked)}
-    uses = (*sorted(covers), *network.uses, "A0", "A5", *strategy.uses, *(("P1",) if paid else ()))
+    meeting = ("A6",) if certificate.meeting else ()
+    uses = (*sorted(covers), *network.uses, "A0", "A5", *meeting, *strategy.uses, *(("P1",) if paid else ()))
     return Breakdown(certificate, strategy.formula, _upper(value), tuple(terms), tuple(taken), uses)
 
 

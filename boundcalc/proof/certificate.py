@@ -26,7 +26,7 @@ from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, nois
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = "boundcalc-certificate/2"
+_FORMAT = "boundcalc-certificate/2"
 
 _MOST_ALPHA = 10**6
 _MOST_ETA = 0.5
@@ -122,7 +122,7 @@ class Certificate:
         if self.eta is not None:
             how["eta"] = self.eta
         return {
-            "format": FORMAT,
+            "format": _FORMAT,
             "statements": STATEMENTS_VERSION,
             "claim": claim,
             "setting": complete_json(self.setting),
@@ -213,9 +213,9 @@ _FIELDS = ("format", "statements", "claim", "setting", "looked_at", "strategy", 
 
 def _certificate(data: object) -> Certificate:
     raw = _mapping("a certificate", data)
-    if raw.get("format") != FORMAT:
+    if raw.get("format") != _FORMAT:
         got = shown(raw.get("format"))
-        raise CertificateError(f"not a certificate of this version: format {got}, need {FORMAT!r}; write a new one")
+        raise CertificateError(f"not a certificate of this version: format {got}, need {_FORMAT!r}; write a new one")
     version = raw.get("statements")
     if version != STATEMENTS_VERSION or isinstance(version, bool):
         raise CertificateError(

@@ -22,7 +22,7 @@ from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
-from boundcalc.statements.meet import joined
+from boundcalc.statements.larger import joined
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
@@ -96,7 +96,17 @@ class Checked:
 
 
 def verify(certificate: Certificate) -> Checked:
-    """Re-derive a certificate's value and hold its claims against it."""
+    """Re-derive a certificate's value and hold its claims against it.
+
+    Args:
+        certificate: as it was made, or read from a file.
+
+    Returns:
+        The value in interval arithmetic, and how it comes about.
+
+    Raises:
+        CertificateError: if a step does not follow, or something else was claimed.
+    """
     try:
         checked = check(certificate)
     except (TypeError, LookupError, AttributeError) as error:  # whoever built it put something else in its place

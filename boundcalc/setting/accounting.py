@@ -9,13 +9,16 @@ from boundcalc.setting import validate
 from boundcalc.setting.architecture import Architecture
 from boundcalc.setting.layer import Weight, weights_of
 from boundcalc.setting.norms import Norms, place_of
+from boundcalc.setting.products import products_of
 
 
 def account(norms: Norms, architecture: Architecture) -> None:
     """Refuses budgets that no lookup of an architecture reads, block by block and head by head."""
     weights = list(weights_of(architecture.stages, architecture.seq_len))
-    _check_places(norms, weights)
+    products = list(products_of(architecture.stages, architecture.seq_len))
+    _check_places(norms, [*weights, *products])
     read = {key: weight for weight, key in lookups(norms, weights) if key is not None}
+    read |= {key: each for each in products if (key := norms.place(each.kind, each.block)) is not None}
     for key, budget in norms.budgets.items():
         if key not in read:
             raise InvalidSetting(f"norms of {key}: {_why_unread(key, norms, weights)}")

@@ -48,6 +48,7 @@ class Architecture:
         rope: rotary positions (scores then use separate W_Q and W_K).
         causal: causal mask.
         vocabulary: rows of a trained token table; 0 for vector inputs.
+        own_row: the token that the row of a [CLS] read-out shows in every example, so that it has no data (A7).
         d_patch: width of vector inputs mapped to d by a trained matrix; 0 for none.
         positions: "none", "fixed" or "learned".
         position_radius: largest norm of a fixed position row.
@@ -78,6 +79,7 @@ class Architecture:
     rope: bool = False
     causal: bool = False
     vocabulary: int = 0
+    own_row: int | None = None
     d_patch: int = 0
     positions: str = "none"
     position_radius: float = 0.0
@@ -159,6 +161,8 @@ class Architecture:
             return f"{name} belongs to a layernorm or rmsnorm, and the normalisation is {self.normalisation!r}"
         if name == "embedding_norm" and self.normalisation == "none":
             return "there is no normalisation to put after the embedding; choose one (--normalisation layernorm)"
+        if name == "own_row" and not self._own_row_is_read:
+            return "it is about one block of softmax attention on learned tokens and positions in a residual, read at one row"
         if name == "position_radius" and self.positions != "fixed":
             return f"it is about fixed positions, and the positions are {self.positions!r} (--positions fixed)"
         return self._tokens(name, bool(self.vocabulary))
@@ -213,6 +217,15 @@ class Architecture:
     def _expanded(self) -> tuple[Layer, ...]:
         return tuple(self._expand())
 
+    @property
+    def _own_row_is_read(self) -> bool:
+        """Whether the first attention is on tokens and read at one row, as `products.beginning` says of the layers."""
+        tokens = bool(self.vocabulary) and self.positions == "learned" and not self.embedding_norm
+        first = self.residual and (self.style == "post" or (self.style == "pre" and self.normalisation == "none"))
+        plain = self.kv_heads in (None, self.heads) and not (self.rope or self.causal)
+        softmax = isinstance(self.normaliser, Normaliser) and self.normaliser.name == "softmax"
+        return tokens and first and plain and softmax and self.depth == 1 and self.readout == "cls"
+
     def _expand(self) -> Iterator[Layer]:
         yield from self._front()
         block = {"edelman": self._edelman_block, "post": self._post_block, "pre": self._pre_block}[self.style]
@@ -230,7 +243,9 @@ class Architecture:
         if self.d_patch:
             yield Linear("W_patch", self.d_patch, self.d, bias="b_patch" if self.bias else None)
         if self.vocabulary or self.positions != "none":
-            yield Embedding(self.vocabulary, self.d, self.positions, self.position_radius)  # type: ignore[arg-type]
+            own_row = self.own_row if self._own_row_is_read else None
+            positions: Any = self.positions
+            yield Embedding(self.vocabulary, self.d, positions, self.position_radius, own_row=own_row)
         if self.embedding_norm:
             yield from self._norm("norm_embedding", None)
 

@@ -18,7 +18,7 @@ from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
 TOKENS = 0
 """The width of a row that is no vector but a token."""
 
-Role = Literal["matrix", "factor", "vector", "factor vector", "gain", "table", "rows"]
+Role = Literal["matrix", "factor", "vector", "factor vector", "gain", "table", "rows", "scores", "values"]
 
 _MATRIX = frozenset({"op", "fro", "two_one", "two_one_t", "one_one", "rank", "schatten"})
 _LENGTH = frozenset({"op", "fro", "two_one"})
@@ -30,9 +30,12 @@ _READ: dict[Role, frozenset[str]] = {
     "gain": frozenset({"sup", "distance"}),
     "table": _MATRIX | {"row", "distance"},
     "rows": _LENGTH | {"row", "distance"},
+    "scores": frozenset({"sup", "fro", "schatten"}),
+    "values": frozenset({"row", "fro", "schatten"}),
 }
 """The limits of a budget that a bound can use, by what the weight is. "table": token rows, which may be covered as one
-matrix as well; "factor": one of two whose product is what is covered, not its difference from a reference."""
+matrix as well; "factor": one of two whose product is what is covered, not its difference from a reference; "scores" and
+"values": what heads look up, `row` then being the root of the sum over heads of the square of its longest part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 from boundcalc.setting.attention import Attention, Normaliser
 from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward
+from boundcalc.setting.hidden import Hidden
 from boundcalc.setting.layer import TOKENS, Layer, Role, Weight, widths_of
+from boundcalc.setting.lookup import Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class Embedding(Layer):
     """Rows of a trained token table, plus fixed or learned positions (vocabulary 0: positions only).
 
     `segments`: rows of a further trained table, one of which is added to every row (BERT's token types); which one
-    is part of the input.
+    is part of the input. `own_row`: the token that the row of a [CLS] read-out shows in every example.
     """
 
     label: ClassVar[str] = "embedding"
@@ -171,11 +173,15 @@ class Embedding(Layer):
     positions: Literal["none", "fixed", "learned"] = "none"
     position_radius: float = 0.0
     segments: int = 0
+    own_row: int | None = None
 
     def __post_init__(self) -> None:
         validate.set_size(self, "vocabulary", least=0)
         validate.set_size(self, "segments", least=0)
         validate.set_size(self, "d")
+        validate.set_size(self, "own_row", "embedding: own_row", least=0, optional=True)
+        if self.own_row is not None and not self.own_row < self.vocabulary:
+            raise InvalidSetting(f"own_row is one of the {self.vocabulary} tokens, numbered from 0: got {self.own_row}")
         validate.choice("positions", self.positions, ("none", "fixed", "learned"))
         if validate.positive("position radius", self.position_radius, zero=True) != 0 and self.positions != "fixed":
             raise InvalidSetting(
@@ -297,6 +303,8 @@ _TYPES: dict[str, type[Layer]] = {
             GatedFeedForward,
             Experts,
             Embedding,
+            Hidden,
+            Lookup,
             Pool,
             Residual,
         ),

@@ -34,7 +34,7 @@ def _finite(value: float) -> bool:
     return value.bit_length() <= _MOST_BITS if isinstance(value, int) else math.isfinite(value)
 
 
-def symbolic(name: str, value: Any, *assumptions: str) -> bool:
+def _symbolic(name: str, value: Any, *assumptions: str) -> bool:
     """Whether a value is a sympy expression with symbols in it; such a value is judged by what it is assumed to be."""
     if not getattr(value, "free_symbols", None):
         return False
@@ -49,7 +49,7 @@ def symbolic(name: str, value: Any, *assumptions: str) -> bool:
 
 def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
     """A whole number from `least` to `most`; floats that are whole (1e6) are taken as such."""
-    if symbolic(name, value, "integer", "positive"):
+    if _symbolic(name, value, "integer", "positive"):
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         value = int(value)  # NumPy's integers too
@@ -62,7 +62,7 @@ def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above 0 (or at least 0)."""
-    if symbolic(name, value, "nonnegative" if zero else "positive"):
+    if _symbolic(name, value, "nonnegative" if zero else "positive"):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidSetting(f"{name} must be a number, got {shown(value)}")
@@ -74,7 +74,7 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 def fraction(name: str, value: Any, *, ends: bool) -> float:
     """A number in (0, 1), or in [0, 1] with `ends`."""
-    if symbolic(name, value, "nonnegative" if ends else "positive"):
+    if _symbolic(name, value, "nonnegative" if ends else "positive"):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidSetting(f"{name} must be a number, got {shown(value)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import Number
@@ -207,8 +208,7 @@ def _joint_head(layer: Attention, at: Context, head: int | None, count: int) -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(NamedTuple):
     """Queries or keys of a head.
 
     Attributes:

@@ -11,7 +11,7 @@ from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import CoverLemma
 
 
-def piece_coefficient(ns: NumberSystem, piece: Piece, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
+def _piece_coefficient(ns: NumberSystem, piece: Piece, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
     """The A with cost <= A/share^2 for a piece: reach^2 times the least cost at y = 1, member by member.
 
     The closed cost of a quadratic lemma grows at most like y^2 beyond y = 1: its value there speaks for all scales.
@@ -38,5 +38,5 @@ def capacity(ns: NumberSystem, lowered: Lowered, samples: Any, lemmas: Collectio
     third = ns.number(1) / 3
     total = ns.number(0)
     for piece in lowered.pieces:
-        total = total + piece_coefficient(ns, piece, samples, lemmas) ** third
+        total = total + _piece_coefficient(ns, piece, samples, lemmas) ** third
     return total**3

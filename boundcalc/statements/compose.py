@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Layer, Residual, Setting
@@ -14,8 +15,7 @@ from boundcalc.statements.slots import Context, Facts, Member, Slot, total
 from boundcalc.statements.weights import Weights
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Maps that one eps covers.
 
     Attributes:
@@ -33,8 +33,7 @@ class Piece:
     saturates: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(NamedTuple):
     """A setting as pieces.
 
     Attributes:

@@ -173,7 +173,7 @@ def occam_risk(
     return binary_kl_inverse(ns, q, (bits * ns.log(ns.number(2)) + log_inverse_delta) / m, mu)
 
 
-def log_binomial(ns: NumberSystem, s: int, n: Number) -> Number:
+def _log_binomial(ns: NumberSystem, s: int, n: Number) -> Number:
     """Log of the binomial coefficient, factor by factor."""
     total = ns.number(0)
     for i in range(s):
@@ -183,12 +183,12 @@ def log_binomial(ns: NumberSystem, s: int, n: Number) -> Number:
 
 def sparse_class_size(ns: NumberSystem, s: int, seq_len: Number) -> Number:
     """G8: log of the number of s-sparse Boolean functions of T bits, at most log binom(T, s) + 2^s log 2."""
-    return log_binomial(ns, s, seq_len) + 2**s * ns.log(ns.number(2))
+    return _log_binomial(ns, s, seq_len) + 2**s * ns.log(ns.number(2))
 
 
 def support_floor(ns: NumberSystem, s: int, seq_len: Number) -> Number:
     """G8: labels without which no learner finds the support with probability 1/2: log_2 binom(T, s) - 1."""
-    return log_binomial(ns, s, seq_len) / ns.log(ns.number(2)) - 1
+    return _log_binomial(ns, s, seq_len) / ns.log(ns.number(2)) - 1
 
 
 def union_cost(ns: NumberSystem, steps: Sequence[int], two_sided: Sequence[bool]) -> Number:

@@ -46,7 +46,7 @@ def saturation(ns: NumberSystem, smoothness: Number) -> Number:
     return ns.exp(a * ns.log(a) + rest * ns.log(rest))
 
 
-def cme_sampling_published(
+def _cme_sampling_published(
     ns: NumberSystem, reg: Number, kappa: Number, most: Number, log_term: Number, n: Number
 ) -> Number:
     """X3 as published: 6 kappa M log(2/delta)/(sqrt(L) reg)."""
@@ -104,7 +104,7 @@ def cme_error_published(
 ) -> Number:
     """X3 with the constants of the literature: 6 kappa M log(2/delta)/(sqrt(L) reg) + reg^(r-1/2) |g|."""
     reg, kappa, most, source = (ns.number(x) for x in (reg, kappa, most, source))
-    sampling = cme_sampling_published(ns, reg, kappa, most, log_term, n)
+    sampling = _cme_sampling_published(ns, reg, kappa, most, log_term, n)
     return sampling + reg ** (ns.number(smoothness) - ns.number(1) / 2) * source
 
 

@@ -20,13 +20,17 @@ from boundcalc.setting import (
     Embedding,
     Experts,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
+    Lookup,
     Pool,
     SoftCap,
 )
 from boundcalc.statements.attention import attention
+from boundcalc.statements.hidden import hidden
+from boundcalc.statements.lookup import lookup
 from boundcalc.statements.slots import Context, Facts, Member, Slot, offset_slot, vector_target
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Matrix
@@ -79,6 +83,11 @@ def _linear(layer: Linear, at: Context) -> Facts:
 def _activation(layer: Activation, at: Context) -> Facts:
     """L3."""
     return Facts(at.radius, at.ns.number(ACTIVATION_LIPSCHITZ[layer.name]), (), ("L3",))
+
+
+def _hidden(layer: Hidden, at: Context) -> Facts:
+    """V4."""
+    return hidden(layer, at, ACTIVATION_LIPSCHITZ[layer.activation])
 
 
 def _ball(layer: Ball, at: Context) -> Facts:
@@ -254,12 +263,14 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
     Linear: _linear,
     Activation: _activation,
     Ball: _ball,
+    Hidden: _hidden,
     SoftCap: _softcap,
     LayerNorm: _layernorm,
     Attention: attention,
     GatedFeedForward: _gated,
     Experts: _experts,
     Embedding: _embedding,
+    Lookup: lookup,
     Pool: _pool,
 }
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Activation, Architecture, Attention, Ball, Budget, Layer, Linear, Pool, Residual, Setting
@@ -22,7 +21,7 @@ from boundcalc.statements.slots import Context, total
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Weights
 
-Key = tuple[str, int | None]
+_Key = tuple[str, int | None]
 
 
 def transposed(norms: MatrixNorms) -> MatrixNorms:
@@ -44,12 +43,12 @@ def product(ns: NumberSystem, left: MatrixNorms, right: MatrixNorms) -> MatrixNo
     )
 
 
-def joined(setting: Setting) -> Setting | Refusal:
-    """The setting with maps that meet made one, its budgets rounded up; what no maps meet in is refused."""
+def met(setting: Setting) -> Setting | None:
+    """The setting with maps that follow each other made one, its budgets rounded up; None where none do."""
     walk = _Walk(setting)
     layers = tuple(walk.run())
     if not walk.budgets:
-        return Refusal("A6", "no linear maps that meet", "two maps with nothing that acts between them")
+        return None
     given = setting.architecture
     architecture = Architecture(
         seq_len=given.seq_len, classes=given.classes, input_radius=given.input_radius, layers=layers
@@ -60,14 +59,14 @@ def joined(setting: Setting) -> Setting | Refusal:
     return Setting(architecture, norms, setting.sample)
 
 
-def _left(setting: Setting, layers: Iterable[Layer], made: set[Key]) -> Mapping[str, Budget]:
+def _left(setting: Setting, layers: Iterable[Layer], made: set[_Key]) -> Mapping[str, Budget]:
     """The given budgets of kinds that are still there, without those of matrices that are now products."""
     kinds = {kind for kind, _ in _places(layers, setting.architecture.seq_len)}
     found = ((key, place_of(key), budget) for key, budget in setting.norms.budgets.items())
     return {key: budget for key, (kind, block, _), budget in found if kind in kinds and (kind, block) not in made}
 
 
-def _places(layers: Iterable[Layer], seq_len: int) -> Counter[Key]:
+def _places(layers: Iterable[Layer], seq_len: int) -> Counter[_Key]:
     """How many layers have a matrix of each kind and block."""
     return Counter((each.kind, each.block) for weight in weights_of(layers, seq_len) for each in weight.all)
 
@@ -94,7 +93,7 @@ class _Walk:
         self.places = _places(self.architecture.stages, self.architecture.seq_len)
         self.kinds = Counter(kind for kind, _ in self.places.elements())
         self.budgets: dict[str, Budget] = {}
-        self.made: set[Key] = set()
+        self.made: set[_Key] = set()
         self.waiting: _Waiting | None = None
 
     def run(self) -> Iterator[Layer]:
@@ -167,7 +166,7 @@ class _Walk:
                 self._set((kind, layer.block), head, found)
         return replace(layer, d=first.layer.d_in, d_value=layer.out)
 
-    def _alone(self, key: Key) -> bool:
+    def _alone(self, key: _Key) -> bool:
         """Whether a key of the norms is that of one layer only."""
         return self.places[key] == 1 and (key[1] is not None or self.kinds[key[0]] == 1)
 
@@ -177,11 +176,11 @@ class _Walk:
         alone = all(self._alone((kind, layer.block)) for kind in ("W_QK", "W_V"))
         return layer.qk == "joint" and not (layer.qk_bias or layer.v_bias or factors) and alone
 
-    def _set(self, key: Key, head: int | None, norms: MatrixNorms) -> None:
+    def _set(self, key: _Key, head: int | None, norms: MatrixNorms) -> None:
         kind, block = key
         place = kind if block is None else f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
         self.made.add(key)
-        self.budgets[place] = _budget(norms)
+        self.budgets[place] = budget_of(norms)
 
 
 def _passes(layer: Layer, radius: Number) -> bool:
@@ -191,7 +190,7 @@ def _passes(layer: Layer, radius: Number) -> bool:
     return isinstance(layer, Pool) or (isinstance(layer, Activation) and layer.name == "identity")
 
 
-def _budget(norms: MatrixNorms) -> Budget:
+def budget_of(norms: MatrixNorms) -> Budget:
     """The budget of norms in intervals, rounded up and in order."""
     op = upper_float(norms.op)
     fro = max(op, upper_float(norms.fro))

@@ -29,7 +29,9 @@ def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
     P(|g|^2 > ka) <= e^(-k(a-1-log a)/2), a > 1 (Chernoff); the a with a-1-log a = t^2/k is found by Newton's method
     from 1 + u + u^2/2 with u^2 = 2t^2/k, above it, and by convexity every step stays above it.
     """
-    if target.kind in ("score", "gain") or target.k <= 2:
+    if target.extra is not None:
+        return t + target.extra
+    if target.kind in ("score", "gain", "numbers") or target.k <= 2:
         return t
     k = ns.number(target.k)
     half = t**2 / k
@@ -41,7 +43,9 @@ def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
 
 def events(target: Target) -> int:
     """How many Gaussians (rows of them) one example sees: of a gain its coordinates, which serve every row."""
-    return target.k if target.kind == "gain" else max(1, target.points.count(1))
+    if target.kind == "summed":
+        return 2 * max(1, target.points.count(1))  # to both sides
+    return target.size if target.kind in ("gain", "numbers") else max(1, target.points.count(1))
 
 
 class Noise(CoverLemma):
@@ -63,6 +67,8 @@ class Noise(CoverLemma):
         raise NotImplementedError(f"{self.name} has no closed form: it is for G11 alone")
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        if target.most is not None:  # smaller noise than eps would allow is noise too
+            y = ns.maximum(y, self.norm(target) * target.radius / target.most)
         return self.missed(ns, y, *self.sides(target), params)
 
     def check_params(self, params: Params) -> str | None:
@@ -89,7 +95,7 @@ class GaussianNoise(Noise):
     """V1."""
 
     name = "V1"
-    kinds = frozenset({"map", "score", "vector", "gain", "table"})
+    kinds = frozenset({"map", "score", "vector", "gain", "table", "numbers", "pooled", "summed"})
 
     def norm(self, target: Target) -> Number:
         return target.norms.op if target.kind in ("vector", "gain", "table") else target.norms.fro
@@ -107,7 +113,7 @@ class StudentNoise(Noise):
     """V2."""
 
     name = "V2"
-    kinds = frozenset({"map", "score"})
+    kinds = frozenset({"map", "score", "summed"})
     names = ("s", "r")
 
     def applies(self, target: Target) -> Refusal | None:
@@ -148,7 +154,7 @@ class MatrixStudentNoise(Noise):
     """V3."""
 
     name = "V3"
-    kinds = frozenset({"map", "score"})
+    kinds = frozenset({"map", "score", "numbers", "pooled", "summed"})
     names = ("s", "r")
 
     def applies(self, target: Target) -> Refusal | None:

@@ -8,16 +8,20 @@ from boundcalc.setting import (
     Ball,
     Embedding,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
+    Lookup,
     Pool,
     Residual,
     Setting,
 )
 from boundcalc.setting.layer import flat
 
-_PROVED = frozenset((Linear, Activation, Ball, LayerNorm, Attention, GatedFeedForward, Embedding, Pool, Residual))
+_PROVED = frozenset(
+    (Linear, Activation, Ball, LayerNorm, Attention, GatedFeedForward, Embedding, Hidden, Lookup, Pool, Residual)
+)
 
 
 def unknown_layer(setting: Setting) -> str | None:
@@ -27,7 +31,7 @@ def unknown_layer(setting: Setting) -> str | None:
 
 
 def _met(layer: Layer) -> bool:
-    """Not with options that came later (L10-L14, L9 with offsets, L8 side by side)."""
-    later = ("around_one", "cap", "beside", "qk_eps") + (("bias",) if isinstance(layer, GatedFeedForward) else ())
-    plain = not any(getattr(layer, name, None) for name in later) and getattr(layer, "skip", True)
+    """Not with options that came later (L10-L14, L9 with offsets)."""
+    later = ("around_one", "cap", "qk_eps") + (("bias",) if isinstance(layer, GatedFeedForward) else ())
+    plain = not any(getattr(layer, name, None) for name in later)
     return plain and type(layer) in _PROVED and getattr(layer, "offsets", "none") == "none"

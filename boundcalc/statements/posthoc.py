@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
@@ -19,8 +19,8 @@ from boundcalc.statements.strategies import GHOSTS, STRATEGIES, risk_candidates
 if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
 
-GRID_BASE = 2.0**-4
-GRID_RATIO = 2.0**0.125
+_GRID_BASE = 2.0**-4
+_GRID_RATIO = 2.0**0.125
 """The grid fixed in advance: 1/16, 1/16 * 2^(1/8), ...; smaller budgets are rounded up to 1/16."""
 
 _TOP = 1e300
@@ -32,21 +32,20 @@ SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 
 def grid_value(steps: int) -> float:
     """The grid is these floats, exactly."""
-    return GRID_BASE * GRID_RATIO**steps
+    return _GRID_BASE * _GRID_RATIO**steps
 
 
-def grid_steps(value: float) -> int:
+def _grid_steps(value: float) -> int:
     """The least k with value <= grid_value(k)."""
     if value > _TOP:
         raise InvalidSetting(f"a norm of {value:g} is beyond the grid of budgets, which ends at {_TOP:g}")
-    steps = max(0, math.ceil(math.log(value / GRID_BASE) / math.log(GRID_RATIO)) - 1) if value > 0 else 0
+    steps = max(0, math.ceil(math.log(value / _GRID_BASE) / math.log(_GRID_RATIO)) - 1) if value > 0 else 0
     while grid_value(steps) < value:
         steps += 1
     return steps
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(NamedTuple):
     """One budget that was rounded: where it is, and how many steps up its grid (of a rank, 0, 1, 2, ...: the rank)."""
 
     key: str
@@ -100,7 +99,7 @@ def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
 
 
 def _on_grid(value: float) -> float:
-    return grid_value(grid_steps(value))
+    return grid_value(_grid_steps(value))
 
 
 def _sum_on_grid(p: float, total: float) -> float:
@@ -133,7 +132,7 @@ def _budget_items(key: str, budget: Budget) -> Iterator[_Item]:
 
 
 def _steps_of(value: float, where: str) -> int:
-    steps = grid_steps(value)
+    steps = _grid_steps(value)
     if grid_value(steps) != value:
         raise CertificateError(f"{where} = {value!r} is not on the grid that was fixed in advance")
     return steps

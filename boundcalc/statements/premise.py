@@ -13,8 +13,9 @@ from typing import Any
 from flint import arb
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float
+from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float, upper_float
 from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.rounding import at_least, at_most
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -49,36 +50,25 @@ def margin_of_class(setting: Setting) -> arb:
     return walk.margin(architecture.stages, INTERVAL.number(architecture.input_radius))
 
 
-def supposes_a_margin(setting: Setting) -> bool:
+def _supposes_a_margin(setting: Setting) -> bool:
     """Whether a risk bound would suppose that some training margin exceeds gamma."""
     return setting.sample.lipschitz is None and setting.sample.train_error < 1
 
 
 def no_member(setting: Setting) -> Refusal | None:
     """Why no network of the class meets the premise of a risk bound; None where it is not certain that none does."""
-    if not supposes_a_margin(setting):
+    if not _supposes_a_margin(setting):
         return None
     most, gamma = margin_of_class(setting), setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma)):
         return None
     least = lower_float(most)
-    reach = below(least)
     return Refusal(
         f"a risk bound at training error {setting.sample.train_error:g}",
-        f"gamma {gamma:g}, while no network with these norms has a margin above {reach}",
+        f"gamma {gamma:g}, while no network with these norms has a margin above {at_least(upper_float(most))}",
         "a margin above gamma",
-        f"Take a gamma below {reach}, or larger norms." if least > 0 else "Take larger norms.",
+        f"Take a gamma below {at_most(least)}, or larger norms." if least > 0 else "Take larger norms.",
     )
-
-
-def below(x: float) -> str:
-    """Six digits, more where these would lie above x: what is below the text is below x."""
-    text = f"{x:.6g}"
-    digits = 6
-    while float(text) > x and digits < 17:
-        digits += 1
-        text = f"{x:.{digits}g}"
-    return text
 
 
 def _without_rank_zero(norms: Norms) -> Norms:

@@ -24,7 +24,7 @@ GHOSTS = (1, 2, 4, 8, 16, 32)
 """Ghost samples per sample that a search tries: fixed in advance, so that P1 can pay for a choice among them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a search makes thousands
 class Known:
     """What a strategy is told, in some number system.
 
@@ -94,6 +94,11 @@ class Strategy(ABC):
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
+
+    @property
+    def counted(self) -> str:
+        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
+        return "I" if self.noisy else "log N"
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""

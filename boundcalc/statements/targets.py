@@ -8,7 +8,7 @@ from typing import Any, Literal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Budget
 
-Kind = Literal["map", "score", "query", "key", "vector", "gain", "table"]
+Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,10 @@ class Target:
     """A class {x -> xW} of maps R^d -> R^k on points of norm at most `radius`.
 
     kind "map": any matrix; "score", "query", "key": the three ways to see a bilinear score (S1, S2), with
-    the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows.
+    the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows;
+    "numbers": each by itself; "pooled": a table seen through averages of its rows, columns perhaps through different ones;
+    "summed": a hidden layer seen through the sum of its units, where the spread of noise is larger by `extra` and the noise
+    that one point sees is at most `most` (V4).
     """
 
     kind: Kind
@@ -53,6 +56,8 @@ class Target:
     radius: Number
     norms: MatrixNorms
     points: Points
+    extra: Number | None = None
+    most: Number | None = None
 
     @property
     def size(self) -> int:
@@ -60,7 +65,7 @@ class Target:
         return self.d * self.k
 
 
-def fewest(sizes: list[int]) -> int:
+def _fewest(sizes: list[int]) -> int:
     """The least of some sizes; symbolic ones are at least 1, so 0 or 1 is the least whatever they are.
 
     Of symbols that cannot be compared the first stands for the least: a rank is at most each of them.
@@ -85,7 +90,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21; the nuclear norm is at most |W|_21 (columns have rank one),
     sqrt(rank) |W|_F, rank |W|_op, and what sum sigma^p leaves it.
     """
-    limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
+    limit = _fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
     given = {
         name: ns.number(value or LEAST_BUDGET)
         for name in ("op", "fro", "two_one", "two_one_t", "one_one")
@@ -114,11 +119,11 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     entries = ns.minimum(ns.sqrt(ns.number(d)) * two_one, ns.sqrt(ns.number(k)) * two_one_t, *one_one)
     nuclear = ns.minimum(two_one, two_one_t, ns.sqrt(ns.number(limit)) * fro, limit * op)
     if budget.schatten is not None and total is not None and isinstance(budget.schatten[0], int | float):
-        nuclear = ns.minimum(nuclear, _nuclear(ns, budget.schatten[0], total, op, limit))
+        nuclear = ns.minimum(nuclear, nuclear_of(ns, budget.schatten[0], total, op, limit))
     return MatrixNorms(op, fro, two_one, two_one_t, entries, nuclear, limit, spectrum)
 
 
-def _nuclear(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:
+def nuclear_of(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:
     """The sum of sigma from sum sigma^p = total: by sigma <= op for p <= 1, by the inequality of the means for p >= 1."""
     power = ns.number(p)
     if p <= 1:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, matrix_norms
+from boundcalc.setting.products import is_product
+from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, matrix_norms, nuclear_of
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(NamedTuple):
     """One matrix: the norms of W (radii, Lipschitz factors) and of what is covered, W - M (T7)."""
 
     whole: MatrixNorms
@@ -38,11 +38,12 @@ class Weights:
     def check_all_read(self) -> None:
         """Refuses budgets that no layer of the network just walked through has read.
 
-        A setting refuses them by what its layers say of themselves; this holds their rules to their word.
+        A setting refuses them by what its layers say of themselves; this holds their rules to their word. Budgets of
+        products are read where maps that meet are made one (A6, A7).
         """
         read = {(place_of(key)[:2], self.norms.budgets[key]) for key in self._read}  # one head stands for its equals
         for key, budget in self.norms.budgets.items():
-            if (place_of(key)[:2], budget) not in read:
+            if (place_of(key)[:2], budget) not in read and not is_product(place_of(key)[0]):
                 raise InvalidSetting(f"norms of {key}: no layer's rule reads it, so it would be ignored")
 
     def matrix(self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None) -> Matrix:
@@ -102,6 +103,28 @@ class Weights:
     def gain(self, kind: str, block: int | None) -> tuple[Number, Number]:
         """Sup norm of a gain, and of its distance from the reference."""
         return self._size(kind, self.budget(kind, block), ("sup",), "sup")
+
+    def table(self, weight: Weight) -> tuple[Number, MatrixNorms]:
+        """Of what heads look up (A7) the largest entry or row, and the norms of the matrix; each from others if unset."""
+        budget, ns = self.budget(weight.kind), self.ns
+        d, k = weight.shape
+        given = budget.sup if weight.role == "scores" else budget.row
+        fro = budget.fro
+        if given is None and fro is None:
+            raise InvalidSetting(
+                f'the norm budget of {weight.kind} needs "{"sup" if weight.role == "scores" else "row"}"'
+            )
+        most = ns.number((fro if given is None else given) or LEAST_BUDGET)
+        whole = ns.sqrt(ns.number(d * k if weight.role == "scores" else d)) * most
+        if fro is not None:
+            whole = ns.minimum(whole, ns.number(fro or LEAST_BUDGET))
+        rank = min(d, k)
+        nuclear = ns.sqrt(ns.number(rank)) * whole
+        if budget.schatten is not None:
+            p, total = budget.schatten
+            nuclear = ns.minimum(nuclear, nuclear_of(ns, p, ns.number(total or LEAST_BUDGET), whole, rank))
+        columns, rows = (ns.sqrt(ns.number(side)) * whole for side in (k, d))
+        return most, MatrixNorms(whole, whole, columns, rows, ns.sqrt(ns.number(d)) * columns, nuclear, rank)
 
     def row(self, kind: str) -> tuple[Number, Number]:
         """Largest row norm of a table, and of its distance from the reference."""

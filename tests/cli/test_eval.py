@@ -203,3 +203,13 @@ def test_proxies_carry_a_tilde(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     outcome = run("eval", "--m", "1e7", "--bound", "log-T", "--no-solve")
     assert re.search(r"log-T +proxy +~0\.\d+ +~0\.\d+", outcome.stdout)
     assert "~ marks proxies" in outcome.stdout
+
+
+def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
+    """What noise costs is I (G11); the covers of a gap have a log N."""
+    for option in ("--explain", "--why"):
+        text = run("eval", "--depth", "1", "--bound", "best", "--no-solve", option).stdout
+        gap, _, risk = text.partition("best: risk" if option == "--explain" else "Why the risk")
+        assert "noise-margin" in risk
+        assert "log N" in gap
+        assert "log N" not in risk

@@ -17,6 +17,7 @@ from boundcalc.cli.catalogue import GROUPS, entries
 from boundcalc.formulas.theorems import POLICIES, THEOREMS
 from boundcalc.setting import PRESETS
 from boundcalc.statements.strategies import STRATEGIES
+from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
 from boundcalc.statements.texts import STATEMENTS
 
 from .conftest import Run, one_line
@@ -24,7 +25,7 @@ from .conftest import Run, one_line
 
 def test_list_names_everything(run: Run) -> None:
     listed = {entry["name"] for entry in json.loads(run("list", "--format", "json").stdout)}
-    assert listed == {*STATEMENTS, *THEOREMS, *POLICIES, *PRESETS, *STRATEGIES}
+    assert listed == {*STATEMENTS, *ABOUT_ONE, *THEOREMS, *POLICIES, *PRESETS, *STRATEGIES}
     text = run("list").stdout
     assert all(re.search(rf"^{re.escape(name)} ", text, re.MULTILINE) for name in listed)
 

@@ -144,3 +144,14 @@ def test_tables_show_only_what_is_shared(run: Run) -> None:
     assert "train error" not in head
     assert "depth 2*" in head
     assert table.count("\n") >= 4
+
+
+def test_a_sweep_of_the_knob_beside_norms_of_some_weights(run: Run) -> None:
+    """The knob that the other weights need is what is swept; where none needs it, or none gives it, that is said."""
+    some = ("eval", "--depth", "1", "--bound", "best", "--norm", "W_V=op:2,21:2")
+    found = run(*some, "--sweep", "C=1,2", "--format", "csv")
+    assert found.exit_code == 0, found.stderr
+    assert len(found.stdout.splitlines()) == 3
+    assert "no norm budget for" in one_line(run(*some, "--sweep", "m=1e6,1e7"))
+    every = (word for kind in ("W_QK", "W_1", "readout") for word in ("--norm", f"{kind}=op:1,21:1"))
+    assert "sweeping C would change nothing" in one_line(run(*some, *every, "--sweep", "C=1,2"))

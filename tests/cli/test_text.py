@@ -8,6 +8,8 @@ import pytest
 from boundcalc.cli import text
 from boundcalc.cli.text import Line, wrapped, write_table
 
+from .conftest import Run
+
 HEADINGS = ("name", "first", "second", "third")
 LINES = [Line(("a", "1", "22", "333"), "bold"), Line(("bb", "4444", "5")), Line(("c", "6", "7", "8"), "dim")]
 
@@ -55,3 +57,17 @@ def test_paragraphs_keep_every_word_and_the_width(monkeypatch: pytest.MonkeyPatc
     assert lines[0].startswith("Title  word0")
     assert all(line.startswith("       ") for line in lines[1:])
     assert " ".join(lines).split() == ["Title", *words]
+
+
+def test_what_certificates_of_one_predictor_rest_on_is_explained(run: Run) -> None:
+    """`verify` names these statements; `list` and `explain` know them all."""
+    from boundcalc.predictors.statements import STATEMENTS
+
+    listed = run("list", "--format", "json").stdout
+    for name, statement in STATEMENTS.items():
+        assert f'"{name}"' in listed
+        text = run("explain", name).stdout
+        assert all(fact.meaning.split(",")[0].split()[0] in text for fact in statement.facts.values())
+        assert "Statement" in text
+        assert "Facts" in text
+    assert "docs/certificates.md" in run("explain", "H").stdout

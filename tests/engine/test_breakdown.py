@@ -64,6 +64,18 @@ def test_every_statement_named_exists(certificates: list[Certificate]) -> None:
         assert set(break_down(certificate).statements) <= STATEMENTS.keys()
 
 
+def test_every_statement_used_is_named(certificates: list[Certificate]) -> None:
+    """Of maps that meet, of every lemma and law of noise, and of what the strategy rests on."""
+    meeting = 0
+    for certificate in certificates:
+        parts = break_down(certificate)
+        lemmas = {lemma for level in parts.levels for part in level.parts for lemma in part.lemmas} - {"zero"}
+        needed = {*STRATEGIES[certificate.strategy].uses, *lemmas, *(["A6"] if certificate.meeting else [])}
+        assert needed <= set(parts.statements)
+        meeting += certificate.meeting
+    assert meeting
+
+
 def test_the_comparison_sees_a_changed_cover(certificates: list[Certificate]) -> None:
     """Negative control: with one eps moved, the parts no longer make the claimed value."""
     certificate = next(c for c in certificates if c.strategy == "uniform-chain")

@@ -8,6 +8,7 @@ small zone below it may be out of reach, which is counted.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -274,6 +275,25 @@ def test_what_is_printed_and_what_the_checker_accepts() -> None:
                 check(forged)
     assert all(value.risk_refusal is None for value in compare(met))
     assert all(check(found.certificate) for found in Search(met, POLICIES["best"]).risks())
+
+
+def test_what_is_said_of_the_largest_margin_is_true_to_the_last_digit() -> None:
+    """No margin is above the number said to be above all, and a gamma below the one advised is below the largest."""
+    for setting in cases("said", 60):
+        most = upper_float(margin_of_class(setting))
+        refusal = no_member(setting.but(margin=2 * most))
+        assert refusal is not None
+        (above,) = re.findall(r"has a margin above (\S+)", refusal.got)
+        (below,) = re.findall(r"Take a gamma below (\S+),", refusal.fix)
+        assert number(above) >= most * (1 - 1e-15)
+        assert number(below) <= most
+        assert no_member(setting.but(margin=number(below) * (1 - 1e-9))) is None
+
+
+def number(text: str) -> float:
+    """A number as people write it: 10^9."""
+    base, power, exponent = text.partition("^")
+    return float(base) ** int(exponent) if power else float(text)
 
 
 def test_where_the_premise_is_not_asked() -> None:

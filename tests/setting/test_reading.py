@@ -12,6 +12,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import PRESETS, Architecture, Normaliser, Sample, Setting
 from boundcalc.setting.layer import TOKENS
 from boundcalc.setting.layers import Embedding, Linear, Pool
+from boundcalc.setting.products import beginning
 from tests.laws.settings import settings, transformer
 
 OTHERS: dict[str, tuple[Any, ...]] = {
@@ -34,6 +35,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "rope": (True, False),
     "causal": (True, False),
     "vocabulary": (3, 5),
+    "own_row": (0, 1),
     "d_patch": (3, 5),
     "positions": ("fixed", "learned"),
     "position_radius": (0.2, 0.3),
@@ -62,6 +64,14 @@ def forced(architecture: Architecture, name: str, value: Any) -> Architecture:
     return changed
 
 
+def on_tokens(rng: random.Random) -> Architecture:
+    """An architecture that may look its first scores and values up (A7)."""
+    made = transformer(rng)
+    values = {f.name: getattr(made, f.name) for f in fields(made)} | {"d_patch": 0}
+    given = {"style": rng.choice(("post", "pre")), "residual": True, "positions": "learned", "vocabulary": 3}
+    return Architecture.from_defaults(values, given)
+
+
 def test_every_field_has_values_to_try() -> None:
     assert {f.name for f in fields(Architecture)} == {*OTHERS, "layers"}
 
@@ -71,7 +81,7 @@ def test_a_field_is_refused_exactly_where_it_changes_nothing(name: str) -> None:
     rng = random.Random(name)
     seen: set[bool] = set()
     for _ in range(150):
-        architecture = transformer(rng)
+        architecture = on_tokens(rng) if name == "own_row" and rng.random() < 0.5 else transformer(rng)
         before = meaning(architecture)
         changes = False
         for value in OTHERS[name]:
@@ -89,6 +99,20 @@ def test_a_field_is_refused_exactly_where_it_changes_nothing(name: str) -> None:
             with pytest.raises(InvalidSetting, match=f"{name} = .* would change nothing"):
                 Setting(architecture).but(**{name: OTHERS[name][0]})
     assert True in seen
+
+
+def test_a_row_without_data_is_read_just_where_it_is_of_use() -> None:
+    """What the fields say of it is what the layers say."""
+    rng = random.Random(5)
+    seen: set[bool] = set()
+    for _ in range(300):
+        made = on_tokens(rng)
+        first, *rest = made.stages
+        assert isinstance(first, Embedding)
+        of_use = beginning((replace(first, own_row=1), *rest)) is not None
+        assert of_use == (made.unread("own_row") is None), made
+        seen.add(of_use)
+    assert seen == {True, False}
 
 
 def test_presets_set_nothing_idle() -> None:

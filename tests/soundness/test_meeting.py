@@ -25,7 +25,7 @@ from boundcalc.setting import (
     Setting,
 )
 from boundcalc.statements import meet
-from boundcalc.statements.meet import joined
+from boundcalc.statements.larger import joined
 
 Matrices = dict[str, np.ndarray]
 RNG = np.random.default_rng(4)
@@ -155,7 +155,14 @@ APART = {
     "LayerNorm": between(LayerNorm("norm", 4, gain=False, centred=False)),
     "a residual": Setting(
         Architecture(
-            layers=(Residual((Linear("W_1", 4, 4, block=0),)), Pool("cls"), Linear("readout", 4, 1)), seq_len=3
+            layers=(
+                Residual((Linear("W_1", 4, 4, block=0),)),
+                Linear("W_2", 4, 4, block=0),
+                Activation("tanh"),
+                Pool("cls"),
+                Linear("readout", 4, 1),
+            ),
+            seq_len=3,
         ),
         Norms(C=1.0),
     ),

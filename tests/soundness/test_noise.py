@@ -14,10 +14,11 @@ from scipy.stats import binom, chi2, multivariate_t
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, LOG
-from boundcalc.engine.allocate import covers_of
+from boundcalc.engine.allocate import build_items, covers_of
 from boundcalc.engine.exact import allocate_exactly
-from boundcalc.engine.noise import noise_items
-from boundcalc.engine.search import HALF, Search
+from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.risks import HALF
+from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof import checker, second
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
@@ -48,19 +49,21 @@ def target(kind: Kind, d: int, k: int, budget: Budget | None = None, points: int
 
 def chance(of: Target, bound: float) -> float:
     """That unit noise moves some of the example's points, at right angles to each other, by more than the bound."""
-    single = float(chi2.sf(bound**2, 1 if of.kind in ("score", "gain") else of.k))
-    many = of.k if of.kind == "gain" else max(1, of.points.count(1))  # of a gain: a row along each of its coordinates
+    single = float(chi2.sf(bound**2, 1 if of.kind in ("score", "gain", "numbers") else of.k))
+    many = (
+        of.k if of.kind in ("gain", "numbers") else max(1, of.points.count(1))
+    )  # of a gain: a row along each of its coordinates
     return -math.expm1(many * math.log1p(-min(single, 1 - 1e-16)))
 
 
 def too_likely(rule: Spread, depth: Callable[[float, int], float]) -> list[str]:
     found: list[str] = []
-    for kind in ("map", "score", "gain", "vector", "table"):
+    for kind in ("map", "score", "gain", "vector", "table", "numbers", "pooled"):
         for k in (1, 2, 3, 17, 300):
             for points in (1, 40):
                 for eta in (0.5, 0.1, 1e-3, 1e-9):
-                    of = target(kind, 1 if kind in ("gain", "vector") else 5, k, points=points)
-                    if kind in ("gain", "vector"):
+                    of = target(kind, 1 if kind in ("gain", "vector", "numbers") else 5, k, points=points)
+                    if kind in ("gain", "vector", "numbers"):
                         of = replace(of, points=Points(0, 1))
                     if chance(of, rule(of, depth(eta, events(of)))) > eta * (1 + 1e-12):
                         found.append(f"{kind} k={k} points={points} eta={eta}")
@@ -182,7 +185,8 @@ def test_the_gaussian_law_exactly(kind: Kind, d: int, k: int, square: float) -> 
 
 def noisy(setting: Setting, eta: float) -> Certificate:
     """A certificate with another eta than the search takes."""
-    items = noise_items(lower(setting, LOG), eta)
+    lowered = lower(setting, LOG)
+    items = NoiseItems(lowered, build_items(lowered, 1, lambda _: False)).at(eta)
     level = Level(HALF, covers_of(items, allocate_exactly(items, HALF)))
     return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)
 

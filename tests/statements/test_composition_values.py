@@ -175,6 +175,29 @@ def a6(rng: Rng) -> tuple[Value, Any]:
     return value, truth
 
 
+def a7(rng: Rng) -> tuple[Value, Any]:
+    token, position, eps, first, second = some(rng, 5)
+    radius = num(token) + num(position)
+    truth = {"radius": radius, "error": 2 * MP.tanh(num(eps) / 2) * radius + num(first) + num(second)}
+    return of("A7", token, position, eps, first, second), truth
+
+
+def v4(rng: Rng) -> tuple[Value, Any]:
+    name, slope, bend = (("gelu", 1.12891, 0.79789), ("relu", 1.0, 0.0), ("silu", 1.09984, 0.5))[whole(rng, 0, 2)]
+    units = whole(rng, 1, 300)
+    reach, size, seen, t = some(rng, 4)
+    k, steep, s = num(units), num(slope), num(seen)
+    kinks = MP.sqrt(k) / MP.sqrt(2 * MP.pi) if name == "relu" else num(0)
+    mean = s / 2 + kinks * s + (num(bend) * MP.sqrt(k) / 2 + k / (2 * num(reach))) * s**2
+    truth = num(size) * (steep * s * num(t) + mean)
+
+    def value(ns: NumberSystem) -> Any:
+        numbers = [ns.number(x) for x in (reach, size, seen, t)]
+        return compute("V4")(ns, name, slope, units, *numbers)
+
+    return value, truth
+
+
 # ---------------------------------------------------------------- G
 
 
@@ -333,7 +356,7 @@ def pub(rng: Rng) -> tuple[Value, Any]:
 
 
 CHECKS: dict[str, Check] = {
-    "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6,
+    "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6, "A7": a7, "V4": v4,
     "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8, "G11": g11, "G12": g12,
     "P1": p1, "PUB": pub,
 }  # fmt: skip

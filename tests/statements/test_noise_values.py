@@ -21,7 +21,8 @@ from tests.oracle.agreement import disagreements
 from tests.statements.inputs import ROUNDS, Rng, Value, some, whole
 
 KINDS: dict[str, tuple[Kind, ...]] = {name: ("map", "score") for name in ("V2", "V2t", "V3")}
-KINDS["V1"] = ("map", "score", "vector", "gain", "table")
+KINDS["V3"] += ("numbers", "pooled")
+KINDS["V1"] = ("map", "score", "vector", "gain", "table", "numbers", "pooled")
 
 
 def case(law: str, kind: Kind, rng: Rng) -> tuple[Value, Any]:
@@ -42,7 +43,11 @@ def case(law: str, kind: Kind, rng: Rng) -> tuple[Value, Any]:
 
     def value(ns: NumberSystem) -> Any:
         x = ns.number(size)
-        known = matrix_norms(ns, budget, d, k) if kind in ("map", "score") else MatrixNorms(x, x, x, x, x, x, 1)
+        known = (
+            matrix_norms(ns, budget, d, k)
+            if kind not in ("vector", "gain", "table")
+            else MatrixNorms(x, x, x, x, x, x, 1)
+        )
         assert known is not None
         target = Target(kind, d, k, ns.number(radius), known, Points(1))
         t = gap.noise_depth(ns, ns.number(eta), ns.number(seen))

@@ -69,7 +69,7 @@ def _roberta(model: Model) -> Architecture:
     return encoder(model, act, eps, causal=causal, pooler="tanh", transform="gelu")
 
 
-def padding_offset(model: Model) -> int:
+def _padding_offset(model: Model) -> int:
     """Rows of RoBERTa's position table that no token reads: they are numbered from padding_idx + 1 on."""
     return model.whole("pad_token_id", least=0) + 1
 
@@ -189,7 +189,7 @@ ROBERTA = Family(
     fields=ENCODER | {"pad_token_id": used("the rows of the position table that are read come after it", 1)},
     classes=_heads("lm_head.dense.weight", "classifier.out_proj.weight", "classifier.dense.weight"),
     gives_way={"lm_head.bias": "not read: the head adds decoder.bias"},
-    first_position=padding_offset,
+    first_position=_padding_offset,
 )
 
 _D = "transformer.layer.{b}."

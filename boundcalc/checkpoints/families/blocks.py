@@ -169,7 +169,7 @@ def read_out(
 
     `transform` and `eps` are those of a masked-LM head, `pooler` the activation after a pooler.
     """
-    tied_to_embedding = tied(model)
+    tied_to_embedding = _tied(model)
     layers: list[Layer] = [Pool("cls")]
     if model.has("W_transform"):
         shape = model.shape("W_transform")
@@ -198,13 +198,13 @@ def _bias(model: Model, name: str) -> str | None:
 _LANGUAGE = ("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining")
 
 
-def tied(model: Model) -> bool:
+def _tied(model: Model) -> bool:
     """Whether the read-out is the embedding table: a language-model head that the checkpoint does not hold."""
     head = model.head
     if not model.has("embedding"):
         return False
     said = model.flag("tie_word_embeddings")
-    if said and not all(same_numbers(*pair) for pair in model.gave_way):
+    if said and not all(_same_numbers(*pair) for pair in model.gave_way):
         model.settings.doubt("tie_word_embeddings", f"but {model.gave_way[0][0].name} differs from its twin")
     language = head in _LANGUAGE if head else model.has("W_transform")
     if not model.has("readout"):
@@ -216,10 +216,10 @@ def tied(model: Model) -> bool:
 
 def _same_table(model: Model) -> bool:
     """Whether the read-out in the file is the embedding table."""
-    return same_numbers(model.place("readout").tensor, model.place("embedding").tensor)
+    return _same_numbers(model.place("readout").tensor, model.place("embedding").tensor)
 
 
-def same_numbers(a: Tensor, b: Tensor) -> bool:
+def _same_numbers(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors are the same, number by number."""
     same_kind = a.shape == b.shape and a.dtype == b.dtype
     return a.storage == b.storage or (same_kind and np.array_equal(a.fetch(), b.fetch()))

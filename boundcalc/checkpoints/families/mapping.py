@@ -74,26 +74,26 @@ ROLES: Mapping[str, str] = {
 OPEN = "?"
 """What a template writes where it does not know."""
 
-KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "about")
+_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "about")
 _OFFSETS = {"W_O": "b_O", "W_1": "b_1", "W_2": "b_2", "readout": "b_readout", "W_patch": "b_patch", "W_pool": "b_pool"}
 
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:
     """The family that a file, or a dictionary of the same form, describes."""
     if isinstance(source, Mapping):
-        return mapping_family(source, "the mapping")
+        return _mapping_family(source, "the mapping")
     try:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
-    return mapping_family(_parse(source, text), f"mapping {source}")
+    return _mapping_family(_parse(source, text), f"mapping {source}")
 
 
-def mapping_family(data: Any, where: str) -> Family:
+def _mapping_family(data: Any, where: str) -> Family:
     """The family of a mapping; `where` it stands, for errors."""
     from boundcalc.checkpoints.fixed import rotary_of
 
-    raw = known_keys(where, data, list(KEYS))
+    raw = known_keys(where, data, list(_KEYS))
     for key in ("architecture", "tensors"):
         if key not in raw:
             raise InvalidSetting(f"{where} needs {key!r}; `boundcalc norms MODEL --template mapping.json` writes one")

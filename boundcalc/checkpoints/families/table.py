@@ -221,7 +221,7 @@ class Model:
         """Names without what a wrapper puts before all of them, unless the table has names that begin so."""
         names = list(self.checkpoint.tensors)
         patterns = (*self.family.tensors, *self.family.ignored, *self.family.prefixes)
-        wrappers = [w for w in WRAPPERS if not any(pattern.startswith(w) for pattern in patterns)]
+        wrappers = [w for w in _WRAPPERS if not any(pattern.startswith(w) for pattern in patterns)]
         return stripped(names, wrappers)
 
     def _plain(self, name: str) -> str:
@@ -373,11 +373,11 @@ class Model:
         ), False
 
 
-WRAPPERS = ("_orig_mod.", "module.", "model.")
+_WRAPPERS = ("_orig_mod.", "module.", "model.")
 """What torch.compile, data-parallel training and Lightning put before every name."""
 
 
-def stripped(names: Sequence[str], wrappers: Sequence[str] = WRAPPERS) -> dict[str, str]:
+def stripped(names: Sequence[str], wrappers: Sequence[str] = _WRAPPERS) -> dict[str, str]:
     """Names without the wrappers that all of them begin with."""
     short = list(names)
     while found := next((w for w in wrappers if all(name.startswith(w) and name != w for name in short)), None):
@@ -403,7 +403,7 @@ def _block(match: re.Match[str]) -> int | None:
     return next((int(found[name]) // 2 for name in ("even", "odd") if name in found), None)
 
 
-ACTIVATIONS: Mapping[str, str] = {
+_ACTIVATIONS: Mapping[str, str] = {
     "relu": "relu",
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
@@ -430,6 +430,6 @@ def activation(name: object) -> str:
     """Our name of an activation."""
     if name == "relu2":
         raise CheckpointError("activation 'relu2' is not Lipschitz: the slope of relu(x)^2 grows with the radius")
-    if not isinstance(name, str) or name not in ACTIVATIONS:
-        raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[str(name)]
+    if not isinstance(name, str) or name not in _ACTIVATIONS:
+        raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(_ACTIVATIONS)}")
+    return _ACTIVATIONS[str(name)]

@@ -48,7 +48,7 @@ def open_checkpoint(source: object) -> Checkpoint:
         raise CheckpointError(f"no file or directory {path}: point at a checkpoint file or a save_pretrained directory")
     found = _index(path) if path.name.endswith(".index.json") else _file(path)
     if not found.config and (path.parent / "config.json").is_file():
-        found = replace(found, config=read_config(path.parent / "config.json"))
+        found = replace(found, config=_read_config(path.parent / "config.json"))
     return found
 
 
@@ -75,12 +75,12 @@ def _directory(path: Path) -> Checkpoint:
             found = _index(file) if name.endswith(".json") else _file(file)
             config = path / "config.json"
             if config.is_file():
-                return replace(found, where=str(path), config={**found.config, **read_config(config)})
+                return replace(found, where=str(path), config={**found.config, **_read_config(config)})
             return replace(found, where=str(path))
     raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> dict[str, Any]:
     """A config.json."""
     reading(path)
     try:
@@ -94,7 +94,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def _index(path: Path) -> Checkpoint:
     """Shards: the index says which file holds which tensor, and is held against the files."""
-    weight_map = read_config(path).get("weight_map")
+    weight_map = _read_config(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError(f"{path} is not an index of shards: it has no 'weight_map'")
     shards: dict[str, Checkpoint] = {}

@@ -27,7 +27,7 @@ import numpy as np
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, mapped, sound
 
-MOST_PICKLE = 200_000_000
+_MOST_PICKLE = 200_000_000
 """Bytes of data.pkl; it names tensors and does not hold them."""
 
 _STORAGES = {
@@ -149,7 +149,7 @@ def open_torch_zip(path: Path) -> Checkpoint:
             if len(pickled) != 1:
                 raise CheckpointError(f"{path} is a zip file without the data.pkl that torch.save writes")
             prefix = pickled[0].removesuffix("data.pkl")
-            if members[pickled[0]].file_size > MOST_PICKLE:
+            if members[pickled[0]].file_size > _MOST_PICKLE:
                 raise CheckpointError(
                     f"{path} has a data.pkl of {members[pickled[0]].file_size} bytes: not a table of tensors"
                 )
@@ -205,8 +205,8 @@ def _next(path: Path, file: BinaryIO) -> _Reader:
     """A reader of the next of several pickles, which is looked through before anything in it is believed."""
     begin = file.tell()
     for _ in pickletools.genops(file):
-        if file.tell() - begin > MOST_PICKLE:
-            raise CheckpointError(f"{path} has a pickle of more than {MOST_PICKLE} bytes: not a table of tensors")
+        if file.tell() - begin > _MOST_PICKLE:
+            raise CheckpointError(f"{path} has a pickle of more than {_MOST_PICKLE} bytes: not a table of tensors")
     size = file.tell() - begin
     file.seek(begin)
     content = file.read(size)

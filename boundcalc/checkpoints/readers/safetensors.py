@@ -12,7 +12,7 @@ from typing import Any
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, mapped, sound
 
-MOST_HEADER = 100_000_000
+_MOST_HEADER = 100_000_000
 """Bytes; the format's own limit."""
 
 _TYPES = {
@@ -58,8 +58,8 @@ def _header(path: Path) -> tuple[dict[str, Any], int, int]:
             raise CheckpointError(
                 f"{path} is not a whole safetensors file: {size} bytes, but its header claims {length}; fetch it again"
             )
-        if length > MOST_HEADER:
-            raise CheckpointError(f"{path} has a header of {length} bytes; safetensors allows {MOST_HEADER}")
+        if length > _MOST_HEADER:
+            raise CheckpointError(f"{path} has a header of {length} bytes; safetensors allows {_MOST_HEADER}")
         raw = file.read(length)
     try:
         header = json.loads(raw.decode("utf-8"), object_pairs_hook=_once)

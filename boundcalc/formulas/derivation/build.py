@@ -25,7 +25,7 @@ _METHODS: Mapping[type, Callable[[Any, str, Formula], Step]] = {
 }
 
 
-STEPS: dict[str, Callable[[Formula], Step]] = {
+_STEPS: dict[str, Callable[[Formula], Step]] = {
     "edelman2022_attention": other_steps.general_steps,
     "sparse_boolean": other_steps.finite_steps,
     "X3": inference_steps.cme_steps,
@@ -65,8 +65,8 @@ def _steps(theorem: Theorem, quantity: str, formula: Formula) -> Step:
     form = theorem.form
     if form is not None:
         return _METHODS[type(form)](form, quantity, formula)
-    if theorem.name in STEPS:
-        return STEPS[theorem.name](formula)
+    if theorem.name in _STEPS:
+        return _STEPS[theorem.name](formula)
     return Step("", theorem.uses, "", children=(_as_stated(theorem, formula),))
 
 

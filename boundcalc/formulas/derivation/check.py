@@ -17,7 +17,7 @@ from boundcalc.formulas.symbolic.code import interval_function
 from boundcalc.formulas.symbolic.formula import Formula
 from boundcalc.formulas.symbolic.system import probe
 
-SLACK = arb("1e-25")
+_SLACK = arb("1e-25")
 """Two sides that are equal in mathematics differ by the width of their enclosures."""
 
 
@@ -85,7 +85,7 @@ def _is_the_last_step(derivation: Derivation, random: Random) -> None:
     fixed = {str(symbol): value for symbol, value in general._resolve(derivation.values).items()}
     point = random_point(general, random, {name: float(value) for name, value in fixed.items()})
     here, there = on_intervals(derivation.formula)(point), on_intervals(general)(point)
-    if not here.overlaps(there + SLACK * abs(there) * arb(0, 1)):
+    if not here.overlaps(there + _SLACK * abs(there) * arb(0, 1)):
         raise DerivationError(f"the formula is not what the last step says: {here} is not {there}")
 
 
@@ -97,7 +97,7 @@ def _test(number: str, step: Step, less: Any, more: Any) -> None:
     less, more = arb(less), arb(more)
     if not (less.is_finite() and more.is_finite()):
         raise DerivationError(f"{_name(number, step)}: a side is not finite: {less} <= {more}")
-    if not bool(less <= more + SLACK * abs(more)):
+    if not bool(less <= more + _SLACK * abs(more)):
         raise DerivationError(f"{_name(number, step)} fails at a random point: {less} <= {more} is false")
 
 

@@ -23,9 +23,9 @@ from boundcalc.formulas.symbolic.pieces import Costed, block_of, costed, lowered
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, same
 from boundcalc.statements import gap
 
-Function = Callable[[dict[str, arb]], arb]
+_Function = Callable[[dict[str, arb]], arb]
 
-COPIES = {"gap": SAMPLES, "capacity": SAMPLES, "sample_complexity": SAMPLES}
+_COPIES = {"gap": SAMPLES, "capacity": SAMPLES, "sample_complexity": SAMPLES}
 """How often the sample is counted (1 for quantities of the sample alone)."""
 
 
@@ -33,13 +33,13 @@ def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
     """The tree of one of a closed form's quantities."""
     parts = {part.symbol.name: part for part in formula.where}
     inner = form if quantity != "covering_number" else replace(form, setting=form.setting.but(lipschitz=1.0))
-    steps = network_steps(inner, COPIES.get(quantity, 1), formula, parts)
+    steps = _network_steps(inner, _COPIES.get(quantity, 1), formula, parts)
     if quantity in ("gap", "rademacher", "sample_complexity"):
-        steps.append(chain_step(form, quantity, parts))
+        steps.append(_chain_step(form, quantity, parts))
     if quantity in ("gap", "sample_complexity"):
-        steps.append(gap_step())
+        steps.append(_gap_step())
     if quantity == "sample_complexity":
-        steps.append(target_step())
+        steps.append(_target_step())
     trials, identities = _final(form, quantity, formula)
     return Step(
         "the bound",
@@ -53,7 +53,7 @@ def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
     )
 
 
-def network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[str, Definition]) -> list[Step]:
+def _network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[str, Definition]) -> list[Step]:
     """Up to log N(e) <= C_F/e^2."""
     norms = form.setting.norms
     if form.exact:
@@ -77,7 +77,7 @@ def network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[s
     else:
         covers += [*middle, *last]
     steps.append(_covers([*covers, *cover_steps(pattern.back, norms)]))
-    return [*steps, split_step(), sum_step(form, copies, pattern, formula, parts)]
+    return [*steps, split_step(), _sum_step(form, copies, pattern, formula, parts)]
 
 
 def _covers(children: Sequence[Step]) -> Step:
@@ -137,7 +137,7 @@ def _no_split_is_better(random: Random) -> tuple[arb, arb]:
 # -- A4
 
 
-def sum_step(
+def _sum_step(
     form: ClosedForm, copies: int, pattern: Progression, formula: Formula, parts: dict[str, Definition]
 ) -> Step:
     """A4: weights of the blocks are in geometric progression, and the sum of one."""
@@ -193,7 +193,7 @@ def _sum_written_out(form: ClosedForm, copies: int, capacity: Formula, power: Ex
     blocks = depth if isinstance(depth, int) else _BLOCKS
     if not form.exact and blocks > _MOST_BLOCKS:
         return ()
-    made: list[tuple[Formula, Function, Function]] = []
+    made: list[tuple[Formula, _Function, _Function]] = []
 
     def trial(random: Random) -> tuple[arb, arb]:
         if not made:  # lowering takes longer than printing does
@@ -202,7 +202,7 @@ def _sum_written_out(form: ClosedForm, copies: int, capacity: Formula, power: Ex
             made.append((direct, on_intervals(direct), on_intervals(capacity)))
         direct, summed, closed = made[0]
         both = Formula("both", direct.expr + capacity.expanded)
-        point = ordered_point(random_point(both, random, {"depth": blocks}), form.order)
+        point = _ordered_point(random_point(both, random, {"depth": blocks}), form.order)
         return summed(point), closed(point)
 
     return (trial,)
@@ -215,7 +215,7 @@ def _written_out(form: ClosedForm, copies: int, blocks: int) -> list[Costed]:
     return costed(pieces, copies * form._m, form.allowed, form.order)
 
 
-def ordered_point(point: dict[str, arb], order: Order) -> dict[str, arb]:
+def _ordered_point(point: dict[str, arb], order: Order) -> dict[str, arb]:
     """The same point with ordered symbols in their order."""
     names = [symbol.name for symbol in order if symbol.name in point]
     values = sorted((point[name] for name in names), key=float)
@@ -257,7 +257,7 @@ def at_ratio_one(total: Definition) -> Identity:
 # -- G
 
 
-def chain_step(form: ClosedForm, quantity: str, parts: dict[str, Definition]) -> Step:
+def _chain_step(form: ClosedForm, quantity: str, parts: dict[str, Definition]) -> Step:
     """G1 in one line."""
     factor = sympy.S(2) if quantity == "rademacher" else gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False)
     scale = parts.get("k")
@@ -300,7 +300,7 @@ def _chain_trial(factor: Expr) -> Trial:
     return trial
 
 
-def gap_step() -> Step:
+def _gap_step() -> Step:
     """G2 with ghosts."""
     chain = Words(r"2e_J+\phi\sum_j e_{j-1}\sqrt{2\log N_j/m}", "2 e_J + phi sum_j e_(j-1) sqrt(2 log N_j/m)")
     right = Words(rf"{chain.latex}+\sqrt{{\log(1/\delta)/(2m)}}", f"{chain.text} + sqrt(log(1/delta)/(2m))")
@@ -314,7 +314,7 @@ def gap_step() -> Step:
     )
 
 
-def target_step() -> Step:
+def _target_step() -> Step:
     """Half the target to the chain, half to the deviation."""
     t, u = sympy.Symbol("t", positive=True), sympy.Symbol("u", positive=True)
     offset = SYMPY.number(gap.CLOSED_OFFSET)
@@ -354,7 +354,7 @@ def _final(form: ClosedForm, quantity: str, formula: Formula) -> tuple[tuple[Tri
         return (), (lambda: (formula.expr.subs(sympy.Symbol("k", positive=True), k), line),)
     if quantity == "sample_complexity":
         return (_enough(form, formula), _no_more_than_enough(form, formula)), ()
-    copies = COPIES.get(quantity, 1)
+    copies = _COPIES.get(quantity, 1)
     of_loss = quantity != "covering_number" or any(symbol.name == "L_s" for symbol in formula.inputs)
     inner = form if of_loss else replace(form, setting=form.setting.but(lipschitz=1.0))
     return _sum_written_out(inner, copies, formula, sympy.S(-2 if quantity == "covering_number" else 0)), ()

@@ -23,7 +23,7 @@ _NORM_NAMES = ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")
 """The budgets that set the norms of a matrix, in their order there (the nuclear norm is a Schatten sum)."""
 
 
-def cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
+def _cover_uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
     """What a cover rests on: S, T, T7 for a difference from a reference, and A5 where its norm follows from others."""
     used = statement_uses(lemma.name, target.kind, uniform=lemma.uniform)
     if target.kind not in ("map", "score", "query", "key"):
@@ -57,10 +57,10 @@ def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
     for options in piece.options:
         for option in options:
             kind = option.target.kind
-            uses |= dict.fromkeys(cover_uses(norms, piece.kind.partition("#")[0], option.lemma, option.target))
+            uses |= dict.fromkeys(_cover_uses(norms, piece.kind.partition("#")[0], option.lemma, option.target))
             counted = "" if option.lemma.uniform else f" on N = {spoken(option.points)} points"
             hypotheses.append(f"{option.lemma.name} as a {kind}{counted}, reach {spoken(option.reach)}")
-            trials.append(cover_trial(option.lemma, kind))
+            trials.append(_cover_trial(option.lemma, kind))
     if "A5" in uses:
         trials.append(norms_in_order)
     several = "; the least counts" if len(hypotheses) > 1 else ""
@@ -81,7 +81,7 @@ def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
     )
 
 
-def cover_trial(lemma: CoverLemma, kind: str) -> Trial:
+def _cover_trial(lemma: CoverLemma, kind: str) -> Trial:
     """At a random relative accuracy y >= 1: the lemma's sharp count is at most y^2 times its closed count at 1."""
 
     def trial(random: Random) -> tuple[arb, arb]:

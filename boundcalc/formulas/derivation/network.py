@@ -105,7 +105,7 @@ class Visit:
     inside: bool
 
 
-def visits(setting: Setting, ns: SympySystem) -> list[Visit]:
+def _visits(setting: Setting, ns: SympySystem) -> list[Visit]:
     """Every layer with its facts, input to read-out."""
     architecture = setting.architecture
     weights = Weights(ns, setting.norms)
@@ -137,9 +137,9 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
     small = on_spheres(setting).but(depth=PROBE)
     ns = SympySystem(cap=True, plain=True, order=order)
     children: dict[str, Step] = {}
-    for visit in visits(small, ns):
+    for visit in _visits(small, ns):
         if visit.layer.where() in (None, 1):
-            step = layer_step(visit, setting.norms)
+            step = _layer_step(visit, setting.norms)
             if step is not None:
                 children.setdefault(f"{step.title}{step.relation}", step)
 
@@ -163,7 +163,7 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
 def layers_step(setting: Setting, order: Order = ()) -> Step:
     """L: the layers of a network that is not made of blocks."""
     found = [
-        layer_step(visit, setting.norms) for visit in visits(setting, SympySystem(cap=True, plain=True, order=order))
+        _layer_step(visit, setting.norms) for visit in _visits(setting, SympySystem(cap=True, plain=True, order=order))
     ]
     return Step(
         "the layers",
@@ -173,7 +173,7 @@ def layers_step(setting: Setting, order: Order = ()) -> Step:
     )
 
 
-def layer_step(visit: Visit, norms: Norms) -> Step | None:
+def _layer_step(visit: Visit, norms: Norms) -> Step | None:
     """The Lipschitz factor of a layer, where it says anything."""
     layer = visit.layer
     if not visit.facts.uses:  # a pool: neither stretches nor enlarges
@@ -322,7 +322,7 @@ def error_step(
         low = lowered(small, cap=True, plain=True, order=order)[0]
         eps = {piece.key: sympy.Symbol(f"eps_{i}", positive=True) for i, piece in enumerate(low.pieces)}
         backward = sympy.Add(*(piece.gain * eps[piece.key] for piece in low.pieces))
-        return loss_lipschitz(ns, small) * forward_error(small, ns, low, eps), backward
+        return loss_lipschitz(ns, small) * _forward_error(small, ns, low, eps), backward
 
     names = [piece.piece.key for piece in back] + [piece.kind for piece in last]
     gains = [piece.gain for piece in back] + [piece.gain for piece in last]
@@ -368,7 +368,7 @@ def spoken(expr: Expr) -> str:
     return text if len(text) < 36 else "a size that the budgets fix"
 
 
-def forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str, Expr]) -> Expr:
+def _forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str, Expr]) -> Expr:
     """The error of the read-out by carrying it forward, layer by layer: err <- Lip err + sum of sensitivity eps."""
     architecture = setting.architecture
     at = Context(Weights(ns, setting.norms), ns.number(architecture.input_radius), 1, architecture.seq_len)

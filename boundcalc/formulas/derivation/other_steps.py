@@ -62,7 +62,7 @@ def uniform_steps(form: UniformForm, quantity: str, formula: Formula) -> Step:
             "covers of the pieces",
             (),
             "every lemma is uniform: one cover serves every sample, and no points are counted",
-            children=tuple(volume_step(volume) for volume in form.volumes([*pattern.last, *pattern.back])),
+            children=tuple(_volume_step(volume) for volume in form.volumes([*pattern.last, *pattern.back])),
         ),
         _equal_split(formula),
         Step(
@@ -117,7 +117,7 @@ def _count_written_out(form: UniformForm, quantity: str, formula: Formula | None
     return trial
 
 
-def volume_step(volume: Volume) -> Step:
+def _volume_step(volume: Volume) -> Step:
     """T4 and kin."""
     after = volume.dimension * sympy.log(1 + volume.stretch / EPS)
     name = volume.key.partition("[")[0]
@@ -216,7 +216,7 @@ def spectrum_steps(form: SpectrumForm, quantity: str, formula: Formula) -> Step:
             Relation(Words(r"\log N(\varepsilon)", "log N(eps)"), "le", spectral),
             trials=(_schatten,),
         ),
-        *(volume_step(volume) for volume in base.volumes(pattern.back)),
+        *(_volume_step(volume) for volume in base.volumes(pattern.back)),
         _equal_split(formula),
         Step(
             "the sum over the blocks",

@@ -37,13 +37,13 @@ def render(derivation: Derivation, form: str, *, steps: str = "full", fragment: 
     return writers[form](derivation, steps == "full")
 
 
-def new_parts(step: Step) -> list[Definition]:
+def _new_parts(step: Step) -> list[Definition]:
     """What a step defines beside what its relation says."""
     said = None if step.relation is None else step.relation.before
     return [part for part in step.where if part.symbol != said]
 
 
-def shown_steps(derivation: Derivation, full: bool) -> list[tuple[str, Step]]:
+def _shown_steps(derivation: Derivation, full: bool) -> list[tuple[str, Step]]:
     """The numbered steps that are printed: all, or only those of the first level."""
     return [(number, step) for number, step in derivation.steps() if number and (full or "." not in number)]
 
@@ -55,7 +55,7 @@ def _side(side: Any) -> str:
     return side.text if isinstance(side, Words) else text(side)
 
 
-def relation_text(relation: Relation) -> str:
+def _relation_text(relation: Relation) -> str:
     """A relation in plain text."""
     return f"{_side(relation.before)} {RELATIONS[relation.sign][1]} {_side(relation.after)}"
 
@@ -65,14 +65,14 @@ def _text(derivation: Derivation, full: bool) -> str:
     if full:
         lines += ["Assumptions", *(f"  - {line}" for line in derivation.assumptions), ""]
     lines += ["Steps" if full else "In steps"]
-    for number, step in shown_steps(derivation, full):
+    for number, step in _shown_steps(derivation, full):
         indent = "  " * (number.count(".") + 1)
         used = f"  [{', '.join(step.uses)}]" if step.uses else ""
         lines.append(f"{indent}{number}. {step.title}{used}")
         if step.relation is not None:
-            lines.append(f"{indent}   {relation_text(step.relation)}")
+            lines.append(f"{indent}   {_relation_text(step.relation)}")
         if full:
-            lines += [f"{indent}     {part.symbol} = {case_text(part.expr)}" for part in new_parts(step)]
+            lines += [f"{indent}     {part.symbol} = {case_text(part.expr)}" for part in _new_parts(step)]
             lines.append(f"{indent}   because {step.hypothesis}")
     if full and derivation.differences:
         lines += ["", f"Where {derivation.source.authors} ({derivation.source.year}) have it otherwise"]
@@ -93,13 +93,13 @@ def _formula_markdown(formula: Formula) -> str:
     return f"$$\n{formula.latex()}\n$$"
 
 
-def relation_latex(relation: Relation, names: Mapping[Any, str]) -> str:
+def _relation_latex(relation: Relation, names: Mapping[Any, str]) -> str:
     """A relation in LaTeX."""
     sides = [side.latex if isinstance(side, Words) else tex(side, names) for side in (relation.before, relation.after)]
     return f"{sides[0]} {RELATIONS[relation.sign][0]} {sides[1]}"
 
 
-def all_names(derivation: Derivation) -> dict[Any, str]:
+def _all_names(derivation: Derivation) -> dict[Any, str]:
     """LaTeX of every named part of a derivation."""
     names = names_of(derivation.formula)
     for _, step in derivation.steps():
@@ -108,7 +108,7 @@ def all_names(derivation: Derivation) -> dict[Any, str]:
 
 
 def _markdown(derivation: Derivation, full: bool) -> str:
-    names = all_names(derivation)
+    names = _all_names(derivation)
     out = [
         f"# {derivation.title[:1].upper()}{derivation.title[1:]} (`{derivation.name}`)",
         "",
@@ -118,7 +118,7 @@ def _markdown(derivation: Derivation, full: bool) -> str:
     if full:
         out += ["## Assumptions", "", *(f"- {to_latex(line)}" for line in derivation.assumptions), "", "## Result", ""]
     out += [_formula_markdown(derivation.formula), "", "## Steps", ""]
-    for number, step in shown_steps(derivation, full):
+    for number, step in _shown_steps(derivation, full):
         used = f" ({', '.join(step.uses)})" if step.uses else ""
         if full:
             out += [
@@ -128,12 +128,12 @@ def _markdown(derivation: Derivation, full: bool) -> str:
                 "",
             ]
             if step.relation is not None:
-                out += [f"$${relation_latex(step.relation, names)}$$", ""]
-            if parts := new_parts(step):
+                out += [f"$${_relation_latex(step.relation, names)}$$", ""]
+            if parts := _new_parts(step):
                 out += [f"- ${part.latex} = {tex(part.expr, names)}$ ({to_latex(part.meaning)})" for part in parts]
                 out.append("")
         else:
-            shown = "" if step.relation is None else f": ${relation_latex(step.relation, names)}$"
+            shown = "" if step.relation is None else f": ${_relation_latex(step.relation, names)}$"
             out.append(f"{number}. {step.title}{used}{shown}")
     if full:
         if derivation.differences:
@@ -185,7 +185,7 @@ def _paragraphs(prose: str) -> str:
 
 
 def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
-    names, formula = all_names(derivation), derivation.formula
+    names, formula = _all_names(derivation), derivation.formula
     head = f"<mtext>{escape(formula.name)}</mtext><mo>{_UNICODE[formula.relation]}</mo>"
     out = [
         f"<h1>{escape(derivation.title[0].upper() + derivation.title[1:])}</h1>",
@@ -200,7 +200,7 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
         right = f"{mathml(short, names)}<mtext>, w</mtext><mo>=</mo>{mathml(wide, names)}"
         out.append(_math(f"{mathml(constant, names)}<mo>=</mo>{right}"))
     out.append("<h2>Steps</h2>")
-    for number, step in shown_steps(derivation, full):
+    for number, step in _shown_steps(derivation, full):
         level = min(6, 3 + number.count("."))
         used = f' <span class="uses">({escape(", ".join(step.uses))})</span>' if step.uses else ""
         out.append(f"<h{level}>{number}. {escape(step.title)}{used}</h{level}>")
@@ -209,7 +209,7 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
         if step.relation is not None:
             out.append(_relation_mathml(step.relation, names))
         if full:
-            out += [_definition_mathml(part, names) for part in new_parts(step)]
+            out += [_definition_mathml(part, names) for part in _new_parts(step)]
     if full:
         if derivation.differences:
             out += ["<h2>What the paper has otherwise</h2><ul>"]
@@ -234,7 +234,7 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
 
 
 def _relation_json(relation: Relation, names: Mapping[Any, str]) -> dict[str, str]:
-    return {"text": relation_text(relation), "latex": relation_latex(relation, names)}
+    return {"text": _relation_text(relation), "latex": _relation_latex(relation, names)}
 
 
 def _part_json(part: Definition, names: Mapping[Any, str]) -> dict[str, str]:
@@ -258,7 +258,7 @@ def _step_json(step: Step, names: Mapping[Any, str], full: bool) -> dict[str, An
 
 
 def _json(derivation: Derivation, full: bool) -> str:
-    names, formula = all_names(derivation), derivation.formula
+    names, formula = _all_names(derivation), derivation.formula
     out = {
         "name": derivation.name,
         "title": derivation.title,

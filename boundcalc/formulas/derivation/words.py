@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-GREEK = (
+_GREEK = (
     "alpha",
     "beta",
     "gamma",
@@ -68,12 +68,12 @@ def _closes(text: str) -> bool:
     return pairs and text.count("|") % 2 == 0 and len(_ANGLE[0].findall(text)) == len(_ANGLE[1].findall(text))
 
 
-def is_math(token: str) -> bool:
+def _is_math(token: str) -> bool:
     """Whether a token of prose is mathematics."""
     bare = token.strip("()")
     if _NAMES.match(bare):
         return False
-    if bare in GREEK or bare in ("eps", "eps_j") or _PRODUCT.match(bare):
+    if bare in _GREEK or bare in ("eps", "eps_j") or _PRODUCT.match(bare):
         return True
     if token in _OPERATORS:
         return False
@@ -96,7 +96,7 @@ def to_latex(words: str, *, dollars: str = "$") -> str:
             index += 1
         else:
             body, trail = run
-            out.append(f"{dollars}{math(body)}{dollars}{trail}")
+            out.append(f"{dollars}{_math(body)}{dollars}{trail}")
             index = index_after
     return " ".join(out).replace(f"-{dollars} Lipschitz", f"{dollars}-Lipschitz").replace("- Lipschitz", "-Lipschitz")
 
@@ -106,8 +106,8 @@ def _single(token: str, dollars: str) -> str:
     found = re.fullmatch(r"(\(*)(.*?)(-?)([),;.:]*)", token)
     if found is not None and found[2] and (found[1] or found[3] or found[4]):
         inner = found[2]
-        if is_math(inner) and _closes(inner):
-            return f"{found[1]}{dollars}{math(inner)}{dollars}{found[3]}{found[4]}"
+        if _is_math(inner) and _closes(inner):
+            return f"{found[1]}{dollars}{_math(inner)}{dollars}{found[3]}{found[4]}"
     return _escape(token)
 
 
@@ -116,8 +116,8 @@ def _run(tokens: list[str], start: int) -> tuple[tuple[str, str] | None, int]:
     first = _TRAIL.sub("", tokens[start])
     follows = tokens[start + 1] if start + 1 < len(tokens) else ""
     leads = follows in _OPERATORS and first == tokens[start]
-    begins = first == tokens[start] and first.lstrip("(") in _STARTS and (leads or (is_math(_TRAIL.sub("", follows))))
-    if not (begins or is_math(first) or (leads and (_NUMBER.match(first) or re.fullmatch(r"[A-Za-z]", first)))):
+    begins = first == tokens[start] and first.lstrip("(") in _STARTS and (leads or (_is_math(_TRAIL.sub("", follows))))
+    if not (begins or _is_math(first) or (leads and (_NUMBER.match(first) or re.fullmatch(r"[A-Za-z]", first)))):
         return None, start
     body: list[str] = []
     index = start
@@ -129,10 +129,10 @@ def _run(tokens: list[str], start: int) -> tuple[tuple[str, str] | None, int]:
         operator = bare in _OPERATORS and bool(body)
         if bare.endswith(")") and not _closes(" ".join([*body, bare])) and _closes(" ".join([*body, bare[:-1]])):
             bare = _TRAIL.sub("", bare[:-1])  # the bracket is the prose's
-        joined = not body or body[-1] in _OPERATORS or is_math(body[-1])
+        joined = not body or body[-1] in _OPERATORS or _is_math(body[-1])
         plain_size = bool(_NUMBER.match(bare) or re.fullmatch(r"[A-Za-z]", bare)) and joined
         after_operator = bool(body) and body[-1] in _OPERATORS
-        fits = is_math(bare) or (plain_size and (after_operator or not body or bare != "a"))
+        fits = _is_math(bare) or (plain_size and (after_operator or not body or bare != "a"))
         if not (fits or operator or inside or (body and bare in _FUNCTIONS) or (begins and not body)):
             break
         if operator and not inside and (index + 1 >= len(tokens) or token != bare):
@@ -147,13 +147,13 @@ def _run(tokens: list[str], start: int) -> tuple[tuple[str, str] | None, int]:
         body.pop()
         index -= 1
     text = " ".join(body)
-    plain_words = set(_PLAIN.findall(text)) - {*_FUNCTIONS, *GREEK, *_QUANTITIES}
+    plain_words = set(_PLAIN.findall(text)) - {*_FUNCTIONS, *_GREEK, *_QUANTITIES}
     if not body or not _closes(text) or plain_words:
         return None, start
     return (" ".join(body), trail), index
 
 
-def math(body: str) -> str:
+def _math(body: str) -> str:
     """ASCII mathematics as LaTeX."""
     text = re.sub(r"\b(f|y)_?hat\b", r"\\hat \1", body)
     text = re.sub(r"(?<![A-Za-z_\\])l_?(1|2|inf)\b", r"\\ell_\1", text)
@@ -180,7 +180,7 @@ def math(body: str) -> str:
     text = text.replace("*", r"\cdot ")
     text = re.sub(r"\beps\b|\beps(?=_)", r"\\varepsilon ", text)
     text = re.sub(r"\bkap\b", "kappa", text)
-    for letter in GREEK:
+    for letter in _GREEK:
         text = re.sub(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])", rf"\\{letter} ", text)
     text = re.sub(r"(?<![A-Za-z\\])(log|exp|max|min|sup|inf|cosh|tanh)(?![A-Za-z])", r"\\\1 ", text)
     text = re.sub(r"(?<![A-Za-z\\])(sum|prod)(?![A-Za-z])", r"\\\1\\nolimits ", text)

@@ -21,8 +21,8 @@ from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.compose import loss_lipschitz
 
-TWO_THIRDS = 2 * THIRD
-CLOSED_LEMMAS = frozenset({"T1", "T2"})
+_TWO_THIRDS = 2 * THIRD
+_CLOSED_LEMMAS = frozenset({"T1", "T2"})
 SAMPLES = 1 + gap.CLOSED_GHOSTS
 """The gap's covers are counted on the sample and its ghosts together."""
 
@@ -48,8 +48,8 @@ class _Names:
 
 
 LAST, MIDDLE = _Names("1", "(1)", _READ_ONE), _Names("T", "(T)", _READ_ALL)
-BLOCK = _Names("b", "", "any block")
-FIRST = _Names("0", "(0)", "the first block")
+_BLOCK = _Names("b", "", "any block")
+_FIRST = _Names("0", "(0)", "the first block")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ClosedForm:
     """
 
     setting: Setting
-    lemmas: frozenset[str] = CLOSED_LEMMAS
+    lemmas: frozenset[str] = _CLOSED_LEMMAS
     exact: bool = False
     order: Order = ()
     plain: bool = False
@@ -271,7 +271,7 @@ def _monomial(term: Expr) -> dict[Expr, Expr]:
     return found
 
 
-def common_factor(terms: Sequence[Expr]) -> Expr:
+def _common_factor(terms: Sequence[Expr]) -> Expr:
     """The largest monomial of symbols that divides every term, with the number they share."""
     monomials = [_monomial(term) for term in terms]
     shared = set(monomials[0]).intersection(*monomials[1:])
@@ -322,7 +322,7 @@ def _cube_root(x: Expr) -> Expr:
 def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
     """A4: the sum over blocks is a geometric one."""
     ratio = R if pattern.ratio.free_symbols else pattern.ratio
-    q = ratio**TWO_THIRDS
+    q = ratio**_TWO_THIRDS
     last, parts = _weights(pattern.last, LAST)
     middle, more = _weights(pattern.middle, MIDDLE, like=pattern.last if pattern.smooth else None)
     parts += more
@@ -330,22 +330,22 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
     parts += more
     blocks = depth - 1 if not pattern.first else depth - 2
     lower, upper = (1, blocks) if pattern.smooth else (0, blocks - 1)
-    ends, more = _weights([*pattern.front, *pattern.first], FIRST)
+    ends, more = _weights([*pattern.front, *pattern.first], _FIRST)
     parts += more
     if ends:  # they are as at PROBE blocks; every further block multiplies them
         shrink = _cube_root(pattern.ratio**2) ** (PROBE - 2)
         ends = [term / shrink for term in ends]
-    factor = common_factor([*last, *middle, *back, *ends])
+    factor = _common_factor([*last, *middle, *back, *ends])
     inner = _Sum([term / factor for term in back]).collected()
     inner = inner + LAST.total + MIDDLE.total * SUM
     if ends:
-        inner = inner + FIRST.total * ratio ** (TWO_THIRDS * (depth - 2))
-        parts.append(_definition(FIRST, ends, factor, "what comes before the second block"))
+        inner = inner + _FIRST.total * ratio ** (_TWO_THIRDS * (depth - 2))
+        parts.append(_definition(_FIRST, ends, factor, "what comes before the second block"))
     one = _definition(LAST, last, factor, f"a block of which {_READ_ONE}")
     all_rows = _definition(MIDDLE, middle, factor, f"a block of which {_READ_ALL}")
     if one.expr == all_rows.expr:  # nothing counts rows
-        inner = inner.xreplace({LAST.total: BLOCK.total, MIDDLE.total: BLOCK.total})
-        parts.append(_definition(BLOCK, last, factor, "a block"))
+        inner = inner.xreplace({LAST.total: _BLOCK.total, MIDDLE.total: _BLOCK.total})
+        parts.append(_definition(_BLOCK, last, factor, "a block"))
     else:
         parts += [one, all_rows]
     parts.append(_sum_definition(q, lower, upper))
@@ -382,7 +382,7 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
         terms, more = _weights([piece for piece in pieces if piece.block == block], names)
         parts += more
         inside.append((names, terms))
-    factor = common_factor([*outside, *(term for _, terms in inside for term in terms)])
+    factor = _common_factor([*outside, *(term for _, terms in inside for term in terms)])
     totals.append(_Sum([term / factor for term in outside]).collected())
     for names, terms in inside:
         parts.append(_definition(names, terms, factor, names.note))
@@ -394,7 +394,7 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
 def closed_form(
     setting: Setting,
     *,
-    lemmas: frozenset[str] = CLOSED_LEMMAS,
+    lemmas: frozenset[str] = _CLOSED_LEMMAS,
     exact: bool = False,
     order: Order = (),
     plain: bool = False,
@@ -405,6 +405,6 @@ def closed_form(
     return ClosedForm(setting, lemmas, exact, order, plain)
 
 
-def loss_constant(setting: Setting) -> Expr:
+def _loss_constant(setting: Setting) -> Expr:
     """L_l, from the same function that the numbers use."""
     return loss_lipschitz(SYMPY, setting)

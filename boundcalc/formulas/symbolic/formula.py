@@ -17,7 +17,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS, Lambda, expand_constants
 from boundcalc.formulas.symbolic.system import Expr, number
 
-DIGITS = 40
+_DIGITS = 40
 """Working precision of a single value; what is returned is a float."""
 
 
@@ -199,7 +199,7 @@ class Formula:
         if missing:
             example = ", ".join(f"{name}=1" for name in missing)
             raise InvalidSetting(f"{self.name} needs a value for {', '.join(missing)}: add {example}")
-        with mpmath.workdps(DIGITS):
+        with mpmath.workdps(_DIGITS):
             return self.at({symbol.name: _to_mp(value) for symbol, value in chosen.items()})
 
     def at(self, point: Mapping[str, Any]) -> Any:
@@ -219,7 +219,7 @@ class Formula:
 
     def log10(self, **values: Any) -> float:
         """Base-10 logarithm of the value."""
-        with mpmath.workdps(DIGITS):
+        with mpmath.workdps(_DIGITS):
             exact = self.mp(**values)
             return float(mpmath.log10(exact)) if exact > 0 else -math.inf
 
@@ -291,4 +291,4 @@ def ordered(parts: Iterable[Definition]) -> tuple[Definition, ...]:
 def _to_mp(value: Expr) -> Any:
     if value.is_Rational:
         return mpmath.mpf(int(value.p)) / int(value.q)  # type: ignore[attr-defined]
-    return mpmath.mpmathify(value.evalf(DIGITS))
+    return mpmath.mpmathify(value.evalf(_DIGITS))

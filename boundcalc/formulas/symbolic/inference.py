@@ -17,7 +17,7 @@ SAMPLING, RADIUS, LARGEST, C_R, POWER = (sympy.Symbol(name, positive=True) for n
 RATIO, SECOND, SPREAD, TILT, PSI, HALF, RISE, CONST = (
     sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "psi", "q_1", "q_2", "q_0")
 )
-SOLUTION = sympy.Symbol("tau_0", positive=True)
+_SOLUTION = sympy.Symbol("tau_0", positive=True)
 _CME = r"\|\hat f-f^*\|_{\mathcal H}"
 _SOFTMAX = r"|\mathrm{attn}_L-\mu|"
 _FEW = 8
@@ -99,10 +99,10 @@ def softmax_error() -> Formula:
     """X4 at the tilt that is best for large L, with 1/(1 - b/3) for Bennett's 2(e^b - 1 - b)/b^2, b = 2 theta R."""
     second, spread, _top = latent.softmax_moments(SYMPY, RATIO)
     least = _FEW * ELL * (1 + RATIO) ** 2 / RATIO
-    expr = s.M * sympy.Min(2, SOLUTION)
+    expr = s.M * sympy.Min(2, _SOLUTION)
     solution = sympy.Piecewise((2, sympy.Lt(s.L, least)), (tail_root(CONST, HALF, RISE), True))
     parts: list[Definition] = [
-        Definition(SOLUTION, solution, "error for values of norm at most 1", "t_0"),
+        Definition(_SOLUTION, solution, "error for values of norm at most 1", "t_0"),
         Definition(CONST, (1 + 1 / (1 - 2 * TILT * RATIO / 3)) * ELL / s.L, "constant term of the quadratic", "q_0"),
         Definition(HALF, TILT * (1 - TILT * sympy.sqrt(SECOND * SPREAD)) / 2, "half the linear term", "q_1"),
         Definition(RISE, TILT**2 * SECOND / 2, "quadratic term", "q_2"),

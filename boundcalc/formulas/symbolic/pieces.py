@@ -114,7 +114,7 @@ def _options(key: str, member: Member, samples: Expr, allowed: Allowed, order: O
         for lemma in LEMMAS.values():
             if allowed(lemma) and lemma.applies(target) is None:
                 n = points(target, samples)
-                found.append(Option(lemma, target, n, cost_at_one(lemma, target, n), lemma.reach(target)))
+                found.append(Option(lemma, target, n, _cost_at_one(lemma, target, n), lemma.reach(target)))
     if not found:
         names = ", ".join(name for name, lemma in LEMMAS.items() if allowed(lemma))
         kind = member.targets[0].kind
@@ -142,7 +142,7 @@ def points(target: Target, samples: Expr) -> Expr:
     return shown if target.points.cap is None else SYMPY.minimum(shown, target.points.cap)
 
 
-def cost_at_one(lemma: CoverLemma, target: Target, n: Expr) -> Expr:
+def _cost_at_one(lemma: CoverLemma, target: Target, n: Expr) -> Expr:
     """The lemma's closed cost at y = 1, T2's constant by name."""
     if lemma is T2:
         return Lambda(target.k, n)
@@ -186,6 +186,6 @@ def block_of(pieces: Sequence[Costed], block: int) -> list[Costed]:
     return [piece for piece in pieces if piece.block == block]
 
 
-def value_of(x: Any) -> Expr:
+def _value_of(x: Any) -> Expr:
     """A size of a setting as an expression."""
     return sympy.sympify(x)

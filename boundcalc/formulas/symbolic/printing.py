@@ -42,7 +42,7 @@ def decimal(x: Any) -> str | None:
     return text if len(text) < 12 else None
 
 
-def merge_roots(expr: Any) -> tuple[Any, Any] | None:
+def _merge_roots(expr: Any) -> tuple[Any, Any] | None:
     """A product of several square roots as (rest, radicand): sqrt(2) sqrt(x)/(2 sqrt(y)) is sqrt(x/(2y))."""
     halves: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
@@ -84,7 +84,7 @@ class _Latex(_Order, LatexPrinter):
         return power if head == "1" else rf"{head} \cdot {power}"
 
     def _print_Mul(self, expr: Any) -> str:
-        merged = merge_roots(expr)
+        merged = _merge_roots(expr)
         if merged is None:
             return super()._print_Mul(expr)
         rest, radicand = merged
@@ -148,7 +148,7 @@ class _Text(_Order, StrPrinter):
         return decimal(expr) or super()._print_Rational(expr)
 
     def _print_Mul(self, expr: Any) -> str:
-        merged = merge_roots(expr)
+        merged = _merge_roots(expr)
         if merged is None:
             return super()._print_Mul(expr)
         rest, radicand = merged
@@ -192,7 +192,7 @@ class _MathML(_Order, MathMLPresentationPrinter):
         return super()._print_Rational(e) if text is None else self._number(text)
 
     def _print_Mul(self, expr: Any) -> Any:
-        merged = merge_roots(expr)
+        merged = _merge_roots(expr)
         if merged is None:
             return super()._print_Mul(expr)
         rest, radicand = merged
@@ -313,7 +313,7 @@ def equation(formula: Formula) -> str:
     return f"{left_hand_side(formula)} {sign} {latex(formula.expr, names_of(formula))}"
 
 
-def definition(part: Definition, names: Mapping[Any, str]) -> str:
+def _definition(part: Definition, names: Mapping[Any, str]) -> str:
     """LaTeX of a named part."""
     return f"{part.latex} = {latex(part.expr, names)}"
 

@@ -27,7 +27,7 @@ def number(x: Any) -> Expr:
     return sympy.sympify(x)
 
 
-def at_least_one(x: Expr) -> bool:
+def _at_least_one(x: Expr) -> bool:
     """Whether x >= 1 whatever its symbols are (False: not known)."""
     if x.is_number:
         return bool(x >= 1)
@@ -35,11 +35,11 @@ def at_least_one(x: Expr) -> bool:
         return bool(x.is_integer and x.is_positive)
     if isinstance(x, sympy.Pow):
         base, power = x.as_base_exp()
-        return bool(power.is_nonnegative) and at_least_one(base)
+        return bool(power.is_nonnegative) and _at_least_one(base)
     if isinstance(x, sympy.Mul):
-        return all(at_least_one(factor) for factor in x.args)
+        return all(_at_least_one(factor) for factor in x.args)
     if isinstance(x, sympy.Add):
-        ones = [term for term in x.args if at_least_one(term)]
+        ones = [term for term in x.args if _at_least_one(term)]
         return bool(ones) and all(term.is_nonnegative for term in x.args)
     return False
 
@@ -87,12 +87,12 @@ def known_le(a: Expr, b: Expr, order: Order = ()) -> bool:
     difference = b - a
     if any(probe(difference, salt) < 0 for salt in _PROBES):
         return False
-    if a.is_positive and at_least_one(b / a):
+    if a.is_positive and _at_least_one(b / a):
         return True
     return difference.count_ops() < _SIMPLE and bool(difference.is_nonnegative)
 
 
-def undominated(xs: tuple[Expr, ...], order: Order = ()) -> list[Expr]:
+def _undominated(xs: tuple[Expr, ...], order: Order = ()) -> list[Expr]:
     """Those of which none of the others is known to be at most as large."""
     kept: list[Expr] = []
     for x in xs:
@@ -162,7 +162,7 @@ class SympySystem:
         return sympy.Add(*(sympy.loggamma(x + i) for i in range(count)))
 
     def minimum(self, *xs: Any) -> Expr:
-        kept = undominated(tuple(sympy.sympify(x) for x in xs), self.order)
+        kept = _undominated(tuple(sympy.sympify(x) for x in xs), self.order)
         if len(kept) == 1:
             return kept[0]
         numbers = [x for x in kept if x.is_number]

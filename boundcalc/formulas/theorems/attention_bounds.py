@@ -18,7 +18,7 @@ from boundcalc.setting import validate
 from boundcalc.statements import latent
 from boundcalc.statements.texts.latent import LATENT
 
-STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in LATENT}
+_STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in LATENT}
 _STEPS = 80
 _WIDEST = 60.0
 """Tilts and ridges are searched for within e^(+-30) of where they are expected."""
@@ -56,7 +56,7 @@ class LatentBound:
     @property
     def statement(self) -> Statement:
         """The statement, with its proof."""
-        return STATEMENTS[self.name]
+        return _STATEMENTS[self.name]
 
     def to_json(self) -> dict[str, Any]:
         """The value and all it rests on."""
@@ -72,7 +72,7 @@ class LatentBound:
         }
 
 
-def log_term(ns: NumberSystem, delta: float) -> Any:
+def _log_term(ns: NumberSystem, delta: float) -> Any:
     """log(2/delta)."""
     return ns.log(2 / ns.number(delta))
 
@@ -118,7 +118,7 @@ def cme_bound(
     n, delta, most = _common(n, delta, most)
     validate.positive("source norm |g|", source, zero=True)
     validate.positive("kappa", kappa)
-    applies = STATEMENTS["X3"].applies
+    applies = _STATEMENTS["X3"].applies
     refusal = None if applies is None else applies(smoothness)
     if refusal is not None:
         raise Unsupported(refusal)
@@ -126,7 +126,7 @@ def cme_bound(
         raise InvalidSetting(f"smoothness r must be at most 1 in the published form, got {smoothness:g}")
     given = {"L": n, "source": source, "smoothness": smoothness, "kappa": kappa, "M": most, "delta": delta, "reg": reg}
     rest = (smoothness, kappa, most, source)
-    in_floats, exact = log_term(FLOAT, delta), log_term(INTERVAL, delta)
+    in_floats, exact = _log_term(FLOAT, delta), _log_term(INTERVAL, delta)
     if published:
         chosen = _ridge(lambda x: latent.cme_error_published(FLOAT, n, x, *rest, in_floats), reg, source)
         value = latent.cme_error_published(INTERVAL, arb(n), chosen, *rest, exact)
@@ -188,7 +188,7 @@ def key_bound(
         tail = arb(dimension).sqrt() + (2 * (1 / arb(delta)).log()).sqrt()
         value = spread * alpha * tail + size * distance
     else:
-        value = latent.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, log_term(INTERVAL, delta))
+        value = latent.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, _log_term(INTERVAL, delta))
     given = {"alpha": weights, "power": power, "noise": noise, "norm": norm, "delta": delta, "gaussian": gaussian}
     return _made("X3k", "gaussian" if gaussian else "bounded", _value(value), given, {}, "|f_hat(q) - f*(q)|")
 
@@ -204,7 +204,7 @@ def softmax_bound(
     n, delta, most = _common(n, delta, most)
     validate.positive("temperature tau", tau)
     given = {"L": n, "tau": tau, "M": most, "delta": delta, "sphere": sphere}
-    exact = log_term(INTERVAL, delta)
+    exact = _log_term(INTERVAL, delta)
     always = upper_float(2 * INTERVAL.number(most))
     if plain:
         ratio = (2 / arb(tau)).exp()
@@ -212,7 +212,7 @@ def softmax_bound(
         return _made("X4", "plain", _value(value, always), given, {}, "|attention - its limit|", always)
     moments = _ball_moments(tau) if sphere is None else _sphere_moments(tau, validate.size("p", sphere, least=2))
     second, spread, top = (float(x.upper()) for x in moments)
-    in_floats = log_term(FLOAT, delta)
+    in_floats = _log_term(FLOAT, delta)
     if math.isinf(top):
         tilt, value = math.nan, arb("nan")
     else:
@@ -231,7 +231,7 @@ def _ball_moments(tau: float) -> tuple[arb, arb, arb]:
     return latent.softmax_moments(INTERVAL, (2 / arb(tau)).exp())
 
 
-def sphere_mass(kappa: arb, p: int) -> arb:
+def _sphere_mass(kappa: arb, p: int) -> arb:
     """E exp(kappa <q, k>) for k uniform on the unit sphere of R^p: 0F1(; p/2; kappa^2/4)."""
     return (kappa**2 / 4).hypgeom_0f1(arb(p) / 2)
 
@@ -239,8 +239,8 @@ def sphere_mass(kappa: arb, p: int) -> arb:
 def _sphere_moments(tau: float, p: int) -> tuple[arb, arb, arb]:
     """(second, spread, top) of X4; E w^2|u|^2 is at most max w E[w|u|^2], E[w|u|^2] <= W, and |u| <= 2."""
     kappa = 1 / arb(tau)
-    mass = sphere_mass(kappa, p)
-    second, top = sphere_mass(2 * kappa, p) / mass**2, kappa.exp() / mass
+    mass = _sphere_mass(kappa, p)
+    second, top = _sphere_mass(2 * kappa, p) / mass**2, kappa.exp() / mass
     return second, INTERVAL.minimum(top, 4 * second), top
 
 

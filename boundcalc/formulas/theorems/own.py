@@ -19,8 +19,8 @@ from boundcalc.setting import Setting, validate
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
 
-KINDS = ("bound", "a_posteriori", "proxy", "estimate")
-ABOUT = ("gap", "risk")
+_KINDS = ("bound", "a_posteriori", "proxy", "estimate")
+_ABOUT = ("gap", "risk")
 _FILES = (".toml", ".json")
 _SIGNIFICANT = 17
 
@@ -64,8 +64,8 @@ class Bound:
             raise InvalidSetting(f"a bound needs a name, got {validate.shown(self.name)}")
         if self.name in BOUNDS or self.name in THEOREMS:
             raise InvalidSetting(f"{self.name!r} is a bound of the library's: give yours a name of its own")
-        validate.choice("kind", self.kind, KINDS)
-        validate.choice("quantity", self.quantity, ABOUT)
+        validate.choice("kind", self.kind, _KINDS)
+        validate.choice("quantity", self.quantity, _ABOUT)
         if isinstance(self.assumptions, str):
             raise InvalidSetting("assumptions is a list of sentences, got one text")
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
@@ -237,7 +237,7 @@ def _from_file(path: Path) -> Bound:
     if not isinstance(raw.get("formula"), str):
         raise InvalidSetting(f'{path} needs a formula, such as formula = "8*C*sqrt(d*log(T)/m)"')
     if "kind" not in raw:
-        raise InvalidSetting(f"{path} needs the kind its author states, one of {', '.join(KINDS)}")
+        raise InvalidSetting(f"{path} needs the kind its author states, one of {', '.join(_KINDS)}")
     raw.setdefault("name", path.stem)
     raw["formula"] = _with_parts(raw["formula"], raw.pop("where", {}))
     return Bound(**raw)

@@ -99,7 +99,7 @@ _FOOT = """## Formulas, derivations, code
    differently a sentence why.
    With `lemmas`, the covers its paper uses, `eval`, `solve`, `sweep` and `plot` take its name for any setting; without, they
    evaluate its formula, or what `sharper` finds.
-2. Add it to `THEOREMS` in `boundcalc/formulas/theorems/__init__.py`. The law tests (`tests/laws/test_theorem_laws.py`)
-   then check dimension 1, monotonicity, limits, and that words and growth agree; every command, the README
+2. Add it to `THEOREMS` in `boundcalc/formulas/theorems/__init__.py`. `check_theorem` (as in tests/recipes/test_theorem.py)
+   then checks directions, limits, and that words and growth agree; every command, the README
    and this page know it.
 """

@@ -19,8 +19,8 @@ from scipy.special import gammaln, ndtri
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 
-Array = NDArray[Any]
-TOLERANCE = 1e-9
+_Array = NDArray[Any]
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def check_permutations(
 # -- bits: a finite exchangeable law is the law of the number of ones
 
 
-def urn_law(ones: int, total: int, drawn: int) -> Array:
+def urn_law(ones: int, total: int, drawn: int) -> _Array:
     """P(k ones among so many drawn without replacement), k = 0..drawn."""
     k = np.arange(drawn + 1)
 
@@ -73,14 +73,14 @@ def urn_law(ones: int, total: int, drawn: int) -> Array:
     return np.exp(choose(ones, k) + choose(total - ones, drawn - k) - choose(total, drawn))
 
 
-def _law(law: Sequence[float] | Array) -> Array:
+def _law(law: Sequence[float] | _Array) -> _Array:
     p = np.asarray(law, dtype=float)
     if p.ndim != 1 or len(p) < 2 or (p < 0).any() or abs(p.sum() - 1) > 1e-9:
         raise InvalidSetting("a law of the number of ones must be at least two probabilities that sum to 1")
     return p
 
 
-def extension_distance(law: Sequence[float] | Array, length: int) -> float:
+def extension_distance(law: Sequence[float] | _Array, length: int) -> float:
     """Total variation from a law of the number of ones in n bits to the nearest that extends to `length` bits.
 
     0 (to rounding) exactly when the n bits may be the first of so many exchangeable ones. A linear programme: what
@@ -94,7 +94,7 @@ def extension_distance(law: Sequence[float] | Array, length: int) -> float:
     return _distance(p, urns)
 
 
-def mixture_distance(law: Sequence[float] | Array, points: int = 400) -> float:
+def mixture_distance(law: Sequence[float] | _Array, points: int = 400) -> float:
     """Total variation to the nearest mixture of i.i.d. bits whose probabilities lie on a grid (an upper bound)."""
     p = _law(law)
     n = len(p) - 1
@@ -104,7 +104,7 @@ def mixture_distance(law: Sequence[float] | Array, points: int = 400) -> float:
     return _distance(p, np.exp(log_binomial) * z**k * (1 - z) ** (n - k))
 
 
-def _distance(p: Array, laws: Array) -> float:
+def _distance(p: _Array, laws: _Array) -> float:
     n, count = laws.shape
     cost = np.concatenate([np.zeros(count), np.full(2 * n, 0.5)])
     equal = np.block([[laws, np.eye(n), -np.eye(n)], [np.ones((1, count)), np.zeros((1, 2 * n))]])
@@ -114,7 +114,7 @@ def _distance(p: Array, laws: Array) -> float:
     return float(max(0.0, found.fun))
 
 
-def moment_defect(law: Sequence[float] | Array) -> float:
+def moment_defect(law: Sequence[float] | _Array) -> float:
     """Least eigenvalue of the two Hankel matrices of the moments P(first j bits are 1); negative: no mixture of i.i.d.
 
     Hausdorff's condition for moments on [0, 1], which is also sufficient.
@@ -124,7 +124,7 @@ def moment_defect(law: Sequence[float] | Array) -> float:
     k = np.arange(n + 1)
     c = np.array([(p * np.array([math.comb(int(i), j) for i in k])).sum() / math.comb(n, j) for j in range(n + 1)])
 
-    def least(x: Array) -> float:
+    def least(x: _Array) -> float:
         size = (len(x) + 1) // 2
         hankel = np.array([[x[i + j] for j in range(size)] for i in range(size)])
         return float(np.linalg.eigvalsh(hankel)[0])
@@ -134,15 +134,15 @@ def moment_defect(law: Sequence[float] | Array) -> float:
     return min(least(c), least(c[1:-1] - c[2:])) if n > 1 else 0.0
 
 
-def largest_extension(law: Sequence[float] | Array, most: int = 512) -> int | None:
+def largest_extension(law: Sequence[float] | _Array, most: int = 512) -> int | None:
     """The most exchangeable bits the law extends to; None where it extends to `most` and passes Hausdorff's test."""
     n = len(_law(law)) - 1
-    if moment_defect(law) >= -TOLERANCE and extension_distance(law, max(n, most)) <= TOLERANCE:
+    if moment_defect(law) >= -_TOLERANCE and extension_distance(law, max(n, most)) <= _TOLERANCE:
         return None
     low, high = n, max(n, most) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if extension_distance(law, middle) <= TOLERANCE:
+        if extension_distance(law, middle) <= _TOLERANCE:
             low = middle
         else:
             high = middle

@@ -20,11 +20,11 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.models import BetaBernoulli, CategoricalMixture, DirichletCategorical, GaussianMean
 from boundcalc.setting import validate
 
-Array = NDArray[Any]
-Finite = BetaBernoulli | DirichletCategorical | CategoricalMixture
+_Array = NDArray[Any]
+_Finite = BetaBernoulli | DirichletCategorical | CategoricalMixture
 """Models of finitely many token values."""
-Summary = Callable[[NDArray[np.int64]], Any]
-MOST_SEQUENCES = 2**18
+_Summary = Callable[[NDArray[np.int64]], Any]
+_MOST_SEQUENCES = 2**18
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Information:
     kind: str
 
 
-def posterior_summary(model: Finite) -> Summary:
+def posterior_summary(model: _Finite) -> _Summary:
     """The posterior itself, as a summary of tokens."""
 
     def summary(tokens: NDArray[np.int64]) -> Any:
@@ -47,40 +47,40 @@ def posterior_summary(model: Finite) -> Summary:
     return summary
 
 
-def predictive(model: Finite, tokens: NDArray[np.int64]) -> Array:
+def _predictive(model: _Finite, tokens: NDArray[np.int64]) -> _Array:
     """Law of y given tokens."""
     if isinstance(model, CategoricalMixture):
         return model.predictive(tokens)
     return model.posterior(tokens).predictive
 
 
-def key_of(value: Any) -> Hashable:
+def _key_of(value: Any) -> Hashable:
     """Summaries that differ only by rounding count as one."""
     return tuple(np.round(np.asarray(value, dtype=float), 9).ravel().tolist())
 
 
-def exact_information(model: Finite, summary: Summary, length: int) -> Information:
+def exact_information(model: _Finite, summary: _Summary, length: int) -> Information:
     """By going through every sequence of this length."""
-    if model.values ** validate.size("length", length) > MOST_SEQUENCES:
+    if model.values ** validate.size("length", length) > _MOST_SEQUENCES:
         raise InvalidSetting(
             f"length {length} over {model.values} values has {model.values**length} sequences, more than 2^18: "
             "use sampled_information"
         )
-    groups: dict[Hashable, list[tuple[float, Array]]] = defaultdict(list)
+    groups: dict[Hashable, list[tuple[float, _Array]]] = defaultdict(list)
     for word in itertools.product(range(model.values), repeat=length):
         tokens = np.array(word)
-        groups[key_of(summary(tokens))].append((math.exp(model.log_joint(tokens)), predictive(model, tokens)))
+        groups[_key_of(summary(tokens))].append((math.exp(model.log_joint(tokens)), _predictive(model, tokens)))
     total = 0.0
     for members in groups.values():
         weights = np.array([weight for weight, _ in members])
         laws = np.stack([law for _, law in members])
         if weights.sum() > 0:
-            total += float((weights * divergence(laws, weights @ laws / weights.sum())).sum())
+            total += float((weights * _divergence(laws, weights @ laws / weights.sum())).sum())
     value = max(0.0, total)
     return Information(value, value, value, "exact")
 
 
-def divergence(p: Array, q: Array) -> Array:
+def _divergence(p: _Array, q: _Array) -> _Array:
     """KL divergence of rows of p from q."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, p * np.log(p / q), 0.0)
@@ -88,7 +88,7 @@ def divergence(p: Array, q: Array) -> Array:
 
 
 def sampled_information(
-    model: Finite, summary: Summary, length: int, rng: np.random.Generator, n: int = 4000, confidence: float = 0.99
+    model: _Finite, summary: _Summary, length: int, rng: np.random.Generator, n: int = 4000, confidence: float = 0.99
 ) -> Information:
     """From draws, for lengths that cannot be enumerated.
 
@@ -98,15 +98,15 @@ def sampled_information(
     summary. The ends are normal-theory confidence limits.
     """
     _, draws = model.draw(rng, length, validate.size("draws", n, least=20))
-    laws = np.stack([predictive(model, tokens) for tokens in draws])
-    keys = [key_of(summary(tokens)) for tokens in draws]
+    laws = np.stack([_predictive(model, tokens) for tokens in draws])
+    keys = [_key_of(summary(tokens)) for tokens in draws]
     half = n // 2
-    sums: dict[Hashable, Array] = {}
+    sums: dict[Hashable, _Array] = {}
     for key, law in zip(keys[:half], laws[:half], strict=True):
         sums[key] = sums.get(key, np.zeros(laws.shape[1])) + law
     overall = laws[:half].mean(0)
     guesses = np.stack([sums[key] / sums[key].sum() if key in sums else overall for key in keys[half:]])
-    above = divergence(laws[half:], guesses)
+    above = _divergence(laws[half:], guesses)
     waiting: dict[Hashable, int] = {}
     pairs = np.zeros(n)
     for i, key in enumerate(keys):
@@ -121,14 +121,14 @@ def sampled_information(
     return Information(max(0.0, below), float(above.mean()), max(0.0, upper), "estimate")
 
 
-def gaussian_information(model: GaussianMean, weights: Array, length: int) -> Information:
+def gaussian_information(model: GaussianMean, weights: _Array, length: int) -> Information:
     """Exact for linear summaries A X of a Gaussian-mean sequence: log(Var(y|AX)/Var(y|X))/2 per coordinate."""
     a = np.atleast_2d(np.asarray(weights, dtype=float))
     if a.shape[1] != length:
         raise InvalidSetting(f"weights must have one column per token: {length}, got {a.shape[1]}")
     s, t = model.noise_variance, model.prior_variance
 
-    def variance(b: Array) -> float:
+    def variance(b: _Array) -> float:
         cov = b @ (s * np.eye(length) + t * np.ones((length, length))) @ b.T
         cross = t * b.sum(1)
         return s + t - float(cross @ np.linalg.pinv(cov, hermitian=True) @ cross)

@@ -223,7 +223,7 @@ class Function(Kernel):
         return np.array([float(self.gram(row[None], row[None])[0, 0]) for row in flat]).reshape(x.shape[:-1])
 
 
-KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
+_KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
 """Kernels that can be asked for by name."""
 
 
@@ -233,4 +233,4 @@ def kernel_named(kernel: Kernel | str | Callable[[Any, Any], Any]) -> Kernel:
         return kernel
     if callable(kernel):
         return Function(kernel)
-    return KERNELS[validate.choice("kernel", kernel, KERNELS)]()
+    return _KERNELS[validate.choice("kernel", kernel, _KERNELS)]()

@@ -12,7 +12,7 @@ from boundcalc.statements.compose import Piece, lower
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.targets import Target
 
-COVERS = ("T4", "T5", "T8", "T9", "T10")
+_COVERS = ("T4", "T5", "T8", "T9", "T10")
 """Volumetric and low-rank covers, and those of offsets, gains and token tables."""
 
 
@@ -58,7 +58,7 @@ _FIX = "Use positions='fixed' or 'none'."
 
 def _covers(target: Target, eps: Number) -> list[Number]:
     found: list[Number] = []
-    for name in COVERS:
+    for name in _COVERS:
         lemma = LEMMAS[name]
         if lemma.uniform and lemma.applies(target) is None:
             y = lemma.reach(target) / eps

@@ -17,8 +17,8 @@ from boundcalc.formulas.theorems.attention_bounds import LatentBound
 from boundcalc.setting import validate
 from boundcalc.statements import latent
 
-Array = NDArray[Any]
-ROW_SPACE_TOLERANCE = 1e-8
+_Array = NDArray[Any]
+_ROW_SPACE_TOLERANCE = 1e-8
 """A larger part of w outside the row space is not rounding."""
 _MOST_RATIONAL = 400
 
@@ -36,13 +36,13 @@ class Condition:
     """
 
     kappa: float
-    head: Array
+    head: _Array
     worst: float
     rank: int
     missed: float
 
 
-def task_matrices(pretext: ArrayLike, downstream: ArrayLike) -> tuple[Array, Array]:
+def _task_matrices(pretext: ArrayLike, downstream: ArrayLike) -> tuple[_Array, _Array]:
     """M (tasks, latent) and w (latent,), or the reason they do not fit."""
     m, w = np.asarray(pretext, dtype=float), np.asarray(downstream, dtype=float).reshape(-1)
     if m.ndim != 2 or 0 in m.shape:
@@ -58,13 +58,13 @@ def task_matrices(pretext: ArrayLike, downstream: ArrayLike) -> tuple[Array, Arr
 
 def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
     """The condition number; refused, with the reason, where it is infinite."""
-    m, w = task_matrices(pretext, downstream)
+    m, w = _task_matrices(pretext, downstream)
     u, sigma, vt = np.linalg.svd(m, full_matrices=False)
     rank = int((sigma > max(m.shape) * np.finfo(float).eps * sigma[0]).sum()) if sigma[0] > 0 else 0
     inside = vt[:rank] @ w
     size = float(np.linalg.norm(w))
     missed = float(np.linalg.norm(w - vt[:rank].T @ inside)) / size if size > 0 else 0.0
-    if missed > ROW_SPACE_TOLERANCE:
+    if missed > _ROW_SPACE_TOLERANCE:
         raise Unsupported(
             Refusal(
                 "X6",
@@ -79,7 +79,7 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
     return Condition(float(np.linalg.norm(head)), head, worst, rank, missed)
 
 
-def _exact_head(m: Array, w: Array) -> arb | None:
+def _exact_head(m: _Array, w: _Array) -> arb | None:
     """|w M^+|, enclosed, where w certainly lies in the row space of M; else None.
 
     In intervals where M certainly has full column rank. Otherwise in rational numbers, where M is small: with R the
@@ -124,7 +124,7 @@ def transfer_bound(
     Where w lies in the row space of M but for rounding, `spread` (s: the root of the largest eigenvalue of E hh^T) pays for
     what is missed; without it the value is an estimate.
     """
-    m, w = task_matrices(pretext, downstream)
+    m, w = _task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
     found = condition(m, w)
     exact = _exact_head(m, w)
@@ -151,7 +151,7 @@ def head_bound(
     measured: bool = False,
 ) -> LatentBound:
     """X6 for any head a: (|a| sqrt(e_pre) + |aM - w| s)^2, both norms in intervals."""
-    m, w = task_matrices(pretext, downstream)
+    m, w = _task_matrices(pretext, downstream)
     a = np.asarray(head, dtype=float).reshape(-1)
     if len(a) != len(m):
         raise InvalidSetting(f"the head must have one entry per pretext task, {len(m)}; got {len(a)}")
@@ -169,12 +169,12 @@ def head_bound(
     return LatentBound("X6", "any head", upper_float(value), kind, given, chosen, "E|a yhat - w h|^2")
 
 
-def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> Array:
+def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:
     """The head of least `head_bound` among ridge heads w M^T (M M^T + rho I)^(-1), w M^+ (if it exists) and 0.
 
     It leaves a direction of w alone rather than amplify the pretext error into it, so its bound is never infinite.
     """
-    m, w = task_matrices(pretext, downstream)
+    m, w = _task_matrices(pretext, downstream)
     u, sigma, vt = np.linalg.svd(m, full_matrices=False)
     inside = vt @ w
     top = float(sigma[0]) or 1.0

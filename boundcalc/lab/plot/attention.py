@@ -13,7 +13,7 @@ from boundcalc.lab.plot.spread import MEDIANS, WORDS, axis_of, draw_spread, medi
 from boundcalc.lab.plot.style import look
 from boundcalc.lab.plot.words import task_words
 
-HEADS = {
+_HEADS = {
     "best_head": ("second", "best head"),
     "value_weighted": ("first", "heads, weighted"),
     "mean": ("third", "mean over heads"),
@@ -34,7 +34,7 @@ def collect(spec: Spec) -> FigureData:
     series: list[Series] = []
     for panel, records, by in (("axis", good, letter), ("learning", chosen, "accuracy")):
         groups = runs.grouped(records, by) if by != "accuracy" else _by_accuracy(records)
-        for name, (key, label) in HEADS.items():
+        for name, (key, label) in _HEADS.items():
             found = medians(groups, _share(name), key=key, label=label, quantity="share", panel=panel)
             if found is not None:
                 series.append(found)

@@ -19,7 +19,7 @@ LARGEST = 290.0
 """Base-10 logarithm beyond which values are drawn as exponents."""
 _MARKS = 6
 """Marks along a curve."""
-FIT_DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (7, 1.5)), (0, (2, 1)))
+_FIT_DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (7, 1.5)), (0, (2, 1)))
 """Fits are told apart where colours are lost."""
 
 
@@ -123,7 +123,7 @@ def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
         elif one.kind == "computed":
             draw_computed(axes, one, heights, seen)
         elif one.kind in ("reference", "fit"):
-            dashes = (0, (1, 1.2)) if one.kind == "reference" else FIT_DASHES[index % 3]
+            dashes = (0, (1, 1.2)) if one.kind == "reference" else _FIT_DASHES[index % 3]
             draw_plain(axes, one, heights, seen.colour, dashes)
         else:
             draw_curve(axes, one, heights, seen, index)

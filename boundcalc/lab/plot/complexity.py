@@ -17,9 +17,9 @@ from boundcalc.lab.plot.words import at_most, decades, setting_words, task_words
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import support_floor
 
-DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters")
+_DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters")
 LENGTHS = (32, 64, 128, 256, 512, 1024)
-SPARSE = 3
+_SPARSE = 3
 _FIT_KEYS = {"log": "second", "power": "third", "linear": "fourth"}
 _FIT_NAMES = {"log": "$a + b\\,\\log T$", "power": "$a\\,T^b$", "linear": "$a + b\\,T$"}
 
@@ -30,7 +30,7 @@ def collect(spec: Spec) -> FigureData:
     series: list[Series] = []
     trials: tuple[str, ...] = ()
     base = spec.setting or Setting.of("edelman", depth=1)
-    s, lengths = SPARSE, [float(v) for v in spec.values] or [float(v) for v in LENGTHS]
+    s, lengths = _SPARSE, [float(v) for v in spec.values] or [float(v) for v in LENGTHS]
     if spec.store:
         from boundcalc.lab.plot import measured as runs
 
@@ -45,8 +45,8 @@ def collect(spec: Spec) -> FigureData:
         (T, base.but(seq_len=round(T) + 1, delta=1 - spec.share, train_error=0.0)) for T in lengths
     ]  # a row of its own is read out beside the T bits
     series += references(s, lengths, spec.target, 1 - spec.share)
-    series.append(explicit(s, lengths, spec.target, 1 - spec.share))
-    for name in spec.bounds or DEFAULT_BOUNDS:
+    series.append(_explicit(s, lengths, spec.target, 1 - spec.share))
+    for name in spec.bounds or _DEFAULT_BOUNDS:
         series.append(least_samples(settings, name, spec.target))
     facts |= {"s": s, "setting": base.to_json()}
     return FigureData(tuple(series), facts, trials)
@@ -66,7 +66,7 @@ def references(s: int, lengths: list[float], target: float, delta: float) -> lis
     ]
 
 
-def explicit(s: int, lengths: list[float], target: float, delta: float) -> Series:
+def _explicit(s: int, lengths: list[float], target: float, delta: float) -> Series:
     """What the best bound asks for with the norms of certified weights that represent every threshold of s bits."""
     from boundcalc.lab.represent.samples import sample_complexity
 

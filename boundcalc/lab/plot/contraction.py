@@ -12,14 +12,14 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 
-DEFAULT_VALUES = tuple(2.0**i for i in range(13))
-REPETITIONS = 400
-BIT = 0.3
+_DEFAULT_VALUES = tuple(2.0**i for i in range(13))
+_REPETITIONS = 400
+_BIT = 0.3
 """The share of ones in the sequences whose posteriors are drawn."""
 SEQUENCES = 3
 MOST_SHOWN = 1024
-MOST = 10**7
-NAMES = {"first": "Beta-Bernoulli", "second": "Gaussian linear"}
+_MOST = 10**7
+_NAMES = {"first": "Beta-Bernoulli", "second": "Gaussian linear"}
 
 
 def collect(spec: Spec) -> FigureData:
@@ -29,11 +29,11 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.latent.experiments.statistics import mean_interval
     from boundcalc.lab.latent.models import BetaBernoulli, GaussianLinear
 
-    lengths = [round(value) for value in spec.values or DEFAULT_VALUES]
-    repetitions = spec.repetitions or REPETITIONS
-    if max(lengths) * repetitions > MOST:
+    lengths = [round(value) for value in spec.values or _DEFAULT_VALUES]
+    repetitions = spec.repetitions or _REPETITIONS
+    if max(lengths) * repetitions > _MOST:
         raise InvalidSetting(
-            f"posterior-contraction draws L x repetitions tokens, at most {MOST:.0e}: take fewer of either"
+            f"posterior-contraction draws L x repetitions tokens, at most {_MOST:.0e}: take fewer of either"
         )
     series = _sequences()
     models = {"first": BetaBernoulli(1.0, 1.0), "second": GaussianLinear(width=3)}
@@ -55,7 +55,7 @@ def collect(spec: Spec) -> FigureData:
             rows.append((math.sqrt(found.value), math.sqrt(max(0.0, found.low)), math.sqrt(found.high)))
         x = tuple(map(float, lengths))
         y, low, high = (tuple(column) for column in zip(*rows, strict=True))
-        name = NAMES[key]
+        name = _NAMES[key]
         series.append(Series(key, name, "computed", "deviation", x, tuple(own), panel="L"))
         count = (repetitions,) * len(x)
         error = Series(key, name, "measured", "deviation", x, y, (), low, high, count, panel="L")
@@ -63,7 +63,7 @@ def collect(spec: Spec) -> FigureData:
         late = [(math.log(a), math.log(b)) for a, b in zip(x, own, strict=True) if a >= 64]
         if len(late) > 1:
             rates[key] = (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0])
-    return FigureData(tuple(series), {"rates": rates, "repetitions": repetitions, "bit": BIT})
+    return FigureData(tuple(series), {"rates": rates, "repetitions": repetitions, "bit": _BIT})
 
 
 def _sequences() -> list[Series]:
@@ -76,7 +76,7 @@ def _sequences() -> list[Series]:
     lengths = [2**i for i in range(MOST_SHOWN.bit_length())]
     found: list[Series] = []
     for seed in range(SEQUENCES):
-        tokens = (np.random.default_rng(seed).random(MOST_SHOWN) < BIT).astype(np.int64)
+        tokens = (np.random.default_rng(seed).random(MOST_SHOWN) < _BIT).astype(np.int64)
         rows: list[tuple[float, float, float]] = []
         for length in lengths:
             ones = int(tokens[:length].sum())
@@ -134,7 +134,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
 
 def caption(spec: Spec, data: FigureData) -> str:
     """How fast posteriors contract, and that they are honest about it."""
-    rates = ", ".join(f"L^{rate:.2f} ({NAMES[key]})" for key, rate in data.facts["rates"].items())
+    rates = ", ".join(f"L^{rate:.2f} ({_NAMES[key]})" for key, rate in data.facts["rates"].items())
     far = _largest_difference(data)
     return (
         f"The posterior of z narrows like {rates} from L = 64 on. Over {data.facts['repetitions']} sequences per model, "
@@ -147,7 +147,7 @@ def _largest_difference(data: FigureData) -> float:
     by_key = {(s.key, s.kind): s for s in data.of(panel="L")}
     found = [
         abs((seen or 0) / (own or 1) - 1)
-        for key in NAMES
+        for key in _NAMES
         for seen, own in zip(by_key[key, "measured"].y, by_key[key, "computed"].y, strict=True)
     ]
     return max(found)

@@ -11,7 +11,7 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many, task_words
 
-DEFAULT_RUNS = {"task": "parity"}
+_DEFAULT_RUNS = {"task": "parity"}
 LEARNED, BEGUN = 0.99, 0.75
 
 
@@ -19,7 +19,7 @@ def collect(spec: Spec) -> FigureData:
     """The curves of every trial, as they were recorded."""
     from boundcalc.lab.plot import measured as runs
 
-    asked = spec if spec.runs else spec.but(runs=DEFAULT_RUNS)
+    asked = spec if spec.runs else spec.but(runs=_DEFAULT_RUNS)
     online = asked.runs.get("m", 0) == 0
     chosen = runs.read(asked, vary="seed", online=online)
     series: list[Series] = []

@@ -12,11 +12,11 @@ from boundcalc.base.rounding import down, up
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
 from boundcalc.setting import validate
 
-KINDS: tuple[str, ...] = (*get_args(Kind), "measured", "computed", "reference", "fit")
-PREDICTIONS = ("bound", "a_posteriori")
+_KINDS: tuple[str, ...] = (*get_args(Kind), "measured", "computed", "reference", "fit")
+_PREDICTIONS = ("bound", "a_posteriori")
 """Kinds that promise to lie above what is measured."""
 
-Number = float | None
+_Number = float | None
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Series:
     kind: str
     quantity: str
     x: tuple[float, ...]
-    y: tuple[Number, ...]
-    log10: tuple[Number, ...] = ()
-    low: tuple[Number, ...] = ()
-    high: tuple[Number, ...] = ()
+    y: tuple[_Number, ...]
+    log10: tuple[_Number, ...] = ()
+    low: tuple[_Number, ...] = ()
+    high: tuple[_Number, ...] = ()
     count: tuple[int, ...] = ()
     refusal: str = ""
     panel: str = "main"
 
     def __post_init__(self) -> None:
-        validate.choice("kind of a series", self.kind, KINDS)
+        validate.choice("kind of a series", self.kind, _KINDS)
         for name in ("x", "y", "log10", "low", "high", "count"):
             values = tuple(getattr(self, name))
             object.__setattr__(self, name, values)
@@ -174,13 +174,13 @@ class Contradiction:
 def contradictions(data: FigureData) -> list[Contradiction]:
     """Where a computed value, or the lower end of a measured interval, lies above a bound: none, unless something is wrong.
 
-    Only kinds that promise it are asked (`PREDICTIONS`); proxies, fits and references promise nothing.
+    Only kinds that promise it are asked (`_PREDICTIONS`); proxies, fits and references promise nothing.
     """
     found: list[Contradiction] = []
     for seen in (*data.of(kind="measured"), *data.of(kind="computed")):
         lows = {x: low for x, low in zip(seen.x, seen.low or seen.y, strict=True) if low is not None}
         for bound in data.of(quantity=seen.quantity, panel=seen.panel):
-            if bound.kind not in PREDICTIONS or seen.key not in ("measured", bound.key):
+            if bound.kind not in _PREDICTIONS or seen.key not in ("measured", bound.key):
                 continue  # what has a name of its own is bounded by what bears the same name
             for x, y in zip(bound.x, bound.y, strict=True):
                 if y is not None and x in lows and lows[x] > y:

@@ -11,8 +11,8 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import short
 
-REPETITIONS = 50
-HEADS = {
+_REPETITIONS = 50
+_HEADS = {
     "induced": ("first", "head $wM^+$"),
     "best": ("second", "head of least bound"),
     "fitted": ("third", "head fitted to labels"),
@@ -23,12 +23,12 @@ def collect(spec: Spec) -> FigureData:
     """Downstream errors of three heads, and X6 for two of them, by the condition number."""
     from boundcalc.lab.latent.experiments.transfer import TransferPlan, transfer
 
-    rows = transfer(TransferPlan(repetitions=spec.repetitions or REPETITIONS))
+    rows = transfer(TransferPlan(repetitions=spec.repetitions or _REPETITIONS))
     within = [row for row in rows if math.isfinite(row.kappa)]
     beyond = [row for row in rows if not math.isfinite(row.kappa)]
     x = tuple(row.kappa for row in within)
     series: list[Series] = []
-    for name, (key, label) in HEADS.items():
+    for name, (key, label) in _HEADS.items():
         found = [getattr(row, name) for row in within]
         y, low, high = (tuple(getattr(one, end) for one in found) for end in ("value", "low", "high"))
         series.append(Series(key, label, "measured", "downstream error", x, y, (), low, high))
@@ -39,7 +39,7 @@ def collect(spec: Spec) -> FigureData:
     facts = {
         "pretext": [row.pretext.value for row in within],
         "violations": sum(row.violations for row in rows),
-        "repetitions": spec.repetitions or REPETITIONS,
+        "repetitions": spec.repetitions or _REPETITIONS,
         "beyond": [
             {"best": row.best.value, "bound": row.best_bound, "fitted": row.fitted.value, "reason": row.reason}
             for row in beyond

@@ -21,7 +21,7 @@ from boundcalc.setting import validate
 if TYPE_CHECKING:
     from boundcalc.lab.latent.experiments.learn import LearnPlan
 
-Say = Callable[[str], None]
+_Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def train(
     *,
     quick: bool,
     jobs: int,
-    say: Say,
+    say: _Say,
     dry: bool = False,
     watched: Callable[[], AbstractContextManager[Any]],
 ) -> None:
@@ -244,7 +244,7 @@ def build(
     *,
     quick: bool,
     command: str,
-    say: Say,
+    say: _Say,
 ) -> Iterator[tuple[Plate, render.Drawn]]:
     """Draw the plates into a folder, one by one."""
     for plate in plates:

@@ -25,7 +25,7 @@ from boundcalc.setting.validate import MOST
 if TYPE_CHECKING:
     from boundcalc.engine.solve import Quantity
 
-DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
+_DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
 
 
 class Axis(NamedTuple):
@@ -48,9 +48,9 @@ AXES: Mapping[str, Axis] = {
     "gap-vs-depth": Axis("depth", "depth", "depth", tuple(range(1, 13)), False),
     "gap-vs-C": Axis("C", "C", "norm budget C", tuple(round(2 ** (i / 4), 4) for i in range(-8, 13)), True),
 }
-SMALL = 0.1
+_SMALL = 0.1
 """A gap worth having, in captions."""
-NON_VACUOUS = math.exp(-VACUOUS_MARGIN)
+_NON_VACUOUS = math.exp(-VACUOUS_MARGIN)
 """Below this a bound says something."""
 YLABELS = {"gap": "generalization gap", "risk": "risk at training error 0"}
 
@@ -88,12 +88,12 @@ def collect(spec: Spec) -> FigureData:
         sizes = sorted({point.places["m"] for point in read if "m" in point.places})
         facts["task"] = {"m": [int(size) for size in sizes], "trials": len(read)}
     values = spec.values or axis.values
-    predicted = curves(setting, axis.field, values, spec.bounds or DEFAULT_BOUNDS, spec.quantities, extra=extra)
+    predicted = curves(setting, axis.field, values, spec.bounds or _DEFAULT_BOUNDS, spec.quantities, extra=extra)
     if not measured and not any(log is not None for s in predicted for log in s.log10):
         raise NoSolution(f"there is nothing to draw: {predicted[0].refusal}")
     facts["setting"] = setting.to_json()
     if spec.store and axis.letter in ("T", "depth"):
-        predicted += _samples(setting, axis, values, spec.bounds or DEFAULT_BOUNDS, extra)
+        predicted += _samples(setting, axis, values, spec.bounds or _DEFAULT_BOUNDS, extra)
     if axis.letter == "m":
         stated = [own(name) for name in spec.bounds if is_own(name)]
         facts["needs"] = {quantity: _needs(setting, predicted, stated, quantity) for quantity in spec.quantities}
@@ -104,7 +104,9 @@ def _samples(setting: Setting, axis: Axis, values: Sequence[float], bounds: Sequ
     """Where training needs few samples every bound is vacuous: what can be compared is how many they ask for."""
     changes: list[dict[str, Any]] = [{axis.field: round(value) + extra} for value in values]
     settings = [(float(value), setting.but(**change)) for value, change in zip(values, changes, strict=True)]
-    needs = [replace(least_samples(settings, name, SMALL, "gap"), panel="needs") for name in bounds if not is_own(name)]
+    needs = [
+        replace(least_samples(settings, name, _SMALL, "gap"), panel="needs") for name in bounds if not is_own(name)
+    ]
     used = (float(setting.sample.n_train),) * len(settings)
     x = tuple(at for at, _ in settings)
     return [*needs, Series("floor", "m of these trials", "reference", "m", x, used, panel="needs")]
@@ -117,7 +119,7 @@ def _needs(
     drawn = [s.key for s in predicted if s.kind == "bound" and s.quantity == quantity and any(s.log10)]
     names = ["best"] if "best" in drawn else [name for name in drawn if name in BOUNDS]  # best holds all others
     found: dict[str, float | None] = {}
-    for word, target in (("below 1", NON_VACUOUS), ("small", SMALL)):
+    for word, target in (("below 1", _NON_VACUOUS), ("small", _SMALL)):
         values: list[float] = []
         for name in names:
             with suppress(NoSolution, Unsupported):
@@ -167,7 +169,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
         axes.set_yscale("log")
         _along(axes, axis, needs)
         canvas.draw_all(axes, needs, canvas.Heights())
-        axes.set(xlabel=_xlabel(axis, data), ylabel=f"m for a gap of at most {SMALL:g}")
+        axes.set(xlabel=_xlabel(axis, data), ylabel=f"m for a gap of at most {_SMALL:g}")
     if proxies:
         axes = places[-1]
         canvas.draw_proxies(axes, proxies, canvas.Heights())
@@ -234,10 +236,10 @@ def _over_m(spec: Spec, data: FigureData) -> str:
     small = {q: at for q, one in seen.items() if (at := _settled(one)) is not None}
     both = [q for q in small if needs[q]["small"] is not None]
     if not both:
-        first = "; ".join(f"the {_WHAT[q]} measured stays above {SMALL}" for q in seen if q not in small)
-        first = first or f"what was measured is below {SMALL}, which no bound drawn promises"
+        first = "; ".join(f"the {_WHAT[q]} measured stays above {_SMALL}" for q in seen if q not in small)
+        first = first or f"what was measured is below {_SMALL}, which no bound drawn promises"
     else:
-        seen_at = _list([f"the {_WHAT[q]} is below {SMALL} from m = {short(small[q])} on" for q in both])
+        seen_at = _list([f"the {_WHAT[q]} is below {_SMALL} from m = {short(small[q])} on" for q in both])
         promised = _list([at_most(needs[q]["small"]) for q in both])
         apart = _list([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
         first = f"measured{_on(data)}, {seen_at}; the bounds promise that from m = {promised} on"
@@ -254,7 +256,7 @@ def _over_m(spec: Spec, data: FigureData) -> str:
 
 def _seen(quantity: str, one: Series) -> str:
     at = _settled(one)
-    where = f"stays above {SMALL}" if at is None else f"is below {SMALL} from m = {short(at)} on"
+    where = f"stays above {_SMALL}" if at is None else f"is below {_SMALL} from m = {short(at)} on"
     return f"the {_WHAT[quantity]} measured {where}; no bound of it is drawn"
 
 
@@ -276,7 +278,7 @@ def _proved(quantity: str, data: FigureData) -> str:
     needs = data.facts["needs"][quantity]
     if needs["below 1"] is None:
         return f"nothing is proved about the {_WHAT[quantity]} up to m = {short(_last(data))}"
-    small = "" if needs["small"] is None else f" and below {SMALL} at m = {at_most(needs['small'])}"
+    small = "" if needs["small"] is None else f" and below {_SMALL} at m = {at_most(needs['small'])}"
     return f"the least bound on the {_WHAT[quantity]} falls below 1 at m = {at_most(needs['below 1'])}{small}"
 
 
@@ -296,7 +298,7 @@ def _settled(one: Series) -> float | None:
     """The place from which on a measured value stays small."""
     found = None
     for x, y in sorted(zip(one.x, one.y, strict=True), reverse=True):
-        if y is None or y > SMALL:
+        if y is None or y > _SMALL:
             break
         found = x
     return found
@@ -332,10 +334,10 @@ def _asked(axis: Axis, one: Series) -> str:
     """The samples that a bound asks for, at the ends of the axis."""
     known = sorted(one.known().items())
     if not known:
-        return f"{one.label}: no m up to 10^18 is enough for {SMALL}"
+        return f"{one.label}: no m up to 10^18 is enough for {_SMALL}"
     (first, low), (last, high) = known[0], known[-1]
     to = f" and {at_most(high)} at {axis.letter} = {last:g}" if last > first else ""
-    return f"for a gap of at most {SMALL} {one.label} asks for m = {at_most(low)} at {axis.letter} = {first:g}{to}"
+    return f"for a gap of at most {_SMALL} {one.label} asks for m = {at_most(low)} at {axis.letter} = {first:g}{to}"
 
 
 def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:

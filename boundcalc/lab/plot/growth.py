@@ -12,12 +12,12 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 
-SEQ_LEN = 512
-DEFAULT_VALUES = (*range(1, 13), 14, 16, 20, 24, 28, 34, 40)
-MOST_ANY = 8
-FROM = 3
+_SEQ_LEN = 512
+_DEFAULT_VALUES = (*range(1, 13), 14, 16, 20, 24, 28, 34, 40)
+_MOST_ANY = 8
+_FROM = 3
 """Growth is fitted from so many bits on: below, every function is nearly symmetric."""
-CLASSES = {
+_CLASSES = {
     "any": ("first", "every function", "parity"),
     "symmetric": ("second", "every symmetric function", "parity"),
     "threshold": ("third", "every threshold function", "AND"),
@@ -29,15 +29,15 @@ def collect(spec: Spec) -> FigureData:
     """|W_QK|_F |W_V|_op |W_1|_op at margin 1: what suffices for a whole class, and what one certified member has."""
     from boundcalc.lab.represent.classes import class_budgets
 
-    length = spec.setting.architecture.seq_len if spec.setting is not None else SEQ_LEN
-    places = [round(value) for value in spec.values] or list(DEFAULT_VALUES)
+    length = spec.setting.architecture.seq_len if spec.setting is not None else _SEQ_LEN
+    places = [round(value) for value in spec.values] or list(_DEFAULT_VALUES)
     series: list[Series] = []
     growth: dict[str, float] = {}
     margins: list[float] = []
-    for name, (key, label, member) in CLASSES.items():
-        chosen = [s for s in places if name != "any" or s <= MOST_ANY]
+    for name, (key, label, member) in _CLASSES.items():
+        chosen = [s for s in places if name != "any" or s <= _MOST_ANY]
         if not chosen:
-            raise InvalidSetting(f"norms-vs-s needs some s up to {MOST_ANY}, where every function can be represented")
+            raise InvalidSetting(f"norms-vs-s needs some s up to {_MOST_ANY}, where every function can be represented")
         panel = "general" if name == "any" else "symmetric"
         x = tuple(float(s) for s in chosen)
         budgets = [class_budgets(name, s, length) for s in chosen]
@@ -51,7 +51,7 @@ def collect(spec: Spec) -> FigureData:
         if fitted is not None:
             growth[name] = fitted[0]
             series.append(Series("floor", fitted[1], "fit", "norm", fitted[2], fitted[3], panel=panel))
-    facts = {"T": length, "growth": growth, "from": FROM, "margin": min(margins)}
+    facts = {"T": length, "growth": growth, "from": _FROM, "margin": min(margins)}
     return FigureData(tuple(series), facts)
 
 
@@ -75,7 +75,7 @@ def _fit(
     name: str, x: Sequence[float], y: Sequence[float]
 ) -> tuple[float, str, tuple[float, ...], tuple[float, ...]] | None:
     """Base of an exponential for all functions, degree of a power for symmetric ones: least squares of logarithms."""
-    rows = [(s, math.log(value)) for s, value in zip(x, y, strict=True) if s >= FROM]
+    rows = [(s, math.log(value)) for s, value in zip(x, y, strict=True) if s >= _FROM]
     if len(rows) < 2:
         return None
     at = [s if name == "any" else math.log(s) for s, _ in rows]

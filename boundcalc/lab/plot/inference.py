@@ -10,9 +10,9 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 
-REPETITIONS = 1000
-TAUS = (1.0, 0.2, 0.05)
-PANELS = {
+_REPETITIONS = 1000
+_TAUS = (1.0, 0.2, 0.05)
+_PANELS = {
     "ridge": "mean embedding, in norm",
     "query": "mean embedding, at a query",
     "softmax": "softmax against its own limit",
@@ -25,7 +25,7 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.latent.experiments.infer import LENGTHS, InferPlan, infer
 
     lengths = tuple(round(value) for value in spec.values) or LENGTHS
-    plan = InferPlan(lengths=lengths, repetitions=spec.repetitions or REPETITIONS, taus=TAUS)
+    plan = InferPlan(lengths=lengths, repetitions=spec.repetitions or _REPETITIONS, taus=_TAUS)
     result = infer(plan)
     points: dict[str, list[Any]] = {}
     for point in result.points:
@@ -61,9 +61,9 @@ def _curves() -> dict[str, tuple[str, str, str, str]]:
         "CME, ridge of X3": ("first", "ridge", "error", "bound X3"),
         "CME, posterior mean": ("third", "query", "error", "bound X3k"),
     }
-    own = f"softmax tau={TAUS[0]:g}, own limit"
-    found[own] = ("second", "softmax", "error", f"bound X4, $\\tau$ = {TAUS[0]:g}")
-    for tau, key in zip(TAUS, ("fourth", "fifth", "sixth"), strict=True):
+    own = f"softmax tau={_TAUS[0]:g}, own limit"
+    found[own] = ("second", "softmax", "error", f"bound X4, $\\tau$ = {_TAUS[0]:g}")
+    for tau, key in zip(_TAUS, ("fourth", "fifth", "sixth"), strict=True):
         name = f"softmax tau={tau:g}, conditional mean"
         found[name] = (key, "bias", f"$\\tau$ = {tau:g}", "")
     return found
@@ -78,7 +78,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     width = spec.size or "wide"
     narrow = canvas.is_narrow(width)
     figure = canvas.new_figure(width, canvas.ratio_for(4, width, 0.62) if narrow else 0.66)
-    for axes, (panel, words) in zip(canvas.panels(figure, 4, width, rows=2), PANELS.items(), strict=True):
+    for axes, (panel, words) in zip(canvas.panels(figure, 4, width, rows=2), _PANELS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.draw_all(axes, shown, canvas.Heights())
         axes.set(yscale="log", xlabel="L, pairs seen", ylabel="error", title=words)
@@ -94,7 +94,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     """Rates, coverage, and the bias that stays."""
     facts = data.facts
     rates, bounds = facts["rates"], facts["bound_rates"]
-    own = f"softmax tau={TAUS[0]:g}, own limit"
+    own = f"softmax tau={_TAUS[0]:g}, own limit"
     names = {"CME, ridge of X3": "CME attention with X3's ridge", "CME, posterior mean": "with the posterior's"}
     names[own] = "softmax attention to its own limit"
     parts = [
@@ -109,10 +109,10 @@ def caption(spec: Spec, data: FigureData) -> str:
     )
     text = f"Errors fall: {', '.join(parts)}. " if parts else ""
     limits = facts["limits"]
-    far, near = (limits[f"softmax tau={tau:g}, conditional mean"] for tau in (TAUS[0], TAUS[-1]))
+    far, near = (limits[f"softmax tau={tau:g}, conditional mean"] for tau in (_TAUS[0], _TAUS[-1]))
     return (
         f"{text}{never} at any of {facts['cells']} places of {facts['repetitions']} inputs each, where "
         f"{facts['delta']:.0%} are allowed to. "
-        f"Against the conditional mean softmax attention keeps a bias, on average {far:.3f} at temperature {TAUS[0]:g} "
-        f"and {near:.4f} at {TAUS[-1]:g}: a low temperature trades it for sampling error at short inputs."
+        f"Against the conditional mean softmax attention keeps a bias, on average {far:.3f} at temperature {_TAUS[0]:g} "
+        f"and {near:.4f} at {_TAUS[-1]:g}: a low temperature trades it for sampling error at short inputs."
     )

@@ -13,7 +13,7 @@ from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import at_most, task_words
 
 BOUNDS = {"zhang2022": "X5, no T", "closed": "closed form, log T"}
-DEFAULT_RUNS = {"task": "masked-token"}
+_DEFAULT_RUNS = {"task": "masked-token"}
 
 
 def collect(spec: Spec) -> FigureData:
@@ -24,7 +24,7 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.latent.experiments.learn import TASKS, LearnPlan, flatness, gap_points, gap_rows, with_bounds
     from boundcalc.lab.plot import measured as runs
 
-    asked = spec if spec.runs else spec.but(runs=DEFAULT_RUNS)
+    asked = spec if spec.runs else spec.but(runs=_DEFAULT_RUNS)
     chosen = runs.read(asked, vary=("T", "m"))
     if runs.where(chosen[0], "task") not in TASKS.values():
         raise NoSolution(f"gap-vs-L is about latent-variable tasks: `{runs.make_runs(asked)}` trains on them")

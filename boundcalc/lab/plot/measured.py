@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from boundcalc.lab.train.export import read_records
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
-MOST_MARKS = 5
+_MOST_MARKS = 5
 """A-posteriori bounds are computed for at most so many trials per place."""
 
 _SWEEPS = {
@@ -234,12 +235,12 @@ def _mean(records: Sequence[Record], *, subtract: bool) -> tuple[float, float, f
     return error - train, low - train, high - train
 
 
-PAID = ("best", "closed")
+_PAID = ("best", "closed")
 """The least bound; where it is trivial, the one that always counts something and so tells how far it is."""
 
 
 def a_posteriori(
-    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = PAID
+    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = _PAID
 ) -> list[Series]:
     """A bound at the norms of trained models (P1 paid): the median over some trials, and their range.
 
@@ -259,10 +260,10 @@ def _paid(
     refusal = ""
     for x, group in grouped(records, letter):
         values = []
-        for record in group[:MOST_MARKS]:
+        for record in group[:_MOST_MARKS]:
             if "norms" not in record.result:
                 continue
-            setting = trained_setting(record, asked)
+            setting = _trained_setting(record, asked)
             values.append(compare(setting, [bound])[0])
         for quantity in quantities:
             telling = [value for value in values if says_something(value, quantity)]
@@ -285,7 +286,7 @@ def _paid(
     return found
 
 
-def trained_setting(record: Record, asked: Setting) -> Setting:
+def _trained_setting(record: Record, asked: Setting) -> Setting:
     """A trial's own setting, its norms measured, at the margin and confidence asked for."""
     return setting_of_record(record, margin=asked.sample.margin, delta=asked.sample.delta)
 
@@ -302,13 +303,19 @@ def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Set
     if spec.norms != "runs":
         length = max(record.config["architecture"]["seq_len"] for record in records)
         return otherwise.but(seq_len=length) if spec.setting is None else otherwise
-    budgets: dict[str, Budget] = {}
-    for record in records:
-        for place, budget in Norms.from_json(record.result["norms"]).budgets.items():
-            key = place.partition("[")[0]  # one budget per kind, for every block
-            budgets[key] = budget if key not in budgets else budgets[key].join(budget)
-    budgets = {key: budget.map(_two_digits) for key, budget in budgets.items()}
-    return Setting(records[0].trial.architecture, Norms(budgets=budgets), otherwise.sample)
+    known = [_trained_setting(record, otherwise) for record in records]
+    found: dict[str, list[Budget]] = {}
+    for one in known:
+        for place, budget in one.norms.budgets.items():
+            found.setdefault(place.partition("[")[0], []).append(budget)  # one budget per kind, for every block
+    everywhere = {kind for kind in found if all(_has(one, kind) for one in known)}
+    budgets = {kind: reduce(Budget.join, found[kind]).map(_two_digits) for kind in found if kind in everywhere}
+    return Setting(known[0].architecture, Norms(budgets=budgets), otherwise.sample)
+
+
+def _has(setting: Setting, kind: str) -> bool:
+    """Whether a kind was measured; products were not before they could be used."""
+    return any(place.partition("[")[0] == kind for place in setting.norms.budgets)
 
 
 def _two_digits(value: float) -> float:

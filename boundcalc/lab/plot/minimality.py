@@ -10,12 +10,12 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 
-WORDS = {
+_WORDS = {
     "posterior": "posterior of what matters",
     "other coin": "the other coin",
     "both": "both together",
 }
-LOOKS = {"posterior": "third", "other coin": "second", "both": "first"}
+_LOOKS = {"posterior": "third", "other coin": "second", "both": "first"}
 
 
 def collect(spec: Spec) -> FigureData:
@@ -30,9 +30,9 @@ def collect(spec: Spec) -> FigureData:
         shares = [row.shares[name] for row in trained]
         y, low, high = (tuple(getattr(share, end) for share in shares) for end in ("value", "low", "high"))
         count = (plan.seeds,) * len(x)
-        series.append(Series(LOOKS[name], WORDS[name], "measured", "share", x, y, (), low, high, count))
+        series.append(Series(_LOOKS[name], _WORDS[name], "measured", "share", x, y, (), low, high, count))
     limit = (known.shares["posterior"].value,) * len(x)
-    series.append(Series(LOOKS["posterior"], "posterior itself", "reference", "share", x, limit))
+    series.append(Series(_LOOKS["posterior"], "posterior itself", "reference", "share", x, limit))
     facts: dict[str, Any] = {
         "L": plan.length,
         "noise": plan.noise,

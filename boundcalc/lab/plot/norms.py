@@ -13,7 +13,7 @@ from boundcalc.lab.plot.spread import MEDIANS, WORDS, axis_of, draw_spread, medi
 from boundcalc.lab.plot.style import ORDINALS
 from boundcalc.lab.plot.words import plain, task_words
 
-NORMS = {"op": ("op", "spectral norm"), "two_one": ("21", "(2,1) norm")}
+_NORMS = {"op": ("op", "spectral norm"), "two_one": ("21", "(2,1) norm")}
 _ORDER = ("W_QK", "W_V", "W_O", "W_1", "W_2", "W_3", "readout", "embedding")
 _NAMES = {"W_QK": "$W_{QK}$", "W_V": "$W_V$", "W_O": "$W_O$", "W_1": "$W_1$", "W_2": "$W_2$", "W_3": "$W_3$"}
 
@@ -32,7 +32,7 @@ def collect(spec: Spec) -> FigureData:
     else:
         groups = [(x, [(record, None) for record in group]) for x, group in runs.grouped(chosen, letter)]
     found: list[Series] = []
-    for panel, (symbol, _) in NORMS.items():
+    for panel, (symbol, _) in _NORMS.items():
         for kind in _ORDER:
             one = medians(
                 groups,
@@ -64,7 +64,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     width = spec.size or "wide"
     figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
     letter = data.facts["letter"]
-    for axes, (panel, (_, words)) in zip(canvas.panels(figure, 2, width), NORMS.items(), strict=True):
+    for axes, (panel, (_, words)) in zip(canvas.panels(figure, 2, width), _NORMS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.refuse_mixture(shown)
         axes.set_yscale("log")

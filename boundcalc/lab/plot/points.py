@@ -14,9 +14,9 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.words import hint
 from boundcalc.lab.plot.data import Series
 
-LEVEL = 0.05
+_LEVEL = 0.05
 """What an interval may miss."""
-NAMES: Mapping[str, tuple[str, ...]] = {
+_NAMES: Mapping[str, tuple[str, ...]] = {
     "m": ("m", "n_train", "train_size", "num_train", "n_samples", "samples", "train_examples"),
     "T": ("t", "seq_len", "context", "block_size", "length"),
     "depth": ("depth", "layers", "n_layers", "n_layer", "num_layers"),
@@ -48,8 +48,8 @@ class Point(NamedTuple):
 def read(files: Iterable[str], columns: Mapping[str, str]) -> list[Point]:
     """The runs of some files; `columns` says which column holds what, where its name does not."""
     for name in columns:
-        if name not in NAMES:
-            raise InvalidSetting(f"--column has no {name!r}{hint(name, NAMES)}; it knows {', '.join(NAMES)}")
+        if name not in _NAMES:
+            raise InvalidSetting(f"--column has no {name!r}{hint(name, _NAMES)}; it knows {', '.join(_NAMES)}")
     runs: dict[str, dict[str, str]] = {}
     rows: list[tuple[str, dict[str, str]]] = []
     for file in files:
@@ -115,7 +115,7 @@ def _plain(name: str) -> str:
 def _point(where: str, row: Mapping[str, str], columns: Mapping[str, str]) -> Point:
     found: dict[str, float] = {}
     plain = {_plain(name): name for name in row}
-    for what, called in NAMES.items():
+    for what, called in _NAMES.items():
         column = columns.get(what)
         if column is not None and column not in row:
             raise InvalidSetting(
@@ -190,7 +190,7 @@ def _mean(points: Sequence[Point], *, subtract: bool) -> tuple[float, float | No
     mean = statistics.fmean(point.test for point in points) - train
     if not all(point.n_test for point in points):
         return mean, None, None
-    ends = [_interval(point, LEVEL / len(points)) for point in points]
+    ends = [_interval(point, _LEVEL / len(points)) for point in points]
     low, high = (statistics.fmean(end) for end in zip(*ends, strict=True))
     return mean, low - train, high - train
 

@@ -15,7 +15,7 @@ from boundcalc.lab.plot.data import FigureData
 from boundcalc.lab.plot.spec import Spec, read_file
 from boundcalc.setting import validate
 
-FORMAT = "boundcalc-figure/1"
+_FORMAT = "boundcalc-figure/1"
 _KEYS = ("format", "spec", "command", "caption", "alt", "versions", "digest", "data")
 _LIBRARIES = ("boundcalc", "matplotlib", "numpy", "scipy")
 
@@ -40,7 +40,7 @@ def record(spec: Spec, data: FigureData, command: str, caption: str, alt: str) -
     """What is written beside the image."""
     content = json.loads(json.dumps(data.to_json(), allow_nan=False))
     return {
-        "format": FORMAT,
+        "format": _FORMAT,
         "spec": json.loads(json.dumps(spec.but(store=Path(spec.store).name).to_json())),
         "command": command,
         "caption": caption,
@@ -54,8 +54,8 @@ def record(spec: Spec, data: FigureData, command: str, caption: str, alt: str) -
 def read(path: Path) -> tuple[Spec, FigureData, str]:
     """Specification, data and command of a figure's JSON; data that were changed are refused."""
     raw = validate.known_keys(f"{path}: a figure's JSON", read_file(path), _KEYS)
-    if raw.get("format") != FORMAT:
-        raise InvalidSetting(f"{path} is no figure's JSON (format {FORMAT}): boundcalc plot FIGURE makes one")
+    if raw.get("format") != _FORMAT:
+        raise InvalidSetting(f"{path} is no figure's JSON (format {_FORMAT}): boundcalc plot FIGURE makes one")
     missing = [key for key in ("spec", "data", "digest") if key not in raw]
     if missing:
         raise InvalidSetting(f"{path} has no {missing[0]!r}: it is incomplete, draw the figure anew")

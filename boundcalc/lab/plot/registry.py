@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class Entry(NamedTuple):
 
 _CURVES = "setting values bounds quantities norms uncapped points columns"
 
-FIGURES: Mapping[str, Entry] = {
+FIGURES: dict[str, Entry] = {
     "gap-vs-m": Entry("gap", "The gap against the number of samples: bounds, and what was measured.", reads=_CURVES),
     "gap-vs-T": Entry("gap", "The gap against the length of sequences.", reads=_CURVES),
     "gap-vs-depth": Entry("gap", "The gap against depth.", reads=_CURVES),
@@ -104,5 +103,6 @@ class Family(Protocol):
 
 
 def family(name: str) -> Family:
-    """The module of a figure."""
-    return cast("Family", importlib.import_module(f"boundcalc.lab.plot.{FIGURES[name].module}"))
+    """The module of a figure: of this package by its name, of another by its whole path."""
+    module = FIGURES[name].module
+    return cast("Family", importlib.import_module(module if "." in module else f"boundcalc.lab.plot.{module}"))

@@ -20,7 +20,7 @@ from boundcalc.lab.plot.registry import FIGURES, family
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import house_style
 
-FORMATS = (".png", ".pdf", ".svg", ".pgf")
+_FORMATS = (".png", ".pdf", ".svg", ".pgf")
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def check_output(path: Path, beside: output.Kind | None = kinds.FIGURE) -> None:
 
     The numbers go to a JSON of the same name, of the kind `beside`; None where they stay as they are.
     """
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
+    if path.suffix.lower() not in _FORMATS:
+        raise InvalidSetting(f"a figure is written as {', '.join(_FORMATS)}; got {path.name!r}: use -o figure.pdf")
     if not path.parent.is_dir():
         raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
     if path.suffix.lower() == ".pgf" and shutil.which("pdflatex") is None:

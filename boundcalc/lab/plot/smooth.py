@@ -10,8 +10,8 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 
-REPETITIONS = 400
-PANELS = {"error": "from the conditional mean", "parts": "softmax: its two parts"}
+_REPETITIONS = 400
+_PANELS = {"error": "from the conditional mean", "parts": "softmax: its two parts"}
 
 
 def collect(spec: Spec) -> FigureData:
@@ -19,7 +19,7 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.latent.experiments.smooth import BEST, EXACT, LENGTHS, LINEAR, SmoothPlan, smooth
 
     lengths = tuple(round(value) for value in spec.values) or LENGTHS
-    plan = SmoothPlan(lengths=lengths, repetitions=spec.repetitions or REPETITIONS)
+    plan = SmoothPlan(lengths=lengths, repetitions=spec.repetitions or _REPETITIONS)
     points = smooth(plan)
     fixed = [f"softmax, tau = {tau:g}" for tau in plan.taus]
     looks = dict(zip((EXACT, LINEAR, *fixed, BEST), ("third", "fourth", "fifth", "second", "first"), strict=True))
@@ -63,7 +63,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     """Left, who finds the conditional mean; right, why softmax attention at one temperature does not."""
     width = spec.size or "wide"
     figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
-    for axes, (panel, words) in zip(canvas.panels(figure, 2, width, share_y=True), PANELS.items(), strict=True):
+    for axes, (panel, words) in zip(canvas.panels(figure, 2, width, share_y=True), _PANELS.items(), strict=True):
         shown = data.of(panel=panel)
         heights = canvas.Heights()
         for one in shown:

@@ -14,10 +14,10 @@ from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
 from boundcalc.setting import Setting, validate
 
-QUANTITIES = ("gap", "risk")
+_QUANTITIES = ("gap", "risk")
 _LOOKS = ("figure", "size", "usetex", "title")
 _TYPED = {"columns": "column", "values": "sweep", "bounds": "bound", "quantities": "quantity", "norms": "norms-from"}
-NORMS = ("setting", "runs")
+_NORMS = ("setting", "runs")
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Spec:
         validate.choice("figure", self.figure, FIGURES)
         if self.size:
             validate.choice("size", self.size, SIZES)
-        validate.choice("norms", self.norms, NORMS)
-        for name, known in (("bounds", BOUNDS), ("quantities", QUANTITIES)):
+        validate.choice("norms", self.norms, _NORMS)
+        for name, known in (("bounds", BOUNDS), ("quantities", _QUANTITIES)):
             words = getattr(self, name)
             if isinstance(words, str) or not isinstance(words, list | tuple):
                 raise InvalidSetting(f"{name} is a list such as [{next(iter(known))!r}], got {validate.shown(words)}")
@@ -86,7 +86,7 @@ class Spec:
             validate.flag(name, getattr(self, name))
         if self.norms == "runs" and not self.store:
             raise InvalidSetting("norms 'runs' are read off trials: name their store (--store runs.db)")
-        validate.known_keys("runs", self.runs, RUN_KEYS)
+        validate.known_keys("runs", self.runs, _RUN_KEYS)
         self._refuse_idle()
 
     def _refuse_idle(self) -> None:
@@ -151,7 +151,7 @@ class Spec:
 
 _TAKE_OWN = ("gap-vs-m", "gap-vs-T", "gap-vs-depth", "gap-vs-C")
 """Figures that draw theorems of one's own."""
-RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed")
+_RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed")
 """By what trials can be chosen."""
 
 

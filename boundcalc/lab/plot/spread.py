@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def quantile(values: Sequence[float], share: float) -> float:
+def _quantile(values: Sequence[float], share: float) -> float:
     """By linear interpolation."""
     ordered = sorted(values)
     at = share * (len(ordered) - 1)
@@ -38,7 +38,7 @@ def medians(
     for x, group in groups:
         values = [v for record in group if (v := value(record)) is not None]
         if values:
-            rows.append((x, statistics.median(values), quantile(values, 0.1), quantile(values, 0.9), len(values)))
+            rows.append((x, statistics.median(values), _quantile(values, 0.1), _quantile(values, 0.9), len(values)))
     if not rows:
         return None
     x, y, low, high, count = zip(*rows, strict=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
 
-STYLE = Path(__file__).with_name("house.mplstyle")
+_STYLE = Path(__file__).with_name("house.mplstyle")
 
 SIZES: Mapping[str, tuple[float, str]] = {
     "column": (3.25, "one column of two (ICML)"),
@@ -98,7 +98,7 @@ def house_style(*, usetex: bool = False) -> Iterator[None]:
         changes |= {"font.family": "serif"}
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(mpl.rc_params_from_file(STYLE, use_default_template=False))
+        mpl.rcParams.update(mpl.rc_params_from_file(_STYLE, use_default_template=False))
         for name, value in changes.items():
             mpl.rcParams[name] = value
         yield

@@ -14,7 +14,7 @@ from boundcalc.lab.plot.style import look
 from boundcalc.lab.plot.words import called, setting_words, short, task_words
 from boundcalc.setting import Setting
 
-DEFAULT_BOUNDS = ("best", "trauger", "parameters", "log-T", "closed", "published")
+_DEFAULT_BOUNDS = ("best", "trauger", "parameters", "log-T", "closed", "published")
 GUESSING = 0.45
 """Where a measured gap is this large nothing was learned, so that no samples were needed for it."""
 
@@ -34,7 +34,7 @@ def collect(spec: Spec) -> FigureData:
     reached = sorted((y, m) for m, y in seen.known().items() if 0 < y < GUESSING)
     if not reached:
         raise NoSolution("there is nothing to compare with: no trial measured a gap above 0 that is not guessing")
-    series = [_ratio(name, quantity, setting, reached) for name in spec.bounds or DEFAULT_BOUNDS]
+    series = [_ratio(name, quantity, setting, reached) for name in spec.bounds or _DEFAULT_BOUNDS]
     if not any(one.known() for one in series):
         raise NoSolution(f"there is nothing to draw: no bound promises these gaps ({series[0].refusal})")
     facts = {"setting": setting.to_json(), "task": runs.described(chosen), "quantity": quantity}

@@ -73,7 +73,7 @@ class Attended:
     leak: arb
 
 
-def attend(encoding: Encoding, w_q: np.ndarray, w_k: np.ndarray, chosen: Sequence[int]) -> Attended:
+def _attend(encoding: Encoding, w_q: np.ndarray, w_k: np.ndarray, chosen: Sequence[int]) -> Attended:
     """Softmax masses; refuses scores that depend on bits."""
     if np.any(w_k[encoding.bit_block]):
         raise CertificateError("scores depend on the bits, which this certificate does not cover")
@@ -93,7 +93,7 @@ def cases(
     encoding: Encoding, block: Block, function: SparseFunction, *, head: int = 0, hint: Hint | None = None
 ) -> tuple[list[Case], Attended]:
     """All cases of the hidden units that one head feeds (those its value matrix touches)."""
-    masses = attend(encoding, block.w_q[head], block.w_k[head], function.variables)
+    masses = _attend(encoding, block.w_q[head], block.w_k[head], function.variables)
     w_v = block.w_v[head]
     base = _base(encoding, w_v, masses)
     outputs = [[arb(float(g)) for g in column] for column in block.w_1.T]

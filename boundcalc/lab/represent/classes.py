@@ -29,7 +29,7 @@ from boundcalc.norms.matrix import Measured
 from boundcalc.setting import Architecture, Norms, Sample, Setting
 from boundcalc.setting.validate import choice, size
 
-MOST_SYMMETRIC = 512
+_MOST_SYMMETRIC = 512
 
 
 def _guard(s: int) -> float:
@@ -64,19 +64,21 @@ _TABLE = "norms and hidden units grow like 2^s"
 _KNOTS = "hidden units grow like s and norms like s^3"
 CLASSES: dict[str, FunctionClass] = {
     "any": FunctionClass("any function of s bits", False, True, lambda s: 2.0**s, MOST_CORNERS, _TABLE),
-    "symmetric": FunctionClass("symmetric functions of s bits", True, False, lambda s: s + 1.0, MOST_SYMMETRIC, _KNOTS),
+    "symmetric": FunctionClass(
+        "symmetric functions of s bits", True, False, lambda s: s + 1.0, _MOST_SYMMETRIC, _KNOTS
+    ),
     "threshold": FunctionClass(
-        "at least h of s bits, or not", True, False, lambda s: 1 + math.log2(s), MOST_SYMMETRIC, _KNOTS
+        "at least h of s bits, or not", True, False, lambda s: 1 + math.log2(s), _MOST_SYMMETRIC, _KNOTS
     ),
     "signed-symmetric": FunctionClass(
-        "symmetric functions of s bits or negated bits", True, True, lambda s: 2.0 * s + 1, MOST_SYMMETRIC, _KNOTS
+        "symmetric functions of s bits or negated bits", True, True, lambda s: 2.0 * s + 1, _MOST_SYMMETRIC, _KNOTS
     ),
     "signed-threshold": FunctionClass(
         "at least h of s bits or negated bits, or not",
         True,
         True,
         lambda s: s + 1 + math.log2(s),
-        MOST_SYMMETRIC,
+        _MOST_SYMMETRIC,
         _KNOTS,
     ),
 }
@@ -163,7 +165,7 @@ def _parts(name: str, s: int) -> tuple[Any, Any, Any]:
     """Units, cases and sizes of the value matrix that are worst for the class."""
     if name == "any":
         parity = np.where(corners(s).prod(1) > 0, 1.0, -1.0)
-        return (lambda slack, sizes: corner_units(parity, sizes)), any_corner_cases, any_corner_sizes
+        return (lambda slack, sizes: corner_units(parity, sizes)), _any_corner_cases, _any_corner_sizes
     if "threshold" in name:
         profile = (0,) * s + (1,)  # the line farthest from 0; its mirror image, OR, has the same norms
         fit = lambda slack, sizes: threshold_units(profile, slack)  # noqa: E731
@@ -173,7 +175,7 @@ def _parts(name: str, s: int) -> tuple[Any, Any, Any]:
     return fit, (lambda units, slack: Cases.of_mean(units, profile, slack)), value_sizes
 
 
-def any_corner_cases(units: Units, slack: float) -> Cases:
+def _any_corner_cases(units: Units, slack: float) -> Cases:
     """The worst over all functions with at most 2^(s-1) corners of the rarer value.
 
     At a rare corner its own unit counts for the sign; at another the units of rare corners at distance 1 may be on by
@@ -192,7 +194,7 @@ def any_corner_cases(units: Units, slack: float) -> Cases:
     return Cases(np.array([on, off]), np.array([norm, norm]))
 
 
-def any_corner_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
+def _any_corner_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
     """|W_V|_op and |W_V|_21 at most, whatever at most 2^(s-1) corners are used.
 
     Over all 2^s corners the s rows of bits and the row of ones are orthogonal, so with them all W_V W_V^T would be

@@ -20,10 +20,10 @@ from boundcalc.lab.represent.selection import Readers, Selected, Selection, shor
 from boundcalc.lab.represent.tune import Cases, Choice, Tuner
 from boundcalc.lab.represent.units import MOST_CORNERS, Units, fit_bits, fit_mean, ramp_units
 
-MOST_FITTED_LEVELS = 80
+_MOST_FITTED_LEVELS = 80
 """Bits of a symmetric function up to which hinges are chosen by a linear programme; beyond, a ramp per change (parity's norms
 are then 3% larger)."""
-MOST_SYMMETRIC = 1024
+_MOST_SYMMETRIC = 1024
 KINDS = ("threshold", "mean", "signed mean", "corners")
 """The constructions: a threshold of the mean (monotone symmetric functions); hinges of the mean of bits in one shared
 coordinate; the same where bits are kept apart, so that some may count negated; hinges of the bits kept apart (any f)."""
@@ -106,10 +106,10 @@ def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
             f"the function is constant ({value} for every input), so there is nothing to select or to learn; "
             f"give one that depends on a bit"
         )
-    if smallest.symmetric is not None and smallest.arity > MOST_SYMMETRIC:
+    if smallest.symmetric is not None and smallest.arity > _MOST_SYMMETRIC:
         raise InvalidSetting(
             f"s = {smallest.arity} is too large: a symmetric function takes up to 2s hidden units, and its certificate up to "
-            f"2s^2 of their values; at most s = {MOST_SYMMETRIC} is offered"
+            f"2s^2 of their values; at most s = {_MOST_SYMMETRIC} is offered"
         )
     if not smallest.table or smallest.arity <= MOST_CORNERS or smallest.symmetric is not None:
         return smallest
@@ -156,7 +156,7 @@ def make_tuner(
     def fit_profile(slack: float, sizes: tuple[float, float]) -> Units:
         if kind == "threshold":
             return threshold_units(profile, slack)
-        if most is None and function.arity > MOST_FITTED_LEVELS:
+        if most is None and function.arity > _MOST_FITTED_LEVELS:
             return ramp_units(profile, slack, sizes)
         return fit_mean(profile, slack, sizes, most)
 

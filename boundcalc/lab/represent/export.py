@@ -18,11 +18,11 @@ from boundcalc.lab.represent.positions import Positions
 if TYPE_CHECKING:
     from torch import nn
 
-LARGEST = 5 * 10**8
+_LARGEST = 5 * 10**8
 """Numbers in a file; beyond, the arrays are better made anew from the expression."""
 
 
-SIGNS = "encoding.signs"
+_SIGNS = "encoding.signs"
 """The table of compact positions, as signs: position t is its row t times the encoding's scale."""
 
 
@@ -36,9 +36,9 @@ def save(path: Path | str, network: Network, about: dict[str, Any], *, force: bo
     weights: dict[str, Any] = {name: np.ascontiguousarray(a, np.float64) for name, a in network.weights().items()}
     signs = network.encoding.positions.signs
     if signs is not None:
-        weights[SIGNS] = np.ascontiguousarray(signs, np.int8)
+        weights[_SIGNS] = np.ascontiguousarray(signs, np.int8)
     numbers = sum(array.size for array in weights.values())
-    if numbers > LARGEST:
+    if numbers > _LARGEST:
         raise InvalidSetting(
             f"the weights are {numbers:.3g} numbers, too many for a file: choose --compact or a smaller T"
         )
@@ -81,7 +81,7 @@ def load(path: Path | str) -> Network:
         Block(arrays[f"W_Q[{i}]"][..., 0], arrays[f"W_K[{i}]"][..., 0], arrays[f"W_V[{i}]"], arrays[f"W_1[{i}]"])
         for i in range(sum(name.startswith("W_Q[") for name in arrays))
     ]
-    return Network(_encoding(json.loads(str(encoding)), arrays.get(SIGNS)), tuple(blocks), arrays["readout"][:, 0])
+    return Network(_encoding(json.loads(str(encoding)), arrays.get(_SIGNS)), tuple(blocks), arrays["readout"][:, 0])
 
 
 def _encoding(data: dict[str, Any], signs: np.ndarray | None) -> Encoding:

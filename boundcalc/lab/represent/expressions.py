@@ -12,17 +12,17 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.represent.functions import SparseFunction, few
 
-MOST_CHARACTERS = 20_000
-MOST_NESTING = 100
+_MOST_CHARACTERS = 20_000
+_MOST_NESTING = 100
 _TOKEN = re.compile(r"\s*(?:(?P<var>[xX]\d+)|(?P<int>\d+)|(?P<dots>\.\.)|(?P<word>[A-Za-z_]+)|(?P<op>[~!&|^(),]))")
 _INFIX = {"|": "OR", "^": "PARITY", "&": "AND"}
 _WORDS = {"or": "|", "xor": "^", "and": "&"}
-NAMES = ("AND", "OR", "MAJ", "PARITY")
+_NAMES = ("AND", "OR", "MAJ", "PARITY")
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Part of a formula: "var" (index), "const" (0 or 1), "NOT", or one of `NAMES` over its arguments."""
+    """Part of a formula: "var" (index), "const" (0 or 1), "NOT", or one of `_NAMES` over its arguments."""
 
     kind: str
     index: int = 0
@@ -37,8 +37,8 @@ def parse(text: str) -> SparseFunction:
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidSetting('the expression is empty; for instance "x3 & ~x7 | x11"')
-    if len(text) > MOST_CHARACTERS:
-        raise InvalidSetting(f"an expression may have {MOST_CHARACTERS} characters, got {len(text)}")
+    if len(text) > _MOST_CHARACTERS:
+        raise InvalidSetting(f"an expression may have {_MOST_CHARACTERS} characters, got {len(text)}")
     node = _Parser(text).whole()
     names = tuple(sorted(_variables(node)))
     if not names:
@@ -65,7 +65,7 @@ def _symmetric(node: Node) -> SparseFunction | None:
     flipped = False
     while node.kind == "NOT":
         flipped, node = not flipped, node.parts[0]
-    if node.kind not in NAMES:
+    if node.kind not in _NAMES:
         return None
     literals = [_literal(part) for part in node.parts]
     found = [literal for literal in literals if literal is not None]
@@ -176,8 +176,8 @@ class _Parser:
         """A bit, a constant, a negation, a bracket, or a name with its list."""
         kind, text, at = self.take()
         self.nesting += 1
-        if self.nesting > MOST_NESTING:
-            self.wrong(at, f"brackets and negations are nested more than {MOST_NESTING} deep")
+        if self.nesting > _MOST_NESTING:
+            self.wrong(at, f"brackets and negations are nested more than {_MOST_NESTING} deep")
         node = self._atom(kind, text, at)
         self.nesting -= 1
         return node
@@ -196,7 +196,7 @@ class _Parser:
             self.expect(")")
             return node
         if kind == "word":
-            if text.upper() not in NAMES:
+            if text.upper() not in _NAMES:
                 self.wrong(at, f"{text!r} is no name known here")
             return self.call(text.upper())
         self.wrong(at, f"{text!r} stands where a bit should")
@@ -232,7 +232,7 @@ class _Parser:
         if kind not in ("int", "var"):
             self.wrong(at, "a range is written a..b, as in 0..7")
         last = self.number(text.lstrip("xX"), at)
-        if not first <= last <= first + MOST_CHARACTERS:
+        if not first <= last <= first + _MOST_CHARACTERS:
             self.wrong(at, f"the range {first}..{last} is empty or far too long")
         return [Node("var", i) for i in range(first, last + 1)]
 

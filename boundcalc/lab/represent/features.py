@@ -51,7 +51,7 @@ class Features:
     def certify(self) -> tuple[tuple[float, float], ...]:
         """For every function, (low, high): the sign of its coordinate is right, its size between them, on all inputs."""
         self.network.require(len(self.functions))
-        return ranges(self.network.encoding, self.network.blocks[0], self.functions, self.hints)[0]
+        return _ranges(self.network.encoding, self.network.blocks[0], self.functions, self.hints)[0]
 
     def single(self, index: int) -> Network:
         """The same block with the read-out that gives one of the functions a margin of 1."""
@@ -194,7 +194,7 @@ def _fitted(
 
     The value matrix is scaled by a power of 2, so that its products with the hints stay exact.
     """
-    found, reach, mark = ranges(encoding, block, functions, hints, plain=True)
+    found, reach, mark = _ranges(encoding, block, functions, hints, plain=True)
     shrink = 2.0 ** -math.ceil(math.log2(reach * (1 + 1e-6)))
     highs = [high for _, high in found]
     w_1 = block.w_1.copy()
@@ -206,7 +206,7 @@ def _fitted(
     return replace(block, w_v=block.w_v * shrink, w_1=w_1), scaled
 
 
-def ranges(
+def _ranges(
     encoding: Encoding,
     block: Block,
     functions: Sequence[SparseFunction],
@@ -277,7 +277,7 @@ def _marker(encoding: Encoding, block: Block, masses: Attended) -> arb:
 def _second_block(outer: SparseFunction, inner: Features) -> Composition:
     """[CLS] attends to itself by the marker; units of the features as of bits."""
     block, T = inner.network.blocks[0], inner.network.seq_len
-    kept, _, mark = ranges(inner.network.encoding, block, inner.functions, inner.hints)
+    kept, _, mark = _ranges(inner.network.encoding, block, inner.functions, inner.hints)
     assert mark is not None  # noqa: S101 - compositions have a marker
     level = float(mark.mid())
     beta = math.log(T * (1 - _LEAK) / _LEAK) / level**2
@@ -302,7 +302,7 @@ def _outer_cases(built: Composition) -> tuple[list[Case], Attended]:
     """Every pattern of the features, each anywhere in its range; the other rows, of norm at most 1, at worst."""
     network, inner = built.network, built.inner
     first, second = network.blocks
-    kept, _, mark = ranges(network.encoding, first, inner.functions, inner.hints)
+    kept, _, mark = _ranges(network.encoding, first, inner.functions, inner.hints)
     if mark is None:
         raise CertificateError("the first block has no marker")
     k = len(kept)

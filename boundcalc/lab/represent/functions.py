@@ -10,7 +10,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 
-MOST_TABLE = 16
+_MOST_TABLE = 16
 """Variables of a truth table: it has 2^s rows."""
 
 
@@ -155,9 +155,9 @@ def from_table(text: str, variables: Sequence[int] | None = None) -> SparseFunct
 
 def few(s: int) -> None:
     """Refuse tables that are too long."""
-    if s > MOST_TABLE:
+    if s > _MOST_TABLE:
         raise InvalidSetting(
-            f"s = {s} is too large for a truth table of 2^s rows (at most {MOST_TABLE} variables); "
+            f"s = {s} is too large for a truth table of 2^s rows (at most {_MOST_TABLE} variables); "
             f"AND, OR, MAJ and PARITY of any number of bits or negated bits need no table"
         )
 

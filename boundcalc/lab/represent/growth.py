@@ -30,7 +30,7 @@ def _norms(name: str, s: int, seq_len: int) -> tuple[float, float, float]:
     return tuple(float(x or 0.0) for x in (found["W_QK[0]"].fro, found["W_V[0]"].op, found["W_1[0]"].op))  # type: ignore[return-value]
 
 
-def slope(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float:
+def _slope(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float:
     """Of the straight line of least squares."""
     return float(np.polyfit(np.asarray(x, dtype=float), np.asarray(y, dtype=float), 1)[0])
 
@@ -88,7 +88,7 @@ def growth(seq_len: int = 512) -> Growth:
     logs = {name: {s: math.log(x) for s, x in row.items() if s >= FITTED_FROM} for name, row in products.items()}
     general = logs["any"]
     s = np.array(list(general))
-    degrees = {name: slope(np.log(list(row)), list(row.values())) for name, row in logs.items() if name != "any"}
+    degrees = {name: _slope(np.log(list(row)), list(row.values())) for name, row in logs.items() if name != "any"}
     steps = {
         name: np.diff(list(row.values())) / np.diff(np.log(list(row))) for name, row in logs.items() if name != "any"
     }
@@ -99,9 +99,9 @@ def growth(seq_len: int = 512) -> Growth:
     return Growth(
         seq_len,
         products,
-        base=math.exp(slope(s, list(general.values()))),
+        base=math.exp(_slope(s, list(general.values()))),
         last=products["any"][GENERAL[-1]] / products["any"][GENERAL[-2]],
-        freed=math.exp(slope(GENERAL, [math.log(x / n**1.5) for n, x in products["any"].items()])),
+        freed=math.exp(_slope(GENERAL, [math.log(x / n**1.5) for n, x in products["any"].items()])),
         degrees=degrees,
         local={name: float(row.max()) for name, row in steps.items()},
         keys=keys,

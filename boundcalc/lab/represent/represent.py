@@ -21,7 +21,7 @@ GAMMA = math.nextafter(MARGIN, 0.0)
 """What bounds take as margin: an example whose margin is gamma itself would count as an error (G0)."""
 RISK, DELTA = 0.05, 0.01
 """Constructions are ranked by the samples that bring the risk bound to 0.05 with probability 0.99."""
-LONGEST = 1 << 20
+_LONGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Representation:
 def positions_for(seq_len: int, s: int, how: Literal["orthonormal", "compact"]) -> Positions:
     """Orthonormal positions, or compact ones for selecting s of T."""
     T = size("T", seq_len)
-    if T > LONGEST:
-        raise InvalidSetting(f"T may be at most 2^20 = {LONGEST} for explicit weights, got {T}")
+    if T > _LONGEST:
+        raise InvalidSetting(f"T may be at most 2^20 = {_LONGEST} for explicit weights, got {T}")
     return orthonormal(T) if choice("positions", how, ("orthonormal", "compact")) == "orthonormal" else compact(T, s)
 
 

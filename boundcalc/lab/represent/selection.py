@@ -103,11 +103,11 @@ class Readers:
             bits = np.full((1, 1), unit / s * signs[0])
         else:
             bits = (signs @ selection.duals)[None] * (unit / s)
-        place, constant = constant_reader(encoding, selection, masses)
+        place, constant = _constant_reader(encoding, selection, masses)
         return cls(short(bits), short(place * selection.total), float(short(constant)))
 
 
-def constant_reader(encoding: Encoding, selection: Selection, masses: Masses) -> tuple[float, float]:
+def _constant_reader(encoding: Encoding, selection: Selection, masses: Masses) -> tuple[float, float]:
     """The shortest (x, y) for which x sum_i D_i, in the position block, and y, in the constant coordinate, read 1.
 
     The position block holds place * sum_t m_t w_t in that direction, the constant coordinate constant * (1 - mass of

@@ -18,8 +18,8 @@ import numpy as np
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import Network
 
-KINDS = ("W_QK", "W_V", "W_O", "W_1", "W_3", "W_2", "readout")
-COLUMNS = ("rows", *KINDS, "margin", "scores", "stretch")
+_KINDS = ("W_QK", "W_V", "W_O", "W_1", "W_3", "W_2", "readout")
+COLUMNS = ("rows", *_KINDS, "margin", "scores", "stretch")
 _MOST_RENAMED = 6
 
 
@@ -110,7 +110,7 @@ def _of_record(record: Mapping[str, Any]) -> dict[str, float]:
 
 def _columns(norms: Mapping[str, float], rows: float, margin: float, *, stretches: bool) -> dict[str, float]:
     found: dict[str, float] = {"rows": rows, "margin": margin}
-    for kind in KINDS:
+    for kind in _KINDS:
         sizes = [value for key, value in norms.items() if key.partition("[")[0] == kind]
         if sizes:
             found[kind] = max(sizes)
@@ -118,7 +118,7 @@ def _columns(norms: Mapping[str, float], rows: float, margin: float, *, stretche
         found["scores"] = rows**2 * found["W_QK"]
     if stretches and margin > 0:
         product = math.prod(
-            value for key, value in norms.items() if (kind := key.partition("[")[0]) in KINDS and kind != "W_QK"
+            value for key, value in norms.items() if (kind := key.partition("[")[0]) in _KINDS and kind != "W_QK"
         )
         found["stretch"] = rows * product / margin
     return {key: value for key, value in found.items() if value > 0}

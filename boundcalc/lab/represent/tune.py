@@ -196,7 +196,7 @@ class Tuner:
         op, two_one = self.sizes(reading, self.one(place, constant, beta), units)
         weight = math.sqrt(float(units.weight @ units.weight))
         keys = beta / place * self.view.total
-        logs = cover_logs(self.view.seq_len, units.count)
+        logs = _cover_logs(self.view.seq_len, units.count)
         return [capacity(keys, lam * op, lam * two_one, strength * weight, logs) for lam, strength in gains]
 
 
@@ -225,7 +225,7 @@ def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:
 
 
 @lru_cache(maxsize=256)
-def cover_logs(seq_len: int, units: int) -> tuple[float, float, float]:
+def _cover_logs(seq_len: int, units: int) -> tuple[float, float, float]:
     """Cube roots of the logarithms of the covers: of the read-out and W_1, of W_V, of W_QK."""
     return tuple(math.log(2 * _SAMPLES * points + 1) ** (1 / 3) for points in (1, units, seq_len + 1))  # type: ignore[return-value]
 

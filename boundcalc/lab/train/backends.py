@@ -12,7 +12,7 @@ from typing import Any
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.train.trial import Trial
 
-BACKENDS = ("loky", "ray", "dask")
+_BACKENDS = ("loky", "ray", "dask")
 _PATIENCE = 5
 """Deaths of workers in a row, without a finished stack between them, after which a sweep gives up."""
 
@@ -45,8 +45,8 @@ class Where:
     gpus: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise InvalidSetting(f"backend must be one of {', '.join(BACKENDS)}; got {self.backend!r}")
+        if self.backend not in _BACKENDS:
+            raise InvalidSetting(f"backend must be one of {', '.join(_BACKENDS)}; got {self.backend!r}")
         if self.jobs == 0 or self.jobs < -1:
             raise InvalidSetting(f"jobs must be at least 1, or -1 for all cores, got {self.jobs}")
         if self.address and self.backend == "loky":
@@ -65,7 +65,7 @@ class Where:
         return self.backend == "loky" and self.jobs == 1
 
 
-def train_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
+def _train_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
     """What a worker does: train a stack, return plain data. A Python error is returned, as text."""
     import torch
 
@@ -115,7 +115,7 @@ def spread(
 
 
 def _numbered(number: int, configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> tuple[int, Any]:
-    return number, train_stack(configs, options)
+    return number, _train_stack(configs, options)
 
 
 def _joblib(where: Where, cluster: ExitStack) -> _Run:
@@ -150,7 +150,7 @@ def _ray(where: Where, cluster: ExitStack) -> _Run:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise BackendError(f"cannot reach a Ray cluster at {where.address}: {_short(error)}") from None
         cluster.callback(ray.shutdown)
-    task = ray.remote(num_cpus=where.threads, num_gpus=where.gpus, max_retries=0)(train_stack)
+    task = ray.remote(num_cpus=where.threads, num_gpus=where.gpus, max_retries=0)(_train_stack)
     most = where.jobs if where.jobs > 0 else max(1, int(ray.cluster_resources().get("CPU", 1)) // where.threads)
 
     def run(calls: Sequence[_Call]) -> Generator[tuple[int, Any], None, None]:

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from boundcalc.lab.train.layers import Weights, normalise, temperature, through
-from boundcalc.lab.train.model import CLS, has_attention, reads_one_row
+from boundcalc.lab.train.model import has_attention, reads_one_row
+from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import attentions, weight_name
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool, Residual
 from boundcalc.setting.layer import of_class
@@ -121,7 +122,7 @@ def reach(dtype: torch.dtype) -> float:
     return 800.0 if dtype == torch.float64 else 120.0
 
 
-def head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """For a read row (trials, 1, d): score map and value map (trials, d, heads (1 + d_value)), their offsets.
 
     The first `heads` columns give the scores of a row, the rest its values.
@@ -159,7 +160,7 @@ def _additive(
     """Heads' outputs (trials, n, heads, d_value) where rows are position + bit row."""
     trials, n, _, seq_len = sides.shape
     heads = layer.heads
-    maps, score_offset, value_offset = head_maps(layer, weights, query)
+    maps, score_offset, value_offset = _head_maps(layer, weights, query)
     offset = torch.cat([score_offset, value_offset], -1).unsqueeze(1)
     few = torch.baddbmm(offset, torch.cat([bit_rows, query], 1), maps)  # zero, one, and the read row itself
     table = positions @ maps
@@ -178,7 +179,7 @@ def _tabled(layer: Attention, weights: Weights, query: Tensor, rows: Tensor, sid
     """The same for any rows (trials, 2 T, d), zeros first."""
     trials, n, _, seq_len = sides.shape
     heads, width = layer.heads, layer.out
-    maps, score_offset, value_offset = head_maps(layer, weights, query)
+    maps, score_offset, value_offset = _head_maps(layer, weights, query)
     offset = torch.cat([score_offset, value_offset], -1).unsqueeze(1)
     own = torch.baddbmm(offset, query, maps).squeeze(1)
     own_score, own_value = own[:, :heads], own[:, heads:].unflatten(-1, (heads, width))

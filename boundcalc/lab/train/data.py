@@ -15,7 +15,7 @@ from boundcalc.lab.train.trial import Trial
 
 CHUNK = 4096
 """Examples drawn at once. Each chunk has a stream of its own, so any of them can be drawn again."""
-MOST_KEPT = 2**28
+_MOST_KEPT = 2**28
 """Entries (m T) up to which the training set is kept; larger ones are drawn again chunk by chunk."""
 _AHEAD = 64
 """Steps for which the order is drawn at once."""
@@ -24,7 +24,7 @@ _AHEAD = 64
 class Examples:
     """Training and test examples of one trial."""
 
-    def __init__(self, trial: Trial, device: torch.device, *, most_kept: int = MOST_KEPT) -> None:
+    def __init__(self, trial: Trial, device: torch.device, *, most_kept: int = _MOST_KEPT) -> None:
         self.trial = trial
         self.device = device
         self.world: dict[str, Any] = trial.task.world(self._source("world"))

@@ -9,7 +9,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 
 
-def best_device() -> str:
+def _best_device() -> str:
     """The quickest kind of device here."""
     import torch
 
@@ -24,7 +24,7 @@ def resolve(name: str) -> str:
 
     name = validate.choice("device", name.partition(":")[0], ("auto", "cpu", "cuda", "mps"))
     if name == "auto":
-        return best_device()
+        return _best_device()
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there[name]:
         raise InvalidSetting(f"there is no device {name!r} here: use --device auto or --device cpu")

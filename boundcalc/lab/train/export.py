@@ -21,8 +21,8 @@ class DamagedRecord(UserWarning):
     """A record that is not as it was written, and was left out."""
 
 
-KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
-FORMATS = tuple(KINDS)
+_KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
+_FORMATS = tuple(_KINDS)
 
 
 def flat(record: Record) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def export(records: Iterable[Record], form: str, path: Path | None = None) -> st
         text = _csv(rows)
     if path is None:
         return text
-    write_text(path, text, KINDS[form])
+    write_text(path, text, _KINDS[form])
     return ""
 
 
@@ -83,7 +83,7 @@ def _parquet(rows: list[dict[str, Any]], path: Path | None) -> str:
     except ImportError:
         raise StoreError("parquet needs pyarrow: pip install pyarrow, or export csv") from None
     table = pa.Table.from_pylist(rows)
-    with writing(path, KINDS["parquet"]) as part:
+    with writing(path, _KINDS["parquet"]) as part:
         pq.write_table(table.replace_schema_metadata({"made by": "boundcalc"}), part)
     return ""
 

@@ -87,7 +87,7 @@ def gated(layer: GatedFeedForward, weights: Weights, x: Tensor) -> Tensor:
     return linear(activation(layer.activation, linear(x, w_1, b_1)) * linear(x, w_3, b_3), w_2, b_2)
 
 
-def affine(layer: Linear, weights: Weights, x: Tensor) -> Tensor:
+def _affine(layer: Linear, weights: Weights, x: Tensor) -> Tensor:
     """A linear map with its own weights."""
     offset = weights[weight_name(layer.bias, layer.block)] if layer.bias else None
     return linear(x, weights[weight_name(layer.kind, layer.block)], offset)
@@ -103,7 +103,7 @@ def embed(layer: Embedding, weights: Weights, x: Tensor) -> Tensor:
 def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0) -> Tensor:
     """Layers one after the other; `read` is the row that a [CLS] read-out takes."""
     for layer in layers:
-        x = FORWARD.of(layer)(layer, weights, x, read)
+        x = _FORWARD.of(layer)(layer, weights, x, read)
     return x
 
 
@@ -134,7 +134,7 @@ def attention(layer: Attention, weights: Weights, x: Tensor, read: int | None = 
         unseen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
         scores = scores.masked_fill(unseen, -torch.inf)
     mix = normalise(layer.normaliser.name, scores, x.shape[1])
-    return combine(layer, mix @ _values(layer, weights, x))
+    return _combine(layer, mix @ _values(layer, weights, x))
 
 
 def weights_of_read(layer: Attention, weights: Weights, x: Tensor, read: int) -> Tensor:
@@ -148,7 +148,7 @@ def capped(cap: float | None, x: Tensor) -> Tensor:
     return x if cap is None else cap * torch.tanh(x / cap)
 
 
-def combine(layer: Attention, heads: Tensor) -> Tensor:
+def _combine(layer: Attention, heads: Tensor) -> Tensor:
     """From (n, heads, rows, d_value) to rows: the heads' sum, or the heads side by side."""
     if layer.combine == "sum":
         return heads.sum(1)
@@ -198,10 +198,10 @@ def _shared(layer: Attention, grouped: Tensor) -> Tensor:
     return grouped.repeat_interleave(layer.heads // layer.groups, dim=1)
 
 
-FORWARD: Rules[Callable[[Any, Weights, Tensor, int], Tensor]] = Rules(
+_FORWARD: Rules[Callable[[Any, Weights, Tensor, int], Tensor]] = Rules(
     "training",
     {
-        Linear: lambda layer, weights, x, _: affine(layer, weights, x),
+        Linear: lambda layer, weights, x, _: _affine(layer, weights, x),
         Activation: lambda layer, _, x, __: activation(layer.name, x),
         SoftCap: lambda layer, _, x, __: capped(layer.cap, x),
         Ball: lambda layer, _, x, __: ball(layer.radius, x),

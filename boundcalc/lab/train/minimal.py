@@ -27,7 +27,7 @@ from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial
 from boundcalc.setting import Architecture, validate
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 TARGETS = ("posterior", "other coin", "both")
 """What is looked for: the posterior mean of what matters, of what does not, and the co-occurrence of the two."""
 _FEATURES = 200
@@ -121,7 +121,7 @@ def document(plan: MinimalPlan, rows: list[Row]) -> dict[str, Any]:
     return {"experiment": "minimal", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
-def _sequences(plan: MinimalPlan, seed: int) -> tuple[Array, Array]:
+def _sequences(plan: MinimalPlan, seed: int) -> tuple[_Array, _Array]:
     """Fresh sequences, and the numbers that are looked for in what networks make of them."""
     tokens, _ = CoinsTask(plan.length).sample({}, NumpySource(10**6 + seed), 2 * plan.n)
     tosses = tokens[:, 1:] - 1
@@ -131,12 +131,12 @@ def _sequences(plan: MinimalPlan, seed: int) -> tuple[Array, Array]:
     return tokens, np.stack([*means, both], axis=1)
 
 
-def _inputs(plan: MinimalPlan) -> list[tuple[int, Array]]:
+def _inputs(plan: MinimalPlan) -> list[tuple[int, _Array]]:
     return [(seed, _sequences(plan, seed)[1]) for seed in range(plan.seeds)]
 
 
 @torch.no_grad()
-def _looked_at(plan: MinimalPlan, outcome: Outcome, seed: int) -> tuple[Array, Array]:
+def _looked_at(plan: MinimalPlan, outcome: Outcome, seed: int) -> tuple[_Array, _Array]:
     """What the read-out of a network reads, and the numbers."""
     tokens, numbers = _sequences(plan, seed)
     architecture = outcome.trial.architecture
@@ -144,17 +144,17 @@ def _looked_at(plan: MinimalPlan, outcome: Outcome, seed: int) -> tuple[Array, A
     return rows.squeeze(-2).double().numpy(), numbers
 
 
-def _shares(plan: MinimalPlan, seed: int, seen: Array, numbers: Array) -> dict[str, float]:
+def _shares(plan: MinimalPlan, seed: int, seen: _Array, numbers: _Array) -> dict[str, float]:
     rng = np.random.default_rng([seed, 3])
     seen = seen - seen[: plan.n].mean(0)
     seen = seen / max(math.sqrt(float(np.square(seen[: plan.n]).sum(1).mean())), 1e-12)
     seen = seen + plan.noise * rng.standard_normal(seen.shape)
     turned = seen @ rng.standard_normal((seen.shape[1], _FEATURES)) + rng.uniform(-1, 1, _FEATURES)
     features = np.concatenate([np.ones((len(seen), 1)), seen, np.maximum(turned, 0)], axis=1)
-    return {name: explained(features, numbers[:, i], plan.n) for i, name in enumerate(TARGETS)}
+    return {name: _explained(features, numbers[:, i], plan.n) for i, name in enumerate(TARGETS)}
 
 
-def explained(features: Array, target: Array, n: int) -> float:
+def _explained(features: _Array, target: _Array, n: int) -> float:
     """Share of a number's variance that ridge regression on the first n rows explains on the others; never below 0."""
     fit, judged = features[:n], features[n:]
     centre = target[:n].mean()

@@ -16,9 +16,6 @@ from boundcalc.lab.train.parameters import Init, Parameter, attentions, paramete
 from boundcalc.setting import Architecture, Attention, Layer, Pool, Residual
 from boundcalc.setting.layer import of_class
 
-CLS = 2
-"""Token of the row that is read out of a sequence of bits; 0 and 1 are the bits."""
-
 
 class Transformer(nn.Module):
     """One model: reads tokens (n, T), or rows (n, T, d_in) where there is no vocabulary; returns (n, classes)."""

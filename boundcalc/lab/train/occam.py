@@ -27,7 +27,7 @@ from boundcalc.predictors.updates import Message, Update
 
 INIT = Init(embedding_std=4.0, position_std=0.0)
 """Of the reference: a sharp random network that knows no position."""
-EXPONENT = 4
+_EXPONENT = 4
 """Of two: the step of updates that costs least."""
 
 
@@ -143,7 +143,7 @@ def search(
     progress: Callable[[str], None] | None = None,
 ) -> Decoded:
     """The certificate of the best message that was found; `NothingFound` where none is better than guessing."""
-    code = code or Code(network.reference(INIT), EXPONENT)
+    code = code or Code(network.reference(INIT), _EXPONENT)
     run = _Search(network, code, data, delta, rule or SearchRule(), seed)
     say = progress or (lambda _: None)
     best: tuple[float, Message | None] = (1.0, None)
@@ -157,7 +157,7 @@ def search(
             f"no predictor of few bits and errors was found among {run.restarts} starts: give more examples, or more "
             "restarts and steps"
         )
-    return certify_message(network, code, shave(run, risk, message), data, delta)
+    return certify_message(network, code, _shave(run, risk, message), data, delta)
 
 
 def _by_positions(run: _Search, say: Callable[[str], None]) -> tuple[float, Message | None]:
@@ -313,7 +313,7 @@ def _rounded(seed: int, updates: Mapping[str, Tensor]) -> Iterator[Message]:
                 yield Message(seed, found)
 
 
-def shave(run: _Search, risk: float, message: Message) -> Message:
+def _shave(run: _Search, risk: float, message: Message) -> Message:
     """Small changes, each kept if it lowers the bound."""
     left = run.rule.moves
     falling = True

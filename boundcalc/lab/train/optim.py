@@ -52,7 +52,7 @@ class StackedOptimiser:
     @torch.no_grad()
     def step(self, grads: Mapping[str, Tensor]) -> None:
         """One update of every trial."""
-        clip_norms(grads, [rule.clip for rule in self.rules])
+        _clip_norms(grads, [rule.clip for rule in self.rules])
         for rule, members in self._groups:
             self._update(rule, members, grads)
         self.step_count += 1
@@ -107,7 +107,7 @@ class StackedOptimiser:
         )
 
 
-def clip_norms(grads: Mapping[str, Tensor], most: Sequence[float]) -> None:
+def _clip_norms(grads: Mapping[str, Tensor], most: Sequence[float]) -> None:
     """Scale each trial's gradients so that their joint norm is at most its limit (0: no limit)."""
     if not any(most):
         return

@@ -23,11 +23,11 @@ from boundcalc.lab.train.stack import Stack, losses
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.pac_bayes import Drawn, Group, LatticeLaw, Prior, certify_draws
 
-EXPONENT = -5
+_EXPONENT = -5
 """Of two: the step of the lattice."""
-SEED = 7
+_SEED = 7
 """Of the reference: it was chosen on other data, as the step and the deviations were."""
-DEVIATIONS = {"positions": 2.0, "readout": 0.5, "b_readout": 3.0}
+_DEVIATIONS = {"positions": 2.0, "readout": 0.5, "b_readout": 3.0}
 """Of the prior."""
 
 
@@ -54,7 +54,7 @@ class PosteriorRule:
     l1: float = 1e-3
 
 
-def prior_for(network: ModelNetwork, seed: int = SEED) -> Prior:
+def _prior_for(network: ModelNetwork, seed: int = _SEED) -> Prior:
     """The prior of a model with learned positions: it depends on its shapes and a seed alone."""
     reference = network.reference(INIT)
     layers = list(attentions(network.architecture.stages))
@@ -74,10 +74,10 @@ def prior_for(network: ModelNetwork, seed: int = SEED) -> Prior:
     direction = direction / math.sqrt(math.fsum(x * x for x in direction.tolist()))
     groups = [
         Group(name, tuple(direction.tolist()) if name == "positions" else None, deviation)
-        for name, deviation in DEVIATIONS.items()
+        for name, deviation in _DEVIATIONS.items()
         if name in reference.laws
     ]
-    return Prior(reference, seed, tuple(groups), EXPONENT)
+    return Prior(reference, seed, tuple(groups), _EXPONENT)
 
 
 def certify_posterior(
@@ -91,7 +91,7 @@ def certify_posterior(
     progress: Callable[[str], None] | None = None,
 ) -> Drawn:
     """Train a posterior and certify the best of a few draws from it."""
-    prior, rule = prior or prior_for(network), rule or PosteriorRule()
+    prior, rule = prior or _prior_for(network), rule or PosteriorRule()
     say = progress or (lambda _: None)
     fit = _Fit(network, prior, rule, data, torch.Generator().manual_seed(substream(seed, "pac-bayes")))
     centre = fit.start()

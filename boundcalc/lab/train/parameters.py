@@ -72,7 +72,7 @@ def weight_name(kind: str, block: int | None) -> str:
 
 def parameters(architecture: Architecture, init: Init | None = None) -> dict[str, Parameter]:
     """Every tensor of a model, input to read-out."""
-    trainable(architecture)
+    _trainable(architecture)
     found: dict[str, Parameter] = {}
     for parameter in _of_layers(architecture.stages, architecture.seq_len, init or Init()):
         if parameter.name in found:
@@ -81,7 +81,7 @@ def parameters(architecture: Architecture, init: Init | None = None) -> dict[str
     return found
 
 
-def trainable(architecture: Architecture) -> None:
+def _trainable(architecture: Architecture) -> None:
     """Refuse what can be bounded but is not trained here."""
     for attention in attentions(architecture.stages):
         if attention.offsets != "none":
@@ -124,7 +124,7 @@ def read_row(architecture: Architecture) -> int:
 
 def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Parameter]:
     for layer in flat(stages):
-        yield from STARTS.of(layer)(layer, seq_len, init)
+        yield from _STARTS.of(layer)(layer, seq_len, init)
 
 
 def _of_none(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
@@ -176,7 +176,7 @@ def _of_attention(layer: Attention, seq_len: int, init: Init) -> Iterator[Parame
         yield Parameter("b_V", block, (groups, layer.out), "constant", 0.0, headed=True)
 
 
-STARTS: Rules[Callable[[Any, int, Init], Iterator[Parameter]]] = Rules(
+_STARTS: Rules[Callable[[Any, int, Init], Iterator[Parameter]]] = Rules(
     "training",
     {
         Embedding: _of_embedding,
@@ -190,6 +190,6 @@ STARTS: Rules[Callable[[Any, int, Init], Iterator[Parameter]]] = Rules(
 """The tensors of a layer, its inner layers' apart."""
 
 
-def count_parameters(table: Mapping[str, Parameter]) -> int:
+def _count_parameters(table: Mapping[str, Parameter]) -> int:
     """How many numbers are trained."""
     return sum(math.prod(p.shape) for p in table.values() if p.trained)

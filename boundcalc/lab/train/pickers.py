@@ -273,8 +273,8 @@ class ModelLearner(_TorchLearner):
 
 
 Make = Callable[[], nn.Module]
-Loss = Callable[[Tensor, Tensor], Tensor]
-MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+_Loss = Callable[[Tensor, Tensor], Tensor]
+_MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
 def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -294,8 +294,8 @@ class ModuleLearner(_TorchLearner):
 
     make: Make | None = None
     name: str = "module"
-    loss: Loss | None = None
-    optimiser: MakeOptimiser = _adam
+    loss: _Loss | None = None
+    optimiser: _MakeOptimiser = _adam
 
     def __post_init__(self) -> None:
         if self.make is None:

@@ -13,7 +13,7 @@ from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, missing
 from boundcalc.lab.train.trial import Trial
 
-STACK = 10
+_STACK = 10
 """Trials trained as one tensor program: on a CPU, between 4 and 16 are about as quick."""
 
 
@@ -86,7 +86,7 @@ def run_sweep(
     store: Store,
     *,
     where: Where | None = None,
-    stack: int = STACK,
+    stack: int = _STACK,
     keep_weights: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,

@@ -12,12 +12,13 @@ from torch.nn import functional
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
 from boundcalc.lab.train.layers import Weights
-from boundcalc.lab.train.model import CLS, draw, plain, read_only
+from boundcalc.lab.train.model import draw, plain, read_only
+from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.setting import Architecture
 
-PATHS = ("bits", "row", "plain")
+_PATHS = ("bits", "row", "plain")
 """Shared exponentials for bits; only the row that is read, from the last attention on; every layer on every row."""
 
 _FEW = 64

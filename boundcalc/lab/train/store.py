@@ -17,6 +17,7 @@ from typing import Any
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.kinds import STORE_ID, WEIGHTS
 from boundcalc.base.output import write_bytes
+from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.trial import Trial, canonical
 
 _WAIT = 60.0
@@ -294,7 +295,7 @@ class Store:
         name = f"{trial.hash}.safetensors"
         metadata = {
             "format": "boundcalc-model/1",
-            "architecture": json.dumps(trial.architecture.to_json()),
+            "architecture": json.dumps(with_own_row(trial.architecture, trial.task.shape).to_json()),
             "trial": trial.hash,
         }
         data = save(dict(weights), metadata)

@@ -20,7 +20,7 @@ from boundcalc.setting import validate
 _KEYS = ("name", "about", "task", "model", "init", "train", "m", "n_test", "seeds", "grid")
 _PARTS = ("task", "model", "init", "train")
 _SHORT = {"T": "task.T", "s": "task.s", "L": "task.L", "depth": "model.depth", "d": "model.d", "lr": "train.lr"}
-MOST_TRIALS = 1_000_000
+_MOST_TRIALS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -
     grids = raw.get("grid", {})
     grids = grids if isinstance(grids, list) else [grids]
     seeds = _seeds(raw.get("seeds", 1))
-    if sum(_points(grid) for grid in grids) * len(seeds) > MOST_TRIALS:
-        raise InvalidSetting(f"a sweep of more than {MOST_TRIALS} trials is a slip: look at its grid and its seeds")
+    if sum(_points(grid) for grid in grids) * len(seeds) > _MOST_TRIALS:
+        raise InvalidSetting(f"a sweep of more than {_MOST_TRIALS} trials is a slip: look at its grid and its seeds")
     trials: dict[str, Trial] = {}
     for grid in grids:
         for values in _combinations(grid):

@@ -12,11 +12,11 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.train.store import Record, summary_columns
 
-Array = Any
+_Array = Any
 _RIDGE = 1e-3
 """A trace of a prior on the slope: where successes are separated from failures, the likelihood has no maximum."""
 _STEEPEST = 40.0
-MODELS = ("log", "power", "linear")
+_MODELS = ("log", "power", "linear")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Analysis:
     fits: tuple[Fit, ...] = ()
     held_out: tuple[Threshold, ...] = ()
     """Lengths the fits have not seen."""
-    samples: Mapping[str, Array] = field(default_factory=dict[str, Array], repr=False)
+    samples: Mapping[str, _Array] = field(default_factory=dict[str, _Array], repr=False)
     """Bootstrap draws of (a, b) per model."""
 
     def fit(self, model: str) -> Fit:
@@ -143,7 +143,7 @@ def analyse(
         raise InvalidSetting(f"there are no trials of T = {absent[0]} to hold out: there are {sorted(by_length)}")
     rng = np.random.default_rng(seed)
     thresholds: list[Threshold] = []
-    tables: list[Array] = []
+    tables: list[_Array] = []
     for T, group in sorted(by_length.items()):
         m = np.array([c.m for c in group], float)
         n = np.array([c.n for c in group])
@@ -170,8 +170,8 @@ def analyse(
     low, high = np.quantile(boot, [0.025, 0.975], axis=0)
     noise = np.maximum(high - low, 1e-6) / (2 * 1.96)
     fits: list[Fit] = []
-    samples: dict[str, Array] = {}
-    for model in MODELS:
+    samples: dict[str, _Array] = {}
+    for model in _MODELS:
         a, b = (float(value) for value in _fit(model, lengths, point[None])[0])
         samples[model] = _fit(model, lengths, boot)
         low, high = np.quantile(samples[model][:, 1], [0.025, 0.975])
@@ -179,7 +179,7 @@ def analyse(
     return Analysis(level, tuple(thresholds), tuple(fits), left_out, samples)
 
 
-def _m_star(m: Array, n: Array, k: Array, level: float) -> Array:
+def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
     """Where logistic curves in log m, fitted to rows of counts, reach the level: Newton's method on all rows."""
     x = np.log(m)
     centre = x.mean()
@@ -205,7 +205,7 @@ def _m_star(m: Array, n: Array, k: Array, level: float) -> Array:
     return np.where(k.sum(1) == n.sum(), m.min() / 2, stars)
 
 
-def _curve(model: str, a: Any, b: Any, T: Any) -> Array:
+def _curve(model: str, a: Any, b: Any, T: Any) -> _Array:
     if model == "log":
         return a + b * np.log2(T)
     if model == "power":
@@ -213,7 +213,7 @@ def _curve(model: str, a: Any, b: Any, T: Any) -> Array:
     return a + b * T
 
 
-def _fit(model: str, T: Array, log_m: Array) -> Array:
+def _fit(model: str, T: _Array, log_m: _Array) -> _Array:
     """Least squares of rows of log m*; (a, b) per row: closed for the power law, else Gauss-Newton."""
     x = {"power": np.log(T), "log": np.log2(T), "linear": T}[model]
     unit = 1.0 if model == "power" else float(x.max())
@@ -224,7 +224,7 @@ def _fit(model: str, T: Array, log_m: Array) -> Array:
         return np.stack([np.exp(theta[:, 0]), theta[:, 1]], 1)
     theta = np.linalg.lstsq(design, np.exp(log_m).T, rcond=None)[0].T
 
-    def loss(at: Array) -> Array:
+    def loss(at: _Array) -> _Array:
         return ((np.log(np.maximum(at @ design.T, 1e-6)) - log_m) ** 2).sum(1)
 
     best = loss(theta)
@@ -244,7 +244,7 @@ def _fit(model: str, T: Array, log_m: Array) -> Array:
     return theta / np.array([1.0, unit])
 
 
-def _quality(model: str, a: float, b: float, T: Array, log_m: Array, noise: Array) -> tuple[float, float]:
+def _quality(model: str, a: float, b: float, T: _Array, log_m: _Array, noise: _Array) -> tuple[float, float]:
     """R^2, and the AIC of normal residuals with these standard deviations."""
     residuals = np.log(np.maximum(_curve(model, a, b, T), 1e-9)) - log_m
     rss = max(float((residuals**2).sum()), 1e-12)

@@ -18,6 +18,7 @@ from boundcalc.lab.train.data import CHUNK, Examples
 from boundcalc.lab.train.device import threads, torch_device, versions
 from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
+from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins, wrongs
 from boundcalc.lab.train.trial import Trial, canonical
@@ -32,7 +33,7 @@ _NEAR = 4.0
 """The stopping rule is looked at closely once the running loss is below this many times its threshold."""
 _DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
 
-Live = Callable[[Mapping[str, Any]], None]
+_Live = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def stack_key(trial: Trial) -> str:
     )
 
 
-def mate_of(trial: Trial) -> dict[str, Any]:
+def _mate_of(trial: Trial) -> dict[str, Any]:
     """In what a trial may differ from the others of its stack."""
     rule = trial.optimisation
     own = {name: getattr(rule, name) for name in ("lr", "weight_decay", "momentum", "warmup", "clip", "batch")}
@@ -87,7 +88,7 @@ def train(
     path: str | None = None,
     compiled: bool = False,
     on_done: Callable[[Outcome], None] | None = None,
-    live: Live | None = None,
+    live: _Live | None = None,
 ) -> list[Outcome]:
     """Train trials of one `stack_key` together; the outcomes are in the order of the trials."""
     if len({stack_key(trial) for trial in trials}) != 1:
@@ -103,7 +104,7 @@ class _Training:
         path: str | None,
         compiled: bool,
         on_done: Callable[[Outcome], None] | None,
-        live: Live | None,
+        live: _Live | None,
     ) -> None:
         self.trials = list(trials)
         self.device = device
@@ -341,7 +342,7 @@ class _Training:
             "curves": self.curves[index],
             "path": self.stack.path,
             "sharp_steps": self.stack.sharp,
-            "stack": [mate_of(trial) for trial in self.trials],
+            "stack": [_mate_of(trial) for trial in self.trials],
             "device": str(self.device),
             "threads": threads(),
             "versions": versions(),
@@ -349,7 +350,7 @@ class _Training:
         result["gap"] = result["test"]["error"] - result["train"]["error"]
         if diverged or any(not bool(torch.isfinite(value).all()) for value in weights.values()):
             return result
-        norms = measured_norms(trial.architecture, weights, substream(trial.seed, "norms"))
+        norms = measured_norms(with_own_row(trial.architecture, self.shape), weights, substream(trial.seed, "norms"))
         result["norms"] = norms.to_json()
         if "coordinates" in examples.world and self.shape.inputs == "bits":
             x = examples.test[0][:64].unsqueeze(0)

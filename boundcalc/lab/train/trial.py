@@ -15,13 +15,13 @@ from boundcalc.lab.train.tasks import Shape, Task, task_from_json
 from boundcalc.setting import Architecture, Normaliser, validate
 from boundcalc.setting.layers import layer_to_json
 
-RESULT_VERSION = 1
+_RESULT_VERSION = 1
 """Raised whenever training code changes what a trial gives, so that old results are not taken for new ones."""
 
-OPTIMISERS = ("adam", "adamw", "sgd")
-PRECISIONS = ("float32", "float64", "bfloat16")
-DEVICES = ("cpu", "cuda", "mps")
-BALLS = ("op", "F", "21")
+_OPTIMISERS = ("adam", "adamw", "sgd")
+_PRECISIONS = ("float32", "float64", "bfloat16")
+_DEVICES = ("cpu", "cuda", "mps")
+_BALLS = ("op", "F", "21")
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Optimisation:
     balls: Mapping[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
 
     def __post_init__(self) -> None:
-        validate.choice("optimiser", self.optimiser, OPTIMISERS)
-        validate.choice("precision", self.precision, PRECISIONS)
+        validate.choice("optimiser", self.optimiser, _OPTIMISERS)
+        validate.choice("precision", self.precision, _PRECISIONS)
         validate.positive("lr", self.lr)
         for name in ("weight_decay", "momentum", "clip", "stop_loss"):
             validate.positive(name, getattr(self, name), zero=True)
@@ -78,7 +78,7 @@ class Optimisation:
         for kind, ball in self.balls.items():
             if not isinstance(ball, list | tuple) or len(ball) != 2:
                 raise InvalidSetting(f'the ball of {kind} must be a pair like ["op", 2], got {ball!r}')
-            norm = validate.choice(f"norm of the ball of {kind}", ball[0], BALLS)
+            norm = validate.choice(f"norm of the ball of {kind}", ball[0], _BALLS)
             clean[str(kind)] = (norm, validate.positive(f"radius of the ball of {kind}", ball[1]))
         object.__setattr__(self, "balls", clean)
 
@@ -111,8 +111,8 @@ class Trial:
         object.__setattr__(self, "m", validate.size("m", self.m, least=0))
         object.__setattr__(self, "seed", validate.size("seed", self.seed, least=0))
         object.__setattr__(self, "n_test", validate.size("n_test", self.n_test))
-        validate.choice("device", self.device, DEVICES)
-        fits(self.task.shape, self.architecture)
+        validate.choice("device", self.device, _DEVICES)
+        _fits(self.task.shape, self.architecture)
         if self.m == 0 and (self.optimisation.batch == 0 or self.task.size is not None):
             raise InvalidSetting(
                 "online training (m = 0) needs a batch size and a task without end: give m, or a batch"
@@ -131,7 +131,7 @@ class Trial:
     def hash(self) -> str:
         """Names the trial by all that determines its result, without what layers leave at default: they may gain options."""
         content = {
-            "result": RESULT_VERSION,
+            "result": _RESULT_VERSION,
             "task": self.task.identity,
             "seq_len": self.architecture.seq_len,
             "stages": [layer_to_json(stage) for stage in self.architecture.stages],
@@ -208,7 +208,7 @@ def canonical(content: Any) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-DEFAULT_MODEL: Mapping[str, Any] = {
+_DEFAULT_MODEL: Mapping[str, Any] = {
     "style": "post",
     "depth": 1,
     "d": 64,
@@ -235,7 +235,7 @@ def model_for(task: Task, **changes: Any) -> Architecture:
             raise InvalidSetting(
                 f"{name} of the model follows from the task ({of_task[name]}), got {changes[name]}: leave it out"
             )
-    defaults = dict(DEFAULT_MODEL)
+    defaults = dict(_DEFAULT_MODEL)
     if changes.get("style") == "edelman":
         defaults["normalisation"] = "ball"
     if shape.inputs != "rows":
@@ -250,7 +250,7 @@ def model_for(task: Task, **changes: Any) -> Architecture:
     return Architecture.from_defaults(defaults, values)
 
 
-def fits(shape: Shape, architecture: Architecture) -> None:
+def _fits(shape: Shape, architecture: Architecture) -> None:
     """Refuse a model that cannot read the task."""
     for name, got, need in (
         ("seq_len", architecture.seq_len, shape.rows),

@@ -12,13 +12,13 @@ from boundcalc.predictors.tails import limit
 
 
 @lru_cache(maxsize=4096)
-def confidence_limit(errors: int, n: int, delta: float) -> float:
+def _confidence_limit(errors: int, n: int, delta: float) -> float:
     """CP(errors; n; delta), rounded up."""
     return limit(errors, n, arb(delta).log())
 
 
 def _holdout(facts: Facts, delta: float) -> float:
-    return confidence_limit(facts["errors"], facts["n"], delta)
+    return _confidence_limit(facts["errors"], facts["n"], delta)
 
 
 H = PredictorStatement(

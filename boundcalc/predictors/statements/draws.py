@@ -9,7 +9,7 @@ from boundcalc.predictors.statements.base import ERRORS, Fact, Facts, N, Predict
 from boundcalc.predictors.tails import binomial_mass, rounded_up
 
 
-def log_weight(errors: int) -> arb:
+def _log_weight(errors: int) -> arb:
     """Log of q(e) = 6 / (pi (e + 1))^2, a law on the counts fixed before any data."""
     return (6 / (arb.pi() * (errors + 1)) ** 2).log()
 
@@ -18,7 +18,7 @@ def _single_draw(facts: Facts, delta: float) -> float:
     errors, n = facts["errors"], facts["n"]
     if errors >= n:
         return 1.0
-    level = arb(delta).log() + log_weight(errors) - arb(facts["nats"])
+    level = arb(delta).log() + _log_weight(errors) - arb(facts["nats"])
     low, high = errors / n, 1.0
     for _ in range(200):
         middle = (low + high) / 2

@@ -9,11 +9,11 @@ from flint import arb
 from boundcalc.base.intervals import certainly_le, upper_float
 from boundcalc.predictors.tails import hypergeometric_tail
 
-References = tuple[tuple[int, float], ...]
+_References = tuple[tuple[int, float], ...]
 
 
 @lru_cache(maxsize=4096)
-def file_limit(errors: int, n: int, picks: int, file: int, references: References, delta: float) -> float:
+def file_limit(errors: int, n: int, picks: int, file: int, references: _References, delta: float) -> float:
     """The largest share of errors on the other file - n examples, rounded up."""
     rest, others = file - n, n - picks
     if others <= 0:

@@ -14,11 +14,11 @@ _GRID = 96
 _CELLS = 6000
 """Cells after which a candidate is given up."""
 
-References = tuple[tuple[int, float], ...]
+_References = tuple[tuple[int, float], ...]
 
 
 @lru_cache(maxsize=4096)
-def joint_limit(errors: int, n: int, picks: int, references: References, delta: float) -> float:
+def joint_limit(errors: int, n: int, picks: int, references: _References, delta: float) -> float:
     """G10r's bound of the risk, rounded up; references are (errors, share of delta)."""
     others = n - picks
     if picks + errors >= n:

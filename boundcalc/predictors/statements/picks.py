@@ -22,7 +22,7 @@ from boundcalc.predictors.statements.file import file_limit
 from boundcalc.predictors.statements.joint import joint_limit
 from boundcalc.predictors.tails import limit, rounded_up
 
-PICKS = Fact(count, "examples that were picked and learned from")
+_PICKS = Fact(count, "examples that were picked and learned from")
 
 
 def _within(facts: Facts) -> str | None:
@@ -79,7 +79,7 @@ def _all_right_guess(picks: int, n: int, delta: float) -> float:
 
 G9 = PredictorStatement(
     "G9",
-    {"n": N, "picks": PICKS},
+    {"n": N, "picks": _PICKS},
     lambda facts, delta: all_right_limit(facts["picks"], facts["n"], delta),
     _within,
 )
@@ -98,7 +98,7 @@ def two_step_limit(errors: int, n: int, picks: int, delta: float) -> float:
 
 G10 = PredictorStatement(
     "G10",
-    {"errors": ERRORS, "n": N, "picks": PICKS},
+    {"errors": ERRORS, "n": N, "picks": _PICKS},
     lambda facts, delta: two_step_limit(facts["errors"], facts["n"], facts["picks"], delta),
     _within,
 )
@@ -111,7 +111,7 @@ def _pairs(name: str, value: object) -> tuple[tuple[int, float], ...]:
     return pairs
 
 
-REFERENCES = Fact(_pairs, "numbers of errors the bound was made for, each with its share of delta, fixed beforehand")
+_REFERENCES = Fact(_pairs, "numbers of errors the bound was made for, each with its share of delta, fixed beforehand")
 
 
 def _referenced(facts: Facts) -> str | None:
@@ -124,7 +124,7 @@ def _referenced(facts: Facts) -> str | None:
 
 G10R = PredictorStatement(
     "G10r",
-    {"errors": ERRORS, "n": N, "picks": PICKS, "references": REFERENCES},
+    {"errors": ERRORS, "n": N, "picks": _PICKS, "references": _REFERENCES},
     lambda facts, delta: joint_limit(facts["errors"], facts["n"], facts["picks"], facts["references"], delta),
     _referenced,
 )
@@ -141,9 +141,9 @@ G10F = PredictorStatement(
     {
         "errors": ERRORS,
         "n": N,
-        "picks": PICKS,
+        "picks": _PICKS,
         "file": Fact(positive_count, "examples of the file"),
-        "references": REFERENCES,
+        "references": _REFERENCES,
     },
     lambda facts, delta: file_limit(
         facts["errors"], facts["n"], facts["picks"], facts["file"], facts["references"], delta

@@ -11,7 +11,7 @@ PARAMETERS = {"T11": ("a", "t"), "T12": ("a", "t"), "T13": ("a", "s", "r", "t"),
 RANGES = {"a": (0.0, 1e9), "s": (1e-9, 1e9), "r": (1e-12, 1e12), "t": (1e-15, 0.75)}
 
 
-def log_ball(n: int) -> Real:
+def _log_ball(n: int) -> Real:
     """Log volume of the unit ball of R^n."""
     return num(n) / 2 * MP.log(MP.pi) - MP.loggamma(num(n) / 2 + 1)
 
@@ -39,13 +39,13 @@ def entropy(d: int, k: int, a: Real) -> Real:
     return log_mass(d, k, a) - num(a) * slope
 
 
-def entropy_used(d: int, k: int, a: Real) -> Real:
+def _entropy_used(d: int, k: int, a: Real) -> Real:
     """The bound from below: the slope is at most three differences over 1/2 less the next."""
     at, half, one = (log_mass(d, k, num(a) + num(i) / 2) for i in range(3))
     return at - num(a) * (3 * (half - at) - (one - half))
 
 
-def energy(d: int, k: int, a: Real) -> Real:
+def _energy(d: int, k: int, a: Real) -> Real:
     """Mean of |u_j|^2 for a column."""
     return num(d) / (d + k + 1 + 2 * num(a))
 
@@ -55,16 +55,16 @@ def majorant(y: Real) -> Real:
     return MP.log(1 + y**2) if y >= num(1.9803) else min(num(0.804743) * y, MP.log(1 + num(1.9803) ** 2))
 
 
-def missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> Real:
+def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> Real:
     """I at eps' = 1/y for a budget of 1."""
     a, n = num(params["a"]), num(d * k)
     eps = 1 / num(y)
-    own = n * MP.log(eps) + entropy_used(d, k, a)
-    c2 = eps**2 * energy(d, k, a)
+    own = n * MP.log(eps) + _entropy_used(d, k, a)
+    c2 = eps**2 * _energy(d, k, a)
     if name == "T11":
         spread = MP.sqrt(1 + c2) + (k - 1) * MP.sqrt(c2)
         rate = n / spread
-        return k * (log_ball(d) + MP.loggamma(d + 1)) - n * MP.log(rate) + rate * spread - own
+        return k * (_log_ball(d) + MP.loggamma(d + 1)) - n * MP.log(rate) + rate * spread - own
     if name == "T12":
         variance = (1 + k * c2) / n
         return n / 2 * MP.log(2 * MP.pi * variance) + (1 + k * c2) / (2 * variance) - own
@@ -76,7 +76,7 @@ def missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> Re
         return k * mass + power * (k * MP.log(1 + c2 / rho) + levels) - own
     demand(name == "T14", f"there are no centres {name}")
     low, high = min(d, k), max(d, k)
-    c2 = eps**2 * energy(high, low, a)
+    c2 = eps**2 * _energy(high, low, a)
     rho, beta = num(params["r"]) * c2, num(d + k - 1) / 2 + s
     mass = n / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
     levels = low * majorant(1 / (low * MP.sqrt(rho + c2)))
@@ -86,6 +86,6 @@ def missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> Re
 def count(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> Real:
     """I + log L + e^-I / L at eps = 1/y."""
     t = num(params["t"])
-    chance = missed(name, d, k, num(y) / (1 - t), params)
+    chance = _missed(name, d, k, num(y) / (1 - t), params)
     net = num(d * k) * MP.log(1 + 2 * num(y) / t)
     return chance + MP.log(net) + MP.exp(-chance) / net

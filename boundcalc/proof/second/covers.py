@@ -67,6 +67,7 @@ class View:
         points: per sample.
         sizes: the norms of what is covered; of vectors, gains and tables `op` is the one that counts.
         cap: the most points there are, however many samples.
+        extra: what is added to the spread of noise, for noise of at most `most` at a point (V4).
     """
 
     kind: str
@@ -74,6 +75,8 @@ class View:
     points: int
     sizes: Sizes
     cap: int | None = None
+    extra: Real | None = None
+    most: Real | None = None
 
     @property
     def columns(self) -> int:
@@ -96,7 +99,7 @@ def single(kind: str, size: int, norm: Real, radius: Real = 1) -> View:
     return View(kind, num(radius), 0, Sizes(1, size, norm, norm, norm, norm, norm, norm, 1), 1)
 
 
-KINDS = {
+_KINDS = {
     "T1": ("score", "map"),
     "T2": ("map", "query", "key"),
     "Tpub": ("map", "score", "query", "key"),
@@ -109,10 +112,10 @@ KINDS = {
 }
 REFINING = ("T4r", "T8", "T9", "T10")
 """Covers of a ball in the metric of the maps themselves."""
-UNIFORM = frozenset(KINDS) - {"T1", "T2", "Tpub"}
+UNIFORM = frozenset(_KINDS) - {"T1", "T2", "Tpub"}
 
 
-def norm_of(lemma: str, view: View) -> Real:
+def _norm_of(lemma: str, view: View) -> Real:
     """The norm that the lemma limits."""
     sizes = view.sizes
     side = sizes.two_one_t if view.kind == "key" else sizes.two_one
@@ -128,9 +131,9 @@ def norm_of(lemma: str, view: View) -> Real:
 
 def _checked(choice: Choice, view: View) -> str:
     lemma = choice.lemma
-    if lemma not in KINDS:
+    if lemma not in _KINDS:
         raise unknown("lemma", lemma)
-    demand(view.kind in KINDS[lemma], f"{lemma} is not for a {view.kind}")
+    demand(view.kind in _KINDS[lemma], f"{lemma} is not for a {view.kind}")
     demand(lemma != "T1" or view.kind == "score" or view.columns == 1, "T1 is for scalar functions")
     sizes = view.sizes
     demand(lemma != "T5" or sizes.rank * (sizes.d + sizes.k) < sizes.d * sizes.k, "T5 needs a low rank")
@@ -138,7 +141,7 @@ def _checked(choice: Choice, view: View) -> str:
     return lemma
 
 
-def integer_vectors(n: Real, s: Real) -> Real:
+def _integer_vectors(n: Real, s: Real) -> Real:
     """Log of the number of integer vectors of length n with l1 norm at most s, by the least of four closed bounds."""
     if s == 0:
         return num(0)
@@ -149,7 +152,7 @@ def integer_vectors(n: Real, s: Real) -> Real:
     return min(plain, roots, n * MP.asinh(s / n) + s * MP.asinh(n / s))
 
 
-def centres(n: Real, x: Real, t: Real, excess: Real = 0) -> Real:
+def _centres(n: Real, x: Real, t: Real, excess: Real = 0) -> Real:
     """Random centres at tolerance x of the unit ball: log(1+z) <= log z + 1/z, z = (n log(1+2/(tx))+R) e^R (1+1/((1-t)x))^n."""
     net = n * MP.log(1 + 2 / (t * x)) + excess
     tail = n * MP.log(1 + 1 / ((1 - t) * x)) + excess
@@ -197,7 +200,7 @@ def _factors(sizes: Sizes, y: Real, rank: Real, theta: Real) -> Real:
     t, u = 1 / (2 * num(n1)), 1 / (2 * num(n2))
     x1 = num(theta) / y
     x2 = (1 / y - x1) / (1 + (1 - t) * x1)
-    return centres(n1, x1, t) + centres(n2, x2, u)
+    return _centres(n1, x1, t) + _centres(n2, x2, u)
 
 
 def _sparse_rounding(size: int, a: Real, lam: Real) -> Real:
@@ -214,7 +217,7 @@ def _levels(view: View, n: int, a: Real, rho: Real) -> Real:
     active = min(num(view.columns), s)
     coded = MP.log(rho / (rho - 1)) + MP.log(rho**2 * a / active)
     listed = MP.log(MP.ceil(2 + MP.log(a) / MP.log(rho)))
-    return integer_vectors(n * view.columns, s) + active * min(coded, listed)
+    return _integer_vectors(n * view.columns, s) + active * min(coded, listed)
 
 
 def _schatten(view: View, eps: Real, t: Real) -> Real:
@@ -270,7 +273,7 @@ def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
     lemma = _checked(choice, view)
     n, sizes = view.count(samples), view.sizes
     size = sizes.d * sizes.k
-    y = view.radius * norm_of(lemma, view) / eps
+    y = view.radius * _norm_of(lemma, view) / eps
     a = y**2
     if lemma == "Tpub":
         columns = 1 if view.kind == "score" else view.columns
@@ -281,17 +284,17 @@ def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
         return _chosen_centres(choice, view, y)
     given = _parameter(choice)
     if lemma == "T1":
-        return integer_vectors(n, MP.ceil(a) - 1)
+        return _integer_vectors(n, MP.ceil(a) - 1)
     if lemma == "T2":
         return _levels(view, n, a, given)
     if lemma == "T3":
-        return min(integer_vectors(size, max(num(1), MP.ceil(a / 2))), _sparse_rounding(size, a, given))
+        return min(_integer_vectors(size, max(num(1), MP.ceil(a / 2))), _sparse_rounding(size, a, given))
     if lemma in ("T4", "T4r", "T8"):
         plain = size * MP.log(1 + 2 * y)
-        return plain if lemma == "T4" else min(centres(size, 1 / y, given), plain)
+        return plain if lemma == "T4" else min(_centres(size, 1 / y, given), plain)
     if lemma in ("T4v", "T4f"):
         scale, excess = _body(lemma, sizes.d, sizes.k)
-        return min(centres(size, scale / y, given, excess), size * MP.log(1 + 2 * y / scale) + excess)
+        return min(_centres(size, scale / y, given, excess), size * MP.log(1 + 2 * y / scale) + excess)
     if lemma == "T5":
         plain = sizes.rank * (sizes.d + sizes.k) * MP.log(1 + 4 * y)
         return min(_factors(sizes, y, sizes.rank, given), plain)
@@ -299,7 +302,7 @@ def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
         return _schatten(view, eps, given)
     if lemma == "T9":
         return sizes.k * MP.log(MP.ceil(y))
-    return sizes.d * min(centres(sizes.k, 1 / y, given), sizes.k * MP.log(1 + 2 * y))
+    return sizes.d * min(_centres(sizes.k, 1 / y, given), sizes.k * MP.log(1 + 2 * y))
 
 
 def cost_at_every_scale(choice: Choice, view: View, eps: Real, samples: int) -> Real:
@@ -307,7 +310,7 @@ def cost_at_every_scale(choice: Choice, view: View, eps: Real, samples: int) -> 
     lemma = _checked(choice, view)
     n, sizes = view.count(samples), view.sizes
     size = sizes.d * sizes.k
-    a = (view.radius * norm_of(lemma, view) / eps) ** 2
+    a = (view.radius * _norm_of(lemma, view) / eps) ** 2
     if lemma == "T1":
         return a * MP.log(2 * num(n) + 1)
     if lemma == "T2":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
 
 from boundcalc.proof.second.covers import Sizes
 from boundcalc.proof.second.network import Walk
-from boundcalc.proof.second.numbers import Real, demand, num
+from boundcalc.proof.second.numbers import Real, demand, grown, num
+from boundcalc.proof.second.tables import looked_up, read_out
 from boundcalc.setting import Activation, Architecture, Attention, Ball, Budget, Layer, Linear, Pool, Setting
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
@@ -47,21 +47,24 @@ def turned(a: Sizes) -> Sizes:
     return replace(a, d=a.k, k=a.d, two_one=a.two_one_t, two_one_t=a.two_one)
 
 
-def _grown(x: Real) -> float:
-    """The least float that is not below."""
-    y = float(x)
-    return y if num(y) >= x else math.nextafter(y, math.inf)
-
-
 def _budget(a: Sizes) -> Budget:
-    op = _grown(a.op)
-    fro = max(op, _grown(a.fro))
-    sides = (max(fro, _grown(size)) for size in (a.two_one, a.two_one_t))
-    return Budget(op, fro, *sides, rank=a.rank, schatten=(1.0, max(fro, _grown(a.nuclear))))
+    op = grown(a.op)
+    fro = max(op, grown(a.fro))
+    sides = (max(fro, grown(size)) for size in (a.two_one, a.two_one_t))
+    return Budget(op, fro, *sides, rank=a.rank, schatten=(1.0, max(fro, grown(a.nuclear))))
 
 
 def joined(setting: Setting) -> Setting:
     """The larger class; fails an assertion where no maps meet."""
+    larger = setting
+    for step in (looked_up, read_out, _in_a_row):
+        larger = step(larger)
+    demand(larger is not setting, "no maps meet")
+    return larger
+
+
+def _in_a_row(setting: Setting) -> Setting:
+    """Maps that follow each other made one."""
     given, norms = setting.architecture, setting.norms
     walk = _Radii(setting, None, 1)
     made: dict[tuple[str, int | None], dict[str, Budget]] = {}
@@ -129,7 +132,8 @@ def joined(setting: Setting) -> Setting:
         else:
             layers.append(layer)
     release()
-    demand(made, "no maps meet")
+    if not made:
+        return setting
     stages = tuple(layers)
     weights = list(weights_of(stages, given.seq_len))
     kinds = {each.kind for weight in weights for each in weight.all}

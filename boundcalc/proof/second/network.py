@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from boundcalc.proof.certificate import Choice, Cover
 from boundcalc.proof.second.attention import Head
 from boundcalc.proof.second.covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
+from boundcalc.proof.second.joint import SLOPES, hidden, lookup
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import divergence, events
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from boundcalc.proof.second.rows import rows_read
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -20,19 +22,18 @@ from boundcalc.setting import (
     Embedding,
     Experts,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
+    Lookup,
     Pool,
     Residual,
     Setting,
     SoftCap,
 )
 
-SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
-SLOPES |= {"silu": "1.09984", "mish": "1.08850"}
-
-Maps = Sequence[tuple[int, Sequence[View]]]
+_Maps = Sequence[tuple[int, Sequence[View]]]
 """Maps of one kind: how many alike, and the ways to see one of them."""
 
 
@@ -120,7 +121,7 @@ class Walk:
         self,
         kind: str,
         block: int | None,
-        maps: Maps,
+        maps: _Maps,
         sensitivity: Real,
         cap: Real | None = None,
         bends: bool = False,
@@ -210,6 +211,10 @@ class Walk:
                 self._experts(layer, rows)
             case Embedding():
                 self._embedding(layer)
+            case Hidden():
+                hidden(self, layer, rows)
+            case Lookup():
+                lookup(self, layer)
             case Pool():
                 pass
             case _:
@@ -358,30 +363,3 @@ class Walk:
         demand(layer.qk_norm != "width" or len(sets) == 1, "budgets per head where all are normalised together")
         self._alike: dict[int | None, int] = {heads[0]: len(heads) for heads in sets.values()}
         return list(self._alike)
-
-
-def rows_read(layers: Sequence[Layer], rows: int, seq_len: int) -> list[int]:
-    """How many output rows of each layer are read, from the last back: all below an attention or a mean."""
-    read: list[int] = []
-    for layer in reversed(layers):
-        read.append(rows)
-        if mixes(layer):
-            rows = seq_len
-        elif isinstance(layer, Pool):
-            rows = 1
-    return read[::-1]
-
-
-def mixes(layer: Layer) -> bool:
-    """Whether one output row depends on every input row; a layer that is not known is refused."""
-    match layer:
-        case Residual():
-            return any(mixes(inner) for branch in layer.branches for inner in branch)
-        case Pool():
-            return layer.how == "mean"
-        case Attention():
-            return True
-        case Linear() | Activation() | Ball() | SoftCap() | LayerNorm() | GatedFeedForward() | Experts() | Embedding():
-            return False
-        case _:
-            raise unknown("layer", type(layer).__name__)

@@ -8,12 +8,14 @@ from boundcalc.proof.second.covers import View
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 
 PARAMETERS = {"V1": (), "V2": ("s", "r"), "V2t": ("s", "r"), "V3": ("s", "r")}
-RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
+_RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
 
 
 def events(view: View) -> int:
     """Gaussian rows that one example sees; a gain has its coordinates."""
-    return view.sizes.k if view.kind == "gain" else max(1, view.count(1))
+    if view.kind == "summed":
+        return 2 * max(1, view.count(1))
+    return view.sizes.d * view.sizes.k if view.kind in ("gain", "numbers") else max(1, view.count(1))
 
 
 def depth(seen: int, eta: Real) -> Real:
@@ -24,7 +26,9 @@ def depth(seen: int, eta: Real) -> Real:
 def spread(view: View, t: Real) -> Real:
     """What is not exceeded but for e^(-t^2/2): t for one Gaussian, sqrt(ka) for k, a two Newton steps from its start."""
     k = view.sizes.k
-    if k <= 2 or view.kind in ("score", "gain"):
+    if view.extra is not None:
+        return t + view.extra
+    if k <= 2 or view.kind in ("score", "gain", "numbers"):
         return t
     target = t**2 / num(k)
     a = 1 + MP.sqrt(2 * target) + target
@@ -40,14 +44,17 @@ def divergence(choice: Choice, view: View, eps: Real, t: Real) -> Real:
         raise unknown("law of noise", law)
     demand(set(given) == set(PARAMETERS[law]), f"{law} takes the parameters {', '.join(PARAMETERS[law])}")
     for name, value in given.items():
-        demand(RANGES[name][0] <= num(value) <= RANGES[name][1], f"{law}: {name} is out of range")
-    plain = view.kind in ("map", "score")
-    demand(plain or (law == "V1" and view.kind in ("vector", "gain", "table")), f"{law} is not for a {view.kind}")
-    sigma = eps / (view.radius * spread(view, t))
+        demand(_RANGES[name][0] <= num(value) <= _RANGES[name][1], f"{law}: {name} is out of range")
+    whole = {"vector": 1, "gain": sizes.k, "table": sizes.d}
+    plain = view.kind not in whole
+    others = ("map", "score", "summed", *(("numbers", "pooled") if law == "V3" else ()))
+    demand(law == "V1" or view.kind in others, f"{law} is not for a {view.kind}")
+    seen = eps / spread(view, t)
+    sigma = (seen if view.most is None else min(seen, view.most)) / view.radius
     d, k = (sizes.k, sizes.d) if law == "V2t" else (sizes.d, sizes.k)
     n = num(d * k)
     if law == "V1":
-        square = sizes.fro**2 if plain else {"vector": 1, "gain": k, "table": d}[view.kind] * sizes.op**2
+        square = sizes.fro**2 if plain else whole[view.kind] * sizes.op**2
         return n / 2 * MP.log(1 + square / (n * sigma**2))
     own = n / 2 * MP.log(2 * MP.pi * MP.e * sigma**2)
     s, r = num(given["s"]), num(given["r"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mpmath
@@ -16,6 +17,12 @@ MP.dps = 50
 def num(x: Real) -> Real:
     """A number, exactly as given."""
     return MP.mpf(x)
+
+
+def grown(x: Real) -> float:
+    """The least float that is not below."""
+    y = float(x)
+    return y if num(y) >= x else math.nextafter(y, math.inf)
 
 
 def demand(holds: Any, what: str) -> None:

@@ -14,12 +14,12 @@ from boundcalc.proof.second.noises import depth as noise_depth
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 from boundcalc.setting import Budget, Norms
 
-CLOSED_GHOSTS = 16
+_CLOSED_GHOSTS = 16
 KNOWN = ("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published")
 KNOWN += ("refined-chain", "uniform-margin", "ghost-realizable", "ghost", "noise-margin")
-POWERS = 21
+_POWERS = 21
 """Schatten powers one may choose among, or that tied ones differ."""
-ROUNDED = num("1e-13")
+_ROUNDED = num("1e-13")
 """A point of a grid is a float: this near its exact place."""
 
 
@@ -36,11 +36,11 @@ def _value(certificate: Certificate) -> Real:
     walked = joined(setting) if certificate.meeting else setting
     sample = setting.sample
     m, q = sample.n_train, num(sample.train_error)
-    log_inverse = -MP.log(num(sample.delta)) + price(certificate)
+    log_inverse = -MP.log(num(sample.delta)) + _price(certificate)
     steep = (MP.sqrt(2) if setting.architecture.classes > 1 else num(1)) / num(sample.margin)  # G0
     if sample.lipschitz is not None:
         steep = num(sample.lipschitz)
-    samples = m * (1 + CLOSED_GHOSTS) if strategy == "closed" else m
+    samples = m * (1 + _CLOSED_GHOSTS) if strategy == "closed" else m
     if strategy in ("ghost-chain", "ghost-realizable", "ghost"):
         samples = m * (1 + alpha)
     scales: list[Real] = []
@@ -74,7 +74,7 @@ def _value(certificate: Certificate) -> Real:
     if strategy == "uniform-single":
         return 2 * scale + MP.sqrt((count + log_inverse) / (2 * num(m)))
     if strategy == "closed":
-        k = (1 + num(1) / CLOSED_GHOSTS) / 2 * MP.e * MP.sqrt(2 * count * scale**2 / m)
+        k = (1 + num(1) / _CLOSED_GHOSTS) / 2 * MP.e * MP.sqrt(2 * count * scale**2 / m)
         return 2 * k * (num("1.0853") + max(num(0), MP.log(1 / (2 * k)))) + deviation
     if strategy == "published":
         k = MP.sqrt(count * scale**2 / m)
@@ -149,7 +149,7 @@ def _risk(strategy: str, q: Real, count: Real, log_inverse: Real, m: int, alpha:
 # -- P1
 
 
-def price(certificate: Certificate) -> Real:
+def _price(certificate: Certificate) -> Real:
     """What P1 adds to log(1/delta), and that every number is at least what was measured."""
     setting, record = certificate.setting, certificate.measured
     demand(not setting.norms.measured and not setting.sample.measured, "measured numbers without P1 are no bound")
@@ -193,7 +193,7 @@ def _norms_price(given: Norms, measured: Norms) -> Real:
     total = sum((_steps_price(name, value) for (_, name), value in limits.items()), start=num(0))
     for place in given.budgets:
         tied = [b for key, b in measured.budgets.items() if key == place or key.partition("[")[0] == place]
-        total += _powers_that_differ(tied) * MP.log(POWERS)
+        total += _powers_that_differ(tied) * MP.log(_POWERS)
     return total
 
 
@@ -230,6 +230,6 @@ def _steps_price(name: str, value: Real) -> Real:
         k = value
     else:
         k = MP.nint(8 * MP.log(16 * value, 2))
-        on_grid = abs(value * 16 / MP.mpf(2) ** (k / 8) - 1) < ROUNDED
+        on_grid = abs(value * 16 / MP.mpf(2) ** (k / 8) - 1) < _ROUNDED
         demand(k >= 0 and on_grid, f"{name} = {MP.nstr(value)} is not on the grid")
-    return MP.log((k + 1) * (k + 2)) + (MP.log(POWERS) if "schatten" in name else 0)
+    return MP.log((k + 1) * (k + 2)) + (MP.log(_POWERS) if "schatten" in name else 0)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
@@ -20,15 +19,13 @@ from boundcalc.statements.targets import Target
 Params = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
+class Power(NamedTuple):
     """A cost that behaves like coefficient * y^2."""
 
     coefficient: float
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(NamedTuple):
     """A cost that behaves like dimension * log(1 + factor * y) + offset."""
 
     dimension: float
@@ -66,7 +63,8 @@ class CoverLemma(ABC):
     Attributes:
         name: as docs/theory.md, certificates and policies have it.
         text: its entry, "### NAME. Title" and what follows in the manner of docs/theory.md, where it has none there.
-        uniform: whether one cover serves every sample (no points are counted).
+        uniform: whether one cover serves every sample (no points are counted). Its centres are maps of the same kind, within
+            eps on the whole ball: a level of G12 may cover the map that such a centre leaves.
         kinds: the kinds of target it is made for.
         published: whether it has the word of the literature only (PUB), so that only published strategies may use it.
         quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.

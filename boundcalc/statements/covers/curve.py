@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from boundcalc.base.numbers import log_add
+
 STEP = 0.5
 """Distance of neighbouring nodes in log y."""
 LAST = 80
@@ -38,35 +40,31 @@ class Curve:
         return (1 - part) * self._best_at(low) + part * self._best_at(low + 1)
 
     def _node(self, i: int) -> float:
-        if i not in self._values:
-            self._values[i] = self._exact(i * STEP)
-        return self._values[i]
+        found = self._values.get(i)
+        if found is None:
+            found = self._values[i] = self._exact(i * STEP)
+        return found
 
     def _best_at(self, place: int) -> float:
-        if place not in self._best:
-            self._best[place] = self._search(place * STEP)
-        return self._best[place]
+        found = self._best.get(place)
+        if found is None:
+            found = self._best[place] = self._search(place * STEP)
+        return found
 
     def _search(self, u: float) -> float:
         beyond = u - math.log(self._dimension)
         if beyond >= LAST * STEP:
             return beyond
-        low, high = 0, LAST
-
-        def value(i: int) -> float:
-            first, second = self._node(i), u - i * STEP
-            top = max(first, second)
-            return top + math.log1p(math.exp(min(first, second) - top))
-
-        while high - low > 2:
-            middle = (low + high) // 2
-            if value(middle) < value(middle + 1):
-                high = middle + 1
-            else:
-                low = middle
-        i = min(range(low, high + 1), key=value)
+        i = max(0, round(beyond / STEP))  # where it would be if the cost grew by its dimension alone
+        least = self._value(i, u)
+        for step in (1, -1):
+            while 0 <= i + step <= LAST and (there := self._value(i + step, u)) < least:
+                i, least = i + step, there
         if i in (0, LAST):
             return i * STEP
-        before, at, after = value(i - 1), value(i), value(i + 1)
-        bend = before - 2 * at + after
+        before, after = self._value(i - 1, u), self._value(i + 1, u)
+        bend = before - 2 * least + after
         return STEP * (i + (max(-0.5, min(0.5, (before - after) / (2 * bend))) if bend > 0 else 0.0))
+
+    def _value(self, i: int, u: float) -> float:
+        return log_add(self._node(i), u - i * STEP)

@@ -7,7 +7,7 @@ Gaussian for large a. Z_a is a product of gamma functions; all else follows from
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
 
@@ -21,8 +21,7 @@ KEPT = ("float", "log", "interval")
 """Systems whose values depend on numbers alone and may be kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(NamedTuple):
     """The noise with exponent a.
 
     Attributes:
@@ -44,7 +43,7 @@ def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
     if key in _KNOWN:
         return _KNOWN[key]
     exponent = ns.number(a)
-    entropy = log_mass(ns, low, high, exponent)
+    entropy = _log_mass(ns, low, high, exponent)
     if a != 0:
         entropy = entropy - exponent * _slope(ns, low, high, exponent)
     found = Noise(entropy, high / (low + high + 1 + 2 * exponent))
@@ -53,7 +52,7 @@ def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
     return found
 
 
-def log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:
+def _log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:
     """Logarithm of Z_a, the integral of det(I - u'u)^a over the unit spectral ball; its volume at a = 0."""
     sizes = ns.number(low * high) / 2 * ns.log(ns.pi)
     return sizes + gammas(ns, a + 1, low) - gammas(ns, a + ns.number(high + 2) / 2, low)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from boundcalc.base.numbers import FLOAT
@@ -21,7 +21,7 @@ _ROOT = math.sqrt(2)
 _STRIDES = (4, 2, 1)
 _MOST_MOVES = 60
 
-Place = tuple[int, ...]
+_Place = tuple[int, ...]
 
 
 class Tunable(Protocol):
@@ -42,7 +42,7 @@ class Tuning(Curve):
         self._copies = copies
         self._t = net_share(d * k)
         self._names = [name for name in lemma.names if name != "t"]
-        self._found: dict[int, Place] = {}
+        self._found: dict[int, _Place] = {}
         self._params: dict[int, Mapping[str, float]] = {}
 
     def params(self, log_y: float) -> Mapping[str, float]:
@@ -69,17 +69,25 @@ class Tuning(Curve):
     def _missed(self, y: float, params: Mapping[str, float]) -> float:
         return self._lemma.missed(FLOAT, y, *self._sides, params)
 
-    def _at(self, place: Place) -> Mapping[str, float]:
-        """The parameters at a place of the grid: powers of sqrt 2 in units of the sides, and a = 0 as the least a."""
-        units = {"a": (sum(self._sides) + 1) / 128, "s": max(self._sides) / 1024, "r": 1 / 1024}
-        values = {
-            name: 0.0 if name == "a" and j == 0 else units[name] * _ROOT ** (j - (name == "a"))
-            for name, j in zip(self._names, place, strict=True)
-        }
-        inside = {name: min(max(value, RANGES[name][0]), RANGES[name][1]) for name, value in values.items()}
-        return {**inside, "t": self._t}
+    def _at(self, place: _Place) -> dict[str, float]:
+        """The parameters at a place of the grid."""
+        found = {name: values[j] for name, values, j in zip(self._names, self._grid, place, strict=True)}
+        found["t"] = self._t
+        return found
 
-    def _place(self, i: int) -> Place:
+    @cached_property
+    def _grid(self) -> list[list[float]]:
+        """Powers of sqrt 2 in units of the sides, and a = 0 as the least a."""
+        units = {"a": (sum(self._sides) + 1) / 128, "s": max(self._sides) / 1024, "r": 1 / 1024}
+        return [
+            [
+                min(max(0.0 if name == "a" and j == 0 else units[name] * power, RANGES[name][0]), RANGES[name][1])
+                for j, power in enumerate([1.0 / _ROOT, *_POWERS] if name == "a" else _POWERS)
+            ]
+            for name in self._names
+        ]
+
+    def _place(self, i: int) -> _Place:
         """By descent from between the places of two coarser nodes, so that what is found does not depend on who asks first."""
         i = min(i, _LAST_TUNED)
         if i not in self._found:
@@ -92,13 +100,13 @@ class Tuning(Curve):
             self._found[i] = self._descend(math.exp(i * STEP) / (1 - self._t), start, strides)
         return self._found[i]
 
-    def _first(self) -> Place:
+    def _first(self) -> _Place:
         return tuple({"a": 12, "s": 13, "r": 15}[name] for name in self._names)
 
-    def _descend(self, y: float, place: Place, strides: Sequence[int]) -> Place:
-        known: dict[Place, float] = {}
+    def _descend(self, y: float, place: _Place, strides: Sequence[int]) -> _Place:
+        known: dict[_Place, float] = {}
 
-        def cost(at: Place) -> float:
+        def cost(at: _Place) -> float:
             if at not in known:
                 known[at] = self._missed(y, self._at(at))
             return known[at]
@@ -116,9 +124,10 @@ class Tuning(Curve):
 _LAST_TUNED = 24
 """From y = e^12 on the parameters stay: covers by volume are as good there, and little of a chain is."""
 _HIGHEST = 60
+_POWERS = [_ROOT**j for j in range(_HIGHEST + 1)]
 
 
-def _neighbours(place: Place, stride: int) -> Iterator[Place]:
+def _neighbours(place: _Place, stride: int) -> Iterator[_Place]:
     for axis, j in enumerate(place):
         for moved in (j - stride, j + stride):
             if 0 <= moved <= _HIGHEST:
@@ -150,12 +159,13 @@ class NoiseTuning(Tuning):
         cost = self._missed(math.exp(log_y), self.params(log_y))
         return math.log(max(cost, _LEAST_COST))
 
-    def _place(self, i: int) -> Place:
+    def _place(self, i: int) -> _Place:
         return super()._place(i) if self._names else ()
 
-    def _at(self, place: Place) -> Mapping[str, float]:
+    def _at(self, place: _Place) -> dict[str, float]:
         found = super()._at(place)
-        return {name: found[name] for name in self._names}
+        del found["t"]
+        return found
 
 
 _LEAST_COST = 1e-9

@@ -131,16 +131,16 @@ class FrobeniusBody(ColumnBody):
         return target.norms.fro
 
 
-def log_ball(ns: NumberSystem, n: Number) -> Number:
+def _log_ball(ns: NumberSystem, n: Number) -> Number:
     """Log volume of the unit ball of R^n."""
     return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
 
 
-def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
+def _log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
     """Log volume of the unit spectral ball of R^(d x k)."""
     low, high = min(d, k), max(d, k)
     if ns.name == "log":  # floats hold it, and are quicker
-        return ns.number(log_spectral_ball(FLOAT, d, k))
+        return ns.number(_log_spectral_ball(FLOAT, d, k))
     total = ns.number(low * high) / 2 * ns.log(ns.pi)
     if ns.name in ("float", "interval") and low + high <= _MOST_SUMS:
         sums = _half_gammas(ns, low + high)
@@ -171,11 +171,11 @@ def _body(ns: NumberSystem, norm: str, d: int, k: int) -> tuple[Number, Number]:
         size = ns.number(d * k)
         if norm == "F":
             log_scale = ns.log(ns.number(min(d, k))) / 2
-            volume = log_ball(ns, size)
+            volume = _log_ball(ns, size)
         else:
             log_scale = ns.log(ns.number(k * min(d, k))) / 2
-            volume = k * (log_ball(ns, ns.number(d)) + ns.lgamma(ns.number(d + 1))) - ns.lgamma(size + 1)
-        _BODIES[key] = ns.exp(log_scale), size * log_scale + volume - log_spectral_ball(ns, d, k)
+            volume = k * (_log_ball(ns, ns.number(d)) + ns.lgamma(ns.number(d + 1))) - ns.lgamma(size + 1)
+        _BODIES[key] = ns.exp(log_scale), size * log_scale + volume - _log_spectral_ball(ns, d, k)
     return _BODIES[key]
 
 

@@ -15,7 +15,7 @@ from boundcalc.statements.meet import product
 from boundcalc.statements.targets import MatrixNorms, matrix_norms
 
 
-def network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) -> Mapping[str, Number]:
+def _network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) -> Mapping[str, Number]:
     """A0: radius of the loss, how much it stretches errors of the input, and its error for one eps per piece."""
     lowered = lower(setting, ns)
     error = ns.number(0)
@@ -24,7 +24,7 @@ def network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) 
     return {"radius": lowered.radius, "amplification": lowered.amplification, "error": error}
 
 
-def least_split(ns: NumberSystem, coefficients: Sequence[Number], gains: Sequence[Number]) -> Number:
+def _least_split(ns: NumberSystem, coefficients: Sequence[Number], gains: Sequence[Number]) -> Number:
     """A1: min of sum A_j/eps_j^2 subject to sum k_j eps_j = 1."""
     roots = ns.number(0)
     for a, k in zip(coefficients, gains, strict=True):
@@ -36,8 +36,10 @@ def _cube_root(ns: NumberSystem, x: Number) -> Number:
     return ns.exp(ns.log(x) / 3)
 
 
-def split_count(ns: NumberSystem, counts: Sequence[Number], gains: Sequence[Number], parts: Sequence[Number]) -> Number:
-    """A2: log-counts add, whatever the split; `split_fits` says whether the split is one."""
+def _split_count(
+    ns: NumberSystem, counts: Sequence[Number], gains: Sequence[Number], parts: Sequence[Number]
+) -> Number:
+    """A2: log-counts add, whatever the split; `_split_fits` says whether the split is one."""
     del gains, parts
     total = ns.number(0)
     for count in counts:
@@ -45,7 +47,7 @@ def split_count(ns: NumberSystem, counts: Sequence[Number], gains: Sequence[Numb
     return total
 
 
-def split_fits(gains: Sequence[float], parts: Sequence[float], eps: float) -> Refusal | None:
+def _split_fits(gains: Sequence[float], parts: Sequence[float], eps: float) -> Refusal | None:
     """A2: whether sum k_j eps_j stays below eps, with room for rounding."""
     spent = sum(k * part for k, part in zip(gains, parts, strict=True))
     if spent <= eps * (1 - 1e-12):
@@ -53,12 +55,12 @@ def split_fits(gains: Sequence[float], parts: Sequence[float], eps: float) -> Re
     return Refusal("A2", f"errors that add up to {spent:.6g}", f"at most {eps:.6g}")
 
 
-def least_lemma(ns: NumberSystem, *counts: Number) -> Number:
+def _least_lemma(ns: NumberSystem, *counts: Number) -> Number:
     """A3: the least of several valid log-counts of one piece."""
     return ns.minimum(*counts)
 
 
-def network_capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
+def _network_capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
     """A4: C_F with log N(e) <= C_F/e^2 for the losses, on so many samples; every piece by T1 or T2, split by A1."""
     return capacity(ns, lower(setting, ns), ns.number(samples), CLOSED)
 
@@ -75,6 +77,16 @@ def _product(ns: NumberSystem, a: Mapping[str, Number], b: Mapping[str, Number])
     """A6: norms of AB from op, fro, two_one, two_one_t, one_one and nuclear of A and of B."""
     found = product(ns, MatrixNorms(**a, rank=1), MatrixNorms(**b, rank=1))
     return {name: getattr(found, name) for name in ("op", "fro", "two_one", "two_one_t", "nuclear")}
+
+
+def _looked_up(
+    ns: NumberSystem, token: Number, position: Number, eps: Number, token_error: Number, position_error: Number
+) -> Mapping[str, Number]:
+    """A7: radius of the heads' outputs, and their error, from longest values, an error of scores and those of values."""
+    radius = token + position
+    half = ns.exp(eps)
+    bent = 2 * (half - 1) / (half + 1)
+    return {"radius": radius, "error": bent * radius + token_error + position_error}
 
 
 def _sets_a_norm(budget: Budget) -> Refusal | None:
@@ -94,11 +106,12 @@ def _is_preset(setting: Setting) -> Refusal | None:
 
 
 COMPOSITION = (
-    Statement("A0", compute=network_error),
-    Statement("A1", compute=least_split),
-    Statement("A2", compute=split_count, applies=split_fits),
-    Statement("A3", compute=least_lemma),
-    Statement("A4", compute=network_capacity, applies=_is_preset),
+    Statement("A0", compute=_network_error),
+    Statement("A1", compute=_least_split),
+    Statement("A2", compute=_split_count, applies=_split_fits),
+    Statement("A3", compute=_least_lemma),
+    Statement("A4", compute=_network_capacity, applies=_is_preset),
     Statement("A5", compute=_follows, applies=_sets_a_norm),
     Statement("A6", compute=_product),
+    Statement("A7", compute=_looked_up),
 )

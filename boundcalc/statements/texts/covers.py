@@ -23,7 +23,7 @@ def _difference(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | No
 
 T7 = Statement("T7", compute=_difference, applies=_needs_distance)
 
-T9B = Statement("T9b", compute=T8.closed, sharp=T8.sharp, applies=T8.applies)
+_T9B = Statement("T9b", compute=T8.closed, sharp=T8.sharp, applies=T8.applies)
 
 
 def _with_costs() -> tuple[Statement, ...]:
@@ -34,7 +34,7 @@ def _with_costs() -> tuple[Statement, ...]:
         if statement.name == "T6":
             statements.append(T7)
         if statement.name == "T9":
-            statements.append(T9B)
+            statements.append(_T9B)
     return tuple(statements)
 
 

@@ -28,7 +28,7 @@ from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import MatrixNorms, Target
 from boundcalc.statements.weights import Matrix, Weights
 
-Values = Mapping[str, Number]
+_Values = Mapping[str, Number]
 
 
 class Given(Weights):
@@ -87,7 +87,7 @@ def _normaliser(
     score_radius: Number,
     c: float | None = None,
     mu: float | None = None,
-) -> Values:
+) -> _Values:
     constants = normaliser_constants(Normaliser(name, c=c, mu=mu), temperature, score_radius, _norm_free(ns))
     return dict(zip(("c", "mu"), constants, strict=True))
 
@@ -111,14 +111,14 @@ def _has_slope(name: str) -> Refusal | None:
     return Refusal("L3", f"activation {name!r}", f"one of {', '.join(ACTIVATION_LIPSCHITZ)}")
 
 
-def _ball(ns: NumberSystem, beta: Number, radius: float) -> Values:
+def _ball(ns: NumberSystem, beta: Number, radius: float) -> _Values:
     fact = _rule(ns, Ball(radius), beta)
     return {"radius": fact.radius, "lipschitz": fact.lipschitz}
 
 
 def _layernorm(
     ns: NumberSystem, beta: Number, d: int, gain: Number, offset: Number, eps: float, variance_floor: float = 0.0
-) -> Values:
+) -> _Values:
     layer = LayerNorm("norm", d, eps, offset=True, variance_floor=variance_floor)
     fact = _rule(ns, layer, beta, {"norm.gain": gain, "norm.offset": offset})
     return {"radius": fact.radius, "lipschitz": fact.lipschitz}
@@ -130,7 +130,7 @@ def _smooth(eps: float, variance_floor: float = 0.0) -> Refusal | None:
     return Refusal("L5", "eps = 0 and no variance floor", "eps > 0, or a variance the class guarantees")
 
 
-def _linear(ns: NumberSystem, b: Number, op: Number, bias: Number | None = None) -> Values:
+def _linear(ns: NumberSystem, b: Number, op: Number, bias: Number | None = None) -> _Values:
     layer = Linear("W", 1, 1, bias=None if bias is None else "c")
     fact = _rule(ns, layer, b, {"W": op, "c": bias})
     return {"radius": fact.radius, "lipschitz": fact.lipschitz}
@@ -138,7 +138,7 @@ def _linear(ns: NumberSystem, b: Number, op: Number, bias: Number | None = None)
 
 def _head(
     ns: NumberSystem, b: Number, c_w: Number, c_v: Number, normaliser: str = "softmax", temperature: float = 1.0
-) -> Values:
+) -> _Values:
     layer = Attention(1, normaliser=Normaliser(normaliser, temperature))
     fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v})
     slots = _slots(fact)
@@ -160,13 +160,13 @@ def _heads(
     heads: int,
     combine: Literal["sum", "concat"] = "sum",
     temperature: float = 1.0,
-) -> Values:
+) -> _Values:
     layer = Attention(1, heads=heads, combine=combine, normaliser=Normaliser("softmax", temperature))
     fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v})
     return {"radius": fact.radius, "lipschitz": fact.lipschitz, "score sensitivity": fact.slots[0].sensitivity}
 
 
-def _gated(ns: NumberSystem, b: Number, c1: Number, c3: Number, c2: Number, activation: str = "silu") -> Values:
+def _gated(ns: NumberSystem, b: Number, c1: Number, c3: Number, c2: Number, activation: str = "silu") -> _Values:
     fact = _rule(ns, GatedFeedForward(1, 1, activation), b, {"W_1": c1, "W_3": c3, "W_2": c2})
     slots = _slots(fact)
     return {
@@ -177,19 +177,19 @@ def _gated(ns: NumberSystem, b: Number, c1: Number, c3: Number, c2: Number, acti
     }
 
 
-def _around_one(ns: NumberSystem, beta: Number, d: int, gain: Number, eps: float) -> Values:
+def _around_one(ns: NumberSystem, beta: Number, d: int, gain: Number, eps: float) -> _Values:
     """By the largest entry of w, where the gain is 1 + w."""
     fact = _rule(ns, LayerNorm("norm", d, eps, centred=False, around_one=True), beta, {"norm.gain": gain})
     return {"radius": fact.radius, "lipschitz": fact.lipschitz}
 
 
-def _fixed_offsets(ns: NumberSystem, b: Number, c_w: Number, c_v: Number) -> Values:
+def _fixed_offsets(ns: NumberSystem, b: Number, c_w: Number, c_v: Number) -> _Values:
     layer = Attention(1, normaliser=Normaliser("softmax", 1.0), offsets="fixed")
     fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v})
     return {"radius": fact.radius, "lipschitz": fact.lipschitz}
 
 
-def _soft_cap(ns: NumberSystem, b: Number, width: int, cap: float, c_w: Number, c_v: Number) -> Values:
+def _soft_cap(ns: NumberSystem, b: Number, width: int, cap: float, c_w: Number, c_v: Number) -> _Values:
     """Of rows of some width, and of a head whose scores are capped."""
     rows = _rule(ns, SoftCap(width, cap), b)
     head = Attention(1, normaliser=Normaliser("softmax", 1.0), cap=cap)
@@ -199,7 +199,7 @@ def _soft_cap(ns: NumberSystem, b: Number, width: int, cap: float, c_w: Number, 
 
 def _normalised(
     ns: NumberSystem, b: Number, c_q: Number, c_k: Number, g_q: Number, g_k: Number, d_head: int, eps: float
-) -> Values:
+) -> _Values:
     """Of one head with |W_V| = 1 and temperature 1: by the gains' largest entries."""
     layer = Attention(1, d_head=d_head, qk="split", normaliser=Normaliser("softmax", 1.0), qk_norm="head", qk_eps=eps)
     given = {"W_Q": c_q, "W_K": c_k, "W_V": ns.number(1), "norm_Q.gain": g_q, "norm_K.gain": g_k}
@@ -210,7 +210,7 @@ def _normalised(
     }
 
 
-def _learned_offsets(ns: NumberSystem, b: Number, c_w: Number, c_v: Number, largest: Number, buckets: int) -> Values:
+def _learned_offsets(ns: NumberSystem, b: Number, c_w: Number, c_v: Number, largest: Number, buckets: int) -> _Values:
     layer = Attention(1, normaliser=Normaliser("softmax", 1.0), offsets="learned", buckets=buckets)
     fact = _rule(ns, layer, b, {"W_QK": c_w, "W_V": c_v, "score_offsets": largest})
     slot = _slots(fact)["score_offsets"]
@@ -220,7 +220,7 @@ def _learned_offsets(ns: NumberSystem, b: Number, c_w: Number, c_v: Number, larg
 
 def _mixed_experts(
     ns: NumberSystem, b: Number, gate: Number, c1: Number, c3: Number, c2: Number, activation: str = "silu"
-) -> Values:
+) -> _Values:
     fact = _rule(ns, Experts(1, 1, 1, activation), b, {"W_gate": gate, "W_1": c1, "W_3": c3, "W_2": c2})
     slots = _slots(fact)
     assert slots["W_gate"].cap is not None  # noqa: S101 - convex weights always have one
@@ -258,7 +258,7 @@ def _score_sides(
     samples: int,
     queries: int,
     seq_len: int,
-) -> Values:
+) -> _Values:
     norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, two_one, d)
     targets = _score_targets(ns, b, norms, d, queries, seq_len)
 
@@ -274,7 +274,7 @@ def _score_uniform(ns: NumberSystem, b: Number, op: Number, d: int, eps: Number)
     return T4.closed(ns, T4.reach(target) / eps, target, ns.number(1))
 
 
-def _split_scores(ns: NumberSystem, b: Number, c_q: Number, c_k: Number, d_head: int) -> Values:
+def _split_scores(ns: NumberSystem, b: Number, c_q: Number, c_k: Number, d_head: int) -> _Values:
     """Output error per eps_Q and eps_K over that per unit of score error, and the lipschitz factor, with |W_V| = 1."""
     layer = Attention(1, d_head=d_head, qk="split")
     fact = _rule(ns, layer, b, {"W_Q": c_q, "W_K": c_k, "W_V": ns.number(1)})
@@ -286,7 +286,7 @@ def _split_scores(ns: NumberSystem, b: Number, c_q: Number, c_k: Number, d_head:
     }
 
 
-def _own_query(ns: NumberSystem, b: Number, c_q: Number, c_v: Number, seq_len: int) -> Values:
+def _own_query(ns: NumberSystem, b: Number, c_q: Number, c_v: Number, seq_len: int) -> _Values:
     """Output error per eps_q, the most it can be, and the lipschitz factor, of one head."""
     layer = Attention(1, normaliser=Normaliser("softmax", 1.0), qk="fixed")
     fact = _rule(ns, layer, b, {"q": c_q, "W_V": c_v}, 1, seq_len)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from boundcalc.base.statement import Statement
+from boundcalc.statements.hidden import summed_move
 from boundcalc.statements.noises import NOISES
 
-NOISE = tuple(Statement(law.name, law.sharp, applies=law.applies, text=law.text) for law in NOISES.values())
+LAWS = tuple(Statement(law.name, law.sharp, applies=law.applies, text=law.text) for law in NOISES.values())
+NOISE = (*LAWS, Statement("V4", compute=summed_move))

@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided  # noqa: E402
-from boundcalc.lab.train.model import CLS, Transformer, plain, read_only  # noqa: E402
+from boundcalc.lab.train.model import Transformer, plain, read_only  # noqa: E402
+from boundcalc.lab.train.own_row import CLS  # noqa: E402
 from boundcalc.lab.train.parameters import Init, read_row  # noqa: E402
 from boundcalc.lab.train.stack import Stack, stacked  # noqa: E402
 from boundcalc.lab.train.tasks import Shape  # noqa: E402

@@ -418,6 +418,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "readout": ("cls", "mean"),
     "input_radius": (2.0,),
     "vocabulary": (5,),
+    "own_row": (2,),
     "d_patch": (4,),
     "classes": (3,),
     "seq_len": (7,),

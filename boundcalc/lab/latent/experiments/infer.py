@@ -26,11 +26,11 @@ from boundcalc.lab.latent.experiments.statistics import (
 )
 from boundcalc.setting import validate
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 _CHUNK = 3 * 10**6
 """Numbers held at once."""
 LENGTHS = tuple(2**i for i in range(3, 17))
-COLDEST = 0.002
+_COLDEST = 0.002
 """Least temperature: weights exp(<q, k>/tau) and sums of 10^9 of them are floats."""
 
 
@@ -65,8 +65,8 @@ class InferPlan:
         validate.size("seed", self.seed, least=0)
         validate.fraction("delta", self.delta, ends=False)
         for tau in self.taus:
-            if validate.positive("temperature tau", tau) < COLDEST:
-                raise InvalidSetting(f"temperature tau must be at least {COLDEST}, or exp(1/tau) overflows; got {tau}")
+            if validate.positive("temperature tau", tau) < _COLDEST:
+                raise InvalidSetting(f"temperature tau must be at least {_COLDEST}, or exp(1/tau) overflows; got {tau}")
 
     @property
     def most(self) -> float:
@@ -142,7 +142,7 @@ class InferResult:
         }
 
 
-def unit(rng: np.random.Generator, *shape: int) -> Array:
+def unit(rng: np.random.Generator, *shape: int) -> _Array:
     """Uniform points of the unit sphere."""
     x = rng.standard_normal(shape)
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
@@ -152,13 +152,13 @@ def unit(rng: np.random.Generator, *shape: int) -> Array:
 class Moments:
     """What all estimators need of a batch of inputs: sums over pairs."""
 
-    gram: Array
-    cross: Array
-    weighted: Array
-    weight: Array
+    gram: _Array
+    cross: _Array
+    weighted: _Array
+    weight: _Array
 
 
-def draw_moments(plan: InferPlan, rng: np.random.Generator, length: int, z: Array, q: Array) -> Moments:
+def _draw_moments(plan: InferPlan, rng: np.random.Generator, length: int, z: _Array, q: _Array) -> Moments:
     """Draws the pairs of a batch of inputs piece by piece and adds up what matters."""
     n, p = z.shape
     taus = np.array(plan.taus)
@@ -192,14 +192,14 @@ def infer(plan: InferPlan) -> InferResult:
     return InferResult(plan, tuple(points), rates, bound_rates)
 
 
-def errors_at(plan: InferPlan, length: int) -> dict[str, tuple[Array, Array | float | None, float]]:
+def errors_at(plan: InferPlan, length: int) -> dict[str, tuple[_Array, _Array | float | None, float]]:
     """Errors of every input by estimator, the bound (of each input, where keys decide it) and the limit."""
     rng = np.random.default_rng([plan.seed, length])
     n, p = plan.repetitions, plan.width
     z, q = unit(rng, n, p), unit(rng, n, p)
-    sums = draw_moments(plan, rng, length, z, q)
+    sums = _draw_moments(plan, rng, length, z, q)
     truth = (z * q).sum(-1)
-    out: dict[str, tuple[Array, Array | float | None, float]] = {}
+    out: dict[str, tuple[_Array, _Array | float | None, float]] = {}
     bound = cme_bound(length, source=plan.source, smoothness=1.5, kappa=1.0, most=plan.most, delta=plan.delta)
     ridge = bound.parameters["reg"] * length * np.eye(p)
     found = np.linalg.solve(sums.gram + ridge, sums.cross[..., None])[..., 0]
@@ -257,7 +257,7 @@ def contraction(plan: InferPlan) -> list[tuple[int, float]]:
     for length in plan.lengths:
         rng = np.random.default_rng([plan.seed, length, 1])
         n = min(plan.repetitions, 50)
-        keys_gram = draw_moments(plan, rng, length, unit(rng, n, plan.width), unit(rng, n, plan.width)).gram
+        keys_gram = _draw_moments(plan, rng, length, unit(rng, n, plan.width), unit(rng, n, plan.width)).gram
         inverse = np.linalg.inv(keys_gram + plan.lam * np.eye(plan.width))
         variance = plan.noise**2 / 3 * np.trace(inverse, axis1=1, axis2=2).mean()
         rows.append((length, math.sqrt(float(variance))))

@@ -186,7 +186,7 @@ def flatness(points: Mapping[str, list[tuple[int, int, Mapping[str, Any]]]]) -> 
     return found
 
 
-ROW_RADIUS = 6.0
+_ROW_RADIUS = 6.0
 """Rows of the supervised task are normal, so only nearly all of them are this short: its bounds are proxies."""
 
 
@@ -198,7 +198,7 @@ def with_bounds(row: GapRow, plan: LearnPlan, architecture: Architecture, delta:
         budgets["embedding"] = Budget(row=plan.C)
     loss: dict[str, Any] = {"lipschitz": 2.0} if rows else {"margin": 1.0}
     setting = Setting(
-        replace(architecture, input_radius=ROW_RADIUS) if rows else architecture,
+        replace(architecture, input_radius=_ROW_RADIUS) if rows else architecture,
         Norms(budgets=budgets),
         # squared error cut at 1 is 2-Lipschitz; for tokens the ramp of margin 1
         Sample(n_train=row.m, delta=delta, **loss),

@@ -23,10 +23,10 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.setting import validate
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 LENGTHS = tuple(2**i for i in range(3, 15))
-COLDEST = 0.002
-GRID = tuple(COLDEST * 1.35**i for i in range(24))
+_COLDEST = 0.002
+_GRID = tuple(_COLDEST * 1.35**i for i in range(24))
 """Temperatures among which the best is looked for: 0.002 to 2."""
 _TAIL = 1e-12
 _CHUNK = 2 * 10**6
@@ -61,18 +61,18 @@ class SmoothPlan:
         if not 0.1 <= validate.positive("sharpness", self.sharpness) <= 100:
             raise InvalidSetting(f"sharpness must be between 0.1 and 100, got {self.sharpness:g}")
         for tau in self.taus:
-            if validate.positive("temperature tau", tau) < COLDEST:
-                raise InvalidSetting(f"temperature tau must be at least {COLDEST}, got {tau:g}")
+            if validate.positive("temperature tau", tau) < _COLDEST:
+                raise InvalidSetting(f"temperature tau must be at least {_COLDEST}, got {tau:g}")
 
     @cached_property
-    def spectrum(self) -> Array:
+    def spectrum(self) -> _Array:
         """l_0 .. l_N, which sum to 1 but for less than 1e-12."""
         n = np.arange(400)
         sizes = ive(n, self.sharpness) * np.where(n, 2.0, 1.0)
         last = int(np.argmax(1 - np.cumsum(sizes) < _TAIL))
         return sizes[: last + 1]
 
-    def shrinkage(self, tau: float) -> Array:
+    def shrinkage(self, tau: float) -> _Array:
         """What softmax attention leaves of each wave: I_n(1/tau)/I_0(1/tau)."""
         n = np.arange(len(self.spectrum))
         return ive(n, 1 / tau) / ive(0, 1 / tau)
@@ -131,31 +131,31 @@ def document(plan: SmoothPlan, points: list[SmoothPoint]) -> dict[str, Any]:
     return {"experiment": "infer", "truth": "smooth", "plan": asdict(plan), "points": [p.to_json() for p in points]}
 
 
-def waves(angles: Array, last: int) -> Array:
+def waves(angles: _Array, last: int) -> _Array:
     """1, cos x, .., cos Nx, sin x, .., sin Nx: (..., 2N + 1)."""
     inside = angles[..., None] * np.arange(1, last + 1)
     return np.concatenate([np.ones((*angles.shape, 1)), np.cos(inside), np.sin(inside)], axis=-1)
 
 
-def _both(per_wave: Array) -> Array:
+def _both(per_wave: _Array) -> _Array:
     """A number of each wave, for its cosine and its sine."""
     return np.concatenate([per_wave, per_wave[1:]])
 
 
 @dataclass(frozen=True)
 class _Errors:
-    exact: Array
-    deviation: Array
-    linear: Array
-    away: Array
+    exact: _Array
+    deviation: _Array
+    linear: _Array
+    away: _Array
     """(inputs, temperatures): of softmax attention from the conditional mean."""
-    inside: Array
+    inside: _Array
     """The same from its own limit."""
 
 
 def _at(plan: SmoothPlan, length: int) -> list[SmoothPoint]:
     rng = np.random.default_rng([plan.seed, length, 2])
-    taus = (*plan.taus, *GRID)
+    taus = (*plan.taus, *_GRID)
     found = [_one(plan, rng, length, taus) for _ in range(plan.repetitions)]
     exact, deviation, linear = (
         np.array([getattr(one, key) for one in found]) for key in ("exact", "deviation", "linear")
@@ -164,17 +164,17 @@ def _at(plan: SmoothPlan, length: int) -> list[SmoothPoint]:
     fixed, half = len(plan.taus), plan.repetitions // 2
     best = fixed + int(np.square(away[:half, fixed:]).mean(0).argmin())
     points = [
-        SmoothPoint(EXACT, length, root_mean(exact), expected=math.sqrt(float(np.square(deviation).mean()))),
-        SmoothPoint(LINEAR, length, root_mean(linear), bias=plan.linear_bias),
+        SmoothPoint(EXACT, length, _root_mean(exact), expected=math.sqrt(float(np.square(deviation).mean()))),
+        SmoothPoint(LINEAR, length, _root_mean(linear), bias=plan.linear_bias),
     ]
     for at, rows in [*((i, slice(None)) for i in range(fixed)), (best, slice(half, None))]:
         name = BEST if at == best and rows.start else f"softmax, tau = {taus[at]:g}"
-        error, sampling = root_mean(away[rows, at]), root_mean(inside[rows, at])
+        error, sampling = _root_mean(away[rows, at]), _root_mean(inside[rows, at])
         points.append(SmoothPoint(name, length, error, sampling, plan.bias(taus[at]), taus[at]))
     return points
 
 
-def root_mean(errors: Array) -> Interval:
+def _root_mean(errors: _Array) -> Interval:
     """Root mean square, with the interval of the mean square."""
     found = mean_interval(np.square(errors))
     return Interval(*(math.sqrt(max(0.0, x)) for x in (found.value, found.low, found.high)))
@@ -213,7 +213,7 @@ def _one(plan: SmoothPlan, rng: np.random.Generator, length: int, taus: tuple[fl
     )
 
 
-def _posterior(gram: Array, cross: Array, asked: Array, scale: Array, noise: float) -> tuple[float, float]:
+def _posterior(gram: _Array, cross: _Array, asked: _Array, scale: _Array, noise: float) -> tuple[float, float]:
     """Mean and deviation of f(q) given the pairs, if these waves were all there are."""
     precision = scale[:, None] * gram * scale + noise**2 * np.eye(len(scale))
     solved = np.linalg.solve(precision, np.stack([scale * cross, scale * asked], axis=1))

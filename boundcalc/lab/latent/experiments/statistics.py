@@ -14,7 +14,7 @@ from scipy.special import bdtrc, stdtrit
 from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def significantly_above(failures: int, n: int, delta: float, level: float = 1e-3
 
 
 def fit_slope(
-    x: Sequence[float] | Array,
-    y: Sequence[float] | Array,
-    errors: Sequence[float] | Array | None = None,
+    x: Sequence[float] | _Array,
+    y: Sequence[float] | _Array,
+    errors: Sequence[float] | _Array | None = None,
     confidence: float = 0.95,
 ) -> Interval:
     """Slope of a straight line by (weighted) least squares, with its interval.

@@ -22,7 +22,7 @@ from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.transfer import best_head, condition, head_bound, transfer_bound
 from boundcalc.setting import validate
 
-Array = NDArray[Any]
+_Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,17 @@ class TransferRow:
 class Run:
     """One pretrained predictor: yhat(X) = learned @ (mean of the tokens), and the exact errors it has."""
 
-    learned: Array
+    learned: _Array
     pretext_error: float
 
 
-def shrink(plan: TransferPlan) -> tuple[float, float]:
+def _shrink(plan: TransferPlan) -> tuple[float, float]:
     """C with h = c * mean of the tokens, and the variance of that mean."""
     variance = 1 + plan.noise**2 / plan.length
     return 1 / variance, variance
 
 
-def pretext_matrix(plan: TransferPlan, diversity: float, rng: np.random.Generator) -> Array:
+def pretext_matrix(plan: TransferPlan, diversity: float, rng: np.random.Generator) -> _Array:
     """M with singular values from 1 down to `diversity`, evenly in logs (one of them 0 for diversity 0)."""
     p = plan.latent
     left = np.linalg.qr(rng.standard_normal((plan.tasks, p)))[0]
@@ -130,14 +130,14 @@ def pretext_matrix(plan: TransferPlan, diversity: float, rng: np.random.Generato
     return left * sigma @ right.T
 
 
-def downstream_task(m: Array, plan: TransferPlan) -> Array:
+def downstream_task(m: _Array, plan: TransferPlan) -> _Array:
     """W: an equal part of every right singular direction of M."""
     return np.linalg.svd(m)[2].sum(0) / math.sqrt(plan.latent)
 
 
-def pretrain(plan: TransferPlan, m: Array, rng: np.random.Generator) -> Run:
+def pretrain(plan: TransferPlan, m: _Array, rng: np.random.Generator) -> Run:
     """Least squares of noisy labels M z on the mean of the tokens."""
-    c, variance = shrink(plan)
+    c, variance = _shrink(plan)
     z = rng.standard_normal((plan.pretrain, plan.latent))
     means = z + plan.noise / math.sqrt(plan.length) * rng.standard_normal(z.shape)
     labels = z @ m.T + plan.noise * rng.standard_normal((plan.pretrain, plan.tasks))
@@ -145,7 +145,7 @@ def pretrain(plan: TransferPlan, m: Array, rng: np.random.Generator) -> Run:
     return Run(learned, float(np.square(learned - c * m).sum()) * variance)
 
 
-def fit_head(plan: TransferPlan, run: Run, w: Array, rng: np.random.Generator) -> Array:
+def _fit_head(plan: TransferPlan, run: Run, w: _Array, rng: np.random.Generator) -> _Array:
     """A head on the pretext outputs fitted to downstream labels (minimum norm)."""
     z = rng.standard_normal((plan.downstream, plan.latent))
     means = z + plan.noise / math.sqrt(plan.length) * rng.standard_normal(z.shape)
@@ -153,15 +153,15 @@ def fit_head(plan: TransferPlan, run: Run, w: Array, rng: np.random.Generator) -
     return np.linalg.lstsq(means @ run.learned.T, labels, rcond=1e-10)[0]
 
 
-def downstream_error(plan: TransferPlan, run: Run, head: Array, w: Array) -> float:
+def downstream_error(plan: TransferPlan, run: Run, head: _Array, w: _Array) -> float:
     """E(head yhat - w h)^2, exactly."""
-    c, variance = shrink(plan)
+    c, variance = _shrink(plan)
     return float(np.square(head @ run.learned - c * w).sum()) * variance
 
 
-def measure(plan: TransferPlan, run: Run, head: Array, w: Array, rng: np.random.Generator) -> float:
+def measure(plan: TransferPlan, run: Run, head: _Array, w: _Array, rng: np.random.Generator) -> float:
     """Mean of (head yhat - w h)^2 over fresh sequences."""
-    c, variance = shrink(plan)
+    c, variance = _shrink(plan)
     means = math.sqrt(variance) * rng.standard_normal((plan.test, plan.latent))
     return float(np.square(means @ (head @ run.learned - c * w)).mean())
 
@@ -172,7 +172,7 @@ def transfer(plan: TransferPlan) -> list[TransferRow]:
 
 
 def _row(plan: TransferPlan, diversity: float, index: int) -> TransferRow:
-    c, variance = shrink(plan)
+    c, variance = _shrink(plan)
     spread = c * math.sqrt(variance)  # E hh^T = c^2 variance I
     pretext: list[float] = []
     induced: list[float] = []
@@ -192,7 +192,7 @@ def _row(plan: TransferPlan, diversity: float, index: int) -> TransferRow:
         best.append(measure(plan, run, safe, w, rng))
         best_bounds.append(head_bound(m, w, safe, run.pretext_error, spread=spread).value)
         violations += downstream_error(plan, run, safe, w) > best_bounds[-1] * (1 + 1e-9)
-        fitted.append(measure(plan, run, fit_head(plan, run, w, rng), w, rng))
+        fitted.append(measure(plan, run, _fit_head(plan, run, w, rng), w, rng))
         try:
             head = condition(m, w).head
             bound = transfer_bound(m, w, run.pretext_error).value

@@ -16,7 +16,7 @@ from boundcalc.lab.latent.models.base import Array, LatentModel, whole_tokens
 from boundcalc.setting import validate
 
 
-def logsumexp(x: Array) -> Any:
+def _logsumexp(x: Array) -> Any:
     """Log of the sum of e^x."""
     return special.logsumexp(x)
 
@@ -54,11 +54,11 @@ class _Finite(LatentModel):
         return rng.choice(len(self.weights), n, p=np.array(self.weights))
 
     def log_joint(self, tokens: Array) -> float:
-        return float(logsumexp(self.log_likelihoods(tokens).sum(0) + np.log(self.weights)))
+        return float(_logsumexp(self.log_likelihoods(tokens).sum(0) + np.log(self.weights)))
 
     def log_predictive(self, statistic: Any, token: Array) -> float:
         weights = self.posterior_of("sums", statistic).weights
-        return float(logsumexp(self.log_likelihoods(np.asarray(token)[None])[0] + np.log(weights)))
+        return float(_logsumexp(self.log_likelihoods(np.asarray(token)[None])[0] + np.log(weights)))
 
     @property
     def statistics(self) -> Mapping[str, Callable[[Array], Any]]:
@@ -72,7 +72,7 @@ class _Finite(LatentModel):
     def posterior_of(self, name: str, statistic: Any) -> FinitePosterior:
         validate.choice("statistic", name, self.statistics)
         scores = np.asarray(statistic) + np.log(self.weights)
-        return FinitePosterior(np.exp(scores - logsumexp(scores)))
+        return FinitePosterior(np.exp(scores - _logsumexp(scores)))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import Shape, Task, register
 from boundcalc.predictors.data import digest_of_arrays
 
-MOST_TOKENS = 2**20
+_MOST_TOKENS = 2**20
 """Rows of a trained token table."""
 
 
@@ -67,9 +67,9 @@ class ArraysTask(Task):
             raise InvalidSetting(f"{self.path}: y must hold classes 0, 1, ..., got {y.dtype} from {y.min()}")
         if x.ndim == 2 and (not np.issubdtype(x.dtype, np.integer) or x.min() < 0):
             raise InvalidSetting(f"{self.path}: x of shape (N, T) must hold tokens 0, 1, ...; got {x.dtype}")
-        if x.ndim == 2 and x.max() >= MOST_TOKENS:
+        if x.ndim == 2 and x.max() >= _MOST_TOKENS:
             raise InvalidSetting(
-                f"{self.path}: tokens up to {int(x.max())} need a table of as many rows, at most {MOST_TOKENS} are trained: "
+                f"{self.path}: tokens up to {int(x.max())} need a table of as many rows, at most {_MOST_TOKENS} are trained: "
                 f"number the {len(np.unique(x))} that occur, x = np.unique(x, return_inverse=True)[1].reshape(x.shape)"
             )
         if x.ndim == 3 and not np.isfinite(x).all():

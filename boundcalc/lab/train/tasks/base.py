@@ -13,8 +13,8 @@ from boundcalc.base.load import is_name
 from boundcalc.lab.train.source import Source
 from boundcalc.setting import validate
 
-Inputs = Literal["bits", "tokens", "rows"]
-Answer = Literal["binary", "classes", "real"]
+_Inputs = Literal["bits", "tokens", "rows"]
+_Answer = Literal["binary", "classes", "real"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class Shape:
         classes: logits.
     """
 
-    inputs: Inputs
+    inputs: _Inputs
     rows: int
-    answer: Answer
+    answer: _Answer
     vocabulary: int = 0
     width: int = 0
     classes: int = 1

@@ -1,0 +1,158 @@
+"""The search for the least risk at the assumed training error: covers, or noise, at half the margin. Not trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from boundcalc.base.golden import golden
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat
+from boundcalc.engine.allocate import Item, Point, covers_of, lemmas_of, recount, uncoverable
+from boundcalc.engine.exact import allocate_exactly
+from boundcalc.engine.ground import Found, Ground
+from boundcalc.engine.noise import NoiseItems
+from boundcalc.proof.certificate import Certificate, Level
+from boundcalc.statements.strategies import GHOSTS, STRATEGIES, Known, MarginStrategy, noise_chance
+
+HALF = math.log(0.5) - 1e-12
+"""Half the margin, on the loss: a float just below log(1/2)."""
+_MU_STEPS = 40
+_HOPELESS = 30.0
+"""Nats per sample of a uniform cover beyond which noise is not tried."""
+
+Covered = tuple[Sequence[Item], Point]
+"""An allocation of half the margin."""
+
+
+def risks(ground: Ground, only: str | None = None) -> Iterator[Found]:
+    """Candidate certificates for the risk at the assumed margin training error; perhaps of one strategy alone."""
+    if ground.closed is not None or ground.speaks_of_none:
+        return
+    if ground.met is not None:
+        yield from risks(ground.met, only)
+    for strategy in ground.strategies(MarginStrategy):
+        if only in (None, strategy.name):
+            yield from _covered(ground, strategy)
+    for strategy in STRATEGIES.values():
+        if isinstance(strategy, MarginStrategy) and strategy.noisy and only in (None, strategy.name):
+            yield from _noisy(ground, strategy, exactly=only is None)
+
+
+def _covered(ground: Ground, strategy: MarginStrategy) -> Iterator[Found]:
+    items, point = uniform_half(ground) if strategy.uniform else _ghost_half(ground)
+    for alpha in GHOSTS if "alpha" in strategy.parameters else (1,):
+        samples = strategy.samples(ground.m, alpha)
+        log_count = point.log_count if strategy.uniform else recount(items, point, samples)
+        log_value, mu = _value(ground, strategy, log_count, alpha)
+        yield Found(log_value, strategy.name, partial(_certificate, ground, strategy, items, point, alpha, mu))
+
+
+def uniform_half(ground: Ground) -> Covered:
+    """The cheapest uniform cover at half the margin: the same for every number of samples."""
+    return _half(ground, uniform=True)
+
+
+def _ghost_half(ground: Ground) -> Covered:
+    """A cheap cover at half the margin, counted on two samples each."""
+    return _half(ground, uniform=False)
+
+
+def _half(ground: Ground, *, uniform: bool) -> Covered:
+    if ground.beside is not None:
+        return _half(ground.beside, uniform=uniform)
+    items = ground.items(ground.m if uniform else 2 * ground.m, uniform=uniform)
+    return ground.once(("half", uniform, lemmas_of(items)), lambda: (items, allocate_exactly(items, HALF)))
+
+
+# -- noise (G11)
+
+
+def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterator[Found]:
+    """Certificates of G11; where maps meet, noise on the product is as good (but for references, which it forgets)."""
+    if not ground.policy.noise or (ground.met is not None and not _referred(ground)):
+        return
+    if strategy.refuses(ground.setting) is not None:
+        return
+    eta = noise_chance(ground.m)
+    covered = _noise_half(ground, eta, exactly=exactly)
+    if covered is None:
+        return
+    items, point = covered
+    value, mu = least_mu(lambda mu: strategy.value(FLOAT, ground.known(HALF, point.log_count, mu=mu, eta=eta)))
+
+    def write() -> Certificate:
+        return replace(_certificate(ground, strategy, items, point, 1, mu), eta=eta)
+
+    yield Found(_log(value), strategy.name, write)
+
+
+def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
+    """Noise, and uniform covers beside it, at half the margin.
+
+    For other samples than those that are searched anyway the lemmas chosen there are tried, and unless exactly, no others.
+    """
+    lemmas = _beside_noise(ground)
+    if lemmas is None:
+        return None
+    origin = ground.beside or ground
+    key = ("noise", lemmas)
+    noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas)))
+    items = noises.at(eta)
+    if uncoverable(items) is not None:
+        return None
+    if origin is ground:
+        return items, ground.once((*key, eta), lambda: allocate_exactly(items, HALF))
+    beside = _noise_half(origin, noise_chance(origin.m), exactly=True)
+    like = None if beside is None else beside[1]
+    return items, allocate_exactly(items, HALF, like, moves=exactly)
+
+
+def _beside_noise(ground: Ground) -> frozenset[str] | None:
+    """The lemmas of the cheapest uniform cover, which may stand beside noise; None where noise too is hopeless."""
+    if not ground.has_uniform:
+        return frozenset()
+    point = uniform_half(ground)[1]
+    if point.log_count > math.log(_HOPELESS * ground.m):
+        return None
+    return frozenset(choice.lemma for choices in point.choices for choice in choices)
+
+
+def _referred(ground: Ground) -> bool:
+    """Whether some budget is of a distance from a reference."""
+    return any(budget.distance is not None for budget in ground.setting.norms.budgets.values())
+
+
+# -- values and certificates
+
+
+def _value(ground: Ground, strategy: MarginStrategy, log_count: float, alpha: int) -> tuple[float, float | None]:
+    """The log of a risk bound, at the best parameter of the kl inverse where it takes one (any is valid)."""
+    if "mu" not in strategy.parameters:
+        inverse, m = LogFloat.of(ground.log_inverse_delta), LogFloat.of(ground.m)
+        q = LogFloat.of(ground.setting.sample.train_error)
+        known = Known(LogFloat(ground.log_start), [LogFloat(HALF)], [LogFloat(log_count)], inverse, m, q, alpha)
+        return strategy.value(LOG, known).log, None
+    known = ground.known(HALF, log_count, alpha)
+    if not strategy.needs_mu(ground.setting):
+        return _log(strategy.value(FLOAT, known)), None
+    value, mu = least_mu(lambda mu: strategy.value(FLOAT, ground.known(HALF, log_count, alpha, mu)))
+    return _log(value), mu
+
+
+def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
+    """The least value over the parameter of the kl inverse, by golden section in its log; and the parameter."""
+    mu = math.exp(golden(lambda x: value(math.exp(x)), -8.0, 8.0, _MU_STEPS))
+    return value(mu), mu
+
+
+def _log(value: float) -> float:
+    return math.log(value) if 0 < value < math.inf else math.inf
+
+
+def _certificate(
+    ground: Ground, strategy: MarginStrategy, items: Sequence[Item], point: Point, alpha: int, mu: float | None
+) -> Certificate:
+    level = Level(HALF, covers_of(items, point))
+    return replace(ground.certificate(strategy, (level,)), alpha=alpha, mu=mu)

@@ -1,0 +1,117 @@
+"""Products of trained weights that an architecture's function depends on alone, and that may have budgets of their own.
+
+Where linear maps follow each other with nothing between them that acts, what counts is their product, and its norms are
+often far below the products of theirs. A budget for it is read beside those of the factors, never in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from boundcalc.setting.attention import Attention
+from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward
+from boundcalc.setting.layer import Layer, Weight, weights_of
+from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual, SoftCap
+from boundcalc.setting.lookup import Lookup
+
+FIRST_ROW = "first_row"
+"""What the first attention adds to its heads' outputs: the row it reads, and offsets."""
+_READ = "_to_readout"
+_LOOKED_UP = frozenset(("token_scores", "position_scores", "token_values", "position_values", FIRST_ROW))
+_BY_ROW = (Linear, Activation, Ball, LayerNorm, SoftCap, GatedFeedForward, Experts)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A first attention on tokens, read at a row without data (A7): its layers, and what comes after them."""
+
+    embedding: Embedding
+    attention: Attention
+    output: Linear
+    rest: tuple[Layer, ...]
+
+    @property
+    def lookup(self) -> Lookup:
+        """The same heads with scores and values in tables."""
+        return Lookup(self.embedding.vocabulary, self.attention.heads, self.attention.out)
+
+
+def beginning(layers: Sequence[Layer]) -> Beginning | None:
+    """The parts of a network whose only attention, in a residual right after the tokens, is read at a row of its own."""
+    match layers:
+        case (
+            Embedding() as first,
+            Residual(branch=(Attention() as heads, Linear() as output), beside=(), skip=True),
+            *rest,
+        ):
+            if _looks_up(first, heads) and _reads_one_row(rest):
+                return Beginning(first, heads, output, tuple(rest))
+    return None
+
+
+def _looks_up(first: Embedding, heads: Attention) -> bool:
+    """Whether scores and values of a row are sums of what its token and its position make them."""
+    plain = heads.normaliser.name == "softmax" and heads.cap is None and heads.qk_norm == "none"
+    alone = heads.qk == "joint" and heads.groups == heads.heads and heads.combine == "concat"
+    rows = first.own_row is not None and first.positions == "learned" and not first.segments
+    return rows and plain and alone and heads.offsets == "none" and not heads.causal
+
+
+def _reads_one_row(layers: Sequence[Layer]) -> bool:
+    """Whether layers take the [CLS] row alone, and mix no rows before."""
+    pools = [layer for layer in layers if isinstance(layer, Pool)]
+    return all(_by_row(layer) or layer in pools for layer in layers) and pools == [Pool("cls")]
+
+
+def _by_row(layer: Layer) -> bool:
+    if isinstance(layer, Residual):
+        return all(_by_row(inner) for inner in layer.inner())
+    return isinstance(layer, _BY_ROW)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A residual part whose last map meets the read-out (A6)."""
+
+    before: tuple[Layer, ...]
+    inside: tuple[Layer, ...]
+    last: Linear
+    pools: tuple[Layer, ...]
+    readout: Linear
+
+    @property
+    def kind(self) -> str:
+        """The name of the product of the last map and the read-out."""
+        return f"{self.last.kind}{_READ}"
+
+
+def ending(layers: Sequence[Layer]) -> Ending | None:
+    """The end of a network that reads out the sum of some rows and of a linear map, in fewer numbers than these have."""
+    *front, readout = layers
+    pools: list[Layer] = []
+    while front and isinstance(front[-1], Pool):
+        pools.insert(0, front.pop())
+    part = front.pop() if front else None
+    if not isinstance(readout, Linear) or not isinstance(part, Residual) or part.beside or not part.skip:
+        return None
+    last = part.branch[-1] if part.branch else None
+    if not isinstance(last, Linear) or 2 * readout.d_out > last.d_out:
+        return None
+    return Ending(tuple(front), part.branch[:-1], last, tuple(pools), readout)
+
+
+def products_of(layers: Sequence[Layer], seq_len: int) -> Iterator[Weight]:
+    """What may have a budget beside those of its factors, as weights."""
+    first = beginning(layers)
+    if first is not None:
+        yield from weights_of((first.lookup,), seq_len)
+        yield Weight(FIRST_ROW, "vector", (first.output.d_out,), first.output.block)
+    last = ending(layers)
+    if last is not None:
+        yield Weight(last.kind, "matrix", (last.last.d_in, last.readout.d_out), last.last.block)
+
+
+def is_product(kind: str) -> bool:
+    """Whether a kind is the name of a product."""
+    return kind in _LOOKED_UP or kind.endswith(_READ)

@@ -1,0 +1,75 @@
+"""V4: noise on a hidden layer whose units are added up to one number; the layer's rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.setting import Hidden
+from boundcalc.statements.slots import Context, Facts, Member, Slot, offset_slot
+from boundcalc.statements.targets import Points, Target
+
+CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
+"""The largest second derivative, rounded up: 2/sqrt(2 pi), 1/2, 1.702/2, 4/(3 sqrt 3) and 0."""
+KINKED = ("relu",)
+"""Piecewise linear, with a slope that jumps by 1 once."""
+ROOM = (0.3, 0.6, 1.2, 2.4)
+"""What curvature may add to the spread of the noise; the noise is then as small as that asks."""
+
+
+def hidden(layer: Hidden, at: Context, slope: float) -> Facts:
+    """L3, L6, T8 one after the other: s(x W + c) v, whose noise on W is also seen through v (V4)."""
+    ns, b = at.ns, at.radius
+    first = at.weights.matrix(layer.first, layer.block, None, layer.d, layer.d_ff)
+    last = at.weights.matrix(layer.last, layer.block, None, layer.d_ff, 1)
+    reach = b * first.whole.op
+    steep = ns.number(slope) * last.whole.op
+    row = Target("map", layer.d, layer.d_ff, b, first.covered, Points(at.rows))
+    offsets: list[Slot] = []
+    if layer.bias is not None:
+        size, covered = at.weights.vector(layer.bias, layer.block)
+        reach = reach + size
+        offsets = [offset_slot(layer.bias, steep, layer.d_ff, covered, at)]
+    summed = tuple(_summed(ns, row, layer.activation, slope, reach))
+    column = Target("map", layer.d_ff, 1, reach, last.covered, Points(at.rows))
+    slots = (
+        Slot(layer.first, steep, (Member(1, (row, *summed)),)),
+        *offsets,
+        Slot(layer.last, ns.number(1), (Member(1, (column,)),)),
+    )
+    uses = ("L3", "L6", "T8") if layer.bias else ("L3", "L6")
+    return Facts(reach * last.whole.op, first.whole.op * steep, slots, uses)
+
+
+def averaged(
+    ns: NumberSystem, activation: str, slope: float, units: int, reach: Number
+) -> tuple[Number, Number] | None:
+    """V4: what the mean adds to t in units of L B s, without s and per s; None where no curvature is known."""
+    k, lipschitz = ns.number(units), ns.number(slope)
+    extra = 1 / (2 * lipschitz)
+    bend = k / (2 * reach)
+    if activation in KINKED:
+        return extra + ns.sqrt(k / (2 * ns.pi)) / lipschitz, bend / lipschitz
+    if activation not in CURVATURE:
+        return None
+    return extra, (bend + ns.number(CURVATURE[activation]) / 2 * ns.sqrt(k)) / lipschitz
+
+
+def summed_move(
+    ns: NumberSystem, activation: str, slope: float, units: int, reach: Number, size: Number, seen: Number, t: Number
+) -> Number:
+    """V4: how far noise `seen` in a unit moves the sum of the units, but for a chance of 2 e^(-t^2/2)."""
+    known = averaged(ns, activation, slope, units, reach)
+    if known is None:
+        raise ValueError(f"no curvature of {activation} is known")
+    return ns.number(slope) * size * seen * (t + known[0] + known[1] * seen)
+
+
+def _summed(ns: NumberSystem, row: Target, activation: str, slope: float, reach: Number) -> Iterator[Target]:
+    """The same map, seen through the sum of its units: what the spread gains, and how large the noise may be for that."""
+    known = averaged(ns, activation, slope, row.k, reach)
+    if known is None:
+        return
+    for room in ROOM:
+        yield replace(row, kind="summed", extra=known[0] + ns.number(room), most=ns.number(room) / known[1])
