@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,19 @@ def is_name(word: str) -> bool:
     return file.endswith(".py") and name.isidentifier()
 
 
+def is_own(word: object) -> bool:
+    """Whether the name of a bound is a name in a Python file, or a formula file."""
+    return isinstance(word, str) and (is_name(word) or word.lower().endswith(FORMULAS))
+
+
+FORMULAS = (".toml", ".json")
+"""Endings of formula files."""
+
+
 def load_name(word: str) -> Any:
     """What "mine.py:bound" stands for. The file is executed; what lies beside it can be imported by it."""
+    import importlib.util
+
     if not is_name(word):
         raise InvalidSetting(f"need a Python file and a name in it, such as mine.py:bound; got {word!r}")
     file, _, name = word.rpartition(":")

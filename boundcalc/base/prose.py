@@ -12,7 +12,6 @@ from boundcalc.base.sources import Source, source
 
 _BLOCK = re.compile(r"^```math\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_INLINE = re.compile(r"\$([^$]+)\$")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*|\*([^*]+)\*")
 _PARTS = re.compile(r"(\$[^$]+\$|`[^`]+`)")

@@ -29,6 +29,8 @@ class Source:
     @property
     def bibtex(self) -> str:
         """A BibTeX entry."""
+        if self.key == "boundcalc":
+            return _own_entry(self)
         kind, where = self._entry()
         fields = {"author": self.authors.replace(", ", " and "), "title": f"{{{self.title}}}", "year": str(self.year)}
         fields |= where
@@ -45,6 +47,18 @@ class Source:
         if self.venue in _FULL:
             return "inproceedings", {"booktitle": _FULL[self.venue]}
         return "misc", {"howpublished": f"arXiv:{self.eprint}" if self.eprint else self.venue}
+
+
+def _own_entry(source: Source) -> str:
+    """This library's: its version, and its address if it has one."""
+    from boundcalc.base import project
+
+    fields = {"author": "{boundcalc authors}", "title": "{boundcalc}", "year": str(source.year)}
+    fields["note"] = f"Version {project.version()}"
+    if project.url():
+        fields["url"] = project.url()
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@misc{{{source.key},\n{lines}\n}}"
 
 
 _FULL = {
@@ -101,7 +115,7 @@ SAKAI2026 = Source(
     "2605.07297",
     "v1",
 )
-_BARTLETT2017 = Source(
+BARTLETT2017 = Source(
     "bartlett2017",
     "Peter L. Bartlett, Dylan J. Foster, Matus Telgarsky",
     "Spectrally-normalized margin bounds for neural networks",
@@ -110,14 +124,14 @@ _BARTLETT2017 = Source(
     "1706.08498",
     "v2",
 )
-_KOLTCHINSKII2002 = Source(
+KOLTCHINSKII2002 = Source(
     "koltchinskii2002",
     "Vladimir Koltchinskii, Dmitry Panchenko",
     "Empirical margin distributions and bounding the generalization error of combined classifiers",
     2002,
     "Annals of Statistics 30",
 )
-_LANGFORD2005 = Source(
+LANGFORD2005 = Source(
     "langford2005", "John Langford", "Tutorial on practical prediction theory for classification", 2005, "JMLR 6"
 )
 SMALE2007 = Source(
@@ -127,17 +141,17 @@ SMALE2007 = Source(
     2007,
     "Constructive Approximation 26",
 )
-_PINELIS1994 = Source(
+PINELIS1994 = Source(
     "pinelis1994",
     "Iosif Pinelis",
     "Optimum bounds for the distributions of martingales in Banach spaces",
     1994,
     "Annals of Probability 22",
 )
-_DIACONIS1980 = Source(
+DIACONIS1980 = Source(
     "diaconis1980", "Persi Diaconis, David Freedman", "Finite exchangeable sequences", 1980, "Annals of Probability 8"
 )
-_PACCAGNAN2023 = Source(
+PACCAGNAN2023 = Source(
     "paccagnan2023",
     "Dario Paccagnan, Marco C. Campi, Simone Garatti",
     "The Pick-to-Learn algorithm: empowering compression for tight generalization bounds and improved "

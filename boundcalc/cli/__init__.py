@@ -29,9 +29,25 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("boundcalc.cli.runs:command", "List, show, export, import, verify and remove stored trials."),
     "threshold": ("boundcalc.cli.threshold:command", "How many examples are needed, and how that grows with T."),
     "latent": ("boundcalc.cli.latent:command", "Attention as inference: posteriors, bounds, experiments."),
+    "doctor": (
+        "boundcalc.cli.doctor:command",
+        "Versions, extras, device, TeX, store; what to type for what is missing.",
+    ),
     "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
     "sparse": ("boundcalc.cli.sparse:command", "What learning an s-sparse Boolean function of T bits takes."),
 }
+
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Bounds": ("eval", "solve", "tightness", "verify"),
+    "Theorems and formulas": ("list", "explain", "derive", "export"),
+    "Models": ("norms", "certify"),
+    "Experiments": ("train", "sweep", "runs", "threshold"),
+    "Figures": ("plot", "gallery"),
+    "Functions and latent variables": ("represent", "sparse", "latent"),
+    "This installation": ("doctor",),
+}
+"""The commands as --help lists them."""
 
 
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -45,6 +61,7 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.group(
     cls=LazyGroup,
     commands_by_name=COMMANDS,
+    groups=GROUPS,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
@@ -59,7 +76,9 @@ Examples:
 \b
 Every command has its own --help with examples. Exit codes: 0 done, 1 failed, 2 wrong usage.""",
 )
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
+@click.option(
+    "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version."
+)
 @click.option(
     "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error (anywhere on the line)."
 )

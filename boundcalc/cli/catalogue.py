@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 GROUPS = ("theorems", "policies", "statements", "lemmas", "certificates", "presets", "strategies")
+MORE = ("figures", "tasks", "sweeps", "families")
+"""Groups that are listed when they are asked for: what `plot`, `train`, `sweep` and `norms` take."""
 _LEMMA_LETTERS = "TLS"
 
 
@@ -28,6 +30,10 @@ def entries(group: str) -> Iterator[Entry]:
         "policies": _policies,
         "presets": _presets,
         "strategies": _strategies,
+        "figures": _figures,
+        "tasks": _tasks,
+        "sweeps": _sweeps,
+        "families": _families,
     }[group]()
 
 
@@ -73,6 +79,43 @@ def _presets() -> Iterator[Entry]:
         made = preset(name)
         sizes = f"depth {made.depth}, d {made.d}, heads {made.heads}, T {made.seq_len}"
         yield Entry("presets", name, f"{made.style}, {made.normalisation}, {made.activation}", sizes)
+
+
+def _figures() -> Iterator[Entry]:
+    from boundcalc.lab.plot.gallery import PLATES
+    from boundcalc.lab.plot.registry import FIGURES
+
+    for name, figure in FIGURES.items():
+        trials = {"takes": "bounds, and trials if given", "needs": "trials", "none": "no trials"}[figure.trials]
+        yield Entry("figures", name, figure.about, trials)
+    for plate in PLATES:
+        if plate.name not in FIGURES:
+            yield Entry("figures", plate.name, plate.title, "trials of the gallery")
+
+
+def _tasks() -> Iterator[Entry]:
+    from dataclasses import fields
+
+    from boundcalc.lab.train.tasks import TASKS, task_names
+
+    for name in task_names():
+        made = TASKS.get(name, TASKS["boolean"])
+        about = (made.__doc__ or "").strip().splitlines()[0]
+        yield Entry("tasks", name, about, " ".join(field.name for field in fields(made)))
+
+
+def _sweeps() -> Iterator[Entry]:
+    from boundcalc.lab.train.presets import PRESETS
+
+    for name, sweep in PRESETS.items():
+        yield Entry("sweeps", name, sweep["about"], str(sweep["task"]["task"]))
+
+
+def _families() -> Iterator[Entry]:
+    from boundcalc.checkpoints.families import FAMILIES
+
+    for family in FAMILIES.values():
+        yield Entry("families", family.name, "", " ".join(sorted(family.model_types)))
 
 
 def _strategies() -> Iterator[Entry]:

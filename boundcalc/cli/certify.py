@@ -11,6 +11,7 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import complete
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
 from boundcalc.cli.files import FILE, FileCommand, Input, output_file
 from boundcalc.cli.idle import refuse_given
@@ -60,7 +61,7 @@ fixed before the data.""",
     type=click.Choice(("norms", "held-out", "p2l")),
     help="With --data, certify by this only (repeatable); p2l trains modules of --compare.",
 )
-@click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
+@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option("--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound.")
 @click.option(
     "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."

@@ -13,6 +13,7 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.base.rounding import up
+from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, Input, PythonName, output_file
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--family", help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one)."),
+    click.option(
+        "--family",
+        shell_complete=complete.family,
+        help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one).",
+    ),
     click.option("--mapping", type=FILE, help="A JSON or YAML file that describes a model of no known family."),
     click.option(
         "--compare",
@@ -208,6 +213,16 @@ def account_lines(found: Audit) -> list[str]:
         if line.unused and line.role != "unknown":
             reasons.setdefault(line.reason, []).append(line.unused)
     lines += [f"  {sum(counts):,} in {len(counts)} tensors: {why}" for why, counts in reasons.items()]
+    turned = sum(line.transposed for line in account.lines)
+    if turned:
+        lines.append(
+            f"{turned} tensors are read as x -> x W of the transpose that is stored, as torch.nn.Linear stores it."
+        )
+    scaled = dict.fromkeys(
+        f"{line.role.partition('[')[0]} times {line.factor:g}" for line in account.lines if line.factor != 1
+    )
+    if scaled:
+        lines.append(f"Multiplied as the model does: {', '.join(scaled)}.")
     for line in account.lines:
         if line.role == "unknown":
             lines.append(f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
@@ -16,13 +20,6 @@ from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
 _FORMATS = ("table", "json", "csv", "markdown", "latex")
-
-
-def complete_bound(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Names of bounds, for the shell."""
-    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
-
-    return [name for name in dict.fromkeys([*BOUNDS, *THEOREMS]) if name.startswith(incomplete)]
 
 
 @click.command(
@@ -47,7 +44,7 @@ name=first:last:logN (N values, evenly in logs), name=first:last:linN (N values,
 name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 )
 @setting_options
-@click.option("--bound", "bounds", multiple=True, shell_complete=complete_bound, help="Only this bound (repeatable).")
+@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option("--L", "pairs_seen", type=WHOLE, help="Key-value pairs a query sees (X3, X4).")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4, X6).")
 @click.option(
@@ -131,9 +128,10 @@ def command(
         raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    from boundcalc.cli.report import ask
+    with _uncollected():
+        from boundcalc.cli.report import ask
 
-    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
+        report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
     _write_certificates(report.best, certificate, certificate_risk)
     from boundcalc.cli.formats import show
 
@@ -144,6 +142,18 @@ def command(
         show_proofs(report, all_bounds=bool(bounds))
     if report.best is None:
         context.exit(FAILURE)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for cycles of garbage: one evaluation makes few, and looks cost a fortieth of its time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _template(context: click.Context, question: Any) -> None:

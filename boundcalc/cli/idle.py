@@ -23,6 +23,17 @@ class Command(click.Command):
                     raise click.UsageError(f"{flags} is given twice: give it once", ctx)
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options in groups: the command's own, then those of a setting, if it takes one."""
+        from boundcalc.cli.setting import SECTIONS, section_of
+
+        shown = [(section_of(self, each), each.get_help_record(ctx)) for each in self.get_params(ctx)]
+        for title in ("Options", *SECTIONS):
+            records = [record for section, record in shown if section == title and record is not None]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
 
 def refuse_given(names: Mapping[str, str]) -> None:
     """Refuse each parameter of the running command that was given, by why it has no effect."""

@@ -18,21 +18,20 @@ from boundcalc.cli.words import unknown_option
 
 USAGE, FAILURE, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 
-EXTRAS = {
-    "joblib": "train",
-    "torch": "train",
-    "matplotlib": "plot",
-    "safetensors": "weights",
-}
-"""Optional libraries, and the extra of this package that installs each."""
-
 
 class LazyGroup(click.Group):
     """Subcommands come from a table name -> ("module:attribute", one line of help)."""
 
-    def __init__(self, *args: Any, commands_by_name: Mapping[str, tuple[str, str]], **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        commands_by_name: Mapping[str, tuple[str, str]],
+        groups: Mapping[str, Sequence[str]],
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
         self.table = commands_by_name
+        self.groups = groups
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.table, *super().list_commands(ctx)]
@@ -51,8 +50,10 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+        width = max(map(len, self.table))
+        for title, names in self.groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.table[name][1]) for name in names])
 
     def main(self, args: Sequence[str] | None = None, *positional: Any, **options: Any) -> Any:
         """Run, and turn what goes wrong into one line on stderr and an exit code."""
@@ -63,6 +64,7 @@ class LazyGroup(click.Group):
         if not options.pop("standalone_mode", True):
             return super().main(typed, *positional, standalone_mode=False, **options)
         try:
+            _patience(typed)
             code = super().main(typed, *positional, standalone_mode=False, **options)
             sys.stdout.flush()
         except BaseException as error:
@@ -70,6 +72,27 @@ class LazyGroup(click.Group):
                 raise
             _fail(error)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+_TALKATIVE = frozenset({"sweep", "train", "gallery", "norms", "certify", "runs"})
+"""Commands that show their own progress."""
+_PATIENCE = (2.0, 20.0, 120.0, 600.0)
+"""Seconds after which a person at a terminal is told that work goes on."""
+
+
+def _patience(typed: Sequence[str]) -> None:
+    """A word on stderr, if that is a terminal, while a command without a progress bar computes for long."""
+    if not sys.stderr.isatty() or not typed or typed[0] in _TALKATIVE or "--sweep" in typed:
+        return
+    import threading
+
+    def say(seconds: float) -> None:
+        sys.stderr.write(f"boundcalc: computing, {seconds:.0f} s so far; Ctrl-C stops it\n")
+
+    for seconds in _PATIENCE:
+        timer = threading.Timer(seconds, say, (seconds,))
+        timer.daemon = True
+        timer.start()
 
 
 _SHORT_LIST = 12
@@ -103,10 +126,14 @@ def _fail(error: BaseException) -> NoReturn:
     if isinstance(error, BoundcalcError):
         _say(_with_example(str(error)) if isinstance(error, InvalidSetting) else str(error))
         sys.exit(USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE)
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRAS:
+    if isinstance(error, ModuleNotFoundError):
+        from boundcalc.base import project
+
         library = (error.name or "").partition(".")[0]
-        _say(f"this needs {library}, which is not installed: pip install 'boundcalc[{EXTRAS[library]}]'")
-        sys.exit(FAILURE)
+        extra = project.extra_of(library)
+        if extra is not None:
+            _say(f"this needs {library}, which is not installed: {project.install(extra)}")
+            sys.exit(FAILURE)
     if isinstance(error, OSError):
         name = error.filename or "standard output"  # files are named by those who write them
         _say(f"{name}: {error.strerror or error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from boundcalc.cli.catalogue import GROUPS, Entry, entries
+from boundcalc.cli.catalogue import GROUPS, MORE, Entry, entries
 from boundcalc.cli.idle import Command
 
 _LAST = {
@@ -15,6 +15,10 @@ _LAST = {
     "certificates": "source",
     "presets": "sizes",
     "strategies": "rests on",
+    "figures": "shows",
+    "tasks": "fields",
+    "sweeps": "task",
+    "families": "model types",
 }
 
 
@@ -26,12 +30,16 @@ _LAST = {
 Examples:
   boundcalc list
   boundcalc list lemmas
-  boundcalc list policies --format json""",
+  boundcalc list policies --format json
+  boundcalc list figures""",
 )
-@click.argument("group", type=click.Choice(GROUPS), required=False)
+@click.argument("group", type=click.Choice((*GROUPS, *MORE)), required=False)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(group: str | None, form: str) -> None:
-    """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources."""
+    """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources.
+
+    By name also figures, tasks, sweeps and families: what plot, train, sweep and norms take.
+    """
     found = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
     if form == "json":
         import json

@@ -10,6 +10,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import read_json
+from boundcalc.cli import complete
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.values import NUMBER, WHOLE, short
@@ -102,7 +103,10 @@ def setting_options(command: Command) -> Command:
     known = defaults()
     options = [
         click.option(
-            "--preset", help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.", show_default="edelman"
+            "--preset",
+            shell_complete=complete.preset,
+            help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.",
+            show_default="edelman",
         ),
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
         click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
@@ -128,6 +132,19 @@ def setting_options(command: Command) -> Command:
     for decorate in reversed([*options, seen]):
         command = decorate(command)
     return command
+
+
+SECTIONS = ("The network", "Its norms", "The sample")
+_NORMS = ("C", "norms_file", "norm_words", "input_radius", "position_radius", "variance_floor")
+
+
+def section_of(command: click.Command, option: click.Parameter) -> str:
+    """Under which heading --help lists an option: the setting's have their own, where a command takes a setting."""
+    if option.name not in parameters() or "setting_file" not in [each.name for each in command.params]:
+        return "Options"
+    if option.name in _NORMS:
+        return "Its norms"
+    return "The sample" if option.name in _SAMPLE else "The network"
 
 
 def parameters() -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, up
-from boundcalc.cli.eval import complete_bound
+from boundcalc.cli import complete
 from boundcalc.cli.idle import Command
 from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_inputs
 from boundcalc.cli.setting import full_json, setting_options, take_setting
@@ -35,7 +35,7 @@ Exit code 1 when no value in the range searched is enough.""",
 @setting_options
 @click.option("--for", "variable", type=click.Choice(_VARIABLES), required=True, help="What to solve for.")
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
-@click.option("--bound", default="best", show_default=True, shell_complete=complete_bound, help="Which bound.")
+@click.option("--bound", default="best", show_default=True, shell_complete=complete.bound, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4).")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)

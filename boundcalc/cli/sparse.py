@@ -10,7 +10,7 @@ import click
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, confidence, up
-from boundcalc.cli.eval import complete_bound
+from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -39,7 +39,7 @@ Examples:
 @click.option("--delta", type=NUMBER, default=0.01, show_default=True, help="Failure probability.")
 @click.option("--class", "name", type=click.Choice(FAMILIES), default="any", show_default=True, help="Which functions.")
 @click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
-@click.option("--bound", "bounds", multiple=True, shell_complete=complete_bound, help="Only this bound (repeatable).")
+@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option(
     "--symbolic", is_flag=True, help="Formulas in s and T (class any, orthonormal positions, simple constants)."
 )

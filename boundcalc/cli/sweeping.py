@@ -75,7 +75,25 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
 
 
 def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
-    """The points, with a progress bar on stderr once they take long, if that is a terminal."""
+    """The points, with a progress bar on stderr once they take long, if that is a terminal.
+
+    An interruption says how far it came: rows are printed as they are computed.
+    """
+    done = 0
+    try:
+        for point in _with_bar(points, total):
+            yield point
+            done += 1
+    except KeyboardInterrupt:
+        click.echo(
+            f"\ninterrupted: {done} of {total} points are done (csv and json have them; a table is printed when all "
+            "are); shorten --sweep to what is missing",
+            err=True,
+        )
+        raise
+
+
+def _with_bar(points: Iterator[Any], total: int) -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield from points
         return

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import LOG, LogFloat, log_sum
-from boundcalc.engine.allocate import Item, Option, slack
+from boundcalc.engine.allocate import slack
 from boundcalc.engine.ground import Found, Ground
+from boundcalc.engine.options import Item, Option
 from boundcalc.proof.certificate import Choice, Cover, Level
 from boundcalc.statements.compose import lower
 from boundcalc.statements.strategies import Known, Strategy

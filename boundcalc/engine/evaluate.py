@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
-from boundcalc.base.rounding import upper_latex
+from boundcalc.base.rounding import upper, upper_latex
 from boundcalc.engine.ground import Found, Shared
 from boundcalc.engine.links import Needed
 from boundcalc.engine.search import Search
@@ -246,6 +246,18 @@ class BoundValue:
             out |= {"risk": self.risk, "log10_risk": self.log10_risk, "risk_strategy": self.risk_strategy}
         return out
 
+    def __str__(self) -> str:
+        if self.refusal is not None:
+            return f"{self.name}: refused: {self.refusal}"
+        mark = "~" if self.kind == "proxy" else "<="
+        gap = "trivial" if self.trivial else f"{mark} {upper(self.log10)}"
+        risk = "trivial" if self.risk_trivial else f"{mark} {upper(self.log10_risk)}"
+        said = "refused" if self.risk_refusal is not None else risk
+        strategy = "" if self.trivial or self.strategy is None else f", by {self.strategy}"
+        return f"{self.name} ({self.kind}): gap {gap}, risk {said}{strategy}"
+
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{key}</th><td>{value}</td></tr>" for key, value in self.to_json().items())
         return f"<table>{rows}</table>"
@@ -257,12 +269,40 @@ class BoundValue:
         return rf"$\mathrm{{gap}} {mark} {upper_latex(self.log10)}$"
 
 
+class Comparison(list[BoundValue]):
+    """Bounds of one setting, side by side: a list that shows itself as a table."""
+
+    def __str__(self) -> str:
+        rows = [("bound", "kind", "gap <=", "risk <=", "strategy"), *map(_row, self)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head, *body = [("bound", "kind", "gap \u2264", "risk \u2264", "strategy"), *map(_row, self)]
+        cells = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)
+        return f"<table><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>{cells}</table>"
+
+
+def _row(value: BoundValue) -> tuple[str, ...]:
+    if value.refusal is not None:
+        return value.name, value.kind, "refused", "refused", str(value.refusal).partition(".")[0]
+    mark = "~" if value.kind == "proxy" else ""
+    gap = "trivial" if value.trivial else mark + upper(value.log10)
+    risk = "trivial" if value.risk_trivial else mark + upper(value.log10_risk)
+    return value.name, value.kind, gap, "refused" if value.risk_refusal is not None else risk, value.strategy or ""
+
+
 def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
     """The bound of one policy, checked.
 
     Args:
         setting: what is bounded: architecture, norms, sample.
-        bound: a policy or a theorem (`boundcalc list bounds` names all).
+        bound: a policy or a theorem (`boundcalc list` names all).
 
     Returns:
         The gap and the risk with their certificates, and of which kind they are.
@@ -276,7 +316,7 @@ def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
     return value
 
 
-def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk | None = None) -> list[BoundValue]:
+def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk | None = None) -> Comparison:
     """The bounds of several policies, each checked.
 
     Args:
@@ -285,11 +325,11 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk
         desk: one made for the setting lets later questions about it (`solve`) reuse what is found here.
 
     Returns:
-        A value for each, in this order; a refusal is a value too.
+        A value for each, in this order; a refusal is a value too. The list shows itself as a table, in notebooks as HTML.
     """
     names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
     desk = desk or Desk(setting)
-    return [desk.value(name) for name in names]
+    return Comparison(desk.value(name) for name in names)
 
 
 def refuse_symbols(setting: Setting) -> None:

@@ -11,36 +11,62 @@ import math
 from collections.abc import Iterator, Sequence
 
 from boundcalc.base.numbers import log_add, log_sum
-from boundcalc.engine.allocate import Item, Option, Point, bracket, cost_at, point_of, slack
-from boundcalc.proof.certificate import ZERO
+from boundcalc.engine.allocate import Bracket, Point, bracket, point_of, slack
+from boundcalc.engine.options import Item, Option, cost_at
 
 _ROUNDS = 6
 _MOVES = 16
 """Changes tried per round, the most promising first; with many pieces fewer, as each then matters less."""
 _SECANTS = 8
+_CLOSE = 1e-6
+"""Hulls around errors that differ by less are the same."""
 
 _Assignment = Sequence[Option | None]
 """A lemma per piece; None where the piece is left out."""
 
 
-def allocate_exactly(
-    items: Sequence[Item], log_scale: float, like: Point | None = None, *, moves: bool = True
-) -> Point:
-    """A cheap cover at the error e^log_scale, from the lemmas of another that is `like` it where they fit."""
+def allocate_exactly(items: Sequence[Item], log_scale: float, known: Bracket | None = None) -> Point:
+    """A cheap cover at the error e^log_scale; `known` may be the hull around it of these items."""
     budget = log_scale - 3 * slack(items)
-    found = None if like is None else _spend(items, _same(items, like.options), budget)
-    if like is None or found is None:
-        hull = bracket(items, budget)
-        spare, log_lambda = hull.inside, hull.log_lambda
-        starts = [hull.inside.options] + ([hull.outside.options] if hull.outside is not None else [])
-        filled = [(found, options) for options in starts if (found := _spend(items, options, budget)) is not None]
-        if not filled:
-            return hull.inside
-        (count, shares), options = min(filled, key=lambda entry: entry[0][0])
-    else:
-        spare, log_lambda, options = None, like.log_lambda, _same(items, like.options)
-        count, shares = found
-    for _ in range(_ROUNDS if moves else 0):
+    hull = _hull(items, budget, known)
+    starts = [hull.inside.options] + ([hull.outside.options] if hull.outside is not None else [])
+    filled = [(found, options) for options in starts if (found := _spend(items, options, budget)) is not None]
+    if not filled:
+        return hull.inside
+    (count, shares), options = min(filled, key=lambda entry: entry[0][0])
+    found = _moved(items, budget, options, (count, shares), hull.log_lambda)
+    return min(found, hull.inside, key=lambda point: point.log_count)
+
+
+def _hull(items: Sequence[Item], budget: float, known: Bracket | None) -> Bracket:
+    if known is None:
+        return bracket(items, budget)
+    same = len(known.inside.options) == len(items) and all(
+        option is None or option in item.heaviest for item, option in zip(items, known.inside.options, strict=True)
+    )
+    if same and -_CLOSE < known.inside.log_scale - budget <= 0:
+        return known
+    return bracket(items, budget)
+
+
+def allocate_alike(items: Sequence[Item], log_scale: float, like: Point, *, moves: bool) -> Point | None:
+    """A cover at the error e^log_scale from the lemmas of another, other lemmas tried or not; None where they do not fit."""
+    budget = log_scale - 3 * slack(items)
+    options = _same(items, like.options)
+    found = _spend(items, options, budget)
+    if found is None:
+        return None
+    if moves:
+        return _moved(items, budget, options, found, like.log_lambda)
+    return _settle(items, options, found[1])
+
+
+def _moved(
+    items: Sequence[Item], budget: float, options: _Assignment, spent: tuple[float, Sequence[float]], log_lambda: float
+) -> Point:
+    """The point of an assignment after all changes of one piece's lemma that help."""
+    count, shares = spent
+    for _ in range(_ROUNDS):
         improved = False
         for index, option in _moves(items, options, shares, log_lambda):
             changed = [*options[:index], option, *options[index + 1 :]]
@@ -50,9 +76,8 @@ def allocate_exactly(
         if not improved:
             break
     settled = _settle(items, options, shares)
-    best = settled if spare is None else min(settled, spare, key=lambda point: point.log_count)
-    best.log_lambda = log_lambda
-    return best
+    settled.log_lambda = log_lambda
+    return settled
 
 
 def _same(items: Sequence[Item], options: _Assignment) -> list[Option | None]:
@@ -136,13 +161,13 @@ def _balanced(covered: Sequence[tuple[Item, Option]], left: float) -> list[float
 
 def _settle(items: Sequence[Item], options: _Assignment, shares: Sequence[float]) -> Point:
     """The point of an assignment: each piece by its cheapest lemma at its share, on whole steps."""
-    found = []
+    found: list[tuple[float, float, Option | None]] = []
     for item, option, share in zip(items, options, shares, strict=True):
         if option is None:
-            found.append((item.log_zero, -math.inf, (ZERO,) * len(item.members), None))
+            found.append((item.log_zero, -math.inf, None))
         else:
             snapped = option.snapped(share)
-            cost, choices, chosen = cost_at(item, snapped)
+            cost, chosen = cost_at(item, snapped)
             plain = cost_at(item, share)
-            found.append((snapped, cost, choices, chosen) if cost <= plain[0] else (share, *plain))
+            found.append((snapped, cost, chosen) if cost <= plain[0] else (share, *plain))
     return point_of(items, found)

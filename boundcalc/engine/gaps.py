@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from boundcalc.base.numbers import FLOAT, log_sum
-from boundcalc.engine.allocate import Item, Point, allocate, closer, covers_of, recount, slack
+from boundcalc.engine.allocate import Point, allocate, closer, covers_of, recount, slack
 from boundcalc.engine.chain import Chains, best_chain
 from boundcalc.engine.closed import closed_form
 from boundcalc.engine.ground import Found, Ground
+from boundcalc.engine.options import Item
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.statements import gap
 from boundcalc.statements.strategies import GHOSTS, ChainStrategy, Known, SingleStrategy, Strategy

@@ -14,7 +14,8 @@ from typing import Any, Self, TypeVar
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import LOG
-from boundcalc.engine.allocate import Item, Point, TradeOff, build_items, lemmas_of, recount, uncoverable
+from boundcalc.engine.allocate import Point, TradeOff, recount
+from boundcalc.engine.options import Item, build_items, lemmas_of, uncoverable
 from boundcalc.engine.refine import Refinements
 from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.proof.certificate import Certificate, Level

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from boundcalc.base.numbers import log_add
-from boundcalc.engine.allocate import Item, Point, recount
+from boundcalc.engine.allocate import Point, recount
 from boundcalc.engine.ground import Ground
+from boundcalc.engine.options import Item
 from boundcalc.statements.strategies import GHOSTS
 
 _FIXED_POINT_STEPS = 30

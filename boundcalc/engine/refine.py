@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from boundcalc.engine.allocate import Item, Point, covers_of
+from boundcalc.engine.allocate import Point, covers_of
+from boundcalc.engine.options import Item
 from boundcalc.proof.certificate import Choice, Cover
 from boundcalc.statements.covers import LEMMAS, REFINING
 
@@ -118,7 +119,7 @@ class Refinements:
     def _seen(self, point: Point) -> _Seen:
         if id(point) not in self._known:
             counts = [math.exp(min(cost, _MOST_COUNT)) if cost > -math.inf else 0.0 for cost in point.costs]
-            ready = _ready(self._residuals, point)
+            ready = _ready(self._residuals, point.choices(self._items))
             self._known[id(point)] = _Seen(point, math.exp(point.log_scale), counts, sum(counts), ready)
         return self._known[id(point)]
 
@@ -157,7 +158,7 @@ def _residual(item: Item) -> _Residual | None:
     return _Residual(tuple(choices), tuple(balls))
 
 
-def _ready(residuals: Sequence[_Residual | None], point: Point) -> list[bool]:
+def _ready(residuals: Sequence[_Residual | None], covers: Sequence[tuple[Choice, ...]]) -> list[bool]:
     """Which items a finer level may refine: those that are covered on the targets of their residuals."""
     return [
         residual is not None
@@ -165,5 +166,5 @@ def _ready(residuals: Sequence[_Residual | None], point: Point) -> list[bool]:
             mine.lemma != "zero" and mine.target == theirs.target
             for mine, theirs in zip(choices, residual.choices, strict=True)
         )
-        for residual, choices in zip(residuals, point.choices, strict=True)
+        for residual, choices in zip(residuals, covers, strict=True)
     ]

@@ -9,10 +9,11 @@ from functools import partial
 
 from boundcalc.base.golden import golden
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
-from boundcalc.engine.allocate import Item, Point, covers_of, lemmas_of, recount, uncoverable
-from boundcalc.engine.exact import allocate_exactly
+from boundcalc.engine.allocate import Point, covers_of, recount
+from boundcalc.engine.exact import allocate_alike, allocate_exactly
 from boundcalc.engine.ground import Found, Ground
 from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.options import Item, lemmas_of, uncoverable
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.statements.strategies import GHOSTS, STRATEGIES, Known, MarginStrategy, noise_chance
 
@@ -63,7 +64,8 @@ def _half(ground: Ground, *, uniform: bool) -> Covered:
     if ground.beside is not None:
         return _half(ground.beside, uniform=uniform)
     items = ground.items(ground.m if uniform else 2 * ground.m, uniform=uniform)
-    return ground.once(("half", uniform, lemmas_of(items)), lambda: (items, allocate_exactly(items, HALF)))
+    hull = ground.curve(uniform=True).hull if uniform else None  # others are counted on more points
+    return ground.once(("half", uniform, lemmas_of(items)), lambda: (items, allocate_exactly(items, HALF, hull)))
 
 
 # -- noise (G11)
@@ -105,18 +107,18 @@ def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
     if origin is ground:
         return items, ground.once((*key, eta), lambda: allocate_exactly(items, HALF))
     beside = _noise_half(origin, noise_chance(origin.m), exactly=True)
-    like = None if beside is None else beside[1]
-    return items, allocate_exactly(items, HALF, like, moves=exactly)
+    alike = None if beside is None else allocate_alike(items, HALF, beside[1], moves=exactly)
+    return items, alike or allocate_exactly(items, HALF)
 
 
 def _beside_noise(ground: Ground) -> frozenset[str] | None:
     """The lemmas of the cheapest uniform cover, which may stand beside noise; None where noise too is hopeless."""
     if not ground.has_uniform:
         return frozenset()
-    point = uniform_half(ground)[1]
+    items, point = uniform_half(ground)
     if point.log_count > math.log(_HOPELESS * ground.m):
         return None
-    return frozenset(choice.lemma for choices in point.choices for choice in choices)
+    return frozenset(choice.lemma for choices in point.choices(items) for choice in choices)
 
 
 def _referred(ground: Ground) -> bool:

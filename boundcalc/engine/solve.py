@@ -347,6 +347,7 @@ class _Bracket:
 
     def _narrow(self, good: tuple[float, float], bad: tuple[float, float], miss_at: Callable[[float], float]) -> float:
         (x, low), (y, high) = good, bad
+        before: bool | None = None
         for _ in range(_NARROWINGS):
             if self._settled(x, y):
                 break
@@ -356,10 +357,12 @@ class _Bracket:
             if middle in (x, y):
                 break
             miss = miss_at(middle)
-            if miss <= 0:
-                x, low, high = middle, miss, high / 2
+            met = miss <= 0
+            if met:
+                x, low, high = middle, miss, high / 2 if before is met else high
             else:
-                y, high, low = middle, miss, low / 2
+                y, high, low = middle, miss, low / 2 if before is met else low
+            before = met  # an end that stays twice is trusted less (Illinois)
         return x
 
     def _between(self, z: float, x: float, y: float) -> float:

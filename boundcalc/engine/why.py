@@ -1,33 +1,28 @@
 """Why a bound is what it is, and which single change would help most: `boundcalc eval --why`.
 
-A proof is held: the error each piece was given stays, the covers are counted anew for a changed setting. By the envelope
-theorem that gives the slopes, and for larger changes a value that the search can only improve on. What is advised is
-searched and checked again before it is printed.
+A proof is held (`engine.held`) while the setting changes (`engine.changes`). What is advised is searched and checked again
+before it is printed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from boundcalc.base.errors import BoundcalcError, CertificateError, Refusal
-from boundcalc.base.numbers import FLOAT, LOG, log_sum
-from boundcalc.engine.allocate import Item, build_items, cost_at
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.numbers import log_sum
+from boundcalc.engine.changes import changers, value_of
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
-from boundcalc.engine.links import Link
-from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.held import Held, held_certificate, held_link, hold
 from boundcalc.engine.search import Search
 from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS, Policy
-from boundcalc.proof.certificate import Certificate, Quantity
-from boundcalc.setting import Norms, Setting
-from boundcalc.statements import gap
-from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.larger import joined
-from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, MarginStrategy, noise_chance
+from boundcalc.proof.certificate import Quantity
+from boundcalc.setting import Setting
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.strategies import STRATEGIES
 
 _STEP = 1.02
 _TRIED, _SHOWN = 6, 3
@@ -133,174 +128,16 @@ def why(value: BoundValue, desk: Desk) -> list[Why]:
 
 
 def _account(value: BoundValue, quantity: Quantity, desk: Desk) -> list[Why]:
-    held = _hold(value, quantity, desk)
+    held = hold(value, quantity, desk)
     if held is None:
         return []
     return [_Account(value, quantity, desk, held).made()]
 
 
-# -- a held proof
-
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    log_scale: float
-    shares: Mapping[str, float]
-    """log of the error of the loss that each piece is given."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A proof whose error shares are kept while the setting changes."""
-
-    policy: str
-    strategy: str
-    levels: tuple[_Level, ...]
-    alpha: int
-    mu: float | None
-    log_union: float
-    first_link: bool
-    meeting: bool = False
-    """Whether the proof is about the class in which maps that meet are one (A6)."""
-
-    def counts(self, setting: Setting) -> list[dict[str, float]] | None:
-        """Log counts of every level by piece; None where the pieces are others."""
-        items = self._items(setting)
-        if items is None or any({item.key for item in items} != set(level.shares) for level in self.levels):
-            return None
-        return [{item.key: cost_at(item, level.shares[item.key])[0] for item in items} for level in self.levels]
-
-    def _items(self, setting: Setting) -> list[Item] | None:
-        whole = joined(setting) if self.meeting else setting
-        if isinstance(whole, Refusal):
-            return None
-        strategy = STRATEGIES[self.strategy]
-        policy, uniform = BOUNDS[self.policy], strategy.uniform
-
-        def allowed(lemma: CoverLemma) -> bool:
-            return policy.allows(lemma) and (lemma.uniform or not uniform)
-
-        if isinstance(strategy, MarginStrategy) and strategy.noisy:
-            lowered = lower(whole, LOG)
-            covers = build_items(lowered, 1, allowed)
-            return NoiseItems(lowered, covers).at(noise_chance(setting.sample.n_train))
-        return build_items(lower(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
-
-    def log_value(self, setting: Setting) -> float | None:
-        """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
-        counts = self.counts(setting)
-        if counts is None:
-            return None
-        return self._combined(setting, [log_sum(list(each.values())) for each in counts])
-
-    def _combined(self, setting: Setting, log_counts: Sequence[float]) -> float:
-        m, inverse = setting.sample.n_train, self.log_union - math.log(setting.sample.delta)
-        strategy = STRATEGIES[self.strategy]
-        if isinstance(strategy, MarginStrategy) and strategy.noisy:
-            inverse += math.log(2 + math.sqrt(math.pi * m / 2))
-        if strategy.quantity == "risk":
-            return math.log((math.exp(min(log_counts[0], 600.0)) + inverse) / m)
-        scales = [level.log_scale for level in self.levels]
-        if not isinstance(strategy, ChainStrategy):
-            count = math.exp(min(log_counts[0], 600.0))
-            return math.log(gap.gap_uniform_single(FLOAT, math.exp(scales[0]), count, inverse, m))
-        factor = strategy.factor(FLOAT, self.alpha)
-        coarser = [math.log(0.5), *scales[:-1]]
-        links = [c + 0.5 * (math.log(2 / m) + n) + math.log(factor) for c, n in zip(coarser, log_counts, strict=True)]
-        deviation = gap.deviation(FLOAT, inverse, m)
-        return log_sum([math.log(2) + scales[-1], math.log(deviation), *links])
-
-
-def _hold(value: BoundValue, quantity: Quantity, desk: Desk) -> _Held | None:
-    proof = value.by_gap if quantity == "gap" else value.by_risk
-    assert proof is not None  # noqa: S101 - `why` has asked
-    certificate = proof.certificate
-    if proof.trivial:
-        link = desk.search(value.name).best_link()
-        return None if link is None else _held_link(value.name, link, desk)
-    if STRATEGIES[certificate.strategy].every_scale:
-        return None
-    return _held_certificate(certificate, desk)
-
-
-def _held_link(policy: str, link: Link, desk: Desk) -> _Held:
-    shares = {item.key: share for item, share in zip(link.items, link.point.shares, strict=True)}
-    strategy = "uniform-chain" if link.alpha is None else "ghost-chain"
-    level = _Level(link.point.log_scale, shares)
-    return _Held(policy, strategy, (level,), link.alpha or 1, None, desk.log_union, True)
-
-
-def _held_certificate(certificate: Certificate, desk: Desk) -> _Held:
-    whole = joined(certificate.setting) if certificate.meeting else certificate.setting
-    if isinstance(whole, Refusal):
-        raise CertificateError(str(whole))
-    pieces = lower(whole, LOG).pieces
-    gains = {piece.key: piece.gain.log for piece in pieces}
-    caps = {piece.key: piece.cap for piece in pieces}
-    levels: list[_Level] = []
-    for level in certificate.levels:
-        shares: dict[str, float] = {}
-        for key, cover in level.covers.items():
-            cap = caps[key]
-            dropped = all(choice.lemma == "zero" for choice in cover.choices)
-            shares[key] = cover.log_eps + gains[key]
-            if dropped and cap is not None:
-                shares[key] = min(shares[key], cap.log)
-        levels.append(_Level(level.log_scale, shares))
-    return _Held(
-        certificate.policy,
-        certificate.strategy,
-        tuple(levels),
-        certificate.alpha,
-        certificate.mu,
-        desk.log_union,
-        False,
-        certificate.meeting,
-    )
-
-
-# -- what can be changed
-
-
-_Changer = Callable[[float], Setting]
-
-
-def changers(setting: Setting) -> dict[str, _Changer]:
-    """How to multiply each number of a setting by a factor: sizes, and every kind of norm that is read."""
-    sample, architecture = setting.sample, setting.architecture
-    found: dict[str, _Changer] = {
-        "m": lambda f: setting.but(n_train=max(1, round(sample.n_train * f))),
-        "gamma": lambda f: setting.but(margin=sample.margin * f),
-        "delta": lambda f: setting.but(delta=sample.delta * f),
-        "T": lambda f: setting.but(seq_len=max(1, round(architecture.seq_len * f))),
-    }
-    if architecture.layers is None:
-        found["depth"] = lambda f: setting.but(depth=max(1, round(architecture.depth * f)))
-        found["d"] = lambda f: setting.but(
-            d=architecture.heads * max(1, round(architecture.d * f / architecture.heads))
-        )
-    norms = setting.norms
-    for kind in dict.fromkeys(weight.kind for weight, _ in setting.lookups()):
-        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=_scaled_kind(setting, kind, f))
-    found["every norm"] = lambda f: replace(setting, norms=norms.scaled(f))
-    return found
-
-
-def _scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:
-    """All budgets of one kind times a factor, those that the knob C gives too."""
-    norms = setting.norms
-    own = {key: budget for key, budget in norms.budgets.items() if key.partition("[")[0] == kind}
-    for weight, key in setting.lookups():
-        if weight.kind == kind and key is None:
-            own[kind] = weight.usable(norms.find(kind))
-    scaled = Norms(None, own).scaled(factor).budgets
-    return replace(norms, budgets={**norms.budgets, **scaled})
-
-
 class _Account:
     """One quantity's account."""
 
-    def __init__(self, value: BoundValue, quantity: Quantity, desk: Desk, held: _Held) -> None:
+    def __init__(self, value: BoundValue, quantity: Quantity, desk: Desk, held: Held) -> None:
         self.value, self.desk, self.held = value, desk, held
         self.quantity: Quantity = quantity
         self.paid = desk.paid
@@ -389,7 +226,7 @@ class _Account:
 
     def _length(self, name: str, factor: float) -> float:
         """By how much a number changes, in logs: sizes are whole."""
-        now, before = _value_of(self.changers[name](factor), name), _value_of(self.paid, name)
+        now, before = value_of(self.changers[name](factor), name), value_of(self.paid, name)
         return math.log(factor) if now is None or before is None else math.log(now / before)
 
     def _held_measure(self, name: str, factor: float) -> float | None:
@@ -413,14 +250,14 @@ class _Account:
         search = Search(changed, self._policy(), log_union=self.held.log_union, measured=self.desk.measured)
         if self.held.first_link:
             link = search.best_link()
-            held = None if link is None else _held_link(self.held.policy, link, desk)
+            held = None if link is None else held_link(self.held.policy, link, desk)
         else:
             found = search.gaps() if self.quantity == "gap" else search.risks()
             same = [
                 each for each in found if each.certificate.strategy == self.held.strategy and each.certificate.levels
             ]
             best = min(same, key=lambda each: each.log_value, default=None)
-            held = None if best is None else _held_certificate(best.certificate, desk)
+            held = None if best is None else held_certificate(best.certificate, desk)
         return None if held is None else replace(held, log_union=self.held.log_union).log_value(changed)
 
     # -- changes
@@ -500,7 +337,7 @@ class _Account:
             if proved is None:
                 return None
             if not proved.trivial and proved.log_value <= self.log_target:
-                now, before = _value_of(changed, name), _value_of(self.value.setting, name)
+                now, before = value_of(changed, name), value_of(self.value.setting, name)
                 exact = factor**further if now is None or before is None else now / before
                 return Change(name, exact, now, proved.log_value)
         return None
@@ -519,16 +356,3 @@ class _Account:
         if not STRATEGIES[self.held.strategy].uniform:
             return policy
         return replace(policy, lemmas=frozenset(name for name in policy.lemmas if LEMMAS[name].uniform))
-
-
-def _value_of(setting: Setting, name: str) -> float | None:
-    """What a number of the setting has become; None for norms, which are several."""
-    sample, architecture = setting.sample, setting.architecture
-    return {
-        "m": sample.n_train,
-        "gamma": sample.margin,
-        "delta": sample.delta,
-        "T": architecture.seq_len,
-        "depth": architecture.depth,
-        "d": architecture.d,
-    }.get(name)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.rounding import up
+from boundcalc.base.rounding import confidence, up
 from boundcalc.checkpoints.audit import Audit, audit, chosen_family
 from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import CheckpointError
@@ -143,8 +143,8 @@ class Certification:
     def foot(self) -> str:
         """How the lines are to be read together."""
         return (
-            f"Each line holds by itself with probability at least {1 - self.delta:g}; which is smallest was not fixed before. "
-            "Values are rounded up; 1 says nothing."
+            f"Each line holds by itself with probability at least {confidence(self.delta)}; which is smallest was not fixed "
+            "before. Values are rounded up; 1 says nothing."
         )
 
     def __str__(self) -> str:

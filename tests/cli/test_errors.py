@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from boundcalc.base import project
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.lazy import EXTRAS
 
 from .conftest import Run, one_line, written
 
@@ -128,7 +128,7 @@ def test_unknown_commands(run: Run) -> None:
 def test_no_command_shows_the_help(run: Run) -> None:
     outcome = run()
     assert outcome.exit_code == 2
-    assert "Commands:" in outcome.output
+    assert "Bounds:" in outcome.output
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
@@ -161,7 +161,9 @@ def test_too_little_memory_is_no_defect(run: Run, monkeypatch: pytest.MonkeyPatc
     assert one_line(outcome) == "boundcalc: out of memory: ask for less at once"
 
 
-@pytest.mark.parametrize(("library", "extra"), EXTRAS.items())
+@pytest.mark.parametrize(
+    ("library", "extra"), [(name, extra) for extra, names in project.EXTRAS.items() for name in names]
+)
 def test_missing_libraries_name_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch, library: str, extra: str) -> None:
     def lacking(*_: object, **__: object) -> None:
         raise ModuleNotFoundError(f"No module named '{library}'", name=f"{library}.nn")
@@ -169,7 +171,7 @@ def test_missing_libraries_name_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("boundcalc.cli.report.compare", lacking)
     outcome = run("eval")
     assert outcome.exit_code == 1
-    assert f"pip install 'boundcalc[{extra}]'" in one_line(outcome)
+    assert project.install(extra) in one_line(outcome)
 
 
 def test_interruption_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

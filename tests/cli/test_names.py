@@ -14,10 +14,11 @@ import pytest
 from boundcalc.base.prose import plain
 from boundcalc.cli import COMMANDS, main
 from boundcalc.cli.catalogue import GROUPS, entries
+from boundcalc.cli.words import accepted
 from boundcalc.formulas.theorems import POLICIES, THEOREMS
+from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
 from boundcalc.setting import PRESETS
 from boundcalc.statements.strategies import STRATEGIES
-from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
 from boundcalc.statements.texts import STATEMENTS
 
 from .conftest import Run, one_line
@@ -142,4 +143,4 @@ def test_the_documentation_names_every_command_and_its_lines_are_valid() -> None
         known = {
             word for command in commands if command for p in command.params for word in (*p.opts, *p.secondary_opts)
         }
-        assert option in known, option
+        assert accepted(option) in known, option

@@ -7,8 +7,9 @@ import math
 import pytest
 
 from boundcalc import Setting, evaluate
+from boundcalc.engine.changes import changers
 from boundcalc.engine.evaluate import BoundValue, Desk
-from boundcalc.engine.why import Why, changers, why
+from boundcalc.engine.why import Why, why
 from boundcalc.setting import Budget, Norms
 
 SETTINGS = {

@@ -38,6 +38,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "--for L --bound X3 --set smoothness=1.5 --target 0.5 --format json",
     ),
     "list": ("",),
+    "doctor": ("",),
     "explain": ("T2",),
     "derive": (
         "--bound edelman2022",

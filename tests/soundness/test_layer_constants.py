@@ -15,10 +15,17 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.oracle import layers_mp as layers
+from tests.soundness.library import LAYERS
 
 Array = NDArray[np.float64]
 Layer = Callable[[Array], Array]
 SLACK = 1e-6  # finite differences
+
+
+@pytest.fixture(autouse=True, params=LAYERS)
+def whose(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every attack is run against the library and against the second implementation."""
+    monkeypatch.setitem(globals(), "layers", LAYERS[request.param])
 
 
 def rows(x: Array) -> float:

@@ -14,9 +14,10 @@ from scipy.stats import binom, chi2, multivariate_t
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, LOG
-from boundcalc.engine.allocate import build_items, covers_of
+from boundcalc.engine.allocate import covers_of
 from boundcalc.engine.exact import allocate_exactly
 from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.options import build_items
 from boundcalc.engine.risks import HALF
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES

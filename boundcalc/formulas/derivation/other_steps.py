@@ -28,8 +28,6 @@ from boundcalc.statements.gap import sparse_class_size
 from boundcalc.statements.general import GeneralAttention, choose_share, log_count
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 
-_COUNT = Words(r"\log N", "log N")
-
 
 def last_step(
     formula: Formula, steps: Sequence[Step], check: Expr | None = None, trials: tuple[Trial, ...] = ()

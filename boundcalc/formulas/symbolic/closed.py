@@ -19,7 +19,6 @@ from boundcalc.formulas.symbolic.shorten import shortened, without_nested_radica
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, number
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
-from boundcalc.statements.compose import loss_lipschitz
 
 _TWO_THIRDS = 2 * THIRD
 _CLOSED_LEMMAS = frozenset({"T1", "T2"})
@@ -403,8 +402,3 @@ def closed_form(
     if exact and not isinstance(setting.architecture.depth, int):
         raise InvalidSetting("exact radii need the depth as a number: give depth, or leave out exact")
     return ClosedForm(setting, lemmas, exact, order, plain)
-
-
-def _loss_constant(setting: Setting) -> Expr:
-    """L_l, from the same function that the numbers use."""
-    return loss_lipschitz(SYMPY, setting)

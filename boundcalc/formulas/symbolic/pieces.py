@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import sympy
 
@@ -184,8 +183,3 @@ def allowed_by(names: frozenset[str]) -> Allowed:
 def block_of(pieces: Sequence[Costed], block: int) -> list[Costed]:
     """The pieces of one block."""
     return [piece for piece in pieces if piece.block == block]
-
-
-def _value_of(x: Any) -> Expr:
-    """A size of a setting as an expression."""
-    return sympy.sympify(x)

@@ -18,7 +18,7 @@ from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS, expand_consta
 from boundcalc.formulas.symbolic.system import Expr
 
 if TYPE_CHECKING:
-    from boundcalc.formulas.symbolic.formula import Definition, Formula
+    from boundcalc.formulas.symbolic.formula import Formula
 
 RELATIONS = {"le": (r"\le", "<="), "eq": ("=", "="), "ge": (r"\ge", ">=")}
 
@@ -311,11 +311,6 @@ def equation(formula: Formula) -> str:
     """LaTeX of the formula itself, without its named parts."""
     sign = RELATIONS[formula.relation][0]
     return f"{left_hand_side(formula)} {sign} {latex(formula.expr, names_of(formula))}"
-
-
-def _definition(part: Definition, names: Mapping[Any, str]) -> str:
-    """LaTeX of a named part."""
-    return f"{part.latex} = {latex(part.expr, names)}"
 
 
 def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:

@@ -6,6 +6,7 @@ Importing it is light: a theorem's formulas import sympy when they are first ask
 from dataclasses import replace
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import is_own
 from boundcalc.formulas.theorems.counting import parameters as parameters
 from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
 from boundcalc.formulas.theorems.edelman import edelman2022_attention as edelman2022_attention
@@ -14,9 +15,6 @@ from boundcalc.formulas.theorems.edelman import edelman2022_multihead as edelman
 from boundcalc.formulas.theorems.inference import X3 as X3
 from boundcalc.formulas.theorems.inference import X4 as X4
 from boundcalc.formulas.theorems.inference import X6 as X6
-from boundcalc.formulas.theorems.own import Bound as Bound
-from boundcalc.formulas.theorems.own import is_own as is_own
-from boundcalc.formulas.theorems.own import own as own
 from boundcalc.formulas.theorems.policies import POLICIES as POLICIES
 from boundcalc.formulas.theorems.policies import Policy as Policy
 from boundcalc.formulas.theorems.sakai import sakai2026 as sakai2026
@@ -82,6 +80,8 @@ def known_bound(name: str) -> str:
 def theorem_called(name: str) -> Theorem | None:
     """The theorem of a name, of the statement it is (X5 is zhang2022), or of one's own (mine.py:bound, mine.toml)."""
     if is_own(name):
+        from boundcalc.formulas.theorems.own import own
+
         return own(name).theorem
     if name in THEOREMS:
         return THEOREMS[name]

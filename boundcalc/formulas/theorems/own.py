@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _KINDS = ("bound", "a_posteriori", "proxy", "estimate")
 _ABOUT = ("gap", "risk")
-_FILES = (".toml", ".json")
-_SIGNIFICANT = 17
 
 
 @dataclass(frozen=True)
@@ -186,11 +184,6 @@ class Bound:
 
     def _repr_latex_(self) -> str:
         return f"$${self.formula.latex()}$$"
-
-
-def is_own(name: object) -> bool:
-    """Whether a bound's name is a name in a Python file, or a formula file."""
-    return isinstance(name, str) and (is_name(name) or Path(name).suffix.lower() in _FILES)
 
 
 def own(name: str) -> Bound:

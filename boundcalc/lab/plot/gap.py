@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from boundcalc.base.errors import NoSolution, Unsupported
+from boundcalc.base.load import is_own
 from boundcalc.engine.evaluate import VACUOUS_MARGIN
 from boundcalc.engine.solve import solve
-from boundcalc.formulas.theorems import BOUNDS, Bound, is_own, own
+from boundcalc.formulas.theorems import BOUNDS
+from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
+from boundcalc.base.load import is_own
 from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.engine.solve import Quantity, solve
-from boundcalc.formulas.theorems import Bound, is_own, own
+from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.words import called
 from boundcalc.setting import Setting

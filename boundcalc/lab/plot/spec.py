@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import is_own
 from boundcalc.base.strict_json import parse_json
-from boundcalc.formulas.theorems import BOUNDS, is_own
+from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
 from boundcalc.setting import Setting, validate
@@ -151,7 +152,7 @@ class Spec:
 
 _TAKE_OWN = ("gap-vs-m", "gap-vs-T", "gap-vs-depth", "gap-vs-C")
 """Figures that draw theorems of one's own."""
-_RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed")
+_RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed", "certified")
 """By what trials can be chosen."""
 
 

@@ -34,7 +34,6 @@ _PRIMITIVE = {
     14: 17475,
 }
 """A primitive polynomial of each degree over the field of two elements, as bits."""
-_LARGEST = 1 << max(_PRIMITIVE)
 SAFETY = 0.9
 """Compact positions keep (2s - 1) coherence below this, so that scores on the support stay apart from all others."""
 

@@ -22,7 +22,6 @@ class DamagedRecord(UserWarning):
 
 
 _KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
-_FORMATS = tuple(_KINDS)
 
 
 def flat(record: Record) -> dict[str, Any]:

@@ -7,7 +7,7 @@ stored as it acts on rows, x -> x W, so its shape is (d_in, d_out), or (heads, d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,8 +188,3 @@ _STARTS: Rules[Callable[[Any, int, Init], Iterator[Parameter]]] = Rules(
     },
 )
 """The tensors of a layer, its inner layers' apart."""
-
-
-def _count_parameters(table: Mapping[str, Parameter]) -> int:
-    """How many numbers are trained."""
-    return sum(math.prod(p.shape) for p in table.values() if p.trained)

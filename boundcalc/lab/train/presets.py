@@ -8,8 +8,6 @@ from typing import Any
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
 from boundcalc.setting import validate
 
-_LENGTHS = (32, 64, 128, 256, 512, 1024)
-_FEW = [16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96]
 _CONJUNCTION: dict[str, Any] = {"task": "conjunction", "s": 3}
 _MINI: dict[str, Any] = {"lr": 4e-3, "warmup": 100, "batch": 16, "steps": 3000, "stop_loss": 5e-3}
 

@@ -18,9 +18,6 @@ from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.setting import Architecture
 
-_PATHS = ("bits", "row", "plain")
-"""Shared exponentials for bits; only the row that is read, from the last attention on; every layer on every row."""
-
 _FEW = 64
 """Examples at once on the path for sharp models, which is hungry."""
 

@@ -18,7 +18,8 @@ from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
 from boundcalc.formulas.symbolic.read import expression
-from boundcalc.formulas.theorems import edelman2022, own, zhang2022
+from boundcalc.formulas.theorems import edelman2022, zhang2022
+from boundcalc.formulas.theorems.own import own
 from boundcalc.lab.plot import points
 
 TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorials" / "own-theorem.md"

@@ -1,0 +1,145 @@
+"""A proof whose error shares are kept while the setting changes: its counts made anew, and what they give.
+
+By the envelope theorem that gives the slopes of a bound, and for larger changes a value that a search can only improve on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from boundcalc.base.errors import CertificateError, Refusal
+from boundcalc.base.numbers import FLOAT, LOG, log_sum
+from boundcalc.engine.evaluate import BoundValue, Desk
+from boundcalc.engine.links import Link
+from boundcalc.engine.noise import NoiseItems
+from boundcalc.engine.options import Item, build_items, cost_at
+from boundcalc.formulas.theorems import BOUNDS
+from boundcalc.proof.certificate import Certificate, Quantity
+from boundcalc.setting import Setting
+from boundcalc.statements import gap
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import CoverLemma
+from boundcalc.statements.larger import joined
+from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, MarginStrategy, noise_chance
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    log_scale: float
+    shares: Mapping[str, float]
+    """log of the error of the loss that each piece is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A proof whose error shares are kept while the setting changes."""
+
+    policy: str
+    strategy: str
+    levels: tuple[_Level, ...]
+    alpha: int
+    mu: float | None
+    log_union: float
+    first_link: bool
+    meeting: bool = False
+    """Whether the proof is about the class in which maps that meet are one (A6)."""
+
+    def counts(self, setting: Setting) -> list[dict[str, float]] | None:
+        """Log counts of every level by piece; None where the pieces are others."""
+        items = self._items(setting)
+        if items is None or any({item.key for item in items} != set(level.shares) for level in self.levels):
+            return None
+        return [{item.key: cost_at(item, level.shares[item.key])[0] for item in items} for level in self.levels]
+
+    def _items(self, setting: Setting) -> list[Item] | None:
+        whole = joined(setting) if self.meeting else setting
+        if isinstance(whole, Refusal):
+            return None
+        strategy = STRATEGIES[self.strategy]
+        policy, uniform = BOUNDS[self.policy], strategy.uniform
+
+        def allowed(lemma: CoverLemma) -> bool:
+            return policy.allows(lemma) and (lemma.uniform or not uniform)
+
+        if isinstance(strategy, MarginStrategy) and strategy.noisy:
+            lowered = lower(whole, LOG)
+            covers = build_items(lowered, 1, allowed)
+            return NoiseItems(lowered, covers).at(noise_chance(setting.sample.n_train))
+        return build_items(lower(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
+
+    def log_value(self, setting: Setting) -> float | None:
+        """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
+        counts = self.counts(setting)
+        if counts is None:
+            return None
+        return self._combined(setting, [log_sum(list(each.values())) for each in counts])
+
+    def _combined(self, setting: Setting, log_counts: Sequence[float]) -> float:
+        m, inverse = setting.sample.n_train, self.log_union - math.log(setting.sample.delta)
+        strategy = STRATEGIES[self.strategy]
+        if isinstance(strategy, MarginStrategy) and strategy.noisy:
+            inverse += math.log(2 + math.sqrt(math.pi * m / 2))
+        if strategy.quantity == "risk":
+            return math.log((math.exp(min(log_counts[0], 600.0)) + inverse) / m)
+        scales = [level.log_scale for level in self.levels]
+        if not isinstance(strategy, ChainStrategy):
+            count = math.exp(min(log_counts[0], 600.0))
+            return math.log(gap.gap_uniform_single(FLOAT, math.exp(scales[0]), count, inverse, m))
+        factor = strategy.factor(FLOAT, self.alpha)
+        coarser = [math.log(0.5), *scales[:-1]]
+        links = [c + 0.5 * (math.log(2 / m) + n) + math.log(factor) for c, n in zip(coarser, log_counts, strict=True)]
+        deviation = gap.deviation(FLOAT, inverse, m)
+        return log_sum([math.log(2) + scales[-1], math.log(deviation), *links])
+
+
+def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:
+    """The proof of a quantity, or the first link of one that is trivial; None where a closed form has nothing to hold."""
+    proof = value.by_gap if quantity == "gap" else value.by_risk
+    assert proof is not None  # noqa: S101 - `why` has asked
+    certificate = proof.certificate
+    if proof.trivial:
+        link = desk.search(value.name).best_link()
+        return None if link is None else held_link(value.name, link, desk)
+    if STRATEGIES[certificate.strategy].every_scale:
+        return None
+    return held_certificate(certificate, desk)
+
+
+def held_link(policy: str, link: Link, desk: Desk) -> Held:
+    """One link, which need not be worth its price."""
+    shares = {item.key: share for item, share in zip(link.items, link.point.shares, strict=True)}
+    strategy = "uniform-chain" if link.alpha is None else "ghost-chain"
+    level = _Level(link.point.log_scale, shares)
+    return Held(policy, strategy, (level,), link.alpha or 1, None, desk.log_union, True)
+
+
+def held_certificate(certificate: Certificate, desk: Desk) -> Held:
+    """What a certificate gives every piece at every level."""
+    whole = joined(certificate.setting) if certificate.meeting else certificate.setting
+    if isinstance(whole, Refusal):
+        raise CertificateError(str(whole))
+    pieces = lower(whole, LOG).pieces
+    gains = {piece.key: piece.gain.log for piece in pieces}
+    caps = {piece.key: piece.cap for piece in pieces}
+    levels: list[_Level] = []
+    for level in certificate.levels:
+        shares: dict[str, float] = {}
+        for key, cover in level.covers.items():
+            cap = caps[key]
+            dropped = all(choice.lemma == "zero" for choice in cover.choices)
+            shares[key] = cover.log_eps + gains[key]
+            if dropped and cap is not None:
+                shares[key] = min(shares[key], cap.log)
+        levels.append(_Level(level.log_scale, shares))
+    return Held(
+        certificate.policy,
+        certificate.strategy,
+        tuple(levels),
+        certificate.alpha,
+        certificate.mu,
+        desk.log_union,
+        False,
+        certificate.meeting,
+    )

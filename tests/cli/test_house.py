@@ -1,0 +1,231 @@
+"""What greets a user: help, completion, `doctor`, extras, and how results show themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from boundcalc import Setting, __version__, compare, evaluate
+from boundcalc.base import project
+from boundcalc.cli import COMMANDS, GROUPS, lazy, main
+from boundcalc.cli.complete import figure, sweep, task
+from boundcalc.setting import PRESETS
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(main, list(words))
+
+
+# ------------------------------------------------------------------------------------------- help
+
+
+def test_every_command_is_in_one_group_of_the_help() -> None:
+    listed = [name for names in GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(COMMANDS)
+    text = run("--help").stdout
+    assert all(f"{title}:" in text for title in GROUPS)
+
+
+def test_options_are_listed_in_groups_and_each_once() -> None:
+    text = run("eval", "--help").stdout
+    titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
+    assert titles[:4] == ["Options", "The network", "Its norms", "The sample"]
+    context = click.Context(main)
+    for option in main.get_command(context, "eval").get_params(context):  # type: ignore[union-attr]
+        assert len(re.findall(rf"^ +(-\w, )?{option.opts[-1]}[ /\n]", text, re.MULTILINE)) == 1, option.opts
+
+
+def test_versions() -> None:
+    assert run("-V").stdout == run("--version").stdout == f"boundcalc {__version__}\n"
+
+
+# ------------------------------------------------------------------------------------------- completion
+
+
+def completed(line: str) -> list[str]:
+    *words, last = line.split(" ")
+    return [item.value for item in ShellComplete(main, {}, "boundcalc", "").get_completions(words, last)]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("plot ov", ["overlay"]),
+        ("plot gap-vs-m", ["gap-vs-m"]),
+        ("train conj", ["conjunction"]),
+        ("sweep smo", ["smoke"]),
+        ("eval --preset gp", ["gpt2"]),
+        ("eval --bound log", ["log-T"]),
+        ("plot gap-vs-m --bound sakai", ["sakai2026"]),
+        ("gallery --only attention-t", ["attention-training"]),
+        ("norms model --family distil", ["distilbert"]),
+    ],
+)
+def test_names_are_completed(line: str, found: list[str]) -> None:
+    assert completed(line) == found
+
+
+def test_files_are_completed_where_no_name_begins_so() -> None:
+    parameter, context = click.Argument(["what"]), click.Context(main)
+    assert [item.type for item in figure(context, parameter, "my-sp")] == ["file"]
+    assert [item.type for item in sweep(context, parameter, "my-sw")] == ["file"]
+    assert task(context, parameter, "my-t") == []
+
+
+@pytest.mark.parametrize("group", ["figures", "tasks", "sweeps", "families"])
+def test_what_commands_take_is_listed(group: str) -> None:
+    found = json.loads(run("list", group, "--format", "json").stdout)
+    assert len(found) >= 5
+    assert {entry["group"] for entry in found} == {group}
+
+
+# ------------------------------------------------------------------------------------------- installation
+
+
+def test_doctor_finds_what_is_here() -> None:
+    result = run("doctor", "--format", "json")
+    assert result.exit_code == 0
+    found = {entry["what"]: entry for entry in json.loads(result.stdout)}
+    assert {"boundcalc", "python", "numpy", "checker", "device", "TeX", "store", "pages"} <= found.keys()
+    assert {f"extra {name}" for name in project.EXTRAS} <= found.keys()
+    assert __version__ in found["boundcalc"]["found"]
+    assert (Path(found["pages"]["found"]) / "cli.md").is_file()
+
+
+def test_doctor_says_what_to_type_for_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    own = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else own(name))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    found = {entry["what"]: entry for entry in json.loads(run("doctor", "--format", "json").stdout)}
+    assert "no matplotlib" in found["extra plot"]["found"]
+    assert found["extra plot"]["type"] == project.install("plot")
+    assert "no pdflatex and bibtex" in found["TeX"]["found"]
+
+
+def test_doctor_fails_where_the_library_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no intervals today")
+
+    monkeypatch.setattr("boundcalc.engine.evaluate.compare", broken)
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "no intervals today" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("origin", "typed"),
+    [("/a/checkout", "pip install '/a/checkout[plot]'"), ("", "pip install 'boundcalc[plot]'")],
+)
+def test_extras_are_installed_from_where_the_library_came(
+    origin: str, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "origin", lambda: origin)
+    assert project.install("plot") == typed
+
+
+def test_a_missing_library_is_answered_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(project, "origin", lambda: "")
+    for library, extra in (("matplotlib", "plot"), ("torch", "train"), ("joblib", "train")):
+        with pytest.raises(SystemExit) as caught:
+            lazy._fail(ModuleNotFoundError(f"No module named {library!r}", name=f"{library}.inner"))
+        assert caught.value.code == lazy.FAILURE
+        assert capsys.readouterr().err == (
+            f"boundcalc: this needs {library}, which is not installed: pip install 'boundcalc[{extra}]'\n"
+        )
+
+
+def test_packages_carry_what_messages_point_to() -> None:
+    import tomllib
+
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert data["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]["docs"] == "boundcalc/docs"
+    assert {"/docs", "/figures"} <= {*data["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]}
+    extras = data["project"]["optional-dependencies"]
+    assert set(project.EXTRAS) <= set(extras)
+    named = re.findall(r"docs/([\w-]+\.md)", "".join(p.read_text("utf-8") for p in (ROOT / "boundcalc").rglob("*.py")))
+    assert named
+    assert all((ROOT / "docs" / name).is_file() for name in named)
+
+
+def test_the_library_cites_its_version() -> None:
+    from boundcalc.base.sources import HERE
+
+    assert f"Version {__version__}" in HERE.bibtex
+    assert "author = {{boundcalc authors}}" in HERE.bibtex
+
+
+# ------------------------------------------------------------------------------------------- results
+
+
+def test_bounds_show_themselves_in_one_line_and_comparisons_as_tables() -> None:
+    setting = Setting.of(depth=1, n_train=10**7)
+    found = compare(setting)
+    assert isinstance(found, list)
+    assert str(found).count("\n") + 1 == len(found) + 2 <= 10
+    for value in [*found, evaluate(setting)]:
+        assert "\n" not in str(value)
+        assert len(str(value)) < 120
+    assert "gap <= 0.02" in str(evaluate(setting))
+    html = found._repr_html_()
+    assert html.count("<tr>") == len(found) + 1
+    refused = compare(Setting.of("gpt2", depth=1, d=8, heads=2), ["zhang2022"])
+    assert "refused" in str(refused)
+    assert "refused" in str(refused[0])
+    trivial = compare(Setting.of(C=10.0, n_train=100), ["best"])[0]
+    assert "gap trivial" in str(trivial)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_compares_in_ten_lines(preset: str) -> None:
+    text = repr(compare(Setting.of(preset, depth=1, d=8, heads=2), ["closed", "published"]))
+    assert text.count("\n") == 3
+    assert max(map(len, text.splitlines())) < 120
+
+
+# ------------------------------------------------------------------------------------------- waiting
+
+
+def test_a_word_is_said_while_a_command_computes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lazy, "_PATIENCE", (0.01,))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for words, said in (
+        (["solve", "--for", "m"], True),
+        (["train", "x"], False),
+        (["eval", "--sweep", "T=1,2"], False),
+    ):
+        lazy._patience(words)
+        time.sleep(0.2)
+        assert ("computing" in capsys.readouterr().err) is said
+    assert all(thread.daemon for thread in threading.enumerate() if isinstance(thread, threading.Timer))
+
+
+def test_an_interrupted_grid_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    from boundcalc.cli.sweeping import _watched
+
+    def points() -> Any:
+        yield 1
+        yield 2
+        raise KeyboardInterrupt
+
+    seen: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        seen.extend(_watched(points(), 5))
+    assert "interrupted: 2 of 5 points are done" in capsys.readouterr().err
