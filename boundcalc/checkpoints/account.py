@@ -23,6 +23,10 @@ class Line:
     used: int
     unused: int = 0
     reason: str = ""
+    transposed: bool = False
+    """Whether it is read as the transpose of what is stored, which is x -> x W^T of torch.nn.Linear."""
+    factor: float = 1.0
+    """What the model multiplies it by."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,8 @@ def balance(
                 used,
                 size - used,
                 reason if used < size else "",
+                place.transposed and len(place.tensor.shape) > 1,
+                1.0 if (scale := model.family.scales.get(role)) is None else float(scale(model)),
             )
         )
     tensors = model.checkpoint.tensors

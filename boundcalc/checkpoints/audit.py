@@ -22,7 +22,9 @@ from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.maps import key_of
-from boundcalc.checkpoints.parity import NOT_COMPARED, Parity
+from boundcalc.checkpoints.modules import bare
+from boundcalc.checkpoints.parity import NOT_COMPARED, Call, Parity
+from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.checkpoints.tasks import Found, Plan, Want
@@ -173,12 +175,17 @@ def audit(
     journal: Path | None = None,
     progress: Progress | None = None,
     inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
+    compare: bool = True,
+    call: Call | None = None,
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
     `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the option.
 
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
+
+    A live module is held against the architecture it is read as (`parity`), unless `compare` is false: the audit then says so.
+    `call` says how it is called, where module(x) is not it.
 
     With a `journal`, finished measurements are kept there, and an interrupted audit goes on from them.
     """
@@ -215,6 +222,8 @@ def audit(
         if progress is not None:
             progress(task.name, reached, entries)
     kept.drop()
+    live = bare(source) if compare else None
+    parity = hold(live, model, architecture, call=call) if hasattr(live, "forward") else None
     return Audit(
         where=model.checkpoint.where,
         family=model.family.name,
@@ -224,6 +233,7 @@ def audit(
         account=account,
         missing=tuple(plan.missing),
         seed=seed,
+        parity=parity,
         products=_products(model, architecture),
     )
 

@@ -83,18 +83,25 @@ def as_arrays(x: Any) -> Any:
     return torch.as_tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
 
 
+_ANSWERS = ("logits", "prediction_logits", "last_hidden_state")
+"""Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
+
+
 def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
     """What a module answers to a batch: its logits, or the first tensor of what it returns."""
     import torch
 
     out = module(x) if call is None else call(module, x)
-    for take in (lambda o: o.logits, lambda o: o["logits"], lambda o: o[0] if isinstance(o, tuple | list) else o):
-        try:
-            found = take(out)
-        except (AttributeError, KeyError, TypeError, IndexError):
-            continue
-        if isinstance(found, torch.Tensor):
-            return found
+    found = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
+    for name in _ANSWERS:
+        if isinstance(out, dict) and name in out:
+            found = out[name]
+            break
+        if hasattr(out, name):
+            found = getattr(out, name)
+            break
+    if isinstance(found, torch.Tensor):
+        return found
     raise InvalidSetting(
         f"the module answers with a {type(out).__name__}, in which there are no logits: need a tensor (n, classes), a "
         "tuple that begins with one, or an object with .logits; or say call=lambda module, x: ..."

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base.rounding import up
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
@@ -43,7 +44,7 @@ class Parity:
     """A module and its description agree.
 
     Attributes:
-        outputs: the largest difference of outputs, of the largest output.
+        outputs: the largest difference of outputs, of the largest output; None where the read-out is not described.
         places: inner rows that were compared, in the order they are computed.
         unseen: layers with weights that the module does not show from outside.
         tolerance: what was allowed: rounding in double precision, or in single where the module takes steps in it.
@@ -51,7 +52,7 @@ class Parity:
         row: the row that is read out; None where all are averaged.
     """
 
-    outputs: float
+    outputs: float | None
     places: tuple[Place, ...]
     unseen: tuple[str, ...]
     tolerance: float
@@ -61,7 +62,7 @@ class Parity:
     @property
     def worst(self) -> float:
         """The largest difference anywhere."""
-        return max((place.apart for place in self.places), default=self.outputs)
+        return max([*(place.apart for place in self.places), *([] if self.outputs is None else [self.outputs])])
 
     @property
     def text(self) -> str:
@@ -71,9 +72,10 @@ class Parity:
         inner = (
             f"{len(self.places)} places inside" if self.places else "no place inside, which the module does not show"
         )
+        where = f"the outputs and at {inner}" if self.outputs is not None else f"{inner}; its read-out is not described"
         return (
-            f"compared with a forward pass: {n} inputs of {length} rows in double precision agree to "
-            f"{max(self.worst, self.outputs):.1g} at the outputs and at {inner}{steps}"
+            f"compared with a forward pass: {n} inputs of {length} rows in double precision agree to {up(self.worst, 1)} at "
+            f"{where}{steps}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -106,7 +108,7 @@ class Recorded:
 
     module: Any
     x: Rows
-    outputs: Rows
+    outputs: Rows | None
     calls: _Calls
     single: bool
 
@@ -121,7 +123,30 @@ def compare(
     call: Call | None = None,
 ) -> Parity:
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
-    return held(record(module, model, architecture, inputs, call=call), model, architecture, fixed=fixed)
+    body = _as_far_as_stored(model, architecture)
+    recorded = record(module, model, body, inputs, call=call)
+    answers = recorded.outputs
+    if body is not architecture and answers is not None and answers.shape[-1] != body.classes:
+        recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
+    return held(recorded, model, body, fixed=fixed)
+
+
+def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
+    """Up to the rows that a read-out would read, where the checkpoint has no read-out yet."""
+    stages = architecture.stages
+    last = stages[-1]
+    tied = isinstance(last, Linear) and model.has("embedding") and model.shape("embedding") == (last.d_out, last.d_in)
+    pools = [index for index, layer in enumerate(stages) if isinstance(layer, Pool)]
+    if (
+        not pools
+        or not isinstance(last, Linear)
+        or last.kind != "readout"
+        or model.has("readout")
+        or (tied and last.d_out > 1)
+    ):
+        return architecture
+    width = next(made for layer in reversed(stages[: pools[-1]]) if (made := layer.widths()[1]))
+    return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
 
 
 def record(
@@ -152,7 +177,8 @@ def held(recorded: Recorded, model: Model, architecture: Architecture, *, fixed:
             "a bound of the description would not be about this module; correct the mapping or the options"
         )
     places = tuple(place for place, _ in found.places)
-    return Parity(found.outputs, places, found.unseen, found.tolerance, found.sequences, found.row)
+    outputs = None if recorded.outputs is None else found.outputs
+    return Parity(outputs, places, found.unseen, found.tolerance, found.sequences, found.row)
 
 
 def agreeing(recorded: Recorded, model: Model, architecture: Architecture, *, all_agree: int) -> int:
@@ -182,8 +208,12 @@ def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed:
     network = Network(model, architecture, _fixed(recorded.module, model) if fixed is None else fixed)
     every_row = any(pool.how == "cls" for pool in of_class(architecture.stages, Pool))
     ours, steps = network.trace(rows, every_row=every_row)
-    output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
+    output, row = 0.0, None
+    if recorded.outputs is not None:
+        output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
     places, unseen = _inside(model, steps, recorded.calls, row)
+    if recorded.outputs is None:
+        output = places[-1][0].apart if places else math.inf
     tolerance = SINGLE if recorded.single else ROUNDING
     return _Beside(output, places, tuple(unseen), tolerance, (len(rows), rows.shape[1]), row, steps)
 
@@ -193,7 +223,7 @@ def _fixed(module: Any, model: Model) -> Fixed:
     return replace(found, rotate=model.family.rotate) if model.family.rotate is not None else found
 
 
-def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 12) -> Rows:
+def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 32) -> Rows:
     """Inputs as the architecture reads them, drawn from a fixed seed."""
     rng = np.random.default_rng(0)
     length = min(architecture.seq_len, longest)
@@ -302,7 +332,7 @@ def _apart(a: Rows, b: Rows) -> float:
 def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Architecture) -> tuple[float, int | None]:
     """How far outputs are apart, and the row that the module reads out."""
     ours = ours[:, None] if every_row and ours.ndim == 2 else ours  # sequences of one row
-    if theirs.ndim == ours.ndim - 1 - every_row and ours.shape[-1] == 1:
+    if ours.shape[-1] == 1 and (theirs.ndim == 1 or theirs.shape == ours.shape[:-1]):
         theirs = theirs[..., None]
     causal = any(layer.causal for layer in of_class(architecture.stages, Attention))
     if theirs.shape == ours.shape:

@@ -213,6 +213,16 @@ def account_lines(found: Audit) -> list[str]:
         if line.unused and line.role != "unknown":
             reasons.setdefault(line.reason, []).append(line.unused)
     lines += [f"  {sum(counts):,} in {len(counts)} tensors: {why}" for why, counts in reasons.items()]
+    turned = sum(line.transposed for line in account.lines)
+    if turned:
+        lines.append(
+            f"{turned} tensors are read as x -> x W of the transpose that is stored, as torch.nn.Linear stores it."
+        )
+    scaled = dict.fromkeys(
+        f"{line.role.partition('[')[0]} times {line.factor:g}" for line in account.lines if line.factor != 1
+    )
+    if scaled:
+        lines.append(f"Multiplied as the model does: {', '.join(scaled)}.")
     for line in account.lines:
         if line.role == "unknown":
             lines.append(f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}")

@@ -139,10 +139,12 @@ class Log:
     def __init__(self, every: float = 10.0) -> None:
         self.every = every
         self.last = time.monotonic()
+        self.what = "trials"
 
-    def begin(self, done: int, total: int) -> None:
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
         """How much is there already."""
-        click.echo(f"{done} of {total} trials are in the store", err=True)
+        self.what = what
+        click.echo(f"{done} of {total} {what} are in the store", err=True)
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
         """One line now and then."""
@@ -150,7 +152,7 @@ class Log:
         if time.monotonic() - self.last >= self.every or done == total:
             self.last = time.monotonic()
             eta = "" if left is None or done == total else f", about {clock(left)} left"
-            click.echo(f"{done} of {total} trials{eta}", err=True)
+            click.echo(f"{done} of {total} {self.what}{eta}", err=True)
 
     def note(self, text: str) -> None:
         """A line of its own."""
@@ -165,7 +167,7 @@ class Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self.bar = Progress(
-            TextColumn("trials"),
+            TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[left]}"),
@@ -174,10 +176,10 @@ class Bar:
         )
         self.task: Any = None
 
-    def begin(self, done: int, total: int) -> None:
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
         """Show the bar."""
         self.bar.start()
-        self.task = self.bar.add_task("", completed=done, total=total, left="")
+        self.task = self.bar.add_task(what, completed=done, total=total, left="")
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
         """Move it."""

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-_METHODS = ("holdout", "p2l", "occam", "pac-bayes")
-"""What `--certify` takes, beside all."""
-
-
-def _wanted(methods: Sequence[str]) -> list[str]:
-    return [name for name in _METHODS if name in methods or "all" in methods]
+from boundcalc.lab.train.certify import METHODS as METHODS
+from boundcalc.lab.train.certify import wanted
 
 
 def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:
     """Where the certificate of each method goes: to the file named, or beside it where there are several."""
-    wanted = _wanted(methods)
-    return {name: file if len(wanted) == 1 else file.with_stem(f"{file.stem}-{name}") for name in wanted}
+    chosen = wanted(methods)
+    return {name: file if len(chosen) == 1 else file.with_stem(f"{file.stem}-{name}") for name in chosen}
+
+
+def unfinished_runs(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
+    """Where the methods that train in rounds keep a run that is killed: FILE.run, beside their certificate."""
+    files = {} if file is None else certificate_files(file, methods)
+    return {name: path.with_name(f"{path.name}.run") for name, path in files.items() if name in ("holdout", "p2l")}
 
 
 def certify_trial(
@@ -34,116 +35,39 @@ def certify_trial(
     file: Path | None = None,
     quiet: bool = False,
 ) -> list[dict[str, Any]]:
-    """One entry per method: its certificate in short, what was measured, and the file it was written to."""
-    from boundcalc.base.errors import BoundcalcError, InvalidSetting
+    """One entry per method: its certificate in short, what was measured, and the file it was written to.
+
+    Where certificates are written, a run of picks that is killed goes on from FILE.run when the command is given again.
+    """
+    from boundcalc.lab.train.certify import Asked, Made
+    from boundcalc.lab.train.certify import certify_trial as certify
 
     files = {} if file is None else certificate_files(file, methods)
-    wanted = _wanted(methods)
-    if trial.online:
-        raise InvalidSetting("--certify needs a training sample: give --m above 0")
-    if not 0 <= prefix < 1:
-        raise InvalidSetting(f"--prefix is the share of the examples to start from, in [0, 1); got {prefix:g}")
-    data, test = _examples(trial)
-    found: list[dict[str, Any]] = []
-    for name in wanted:
-        started = time.process_time()
-        target = files.get(name)
-        try:
-            made, learner = _MAKE[name](trial, data, delta, prefix, _progress(name, quiet))
-        except BoundcalcError as error:
-            found.append({"method": name, "risk": None, "refused": str(error), "file": None})
-            continue
-        error = float((learner.scores(made.state, test) <= 0).mean()) if len(test) else None
-        if target is not None:
+    entries: list[dict[str, Any]] = []
+
+    def keep(made: Made) -> None:
+        target = files.get(made.asked.method)
+        if made.certificate is not None and target is not None:
             made.certificate.save(target)
-        entry = {**made.certificate.summary(), "test_error": error, "file": None if target is None else str(target)}
-        found.append(entry | {"cpu_seconds": round(time.process_time() - started, 2)})
-    return found
+        where = None if target is None or made.certificate is None else str(target)
+        entries.append({**made.entry, "file": where})
+
+    plans = [Asked(name, delta, prefix) for name in wanted(methods)]
+    certify(trial, plans, tell=None if quiet else _teller(), resume=unfinished_runs(file, methods).get, done=keep)
+    return entries
 
 
 def write_examples(trial: Any, path: Path) -> None:
     """The training examples as an .npz file, for `verify --data`."""
-    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.lab.train.certify import examples_of
 
-    if trial.online:
-        raise InvalidSetting("--examples needs a training sample: give --m above 0")
-    _examples(trial)[0].save(path)
+    examples_of(trial)[0].save(path)
 
 
-def _examples(trial: Any) -> tuple[Any, Any]:
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.lab.train.data import Examples
-    from boundcalc.lab.train.device import torch_device
-    from boundcalc.predictors.data import Data
-
-    examples = Examples(trial, torch_device(trial.device))
-    if examples.train is None:
-        raise InvalidSetting(f"{trial.m} examples are too many to keep for a certificate: choose a smaller m")
-    (x, y), (x_test, y_test) = examples.train, examples.test
-    return Data(x.cpu().numpy(), y.cpu().numpy()), Data(x_test.cpu().numpy(), y_test.cpu().numpy())
-
-
-def _holdout(trial: Any, data: Any, delta: float, prefix: float, progress: Any) -> tuple[Any, Any]:
-    from boundcalc.lab.train.pickers import learner_of
-    from boundcalc.predictors.picking import pick_to_learn
-    from boundcalc.predictors.plans import default_splits, shared, splits
-
-    learner = learner_of(trial)
-    members = default_splits(len(data), delta, seed=trial.seed)
-    if prefix:
-        members = shared(splits([max(1, int(prefix * len(data)))], seed=trial.seed), delta)
-    return pick_to_learn(learner, data, members, delta, method="holdout", progress=progress), learner
-
-
-def _p2l(trial: Any, data: Any, delta: float, prefix: float, progress: Any) -> tuple[Any, Any]:
-    from boundcalc.lab.train.pickers import learner_of
-    from boundcalc.predictors.picking import pick_to_learn
-    from boundcalc.predictors.plans import default_picks
-
-    learner = learner_of(trial)
-    members = default_picks(len(data), delta, prefix=int(prefix * len(data)), seed=trial.seed)
-    return pick_to_learn(learner, data, members, delta, progress=progress), learner
-
-
-def _occam(trial: Any, data: Any, delta: float, prefix: float, progress: Any) -> tuple[Any, Any]:
-    from boundcalc.lab.train.network import ModelNetwork
-    from boundcalc.lab.train.occam import search
-
-    _no_prefix("occam", prefix)
-    network = ModelNetwork.of(trial)
-    return search(network, data, delta, seed=trial.seed, progress=progress), network
-
-
-def _pac_bayes(trial: Any, data: Any, delta: float, prefix: float, progress: Any) -> tuple[Any, Any]:
-    from boundcalc.lab.train.network import ModelNetwork
-    from boundcalc.lab.train.pac_bayes import certify_posterior
-
-    _no_prefix("pac-bayes", prefix)
-    network = ModelNetwork.of(trial)
-    return certify_posterior(network, data, delta, seed=trial.seed, progress=progress), network
-
-
-def _no_prefix(method: str, prefix: float) -> None:
-    from boundcalc.base.errors import InvalidSetting
-
-    if prefix:
-        raise InvalidSetting(f"{method} learns from all examples and starts from none: leave --prefix out")
-
-
-_MAKE: Mapping[str, Callable[..., tuple[Any, Any]]] = {
-    "holdout": _holdout,
-    "p2l": _p2l,
-    "occam": _occam,
-    "pac-bayes": _pac_bayes,
-}
-
-
-def _progress(name: str, quiet: bool) -> Callable[[Mapping[str, Any] | str], None] | None:
-    if quiet:
-        return None
+def _teller() -> Callable[[str, Mapping[str, Any] | str], None]:
     redraw = sys.stderr.isatty()
 
-    def tell(state: Mapping[str, Any] | str) -> None:
+    def tell(name: str, state: Mapping[str, Any] | str) -> None:
         if isinstance(state, str):
             text = f"{name}: {state}"
         else:
@@ -165,13 +89,15 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         if entry["risk"] is None:
             click.echo(f"  {entry['method']:<10}none: {entry['refused']}")
             continue
-        facts = ", ".join(f"{_short(entry[name])} {name}" for name in ("picks", "bits", "nats") if name in entry)
-        facts = f"{facts}, " if facts else ""
-        others = entry["n"] - entry.get("picks", 0)  # what was picked does not test
+        facts = "".join(
+            f"{_short(entry[name])} {name}, " for name in ("picks", "bits", "nats", "draws") if name in entry
+        )
+        what = "margins at most gamma" if entry["statement"] == "Class" else "errors"
+        of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"] - entry.get("picks", 0)
         measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"
         click.echo(
             f"  {entry['method']:<10}risk <= {_rounded_up(entry['risk'], upper)}  {entry['statement']:<5} "
-            f"({facts}{entry['errors']} errors of {others}; {entry['certified']}{measured})"
+            f"({facts}{entry['errors']} {what} of {of}; {entry['certified']}{measured})"
         )
         if entry["file"]:
             click.echo(f"            {entry['file']}")
@@ -195,7 +121,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
     from boundcalc.base.errors import BoundcalcError, CertificateError
     from boundcalc.base.rounding import confidence
     from boundcalc.cli.values import upper
-    from boundcalc.predictors.certificate import PredictorCertificate
+    from boundcalc.predictors.certificate import SHORT, PredictorCertificate
     from boundcalc.predictors.verify import verify_predictor
 
     try:
@@ -225,7 +151,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
         click.echo(json.dumps(found, indent=1))
         return
     summary = certificate.summary()
-    names = [name for name in ("n", "errors", "picks", "bits", "nats") if name in summary]
+    names = [name for name in SHORT if name in summary]
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in names)
     click.echo(
         f"verified: risk of {certificate.speaks_of} <= {_rounded_up(certificate.risk, upper)}, "

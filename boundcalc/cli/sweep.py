@@ -12,6 +12,8 @@ from boundcalc.cli import complete
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import clock, device_option, progress_for, say_kept, say_positions, store_option
+from boundcalc.cli.values import NUMBER
+from boundcalc.lab.train.certify import METHODS, Asked, wanted
 
 
 @click.command(
@@ -24,6 +26,7 @@ Examples:
   boundcalc sweep conjunction --jobs 2 --store runs.db
   boundcalc sweep my_sweep.json --backend dask --address tcp://10.0.0.1:8786 --jobs -1
   boundcalc sweep conjunction --seeds 5 --set train.lr=0.002 --list
+  boundcalc sweep smoke --certify holdout --certify p2l
 \b
 A sweep file (.json, .yaml, .toml) has the keys task, model, init, train, m, n_test, seeds and grid, such as
   {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32], "m": [64, 128]}}
@@ -44,6 +47,15 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option(
     "--compile", "compiled", is_flag=True, help="Use torch.compile where inputs are not bits (slow to start)."
 )
+@click.option(
+    "--certify",
+    "methods",
+    multiple=True,
+    type=click.Choice((*METHODS, "all")),
+    help="Certify a predictor's risk by this method, within --delta (repeatable).",
+)
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
+@click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
 @click.option("--list", "only_list", is_flag=True, help="Say what would be trained, and stop.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def command(
@@ -60,6 +72,9 @@ def command(
     changes: tuple[str, ...],
     keep_weights: bool,
     compiled: bool,
+    methods: tuple[str, ...],
+    delta: float,
+    prefix: float,
     only_list: bool,
     quiet: bool,
 ) -> None:
@@ -67,8 +82,11 @@ def command(
     from boundcalc.lab.train.backends import Where
 
     where = Where(backend, jobs, address, threads, gpus)
+    if not methods:
+        refuse_given(dict.fromkeys(("delta", "prefix"), "without --certify, which says by which method"))
+    plans = [Asked(name, delta, prefix) for name in wanted(methods)]
     from boundcalc.lab.train.device import resolve
-    from boundcalc.lab.train.run import run_sweep
+    from boundcalc.lab.train.run import certify_sweep, run_sweep
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import missing
 
@@ -86,6 +104,7 @@ def command(
         todo = missing(sweep.trials, present)
         click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
         return
+    made = None
     with Store(store_path) as store:
         progress = progress_for(quiet)
         try:
@@ -98,6 +117,8 @@ def command(
                 options={"compile": compiled},
                 progress=progress,
             )
+            if plans and not ran.errors:
+                made = certify_sweep(sweep.trials, store, plans, where=where, progress=progress)
         except KeyboardInterrupt:
             say_kept(store, sweep.trials)
             raise
@@ -110,6 +131,11 @@ def command(
             f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "
             f"in {clock(ran.seconds)}; see `boundcalc runs list --store {store_path}`"
         )
+        if made is not None:
+            refused = f", {made.refused} of them refused" if made.refused else ""
+            click.echo(f"certificates: {made.present} were there, {made.added} added{refused} in {clock(made.seconds)}")
+    if made is not None and made.errors:
+        raise click.ClickException(f"{len(made.errors)} trials were not certified; the first: {made.errors[0]}")
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
 

@@ -12,7 +12,7 @@ import click
 from boundcalc.base import kinds, output, rounding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import assignments
-from boundcalc.cli import complete
+from boundcalc.cli import complete, predictors
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions
@@ -25,10 +25,9 @@ _PRECISIONS = ("float32", "float64", "bfloat16")
 
 
 def _certificates(file: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
-    """One file, or one for each of several methods."""
-    from boundcalc.cli.predictors import certificate_files
-
-    return dict.fromkeys(certificate_files(file, values["methods"]).values(), kinds.PREDICTOR)
+    """One file, or one for each of several methods; and the states of runs that were killed."""
+    made = dict.fromkeys(predictors.certificate_files(file, values["methods"]).values(), kinds.PREDICTOR)
+    return made | dict.fromkeys(predictors.unfinished_runs(file, values["methods"]).values(), kinds.RUNS)
 
 
 @click.command(
@@ -83,7 +82,7 @@ Examples:
     "--certify",
     "methods",
     multiple=True,
-    type=click.Choice(("holdout", "p2l", "occam", "pac-bayes", "all")),
+    type=click.Choice((*predictors.METHODS, "all")),
     help="Certify a predictor's risk by this method, within --delta (repeatable).",
 )
 @click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
@@ -151,14 +150,10 @@ def command(
         with Store(store_path) as store:
             store.add(trial, outcome.result)
     if examples is not None:
-        from boundcalc.cli.predictors import write_examples
-
-        write_examples(trial, examples)
+        predictors.write_examples(trial, examples)
     certificates: list[dict[str, Any]] = []
     if methods:
-        from boundcalc.cli.predictors import certify_trial
-
-        certificates = certify_trial(trial, methods, delta, prefix=prefix, file=certificate, quiet=quiet)
+        certificates = predictors.certify_trial(trial, methods, delta, prefix=prefix, file=certificate, quiet=quiet)
     values = [] if no_bounds else _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         found = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
@@ -168,9 +163,7 @@ def command(
     else:
         _show(trial, outcome.result, values, no_bounds, gamma, delta)
         if certificates:
-            from boundcalc.cli.predictors import show_certificates
-
-            show_certificates(certificates, delta)
+            predictors.show_certificates(certificates, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
 

@@ -32,13 +32,14 @@ class NoiseItems:
     def at(self, eta: float) -> list[Item]:
         """Where noise may move the loss of an example by more than the scale with this chance: only reaches differ."""
         depth = LogFloat.of(gap.noise_depth(FLOAT, eta, self._events))
-        spreads: dict[int, float] = {}
+        spreads: dict[tuple[str, int, object], float] = {}
 
         def seen(option: Option) -> Option:
-            width = 1 if option.target.kind in ("score", "gain") else option.target.k
-            if width not in spreads:
-                spreads[width] = spread(LOG, option.target, depth).log
-            return option.farther(spreads[width])
+            target = option.target
+            alike = target.kind, target.k, target.extra  # of what the spread looks at
+            if alike not in spreads:
+                spreads[alike] = spread(LOG, target, depth).log
+            return option.farther(spreads[alike])
 
         return [
             item.beside([list(map(seen, options)) for options in laws])

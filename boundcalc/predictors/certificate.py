@@ -52,6 +52,9 @@ class Method:
     establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
 
 
+SHORT = ("n", "errors", "picks", "bits", "nats", "draws", "tested")
+"""Facts that a certificate in short tells."""
+
 METHODS: dict[str, Method] = {}
 """Every method by name; `register` adds to it."""
 
@@ -124,7 +127,7 @@ class PredictorCertificate:
 
     def summary(self) -> dict[str, Any]:
         """One entry of `certificates` in the JSON of a command."""
-        facts = {name: self.facts[name] for name in ("errors", "n", "picks", "bits", "nats") if name in self.facts}
+        facts = {name: self.facts[name] for name in SHORT if name in self.facts}
         return {
             "method": self.method,
             "statement": self.statement,

@@ -196,15 +196,30 @@ def _deviation(name: str, value: float) -> float:
     return value
 
 
-def _places(seed: int, size: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def law_divergence(posterior: LatticeLaw, prior: LatticeLaw) -> arb:
+    """KL(posterior || prior), enclosed; refuses a posterior that goes where the prior never does."""
+    low, high = posterior.ends
+    least, most = prior.ends
+    if low < least or high > most:
+        raise CertificateError(
+            f"the law around {posterior.centre:g} of deviation {posterior.deviation:g} reaches beyond the prior: no divergence"
+        )
+    sums, above = _sums(posterior), arb(0)
+    for k, (mine, before) in enumerate(zip(sums, (arb(0), *sums), strict=False), start=low):
+        above = above + (mine - before) * (posterior.log_weight(k) - prior.log_weight(k))
+    return above / sums[-1] - sums[-1].log() + _sums(prior)[-1].log()
+
+
+def _places(seed: int, size: int, what: str = "draw") -> list[int]:
     """The uniform numbers of a draw: bits that a seed gives."""
-    found = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(size * _BITS // 8)
+    found = hashlib.shake_256(f"boundcalc {what} {seed}".encode()).digest(size * _BITS // 8)
     return [int.from_bytes(found[i : i + _BITS // 8], "big") for i in range(0, len(found), _BITS // 8)]
 
 
-def draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
+def draw_weights(posterior: Sequence[LatticeLaw], seed: int, what: str = "draw") -> list[int]:
     """One draw of every coordinate."""
-    return [law.draw(place) for law, place in zip(posterior, _places(seed, len(posterior)), strict=True)]
+    return [law.draw(place) for law, place in zip(posterior, _places(seed, len(posterior), what), strict=True)]
 
 
 def log_ratio(posterior: Sequence[LatticeLaw], prior: Sequence[LatticeLaw], drawn: Sequence[int]) -> arb:
@@ -258,7 +273,8 @@ def certify_draws(
     return Drawn(certificate, best[3])
 
 
-def _posterior(name: str, value: object) -> list[LatticeLaw]:
+def posterior_of(name: str, value: object) -> list[LatticeLaw]:
+    """The laws of a certificate."""
     if not isinstance(value, list) or not value:
         raise CertificateError(f"{name} must be a list of pairs [centre, deviation], in steps")
     found: list[LatticeLaw] = []
@@ -297,7 +313,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     prior, seed = _taken(certificate)
-    posterior = _posterior("posterior", certificate.evidence["posterior"])
+    posterior = posterior_of("posterior", certificate.evidence["posterior"])
     drawn = draw_weights(posterior, seed)
     nats = upper_float(log_ratio(posterior, prior.laws, drawn))
     claimed = certificate.facts["nats"]
@@ -318,7 +334,7 @@ PAC_BAYES = register(
         {
             "data": data_evidence,
             "recipe": json_object,
-            "posterior": _posterior,
+            "posterior": posterior_of,
             "weights": sha256_text,
             "environment": json_object,
         },

@@ -150,12 +150,22 @@ def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]
     return shared(splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed), delta)
 
 
-def default_picks(m: int, delta: float, *, prefix: int = 0, seed: int = 0) -> tuple[Member, ...]:
-    """Pick-to-Learn: from scratch, one pick at a time from two seeds; behind a prefix, by eights, holdout among them."""
-    n = m - prefix
-    if prefix:
-        found = stops(n, [8] * 4, (0, 8, 16, 32), prefix=prefix, seed=seed)
+FIRST = 12
+"""Examples that Pick-to-Learn starts from unless told otherwise: from nothing, the worst examples teach slowly."""
+
+
+def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int = 0) -> tuple[Member, ...]:
+    """Pick-to-Learn: behind a few examples, one pick at a time from two seeds; behind a long prefix, by eights.
+
+    A long prefix leaves little to pick, and is tested as it is too: holdout is among its members.
+    """
+    start = min(FIRST, m // 8) if prefix is None else prefix
+    n = m - start
+    if start > 2 * FIRST:
+        found = stops(n, [8] * 4, (0, 8, 16, 32), prefix=start, seed=seed)
     else:
-        at = (8, 10, 12, 14, 17, 22)
-        found = tuple(member for s in (seed, seed + 1) for member in stops(n, [1] * 22, at, seed=s, clean=0.875))
+        at = (4, 6, 8, 10, 14, 20)
+        found = tuple(
+            member for s in (seed, seed + 1) for member in stops(n, [1] * 20, at, prefix=start, seed=s, clean=0.875)
+        )
     return shared(found, delta)

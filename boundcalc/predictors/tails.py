@@ -90,6 +90,33 @@ def limit(errors: int, n: int, log_delta: arb | float) -> float:
     return rounded_up(float_limit(errors, n, float(level)), holds)
 
 
+def divergence(q: arb | float, p: arb | float) -> arb:
+    """kl(q || p) of coins, enclosed, for p in (0, 1)."""
+    q, p = arb(q), arb(p)
+    found = arb(0)
+    for mine, other in ((q, p), (1 - q, 1 - p)):
+        if not bool(mine <= 0):
+            found = found + mine * (mine / other).log()
+    return found
+
+
+def divergence_limit(q: float, nats: arb | float) -> float:
+    """The largest p with kl(q || p) <= nats, rounded up."""
+    if q >= 1:
+        return 1.0
+    level = arb(nats)
+    low, high = q, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if bool(divergence(q, middle) <= level):
+            low = middle
+        else:
+            high = middle
+    return rounded_up(high, lambda p: p > q and certainly_le(level, divergence(q, p)))
+
+
 def rounded_up(guess: float, holds: Callable[[float], bool], step: float = 1e-13, most: float = 1e-2) -> float:
     """The guess, or the first value a little above it for which `holds` is certain; 1 where there is none."""
     while step <= most:

@@ -46,7 +46,7 @@ def rows() -> list[str]:
         found[family] = (
             [*dict.fromkeys([*names, cls])],
             places + len(parity.places),
-            max(worst, parity.worst, parity.outputs),
+            max(worst, parity.worst),
         )
 
     for name in ZOO:

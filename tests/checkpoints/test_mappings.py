@@ -77,6 +77,13 @@ def test_a_wrong_mapping_is_refused_by_the_forward_check(name: str) -> None:
     seen = open_model(module, read_mapping(wrong))
     with pytest.raises(CheckpointError, match=rf"differ in .*{place}"):
         compare(module, seen, seen.family.architecture(seen))
+    idle = name == "normalised after"  # which has no last normalisation, and the file has one
+    with pytest.raises(
+        InvalidSetting if idle else CheckpointError, match="has not" if idle else rf"differ in .*{place}"
+    ):
+        audit(module, mapping=wrong)
+    if not idle:
+        assert audit(module, mapping=wrong, compare=False).parity is None
 
 
 @pytest.mark.parametrize("pair", [("W_Q", "W_K"), ("W_K", "W_V")])
@@ -171,7 +178,7 @@ def test_scales_are_measured() -> None:
     module = made("x-transformers")
     mapping, _ = describe(module, open_checkpoint(module))
     plain = {key: value for key, value in mapping.items() if key != "scales"}
-    scaled, raw = (audit(module, mapping=m).measured["positions"].row or 0 for m in (mapping, plain))
+    scaled, raw = (audit(module, mapping=m, compare=False).measured["positions"].row or 0 for m in (mapping, plain))
     assert scaled == pytest.approx(raw / 4, rel=1e-12)
 
 
@@ -229,6 +236,7 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "Compared with a forward pass" in done.output
     done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", "model.py:make"])
     assert done.exit_code == 0, done.output
+    assert "9 tensors are read as x -> x W of the transpose" in done.output  # 2 x 4 maps and the read-out
     assert "Compared with a forward pass" in done.output
     assert "not compared" in run(main, ["norms", "m.pt", "--mapping", "map.json"]).output
     Path("map.json").write_text(Path("map.json").read_text().replace('"gelu"', '"silu"'))  # edited by hand
@@ -256,3 +264,12 @@ def test_maps_stored_as_linear_stores_them_are_named(tmp_path: Path) -> None:
     assert "--template" in done.output
     done = CliRunner().invoke(main, ["norms", str(tmp_path / "m.pt")])
     assert "--template" in done.output
+
+
+def test_what_is_multiplied_is_said(tmp_path: Path) -> None:
+    module = made("x-transformers")
+    mapping, _ = describe(module, open_checkpoint(module))
+    torch.save(module.state_dict(), tmp_path / "m.pt")
+    (tmp_path / "map.json").write_text(json.dumps(mapping))
+    done = CliRunner().invoke(main, ["norms", str(tmp_path / "m.pt"), "--mapping", str(tmp_path / "map.json")])
+    assert "Multiplied as the model does: positions times 0.25." in done.output

@@ -79,7 +79,7 @@ def test_a_certificate_follows_from_its_file(tmp_path: Path) -> None:
     assert verify_predictor(again).established is None
 
 
-def test_every_forged_field_is_refused_on_the_examples() -> None:
+def test_every_forged_field_is_refused_on_theexamples_of() -> None:
     raw = made().certificate.to_json()
     check(sealed(raw), DATA)
     for path, value in leaves(raw):
@@ -186,9 +186,9 @@ def test_the_search_finds_few_bits_and_answers_for_its_number(noise: float) -> N
     torch.set_num_threads(1)
     task = BooleanTask(T=16, s=2, noise=noise)
     trial = Trial(task, model_for(task, d=8, heads=1, d_ff=8), 300, seed=1, n_test=4000)
-    from boundcalc.cli.predictors import _examples
+    from boundcalc.lab.train.certify import examples_of
 
-    data, test = _examples(trial)
+    data, test = examples_of(trial)
     network = ModelNetwork.of(trial)
     found = search(network, data, 0.05)
     certificate = found.certificate

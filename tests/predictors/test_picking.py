@@ -270,3 +270,48 @@ def test_what_is_established_again_is_the_same_run() -> None:
 
     with pytest.raises(NotReproduced, match=r"not equal to the bit.*numpy differ"):
         rerun(Other(robust=True), data, made.certificate)
+
+
+def lost(run: Run, rounds: list[tuple[float, float, int]], noise: float) -> float:
+    """phi + (1 - phi) q of a run: the probability that a fresh example is grabbed, or else wrong."""
+    x = (np.arange(500) + 0.5) / 500
+    y = (x > 0.5).astype(np.int64)
+    parts = [Data(x[:, None], answers) for answers in (y, 1 - y)]
+    shares = [float((grabbed(run, rounds, part) | (run.learner.scores(run.state, part) <= 0)).mean()) for part in parts]
+    return (1 - noise) * shares[0] + noise * shares[1]
+
+
+@pytest.mark.parametrize("runs", [200, pytest.param(1500, marks=pytest.mark.slow)])
+def test_two_steps_fail_rarely_and_a_stop_that_looks_at_the_errors_left_more_often(runs: int) -> None:
+    """G10 and G10r at a number of picks that was fixed beforehand. The control claims the same of the stop where few errors
+    are left: it fails significantly more often than the same claim at a fixed stop.
+    """
+    m, noise, most, at = 40, 0.3, 16, 8
+    stats = pytest.importorskip("scipy.stats")
+    for delta in DELTAS:
+        failed = {"G10": 0, "G10r": 0, "fixed": 0, "looked": 0}
+        for seed in range(runs):
+            run = Run(Threshold(robust=True), draw(50_000 + seed, m, noise), 0, 0, np.arange(m))
+            rounds: list[tuple[float, float, int]] = []
+            least = (2.0, 0.0)
+            for picks in range(1, most + 1):
+                rounds.append((run.state, float(np.sort(run.keys)[0]), picks))
+                run.round(1)
+                # What one reference gives whose number of errors was fixed beforehand: k + e errors of m.
+                bound = STATEMENTS["H"].risk({"errors": min(m, picks + run.wrong), "n": m}, delta)
+                truth = lost(run, rounds, noise) if bound < least[0] or picks == at else 0.0
+                if bound < least[0]:
+                    least = bound, truth
+                if picks == at:
+                    facts = {"errors": run.wrong, "n": m, "picks": picks}
+                    failed["G10"] += truth > STATEMENTS["G10"].risk(facts, delta)
+                    made_for = {**facts, "references": [[0, 0.5], [5, 0.5]]}
+                    failed["G10r"] += truth > STATEMENTS["G10r"].risk(made_for, delta)
+                    failed["fixed"] += truth > bound
+            failed["looked"] += least[1] > least[0]
+        assert failed["G10"] <= allowed(delta, runs)
+        assert failed["G10r"] <= allowed(delta, runs)
+        assert failed["looked"] > failed["fixed"]
+        if runs > 1000:
+            beyond = stats.binom.ppf(0.999, runs, max(failed["fixed"], 1) / runs)
+            assert failed["looked"] > beyond, failed

@@ -4,13 +4,16 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb
 from numpy.typing import NDArray
 
+from boundcalc import evaluate
 from boundcalc.base.errors import CertificateError
+from boundcalc.predictors.pooling import PoolingClass
 from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.statements.picks import all_right_limit, two_step_limit
 
@@ -245,6 +248,12 @@ def test_one_draw_fails_at_most_delta_in_the_worst_posterior() -> None:
     assert max(float(stats.binom.pmf(e, n, p)[free < p].sum()) for p in np.linspace(0.02, 0.95, 94)) > delta
 
 
+def _proof_of(setting: Any) -> Any:
+    proved = evaluate(setting).by_risk
+    assert proved is not None
+    return proved.certificate.to_json()
+
+
 FACTS: dict[str, dict[str, object]] = {
     "H": {"errors": 3, "n": 100},
     "G7": {"errors": 3, "n": 100, "bits": 20.5},
@@ -253,7 +262,10 @@ FACTS: dict[str, dict[str, object]] = {
     "G10r": {"errors": 3, "n": 100, "picks": 8, "references": [[0, 0.5], [11, 0.5]]},
     "G10f": {"errors": 3, "n": 100, "picks": 8, "file": 300, "references": [[0, 0.5], [11, 0.5]]},
     "G6'": {"errors": 3, "n": 100, "nats": 12.5},
+    "G6": {"errors": 30, "n": 100, "draws": 50, "tested": 20, "sampling": 0.2, "nats": 12.5},
+    "Class": {"errors": 0, "n": 2000, "proof": PoolingClass(16, 8, 20.0).setting(2000, 0.05)},
 }
+FACTS["Class"]["proof"] = _proof_of(FACTS["Class"]["proof"])
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS))
@@ -261,7 +273,12 @@ def test_every_statement_reads_its_facts_and_nothing_else(name: str) -> None:
     statement, facts = STATEMENTS[name], FACTS[name]
     value = statement.risk(facts, 0.05)
     assert 0 < value < 1
-    assert statement.risk(facts, 0.01) > value
+    if name == "Class":  # a proof is for one delta
+        assert statement.risk(facts, 0.06) == value
+        with pytest.raises(CertificateError, match="fails with probability"):
+            statement.risk(facts, 0.01)
+    else:
+        assert statement.risk(facts, 0.01) > value
     for missing in facts:
         with pytest.raises(CertificateError, match=missing):
             statement.risk({key: fact for key, fact in facts.items() if key != missing}, 0.05)
@@ -282,7 +299,10 @@ def test_more_errors_picks_bits_or_nats_never_help(name: str) -> None:
     statement, facts = STATEMENTS[name], FACTS[name]
     value = statement.risk(facts, 0.05)
     for fact in ("errors", "picks", "bits", "nats"):
-        if fact in facts:
+        if fact in facts and name == "Class":
+            with pytest.raises(CertificateError, match="margin errors"):
+                statement.risk({**facts, fact: 1}, 0.05)
+        elif fact in facts:
             assert statement.risk({**facts, fact: facts[fact] + 1}, 0.05) > value  # type: ignore[operator]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
-from boundcalc.setting import Budget, Hidden, Norms
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.proof import second
+from boundcalc.proof.checker import verify
+from boundcalc.setting import Architecture, Budget, Hidden, Norms, Sample, Setting
 from boundcalc.statements import hidden as rule
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
 from boundcalc.statements.noises import NOISES, events, spread
@@ -138,3 +143,23 @@ def test_noise_is_never_larger_than_curvature_allows() -> None:
         least = law.norm(target) * target.radius / target.most
         assert law.sharp(FLOAT, least / 100, target, 1, {}) == law.sharp(FLOAT, least, target, 1, {})
         assert law.sharp(FLOAT, least * 2, target, 1, {}) > law.sharp(FLOAT, least, target, 1, {})
+
+
+def test_the_search_sees_the_noise_through_the_sum() -> None:
+    """Of many units it is cheaper so, and both checkers follow."""
+    layers = (Hidden("W_1", "v", 16, 256, "gelu"),)
+    norms = Norms(budgets={"W_1": Budget(op=5.0, fro=12.0), "v": Budget(op=2.0)})
+    setting = Setting(Architecture(seq_len=1, layers=layers), norms, Sample(10**6, margin=1.0))
+    found = evaluate(setting)
+    certificate = found.risk_certificate
+    assert certificate is not None
+    assert certificate.strategy == "noise-margin"
+    (choice,) = certificate.levels[0].covers["W_1"].choices
+    assert choice.target > 0
+    assert found.log_risk == pytest.approx(float(second.log_value(certificate)), abs=1e-9)
+    as_row = replace(choice, target=0)
+    covers = {**certificate.levels[0].covers}
+    covers["W_1"] = replace(covers["W_1"], choices=(as_row,))
+    forged = replace(certificate, levels=(replace(certificate.levels[0], covers=covers),))
+    with pytest.raises(CertificateError):
+        verify(forged)

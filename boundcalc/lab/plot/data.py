@@ -12,7 +12,7 @@ from boundcalc.base.rounding import down, up
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
 from boundcalc.setting import validate
 
-_KINDS: tuple[str, ...] = (*get_args(Kind), "measured", "reference", "fit")
+_KINDS: tuple[str, ...] = (*get_args(Kind), "certificate", "measured", "reference", "fit")
 _PREDICTIONS = ("bound", "a_posteriori")
 """Kinds that promise to lie above what is measured."""
 
@@ -26,7 +26,7 @@ class Series:
     Attributes:
         key: the theorem, or what was measured: it chooses the look.
         label: what the legend says; the kind is added to it.
-        kind: "bound", "a_posteriori", "proxy", "estimate", "measured", "reference" or "fit".
+        kind: "bound", "a_posteriori", "proxy", "estimate", "certificate" (of one predictor), "measured", "reference" or "fit".
         quantity: what y is, such as "gap", "risk", "m", "norm".
         x: abscissae.
         y: values; bounds of a probability capped at 1, None where there is none.

@@ -33,6 +33,7 @@ class Plate:
         title: a heading.
         spec: of the figure, without the store.
         sweep: whose trials it shows; empty for predicted curves alone.
+        certified: sweeps whose certificates it shows.
         vector: whether a PDF stands beside the PNG.
     """
 
@@ -40,6 +41,7 @@ class Plate:
     title: str
     spec: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sweep: str = ""
+    certified: tuple[str, ...] = ()
     vector: bool = False
 
 
@@ -52,8 +54,9 @@ PLATES: Sequence[Plate] = (
     Plate(
         "overlay",
         "Conjunctions of 3 among 128 bits: what is proved, and what is seen",
-        {"figure": "gap-vs-m", "quantities": ["gap", "risk"], "norms": "runs"},
+        {"figure": "overlay", "norms": "runs"},
         "overlay",
+        ("certified", "certified-small"),
         vector=True,
     ),
     Plate(
@@ -105,8 +108,16 @@ PLATES: Sequence[Plate] = (
 _CONJUNCTION: dict[str, Any] = {"task": "conjunction", "s": 3}
 _SMALL: dict[str, Any] = {"d": 32, "heads": 8, "d_ff": 64}
 
+CERTIFIED: Mapping[str, Sequence[str]] = {
+    "certified": ("holdout", "p2l", "norms"),
+    "certified-small": ("occam", "pac-bayes"),
+}
+"""By what the trials of a sweep are certified."""
+_TINY: dict[str, Any] = {"d": 8, "heads": 1, "d_ff": 8}
+
 _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "gap-vs-m": (16, 1e3, 1e5, 1e7),
+    "overlay": (16, 1e3, 1e5, 1e7),
     "gap-vs-T": (64, 1024),
     "gap-vs-depth": (1, 2, 4),
     "gap-vs-C": (0.5, 1, 2),
@@ -136,6 +147,8 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
         parity = {"lr": 1e-2, "batch": 64, "steps": 300, "stop_test_error": 0.005, "curve_every": 25}
         return {
             "overlay": {**base, "seeds": 3, "grid": {"T": 16, "m": [12, 24, 48, 96]}},
+            "certified": {**base, "seeds": [201], "grid": {"T": 16, "m": [60, 200]}},
+            "certified-small": {**base, "model": _TINY, "seeds": [201], "grid": {"T": 16, "m": [60, 200]}},
             "conjunction": {**base, "seeds": 6, "grid": {"T": [8, 16, 32], "m": [8, 16, 32, 64]}},
             "parity": {
                 "task": {"task": "parity", "T": 6, "s": 2},
@@ -161,6 +174,10 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
         "seeds": 20,
         "grid": {"T": 128, "m": [16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512]},
     }
+    fresh = {**copy.deepcopy(PRESETS["conjunction"]), "seeds": [201, 202, 203, 204, 205], "n_test": 20_000}
+    fresh["grid"] = {"T": 128, "m": [100, 300, 1000, 3000, 10_000]}
+    found["certified"] = {**fresh, "about": "certificates of trained predictors, on seeds no setting was chosen on"}
+    found["certified-small"] = {**fresh, "model": _TINY, "about": "the same for a model of width 8 with one head"}
     found["training"] = {
         **copy.deepcopy(PRESETS["conjunction"]),
         "about": "the same trials stopped after more and more steps",
@@ -207,20 +224,26 @@ def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: 
         raise NoSolution(f"there is no store {store}: without --no-train `boundcalc gallery --store {store}` makes one")
     data = sweeps(quick=quick)
     with Store(store, create=not dry) as opened:
-        for name in dict.fromkeys(plate.sweep for plate in plates if plate.sweep):
+        for name in dict.fromkeys(name for plate in plates if plate.sweep for name in (plate.sweep, *plate.certified)):
             sweep = sweep_from_json({**data[name], "name": sweep_name(name, quick=quick)}, device="cpu")
             todo = missing(sweep.trials, opened.hashes())
             say(f"sweep {name}: {len(sweep.trials)} trials, {len(todo)} {'missing' if dry else 'to train'}")
             absent = {trial.hash for trial in todo}
             opened.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash not in absent])
-            if dry or not todo:
+            if dry:
                 continue
             from boundcalc.lab.train.backends import Where
-            from boundcalc.lab.train.run import run_sweep
+            from boundcalc.lab.train.certify import Asked
+            from boundcalc.lab.train.run import certify_sweep, run_sweep
 
-            ran = run_sweep(sweep, opened, where=Where("loky", jobs, None, 1, 0.0))
-            if ran.errors:
-                raise BoundcalcError(f"sweep {name}: {len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
+            where = Where("loky", jobs, None, 1, 0.0)
+            errors = run_sweep(sweep, opened, where=where).errors if todo else []
+            if not errors and name in CERTIFIED:
+                made = certify_sweep(sweep.trials, opened, [Asked(method) for method in CERTIFIED[name]], where=where)
+                say(f"certificates of {name}: {made.present} were there, {made.added} made")
+                errors = made.errors
+            if errors:
+                raise BoundcalcError(f"sweep {name}: {len(errors)} stacks failed; the first: {errors[0]}")
 
 
 def build(
@@ -249,6 +272,8 @@ def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
     if plate.sweep:
         name = sweep_name(plate.sweep, quick=quick)
         raw |= {"store": str(store), "runs": {**raw.get("runs", {}), "sweep": name}}
+    if plate.certified:
+        raw["runs"]["certified"] = [sweep_name(each, quick=quick) for each in plate.certified]
     if quick and raw["figure"] in _QUICK_VALUES and plate.name not in _QUICK:
         raw["values"] = list(_QUICK_VALUES[raw["figure"]])
     if quick and "repetitions" in FIGURES[raw["figure"]].fields:

@@ -87,7 +87,11 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
     path = Path(spec.store)
     if not path.exists():
         raise NoSolution(f"there is no store {path}: `{make_runs(spec)}` makes one")
-    found = [r for r in _records(path, spec) if all(where(r, k) == v for k, v in spec.runs.items() if k != "sweep")]
+    found = [
+        r
+        for r in _records(path, spec)
+        if all(where(r, k) == v for k, v in spec.runs.items() if k not in ("sweep", "certified"))
+    ]
     found = [r for r in found if (r.config["m"] == 0) is online]
     if not found:
         asked = ", ".join(f"{key}={value}" for key, value in spec.runs.items())
@@ -126,9 +130,17 @@ def _records(path: Path, spec: Spec) -> list[Record]:
                 f"or `{make_runs(spec)}` makes it"
             )
         return chosen
+    return all_records(path)
+
+
+def all_records(path: Path) -> list[Record]:
+    """The records of a store or of an export, with their certificates."""
     try:
         return [
-            Record(*(item[key] for key in ("hash", "config", "result", "digest", "created", "weights")))
+            Record(
+                **{key: item[key] for key in ("hash", "config", "result", "digest", "created", "weights")},
+                certificates=tuple(item.get("certificates", ())),
+            )
             for item in read_records(path)
         ]
     except KeyError as error:

@@ -35,6 +35,12 @@ FIGURES: dict[str, Entry] = {
     "gap-vs-T": Entry("gap", "The gap against the length of sequences.", reads=_CURVES),
     "gap-vs-depth": Entry("gap", "The gap against depth.", reads=_CURVES),
     "gap-vs-C": Entry("gap", "The gap against the norms allowed.", reads=_CURVES),
+    "overlay": Entry(
+        "overlay",
+        "Risk against the number of samples: measured, certified of one predictor, promised for a class.",
+        "needs",
+        "setting values bounds norms",
+    ),
     "sample-complexity": Entry(
         "complexity",
         "Samples needed against T: measured, with floors, fits and theorems.",

@@ -44,6 +44,13 @@ LOOKS: Mapping[str, Look] = {
     "zhang2022_masked": Look("#7A5CB8", "H"),
     "truong2024": Look("#2F6F8F", ">"),
     "sakai2026": Look("#7A6200", "*"),
+    # certificates of one predictor
+    "holdout": Look("#0072B2", "o"),
+    "p2l": Look("#009E73", "s"),
+    "occam": Look("#A64D79", "D"),
+    "pac-bayes": Look("#D55E00", "^"),
+    "gibbs": Look("#C98B00", "<"),
+    "norms": Look("#5B3E96", "v"),
     # measured things
     "measured": Look("#111111", "o"),
     "floor": Look("#444444", ""),
@@ -70,6 +77,7 @@ KIND_WORDS: Mapping[str, str] = {
     "a_posteriori": "a posteriori",
     "proxy": "proxy, ~",
     "estimate": "estimate",
+    "certificate": "certificate",
     "measured": "measured",
     "reference": "reference",
     "fit": "fit",

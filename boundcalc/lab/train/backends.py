@@ -66,8 +66,30 @@ class Where:
         return self.backend == "loky" and self.jobs == 1
 
 
+def _work(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a worker does with a stack: trains it, or certifies what its trials' data teach."""
+    return _certify_stack(configs, options) if options.get("certify") else _train_stack(configs, options)
+
+
+def _certify_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked of every trial, one after the other, as plain data. A Python error is returned, as text."""
+    import torch
+
+    from boundcalc.lab.train.certify import Asked, certify_trial
+
+    torch.set_num_threads(int(options.get("threads", 1)))
+    try:
+        found: list[list[dict[str, Any]]] = []
+        for config, asked in zip(configs, options["certify"], strict=True):
+            made = certify_trial(Trial.from_json(config), [Asked(**one) for one in asked])
+            found.append([one.to_json() for one in made])
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    return {"certificates": found}
+
+
 def _train_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a worker does: train a stack, return plain data. A Python error is returned, as text."""
+    """Train a stack, return plain data. A Python error is returned, as text."""
     import torch
 
     from boundcalc.lab.train.trainer import train
@@ -88,15 +110,22 @@ def _train_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any
 
 
 def spread(
-    stacks: Sequence[Sequence[Trial]], where: Where, options: Mapping[str, Any], note: Callable[[str], None]
+    stacks: Sequence[Sequence[Trial]],
+    where: Where,
+    options: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    note: Callable[[str], None],
 ) -> Generator[tuple[int, dict[str, Any]], None, None]:
-    """Results of stacks as they come, with the number of the stack; stacks of a dead worker are given out again."""
+    """Results of stacks as they come, with the number of the stack; stacks of a dead worker are given out again.
+
+    Options are those of all stacks, or one object per stack.
+    """
+    each = [options] * len(stacks) if isinstance(options, Mapping) else list(options)
     waiting = dict(enumerate(stacks))
     deaths = 0
     with ExitStack() as cluster:
         run = _ray(where, cluster) if where.backend == "ray" else _joblib(where, cluster)
         while waiting:
-            calls = [(number, [trial.to_json() for trial in stack], dict(options)) for number, stack in waiting.items()]
+            calls = [(n, [trial.to_json() for trial in stack], dict(each[n])) for n, stack in waiting.items()]
             try:
                 with closing(run(calls)) as results:
                     for number, found in results:
@@ -116,7 +145,7 @@ def spread(
 
 
 def _numbered(number: int, configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> tuple[int, Any]:
-    return number, _train_stack(configs, options)
+    return number, _work(configs, options)
 
 
 def _joblib(where: Where, cluster: ExitStack) -> _Run:
@@ -151,7 +180,7 @@ def _ray(where: Where, cluster: ExitStack) -> _Run:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise BackendError(f"cannot reach a Ray cluster at {where.address}: {_short(error)}") from None
         cluster.callback(ray.shutdown)
-    task = ray.remote(num_cpus=where.threads, num_gpus=where.gpus, max_retries=0)(_train_stack)
+    task = ray.remote(num_cpus=where.threads, num_gpus=where.gpus, max_retries=0)(_work)
     most = where.jobs if where.jobs > 0 else max(1, int(ray.cluster_resources().get("CPU", 1)) // where.threads)
 
     def run(calls: Sequence[_Call]) -> Generator[tuple[int, Any], None, None]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from boundcalc.lab.train.backends import Where, spread
+from boundcalc.lab.train.certify import Asked, Made, certify_trial
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, missing
-from boundcalc.lab.train.trial import Trial
+from boundcalc.lab.train.trial import Trial, canonical
 
 _STACK = 10
 """Trials trained as one tensor program: on a CPU, between 4 and 16 are about as quick."""
@@ -20,8 +21,8 @@ _STACK = 10
 class Progress(Protocol):
     """What wants to know how far a sweep is."""
 
-    def begin(self, done: int, total: int) -> None:
-        """Before the first trial."""
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
+        """Before the first trial, or certificate."""
         ...
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
@@ -36,7 +37,7 @@ class Progress(Protocol):
 class Silent:
     """Nobody wants to know."""
 
-    def begin(self, done: int, total: int) -> None:
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
         """Nothing."""
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
@@ -164,3 +165,66 @@ def _train_here(
         raise
     except (RuntimeError, MemoryError) as error:
         ran.errors.append(f"{len(left)} trials like {left[0].hash[:12]}: {type(error).__name__}: {error}")
+
+
+@dataclass
+class Certified:
+    """What certifying a sweep did."""
+
+    total: int
+    present: int
+    added: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+    errors: list[str] = field(default_factory=list[str])
+
+
+def certify_sweep(
+    trials: Sequence[Trial],
+    store: Store,
+    plans: Sequence[Asked],
+    *,
+    where: Where | None = None,
+    progress: Progress | None = None,
+) -> Certified:
+    """Everything asked of every trial that the store does not have; each certificate is stored as it is made."""
+    where = where or Where()
+    shown = progress or Silent()
+    started = time.monotonic()
+    held = store.certified()
+    todo: list[tuple[Trial, list[Asked]]] = []
+    for trial in trials:
+        asked = [plan for plan in plans if (trial.hash, canonical(plan.to_json())) not in held]
+        if asked:
+            todo.append((trial, asked))
+    todo.sort(key=lambda pair: -pair[0].m)
+    total = len(trials) * len(plans)
+    ran = Certified(total, total - sum(len(asked) for _, asked in todo))
+    shown.begin(ran.present, total, "certificates")
+
+    def keep(trial: Trial, made: Made) -> None:
+        store.add_certificate(made, trial.hash)
+        ran.added += 1
+        ran.refused += made.certificate is None
+        left = (total - ran.present - ran.added) * (time.monotonic() - started) / ran.added
+        shown.advance(1, ran.present + ran.added, total, left)
+
+    if where.here:
+        import torch
+
+        torch.set_num_threads(where.threads)
+        for trial, asked in todo:
+            certify_trial(trial, asked, done=lambda made, trial=trial: keep(trial, made))
+    else:
+        options = [{"threads": where.threads, "certify": [[one.to_json() for one in asked]]} for _, asked in todo]
+        with closing(spread([[trial] for trial, _ in todo], where, options, shown.note)) as results:
+            for number, found in results:
+                trial = todo[number][0]
+                if "error" in found:
+                    ran.errors.append(f"trial {trial.hash[:12]}: {found['error']}")
+                    shown.note(ran.errors[-1])
+                    continue
+                for made in found["certificates"][0]:
+                    keep(trial, Made.from_json(made))
+    ran.seconds = time.monotonic() - started
+    return ran

@@ -12,13 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.kinds import STORE_ID, WEIGHTS
 from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.trial import Trial, canonical
+
+if TYPE_CHECKING:
+    from boundcalc.lab.train.certify import Made
 
 _WAIT = 60.0
 """Seconds to wait for another writer."""
@@ -60,6 +63,10 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX trials_by_task ON trials (task, T, m)",
         "CREATE TABLE sweeps (name TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (name, hash)) WITHOUT ROWID",
     ),
+    (
+        "CREATE TABLE certificates (hash TEXT NOT NULL, asked TEXT NOT NULL, content TEXT NOT NULL, "
+        "digest TEXT NOT NULL, created REAL NOT NULL, PRIMARY KEY (hash, asked))",
+    ),
 )
 _AFTER = {2: _columns_from_json}
 SCHEMA = len(_MIGRATIONS)
@@ -76,6 +83,8 @@ class Record:
     digest: str
     created: float
     weights: str | None
+    certificates: tuple[Mapping[str, Any], ...] = ()
+    """Of what the trial's data taught: what was asked, the entry in short, the certificate (None: refused)."""
 
     @property
     def trial(self) -> Trial:
@@ -91,12 +100,17 @@ class Record:
             "digest": self.digest,
             "created": self.created,
             "weights": self.weights,
+            **({"certificates": list(self.certificates)} if self.certificates else {}),
         }
 
 
 def digest_of(key: str, config: str, result: str) -> str:
     """What proves that a record is as it was written."""
     return hashlib.sha256("\n".join((key, config, result)).encode()).hexdigest()
+
+
+def _content(stored: Mapping[str, Any]) -> str:
+    return canonical({"entry": stored["entry"], "certificate": stored["certificate"]})
 
 
 def summary_columns(config: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
@@ -278,6 +292,38 @@ class Store:
                 self.connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep, key))
         return done.rowcount == 1
 
+    def add_certificate(self, made: Made, key: str) -> None:
+        """Store what came of certifying a trial, a refusal too; what was there is left."""
+        certificate = None if made.certificate is None else made.certificate.to_json()
+        self._insert_certificate(key, made.asked.to_json(), made.entry, certificate)
+
+    def _insert_certificate(
+        self, key: str, asked: Mapping[str, Any], entry: Mapping[str, Any], certificate: Mapping[str, Any] | None
+    ) -> None:
+        wanted, content = canonical(asked), _content({"entry": entry, "certificate": certificate})
+        with self._explained(), self._transaction():
+            self.connection.execute(
+                "INSERT OR IGNORE INTO certificates VALUES (?, ?, ?, ?, ?)",
+                (key, wanted, content, digest_of(key, wanted, content), time.time()),
+            )
+
+    def certified(self) -> set[tuple[str, str]]:
+        """Trials that have been certified, with what was asked for as canonical JSON."""
+        with self._explained():
+            return {(row[0], row[1]) for row in self.connection.execute("SELECT hash, asked FROM certificates")}
+
+    def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
+        query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
+        found: list[Mapping[str, Any]] = []
+        for asked, content, digest in self.connection.execute(query, (key,)).fetchall():
+            if digest_of(key, asked, content) == digest:
+                found.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
+                continue
+            said = f"a certificate of {key[:12]} was changed after it was written: `boundcalc runs rm {key[:12]}`"
+            if said not in self.damaged:
+                self.damaged.append(said)
+        return tuple(found)
+
     def enrol(self, sweep: str, hashes: Iterable[str]) -> None:
         """Note that trials belong to a sweep, whoever ran them."""
         with self._explained(), self._transaction():
@@ -309,12 +355,14 @@ class Store:
             with self._explained(), self._transaction():
                 count += self.connection.execute("DELETE FROM trials WHERE hash = ?", (key,)).rowcount
                 self.connection.execute("DELETE FROM sweeps WHERE hash = ?", (key,))
+                self.connection.execute("DELETE FROM certificates WHERE hash = ?", (key,))
             (self.weights_folder / f"{key}.safetensors").unlink(missing_ok=True)
         return count
 
     def merge(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Take over records of another store or export; damaged ones are refused, before anything is written."""
         checked: list[tuple[str, str, str, float]] = []
+        certified: list[tuple[str, Mapping[str, Any]]] = []
         for record in records:
             try:
                 config, result = canonical(record["config"]), canonical(record["result"])
@@ -325,6 +373,16 @@ class Store:
             if not sound:
                 raise StoreError(f"the record {key[:12]} to import has been changed since it was written")
             checked.append((key, config, result, created))
+            for stored in record.get("certificates", ()):
+                if not isinstance(stored, Mapping) or set(stored) != {"asked", "entry", "certificate", "digest"}:
+                    raise StoreError(f"a certificate of the record {key[:12]} to import is malformed")
+                if digest_of(key, canonical(stored["asked"]), _content(stored)) != stored["digest"]:
+                    raise StoreError(
+                        f"a certificate of the record {key[:12]} to import was changed since it was written"
+                    )
+                certified.append((key, stored))
+        for key, stored in certified:
+            self._insert_certificate(key, stored["asked"], stored["entry"], stored["certificate"])
         return sum(self._insert(*record, weights=None) for record in checked)
 
     # -- reading
@@ -364,7 +422,9 @@ class Store:
         with self._explained():
             for key, config, result, digest, created, weights in self.connection.execute(query, values):
                 if digest_of(key, config, result) == digest:
-                    yield Record(key, json.loads(config), json.loads(result), digest, created, weights)
+                    yield Record(
+                        key, json.loads(config), json.loads(result), digest, created, weights, self._certificates(key)
+                    )
                     continue
                 said = (
                     f"{key[:12]} was changed after it was written: `boundcalc runs rm {key[:12]}`, then train it again"
@@ -413,6 +473,12 @@ class Store:
                 if line != "ok":
                     problems.append(f"SQLite: {line}")
             rows = self.connection.execute("SELECT hash, config, result, digest, weights FROM trials").fetchall()
+            certificates = self.connection.execute("SELECT hash, asked, content, digest FROM certificates").fetchall()
+        for key, asked, content, digest in certificates:
+            if digest_of(key, asked, content) != digest:
+                problems.append(f"{key[:12]}: a certificate was changed after it was written")
+                continue
+            problems += [f"{key[:12]}: {text}" for text in _wrong_with(json.loads(content)["certificate"])]
         for key, config, result, digest, weights in rows:
             problems += [f"{key[:12]}: {text}" for text in self._problems(key, config, result, digest, weights)]
         return problems
@@ -433,6 +499,19 @@ class Store:
                     yield f"the weights {name} were changed"
             except OSError:
                 yield f"the weights {name} are missing"
+
+
+def _wrong_with(certificate: Mapping[str, Any] | None) -> Iterator[str]:
+    """What is wrong with a stored certificate's number: it is derived from its facts again."""
+    from boundcalc.predictors.certificate import PredictorCertificate
+    from boundcalc.predictors.verify import verify_predictor
+
+    if certificate is None:
+        return
+    try:
+        verify_predictor(PredictorCertificate.from_json(certificate))
+    except BoundcalcError as error:
+        yield f"a certificate does not hold: {error}"
 
 
 def _free(path: Path) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from boundcalc.base import project
 from boundcalc.cli import main
 from boundcalc.cli.latent import ceiling
 
@@ -153,7 +154,7 @@ def test_learning_without_torch_says_what_to_install(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "pip install 'boundcalc[train]'" in done.stderr
+    assert project.install("train") in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

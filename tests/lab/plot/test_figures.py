@@ -47,6 +47,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     parity = [trials.record("parity", T=8, m=0, seed=s, wrong=1) for s in range(4)]
     return {
         "m": trials.write(folder / "m.json", trials.over_m()),
+        "certified": trials.write(folder / "certified.json", trials.certified()),
         "T": trials.write(folder / "T.json", trials.over_lengths()),
         "parity": trials.write(folder / "parity.json", parity),
         "L": trials.write(folder / "L.json", trials.over_inputs()),
@@ -56,10 +57,10 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def spec_of(name: str, stores: dict[str, str], **changes: Any) -> Spec:
     stored = {"parity": "parity", "attention": "T", "norms": "T", "sample-complexity": "T", "tightness": "m"}
-    store = (stored | {"gap-vs-L": "L"}).get(name)
+    store = (stored | {"gap-vs-L": "L", "overlay": "certified"}).get(name)
     given: dict[str, Any] = {"values": VALUES.get(name, ()), "bounds": ("best", "published"), "repetitions": 20}
     if store is not None:
-        given |= {"store": stores[store], "values": ()}
+        given |= {"store": stores[store], "values": (1e4, 1e6, 1e8) if name == "overlay" else ()}
     if name == "breakdown":  # shows one bound
         given["bounds"] = ("best",)
     read = {field: value for field, value in given.items() if field in FIGURES[name].fields}

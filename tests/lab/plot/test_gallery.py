@@ -91,11 +91,14 @@ def _no_shade(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("change", [None, _other_line, _no_intervals, _labels_swapped, _no_shade])
 def test_a_visible_change_is_seen(change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the picture changes by more than is allowed, for each of some small changes of the drawing."""
-    before = pixels(redraw("overlay", tmp_path))
+    name = (
+        "overlay" if change is _no_intervals else "gap-vs-m"
+    )  # lines, labels and shades of bounds; intervals of trials
+    before = pixels(redraw(name, tmp_path))
     if change is not None:
         change(monkeypatch)
     (tmp_path / "after").mkdir()
-    share = changed(before, pixels(redraw("overlay", tmp_path / "after")))
+    share = changed(before, pixels(redraw(name, tmp_path / "after")))
     assert share == 0 if change is None else share > 1e-5
 
 
@@ -134,12 +137,21 @@ def test_the_text_beside_the_overlay() -> None:
     assert "orders of magnitude" in text
     assert spec.runs["sweep"] == gallery.sweep_name("overlay", quick=False)
     assert (data.facts["task"]["T"], min(data.facts["task"]["m"])) == ([128], 16)
-    best = next(s for s in data.of(kind="bound", quantity="gap") if s.key == "best")
+    best = next(s for s in data.of(kind="bound", quantity="risk") if s.key == "best")
     assert (best.x[0], best.x[-1]) == (16, 1e8)
-    needed = data.facts["needs"]["gap"]["small"]
+    needed = data.facts["needs"]["best"]
     above = [y for x, y in zip(best.x, best.y, strict=True) if x < needed]
     below = [y for x, y in zip(best.x, best.y, strict=True) if x >= needed]
     assert min(y for y in above if y is not None) > 0.1 >= max(y for y in below if y is not None)
+    drawn = {s.key: s for s in data.of(kind="certificate")}
+    assert set(drawn) == {"holdout", "p2l", "occam", "pac-bayes", "norms"}
+    for held in data.facts["certificates"]:
+        assert f"({held['method']}" in text or f"{held['method']}," in text or f"{held['method']})" in text
+        for risks, tests in zip(held["risks"], held["test_errors"], strict=True):
+            assert len(risks) == 5
+            assert all(test <= risk for risk, test in zip(risks, tests, strict=True))
+    least = {name: min(one.known().values()) for name, one in drawn.items()}
+    assert min(least, key=lambda name: least[name]) == "holdout"
 
 
 def test_the_gallery_is_whole() -> None:
@@ -174,8 +186,14 @@ def test_numbers_in_the_gallery_are_those_of_eval(name: str, place: float, optio
     outcome = CliRunner().invoke(main, words)
     assert outcome.exit_code == 0, outcome.output
     rows = {row["name"]: row for row in json.loads(outcome.stdout)["results"]}
-    for one in data.of(kind="bound", quantity="gap"):
+    quantity = "risk" if name == "overlay" else "gap"
+    drawn = data.of(kind="bound", quantity=quantity)
+    assert drawn
+    for one in drawn:
         at = one.x.index(place)
-        value = rows[one.key]["gap"]
+        value = rows[one.key][quantity]
+        if one.y[at] is None:  # trivial: nothing is drawn
+            assert rows[one.key][f"{quantity}_trivial" if quantity == "risk" else "trivial"]
+            continue
         stale = f"figures/{name}.json: `{one.key}` is another number now: `boundcalc gallery` draws it again"
         assert one.y[at] == pytest.approx(value, rel=1e-9), stale

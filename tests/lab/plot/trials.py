@@ -136,3 +136,25 @@ def write(path: Path, records: list[dict[str, Any]]) -> str:
     """An export of the trials, as `boundcalc runs export --format json` writes it."""
     path.write_text(json.dumps(records), encoding="utf-8")
     return str(path)
+
+
+def certified(**fixed: Any) -> list[dict[str, Any]]:
+    """Trials with certificates of three methods; one is refused."""
+    found = over_m(**fixed)
+    for each in found:
+        m, seed = each["config"]["m"], each["config"]["seed"]
+        entries = [
+            {"method": name, "risk": min(1.0, c * (1 + seed / 9) / m), "test_error": 0.5 / m, "cpu_seconds": 1.5 + seed}
+            for name, c in (("holdout", 3.0), ("p2l", 9.0))
+        ]
+        refused = {"method": "norms", "risk": None, "refused": "no class"}
+        each["certificates"] = [
+            {
+                "asked": {"method": e["method"], "delta": 0.05, "prefix": 0.0},
+                "entry": e,
+                "certificate": None,
+                "digest": "",
+            }
+            for e in (*entries, refused)
+        ]
+    return found

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from boundcalc.base import project
 from boundcalc.cli import main
 from boundcalc.lab.train.store import Store
 from tests.lab.train.test_store import result, trial
@@ -158,7 +159,7 @@ def test_without_torch_the_extra_is_named(run: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "torch", None)
     code, _, err = run("train", "conjunction")
     assert code == 1
-    assert "boundcalc[train]" in err
+    assert project.install("train") in err
 
 
 def test_looking_at_a_store_does_not_import_torch(run: Any) -> None:

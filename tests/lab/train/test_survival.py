@@ -197,7 +197,7 @@ class Killer:
         self.at: int | None = None
         """Trials that were stored when the worker was killed."""
 
-    def begin(self, done: int, total: int) -> None: ...
+    def begin(self, done: int, total: int, what: str = "trials") -> None: ...
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
         found = workers(*self.marks) if self.at is None else []

@@ -521,7 +521,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
     class Impatient:
         count = 0
 
-        def begin(self, done: int, total: int) -> None: ...
+        def begin(self, done: int, total: int, what: str = "trials") -> None: ...
 
         def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
             self.count += 1

@@ -1,0 +1,180 @@
+"""PAC-Bayes as it is usually meant (G6): weights drawn anew for every answer; the draws that estimate its errors are paid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.intervals import upper_float
+from boundcalc.predictors.certificate import Method, PredictorCertificate, issue, json_object, object_of, register
+from boundcalc.predictors.data import Data
+from boundcalc.predictors.methods import data_evidence
+from boundcalc.predictors.occam import Network
+from boundcalc.predictors.pac_bayes import LatticeLaw, Prior, draw_weights, law_divergence, posterior_of
+from boundcalc.predictors.statements.base import positive_count, real
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How the posterior's training error is estimated; fixed beforehand.
+
+    Attributes:
+        draws: of weights.
+        tested: examples that each draw answers (all, where there are fewer).
+        sampling: the share of delta that the estimate may fail with.
+    """
+
+    draws: int = 600
+    tested: int = 256
+    sampling: float = 0.2
+
+    def places(self, draw: int, n: int) -> Any:
+        """Which examples a draw answers: a matter of its number alone."""
+        if self.tested >= n:
+            return np.arange(n)
+        return np.random.Generator(np.random.PCG64([draw, n])).permutation(n)[: self.tested]
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A certificate and the posterior it is about.
+
+    Attributes:
+        certificate: the claim.
+        state: the posterior's laws, in steps of the prior's lattice.
+        prior: whose reference the draws are around.
+    """
+
+    certificate: PredictorCertificate
+    state: tuple[LatticeLaw, ...]
+    prior: Prior
+
+    def error(self, network: Network, examples: Data, draws: int = 100) -> float:
+        """The share of wrong answers on examples, over draws that the certificate did not use."""
+        if not len(examples):
+            return 0.0
+        return _errors(network, self.prior, self.state, examples, Estimate(draws, min(1000, len(examples))), "fresh")[1]
+
+
+def certify_mixture(
+    network: Network,
+    prior: Prior,
+    posterior: Sequence[LatticeLaw],
+    data: Data,
+    delta: float,
+    estimate: Estimate | None = None,
+) -> Mixed:
+    """The certificate of a posterior whose every answer is given by weights drawn anew."""
+    estimate = estimate or Estimate()
+    errors, _ = _errors(network, prior, posterior, data, estimate, "mixture")
+    certificate = issue(
+        "gibbs",
+        "G6",
+        {
+            "errors": errors,
+            "n": len(data),
+            "draws": estimate.draws,
+            "tested": min(estimate.tested, len(data)),
+            "sampling": estimate.sampling,
+            "nats": _nats(prior, posterior),
+        },
+        delta=delta,
+        alternatives=(
+            {
+                **prior.to_json(),
+                "draws": estimate.draws,
+                "tested": estimate.tested,
+                "sampling": estimate.sampling,
+                "delta": delta,
+            },
+        ),
+        chosen=0,
+        evidence={
+            "data": {"sha256": data.sha256, "examples": len(data)},
+            "recipe": network.recipe,
+            "posterior": [[law.centre, law.deviation] for law in posterior],
+            "environment": network.environment,
+        },
+    )
+    return Mixed(certificate, tuple(posterior), prior)
+
+
+def _errors(
+    network: Network, prior: Prior, posterior: Sequence[LatticeLaw], data: Data, estimate: Estimate, what: str
+) -> tuple[int, float]:
+    """Wrong answers of all draws together, and their share."""
+    wrong = total = 0
+    for draw in range(estimate.draws):
+        some = data.take(estimate.places(draw, len(data)))
+        weights = prior.weights(draw_weights(posterior, draw, what), network.checkpoint)
+        wrong += int((network.scores(weights, some) <= 0).sum())
+        total += len(some)
+    return wrong, wrong / total
+
+
+def _nats(prior: Prior, posterior: Sequence[LatticeLaw]) -> float:
+    total = arb(0)
+    for mine, other in zip(posterior, prior.laws, strict=True):
+        total = total + law_divergence(mine, other)
+    return max(0.0, upper_float(total))
+
+
+def _alternative(entry: Mapping[str, Any]) -> tuple[Prior, Estimate]:
+    names = ("draws", "tested", "sampling")
+    raw = object_of("an alternative", entry, ("tensors", "checkpoint", "seed", "groups", "exponent", *names))
+    prior = Prior.from_json({name: value for name, value in raw.items() if name not in names})
+    draws, tested = (positive_count(name, raw[name]) for name in names[:2])
+    return prior, Estimate(draws, tested, real("sampling", raw["sampling"]))
+
+
+def _taken(certificate: PredictorCertificate) -> tuple[Prior, Estimate]:
+    entry = certificate.alternatives[certificate.chosen]
+    return _alternative({name: value for name, value in entry.items() if name != "delta"})
+
+
+def _consistent(certificate: PredictorCertificate) -> str | None:
+    facts, examples = certificate.facts, certificate.evidence["data"]["examples"]
+    if facts["n"] != examples:
+        return f"{facts['n']} examples are claimed, the data have {examples}"
+    prior, estimate = _taken(certificate)
+    size = sum(group.count(prior.reference.shapes[group.tensor]) for group in prior.groups)
+    if len(certificate.evidence["posterior"]) != size:
+        return f"{len(certificate.evidence['posterior'])} laws in the posterior, {size} in the prior"
+    asked = {"draws": estimate.draws, "tested": min(estimate.tested, examples), "sampling": estimate.sampling}
+    for name, value in asked.items():
+        if facts[name] != value:
+            return f"{name} {facts[name]!r} in the facts, {value!r} were fixed beforehand"
+    return None
+
+
+def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    evidence = certificate.evidence
+    if len(data) != evidence["data"]["examples"] or data.sha256 != evidence["data"]["sha256"]:
+        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    prior, estimate = _taken(certificate)
+    posterior = posterior_of("posterior", evidence["posterior"])
+    nats, claimed = _nats(prior, posterior), certificate.facts["nats"]
+    if not nats <= claimed <= nats + 1e-9 * max(1.0, nats):
+        raise CertificateError(f"the divergence from the prior is {nats!r}, {claimed!r} is claimed")
+    errors, _ = _errors(network_of(evidence["recipe"]), prior, posterior, data, estimate, "mixture")
+    if errors != certificate.facts["errors"]:
+        raise CertificateError(f"{errors} wrong answers are counted, {certificate.facts['errors']} are claimed")
+    return f"the same divergence; {estimate.draws} draws answered again: {errors} errors"
+
+
+GIBBS = register(
+    Method(
+        "gibbs",
+        ("G6",),
+        "drawn anew for every answer",
+        {"data": data_evidence, "recipe": json_object, "posterior": posterior_of, "environment": json_object},
+        _alternative,
+        _consistent,
+        _establish,
+    )
+)

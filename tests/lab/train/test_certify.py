@@ -1,0 +1,160 @@
+"""Certificates beside stored trials: made once, kept whole, gone on with, exported, and refused where they were changed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from click.testing import CliRunner
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import main
+from boundcalc.lab.train.backends import Where
+from boundcalc.lab.train.certify import METHODS, Asked, Made, certify_trial, wanted
+from boundcalc.lab.train.run import certify_sweep, run_sweep
+from boundcalc.lab.train.store import Store, StoreError
+from boundcalc.lab.train.sweep import Sweep, sweep_from_json
+from boundcalc.predictors.certificate import PredictorCertificate
+from boundcalc.predictors.verify import verify_predictor
+
+DATA = {
+    "task": {"task": "conjunction", "T": 8, "s": 2},
+    "model": {"d": 8, "heads": 1, "d_ff": 8},
+    "train": {"steps": 20},
+    "m": 60,
+    "n_test": 100,
+    "seeds": 2,
+}
+PLANS = [Asked("holdout"), Asked("norms")]
+
+
+def sweep() -> Sweep:
+    return sweep_from_json(DATA, name="tiny")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "runs.db"
+    with Store(path) as opened:
+        run_sweep(sweep(), opened)
+        made = certify_sweep(sweep().trials, opened, PLANS)
+        assert (made.total, made.present, made.added, made.errors) == (4, 0, 4, [])
+    return path
+
+
+def test_certificates_are_kept_with_their_trials_and_made_once(store: Path) -> None:
+    with Store(store) as opened:
+        again = certify_sweep(sweep().trials, opened, [*PLANS, Asked("holdout", 0.1)])
+        assert (again.present, again.added) == (4, 2)
+        records = list(opened.select(sweep="tiny"))
+        assert opened.verify() == []
+    for record in records:
+        assert [(s["asked"]["method"], s["asked"]["delta"]) for s in record.certificates] == [
+            ("holdout", 0.05),
+            ("norms", 0.05),
+            ("holdout", 0.1),
+        ]
+        for stored in record.certificates:
+            found = PredictorCertificate.from_json(stored["certificate"])
+            assert verify_predictor(found).risk == stored["entry"]["risk"]
+            assert stored["entry"]["test_error"] <= 1
+
+
+def test_what_a_killed_sweep_has_made_is_kept(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Store.add_certificate
+    kept: list[Made] = []
+
+    def dying(self: Store, made: Made, key: str) -> None:
+        if len(kept) == 3:
+            raise KeyboardInterrupt
+        kept.append(made)
+        own(self, made, key)
+
+    monkeypatch.setattr(Store, "add_certificate", dying)
+    plans = [Asked(name, 0.2) for name in ("holdout", "norms")]
+    with Store(store) as opened, pytest.raises(KeyboardInterrupt):
+        certify_sweep(sweep().trials, opened, plans)
+    monkeypatch.setattr(Store, "add_certificate", own)
+    with Store(store) as opened:
+        again = certify_sweep(sweep().trials, opened, plans)
+        assert (again.present, again.added) == (3, 1)
+
+
+def test_workers_make_the_same_certificates(store: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    with Store(other) as opened:
+        run_sweep(sweep(), opened)
+        made = certify_sweep(sweep().trials, opened, PLANS, where=Where(jobs=2))
+        assert (made.added, made.errors) == (4, [])
+        theirs = {r.hash: [s["certificate"] for s in r.certificates] for r in opened.records()}
+    with Store(store) as opened:
+        assert theirs == {r.hash: [s["certificate"] for s in r.certificates] for r in opened.records()}
+
+
+def test_exports_take_certificates_along_and_refuse_changed_ones(store: Path, tmp_path: Path) -> None:
+    with Store(store) as opened:
+        records: list[Any] = json.loads(json.dumps([record.to_json() for record in opened.records()]))
+    with Store(tmp_path / "copy.db") as copy:
+        assert copy.merge(records) == 2
+        assert [record.to_json()["certificates"] for record in copy.records()] == [r["certificates"] for r in records]
+    records[0]["certificates"][0]["entry"]["risk"] /= 2
+    with Store(tmp_path / "refused.db") as copy, pytest.raises(StoreError, match="was changed"):
+        copy.merge(records)
+    del records[0]["certificates"][0]["entry"]
+    with Store(tmp_path / "refused.db") as copy, pytest.raises(StoreError, match="malformed"):
+        copy.merge(records)
+
+
+def test_a_certificate_that_was_changed_is_told_and_left_out(store: Path) -> None:
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE certificates SET content = replace(content, 'holdout', 'handout') WHERE rowid = 1")
+    with Store(store, read_only=True) as opened:
+        assert any("certificate was changed" in problem for problem in opened.verify())
+        assert sum(len(record.certificates) for record in opened.records()) == 3
+        assert any("a certificate of" in said for said in opened.damaged)
+
+
+def test_a_trial_is_forgotten_with_its_certificates(store: Path) -> None:
+    with Store(store) as opened:
+        first = next(iter(opened.hashes()))
+        opened.remove([first])
+        assert {key for key, _ in opened.certified()} == opened.hashes()
+
+
+def test_refusals_are_entries_too(store: Path) -> None:
+    with Store(store) as opened:
+        trial = next(iter(opened.records())).trial
+        made = certify_trial(trial, [Asked("norms", prefix=0.5)])
+        assert made[0].certificate is None
+        assert "--prefix" in made[0].entry["refused"]
+        opened.add_certificate(made[0], trial.hash)
+        assert opened.verify() == []
+
+
+def test_what_is_asked_is_checked() -> None:
+    assert wanted(["all"]) == list(METHODS)
+    assert wanted(["norms", "holdout"]) == ["holdout", "norms"]
+    with pytest.raises(InvalidSetting, match="method"):
+        Asked("occult")
+    with pytest.raises(InvalidSetting, match="--prefix"):
+        Asked("p2l", prefix=1.0)
+    with pytest.raises(InvalidSetting, match="delta"):
+        Asked("p2l", delta=0.0)
+
+
+def test_the_command_stores_them(tmp_path: Path) -> None:
+    file, store = tmp_path / "tiny.json", tmp_path / "runs.db"
+    file.write_text(json.dumps(DATA), encoding="utf-8")
+    words = ["sweep", str(file), "--store", str(store), "--certify", "norms"]
+    outcome = CliRunner().invoke(main, words)
+    assert outcome.exit_code == 0, outcome.output
+    assert "certificates: 0 were there, 2 added" in outcome.stdout
+    assert "certificates: 2 were there, 0 added" in CliRunner().invoke(main, words).stdout
+    idle = CliRunner().invoke(main, [*words[:4], "--delta", "0.1"])
+    assert idle.exit_code != 0

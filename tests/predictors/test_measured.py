@@ -1,0 +1,77 @@
+"""The tables of docs/certificates.md are made from the rows beside the examples, and what they say of goals holds."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from boundcalc.base.confidence import clopper_pearson
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "certificates.md").read_text(encoding="utf-8")
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((ROOT / "examples" / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", ["certificates", "certified_digits"])
+def test_tables_are_those_of_the_rows(name: str) -> None:
+    shown = PAGE.split(f"<!-- rows: examples/{name}.json -->\n")[1].split("\n\n")[0]
+    assert shown.strip() == load(name).table(rows(name)).strip()
+
+
+def test_no_certificate_lies_below_the_error_that_was_measured() -> None:
+    made = [row for row in rows("certificates") if row["risk"] is not None]
+    assert len(made) > 250
+    assert [row for row in made if row["test_error"] > row["risk"]] == []
+
+
+def test_digits_contradict_no_certificate() -> None:
+    """A few hundred images measure roughly: the lower end of their interval counts, and the digits' goals."""
+    made = rows("certified_digits")
+    for row in made:
+        n = 1797 - row["m"]
+        assert clopper_pearson(round(row["test_error"] * n), n)[0] <= row["risk"]
+    for task, m, goal in (("ten", 600, 0.105), ("ten", 1200, 0.066)):
+        mine = [row["risk"] for row in made if (row["task"], row["m"], row["method"]) == (task, m, "p2l")]
+        assert len(mine) == 5
+        assert median(mine) <= goal
+
+
+GOALS = {
+    ("holdout", "default"): {300: 0.020, 1000: 0.006},
+    ("p2l", "default"): {300: 0.095},
+    ("occam", "small"): {300: 0.105, 1000: 0.033},
+    ("occam", "default"): {300: 0.111, 1000: 0.035},
+    ("pac-bayes", "small"): {300: 0.16, 1000: 0.061},
+    ("norms", "default"): {300: 0.41, 1000: 0.148},
+}
+
+
+@pytest.mark.parametrize(("method", "model"), GOALS)
+def test_medians_over_five_seeds_are_as_good_as_they_were(method: str, model: str) -> None:
+    for m, goal in GOALS[method, model].items():
+        mine = [
+            row["risk"]
+            for row in rows("certificates")
+            if (row["part"], row["method"], row["model"], row["m"]) == ("conjunction", method, model, m)
+        ]
+        assert len(mine) == 5
+        assert median(mine) <= goal
