@@ -1,8 +1,9 @@
 """How many examples a Transformer needs to learn a conjunction of 3 among T bits, and how that grows with T. Needs torch.
 
-    python examples/sparse_conjunction.py [tiny]
+    python examples/sparse_conjunction.py [full]
 
-Trials are kept in examples-output/learning.db and not run again; five minutes of one core, a second with `tiny`.
+Trials are kept in the store that all commands share (boundcalc-runs.db) and not run again. Some seconds of one core; with
+`full`, the sweep `conjunction`, five minutes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.cli.learning import default_store, watched
 from boundcalc.statements.gap import support_floor
 
 Values = dict[float, float]
@@ -27,7 +29,7 @@ TINY = {
 }
 
 
-def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+def main(scale: str = "full", folder: Path | None = None) -> tuple[Values, Values]:
     """The examples without which no learner can tell the hidden set (G8), and the upper ends of the measured m*, by T."""
     from boundcalc.lab.train.presets import preset_sweep
     from boundcalc.lab.train.run import run_sweep
@@ -36,10 +38,9 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     from boundcalc.lab.train.threshold import analyse, cells
 
     sweep = sweep_from_json(TINY) if scale == "tiny" else preset_sweep("conjunction")
-    folder.mkdir(parents=True, exist_ok=True)
-    with Store(folder / "learning.db") as store:
-        run_sweep(sweep, store)
-        found = analyse(cells(store.select(sweep=sweep.name), 0.95 if scale == "tiny" else sweep.success))
+    with Store(default_store() if folder is None else folder / "runs.db") as opened, watched() as progress:
+        run_sweep(sweep, opened, progress=progress)
+        found = analyse(cells(opened.select(sweep=sweep.name), 0.95 if scale == "tiny" else sweep.success))
     for line in found.words():
         print(line)
     s = int(sweep.data["task"]["s"])
@@ -48,7 +49,7 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
 
 
 if __name__ == "__main__":
-    floors, measured = main(sys.argv[1] if len(sys.argv) > 1 else "full")
+    floors, measured = main(sys.argv[1] if len(sys.argv) > 1 else "tiny")
     for T, floor in floors.items():
         print(
             f"T = {T:g}: no learner can do with fewer than {floor:.1f} examples; training needs at most {measured[T]:.1f}"

@@ -2,13 +2,15 @@
 
     python examples/sparse_parity.py [tiny]
 
-Trials are kept in examples-output/learning.db and not run again; a quarter of a minute of one core.
+Trials are kept in the store that all commands share (boundcalc-runs.db) and not run again; a quarter of a minute of one core.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+from boundcalc.cli.learning import default_store, watched
 
 Values = dict[float, float]
 PROMISES = "below"
@@ -25,7 +27,7 @@ TINY = {
 }
 
 
-def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+def main(scale: str = "full", folder: Path | None = None) -> tuple[Values, Values]:
     """The last step at which a seed was not yet 75% right, and the first at which it was 99% right, by seed."""
     from boundcalc.lab.train.presets import preset_sweep
     from boundcalc.lab.train.run import run_sweep
@@ -33,12 +35,11 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     from boundcalc.lab.train.sweep import sweep_from_json
 
     sweep = sweep_from_json(TINY) if scale == "tiny" else preset_sweep("parity")
-    folder.mkdir(parents=True, exist_ok=True)
     before: Values = {}
     after: Values = {}
-    with Store(folder / "learning.db") as store:
-        run_sweep(sweep, store)
-        for record in store.select(sweep=sweep.name):
+    with Store(default_store() if folder is None else folder / "runs.db") as opened, watched() as progress:
+        run_sweep(sweep, opened, progress=progress)
+        for record in opened.select(sweep=sweep.name):
             curve = [(point["step"], point["test_error"]) for point in record.result["curves"]]
             learned = [step for step, error in curve if error <= 0.01]
             if learned:

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
     "plot": ("boundcalc.cli.plot:command", "A figure of predictions against measurements."),
     "gallery": ("boundcalc.cli.gallery:command", "Every figure, from real runs, into a folder."),
+    "explore": ("boundcalc.cli.explore:command", "A page of bounds to play with, as a file or served."),
     "tightness": ("boundcalc.cli.tightness:command", "What explicit constants gain over the published ones."),
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),

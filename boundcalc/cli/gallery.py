@@ -12,7 +12,7 @@ from boundcalc.base.output import make_folder
 from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import store_option
+from boundcalc.cli.learning import store_option, watched
 
 
 @click.command(
@@ -67,7 +67,7 @@ def command(
         click.echo(text)
 
     if any(plate.sweep for plate in plates):
-        gallery.train(plates, store_path, quick=quick, jobs=jobs, say=say, dry=no_train)
+        gallery.train(plates, store_path, quick=quick, jobs=jobs, say=say, dry=no_train, watched=watched)
     made = list(gallery.build(output, store_path, plates, quick=quick, command=typed, say=say))
     if not only:
         say(str(gallery.write_index(output, made, typed)))

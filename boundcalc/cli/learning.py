@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -203,3 +204,14 @@ def progress_for(quiet: bool) -> Any:
     if quiet:
         return Silent()
     return Bar() if sys.stderr.isatty() else Log()
+
+
+@contextmanager
+def watched(quiet: bool = False) -> Iterator[Any]:
+    """Progress for as long as something trains; the terminal is left as it was."""
+    progress = progress_for(quiet)
+    try:
+        yield progress
+    finally:
+        if hasattr(progress, "stop"):
+            progress.stop()

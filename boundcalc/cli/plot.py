@@ -144,7 +144,7 @@ def command(
     settings = {name: options.pop(name) for name in parameters()}
     changes = {name: value for name, value in options.items() if value not in (None, ())}
     if columns:
-        changes["columns"] = _columns(columns)
+        changes["columns"] = columns_of(columns)
     if source is not None:
         looks = {name: changes.pop(name) for name in _LOOKS if name in changes}
         asked = (what, axis, norms_from, *settings.values(), *changes.values(), *runs)
@@ -202,7 +202,7 @@ def _spec(
     if axis is not None:
         changes["values"] = tuple(_values(spec.figure, axis))
     if runs:
-        changes["runs"] = {**spec.runs, **_pairs(runs)}
+        changes["runs"] = {**spec.runs, **pairs(runs)}
     if norms is not None:
         changes["norms"] = norms
     return spec.but(**changes)
@@ -242,7 +242,8 @@ def _values(figure: str, text: str) -> list[Any]:
     return values
 
 
-def _pairs(texts: Sequence[str]) -> dict[str, Any]:
+def pairs(texts: Sequence[str]) -> dict[str, Any]:
+    """What `--runs` chooses trials by."""
     found: dict[str, Any] = {}
     for text in texts:
         key, value = run_pair(text)
@@ -252,7 +253,8 @@ def _pairs(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _columns(texts: Sequence[str]) -> dict[str, str]:
+def columns_of(texts: Sequence[str]) -> dict[str, str]:
+    """What `--column` says of the columns of `--points`."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, column = text.partition("=")

@@ -121,7 +121,7 @@ class Architecture:
         else:
             self._check_layers()
         for f in fields(self):
-            if getattr(self, f.name) != f.default:
+            if self.unread(f.name) is not None and getattr(self, f.name) != f.default:  # arrays are of what is read
                 self.refuse_unread(f.name)
 
     def _check_shape(self) -> None:

@@ -81,7 +81,7 @@ def _by_hand(C: np.ndarray | float, m: np.ndarray, T: np.ndarray | int, depth: i
 @pytest.mark.parametrize(("axes", "share"), [("m", 0.8), ("m and T", 0.8), ("m, T and C, each point its own", 0.6)])
 def test_array_sweeps_against_numpy_by_hand(capsys: pytest.CaptureFixture[str], axes: str, share: float) -> None:
     random = np.random.default_rng(0)
-    setting = Setting.of(depth=2)
+    setting = Setting.of(depth=2, margin=1.0)
     if axes == "m":
         m, T, C = np.floor(10 ** random.uniform(3, 12, 10**6)), 512, 1.0
         ours = lambda: closed_gap(setting, n_train=m)  # noqa: E731

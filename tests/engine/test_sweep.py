@@ -54,6 +54,14 @@ def test_one_axis_at_a_time_and_broadcasting(field: str) -> None:
     np.testing.assert_allclose(grid, np.repeat(alone[:, None], 3, axis=1), rtol=1e-12)
 
 
+def test_an_axis_may_pass_through_a_default() -> None:
+    lengths = np.array([8, 512, 4096])
+    found = closed_gap(Setting.of(depth=1), seq_len=lengths)
+    assert [closed_gap(Setting.of(depth=1, seq_len=int(T)), n_train=[10**6])[0] for T in lengths] == pytest.approx(
+        found
+    )
+
+
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     points = {"n_train": np.geomspace(1e3, 1e9, 50).round()[:, None], "C": np.linspace(0.5, 2, 40)}
     whole = closed_gap(SETTINGS["edelman"], **points)

@@ -81,6 +81,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "gap-vs-m --points points.csv --sweep m=1e3,1e6 --bound closed",
     ),
     "gallery": ("--predicted --quick --only breakdown -o made",),
+    "explore": ("", "--store over_m.db"),
     "train": (
         "conjunction --T 6 --s 2 --m 8 --d 8 --heads 2 --steps 3 --n-test 32 --format json",
         "conjunction --T 6 --s 2 --m 8 --d 8 --heads 2 --steps 3 --n-test 32 --no-bounds --format json",
@@ -199,6 +200,17 @@ def ran(folder: Path, line: Sequence[str], shelf: Path | None = None) -> tuple[b
         if line[0] in ("plot", "gallery"):
             patch.setattr("boundcalc.lab.plot.render.save", _drawn)
             patch.setattr("boundcalc.lab.plot.measured.a_posteriori", lambda *_: [])  # a search for every trial
+        if line[0] == "explore":  # one checked value, one theorem, and a server that stops at once
+            few = {
+                "GRID": {},
+                "COARSE": {},
+                "SHOWN": ("zhang2022",),
+                "STYLES": ("edelman",),
+                "_fragment": lambda *_: "",
+            }
+            for name, value in few.items():
+                patch.setattr(f"boundcalc.lab.explore.content.{name}", value)
+            patch.setattr("boundcalc.lab.explore.serve.Server.serve_forever", lambda _: None)
         patch.setattr("boundcalc.norms.spectral.EXACT_SIDE", 4)  # so that there is something to probe
         if line[0] == "train":  # which compares them all
             patch.setattr("boundcalc.formulas.theorems.BOUNDS", {"closed": BOUNDS["closed"]})

@@ -7,13 +7,15 @@ from typing import Any
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.spread import WORDS, axis_of, draw_spread, medians
+from boundcalc.lab.plot.spread import MEDIANS, WORDS, axis_of, draw_spread, medians
 from boundcalc.lab.plot.style import look
+from boundcalc.lab.plot.words import task_words
 
 _HEADS = {
     "best_head": ("second", "best head"),
-    "value_weighted": ("first", "heads weighted by what they add"),
+    "value_weighted": ("first", "heads, weighted"),
     "mean": ("third", "mean over heads"),
 }
 
@@ -79,17 +81,19 @@ def draw(spec: Spec, data: FigureData) -> Any:
     for axes, panel in ((left, "axis"), (right, "learning")):
         shown = data.of(panel=panel)
         canvas.refuse_mixture(shown)
-        draw_spread(axes, [one for one in shown if one.kind == "measured"], letter if panel == "axis" else "accuracy")
+        draw_spread(
+            axes,
+            [one for one in shown if one.kind == "measured"],
+            letter if panel == "axis" else "accuracy",
+            joined=panel == "axis",
+        )
         for one in shown:
             if one.kind == "reference":
-                line = axes.plot(one.x, canvas.known(one.y), color=look(one.key).colour, lw=0.9, ls=(0, (1, 1.2)))[0]
-                line.set(label=canvas.legend_label(one), gid=canvas.gid(one, panel))
+                canvas.draw_plain(axes, one, canvas.Heights(), look(one.key).colour, (0, (1, 1.2)))
     which = WORDS[letter] if letter == "steps" else f"{WORDS[letter]}, trials that learned"
     left.set(xlabel=which, ylabel="attention on the true coordinates", ylim=(0, 1.03))
     right.set(xlabel="test accuracy reached")
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    finish(figure, task_words(data.facts["task"], but=(letter,)), title=spec.title, words={"measured": MEDIANS})
     return figure
 
 

@@ -9,9 +9,10 @@ from boundcalc.base.errors import NoSolution
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import FILLS, HATCHES
-from boundcalc.lab.plot.words import at_most, plain
+from boundcalc.lab.plot.words import at_most, called, plain, setting_words
 from boundcalc.setting import Setting
 
 _PLACE = re.compile(r"(?P<kind>[^\[]+)(\[(?P<block>\d+).*\])?")
@@ -82,38 +83,48 @@ def _by_block(shares: dict[str, float], kind: str) -> list[Series]:
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
-    """Stacked bars: over depth, and over the blocks of the deepest model."""
-    from matplotlib.ticker import MaxNLocator
-
+    """Stacked bars: at a few depths, and over the blocks of the deepest model."""
     width = spec.size or "wide"
     left, right = data.of(panel="depth"), data.of(panel="block")
     count = 1 + bool(right)
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.62))
-    places = canvas.panels(figure, count, width)
+    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.7))
+    ratios = {} if canvas.is_narrow(width) or count == 1 else {"width_ratios": [1, 2.2]}
+    shape = (count, 1) if canvas.is_narrow(width) else (1, count)
+    found: Any = figure.subplots(*shape, squeeze=False, gridspec_kw=ratios)
+    places = list(found.flat)
     order = [series.key for series in left]
+    shown = _telling(len(left[0].x))
     for axes, part in zip(places, (left, right), strict=False):
         canvas.refuse_mixture(part)
-        bottom = [0.0] * (len(part[0].x) if part else 0)
+        rows = shown if part is left else range(len(part[0].x))
+        bottom = [0.0] * len(rows)
         for series in part:
             style = order.index(series.key) if series.key in order else len(order)
-            heights = [100 * (v or 0.0) for v in series.y]
-            bars = axes.bar(series.x, heights, bottom=bottom, width=0.78, color=FILLS[style % len(FILLS)])
+            heights = [100 * (series.y[row] or 0.0) for row in rows]
+            bars = axes.bar(range(len(rows)), heights, bottom=bottom, width=0.78, color=FILLS[style % len(FILLS)])
             for bar in bars:
                 bar.set(hatch=HATCHES[style % len(HATCHES)], edgecolor="white", linewidth=0.3)
-            bars.set_label(canvas.legend_label(series) if axes is places[0] else "_")
+            bars.set_label(series.label if axes is places[0] else "_")
             bars.patches[0].set_gid(f"{series.panel}:{series.key}")
             bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("share of the log count (%)")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    places[0].set_xlabel("depth")
+        axes.set_xticks(range(len(rows)), [f"{part[0].x[row]:g}" for row in rows])
+    places[0].set_xlabel("depth" if left[0].x[0] else "")
     places[0].set_ylim(0, 100)
     if right:
         places[1].set_xlabel(f"block (depth {round(left[0].x[-1])})" if left[0].x[-1] else "block")
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    setting = Setting.from_json(data.facts["setting"])
+    about = (
+        f"proof of the gap bound, checked ({called(data.facts['bound'])}) · {setting_words(setting, but=('depth',))}"
+    )
+    finish(figure, about, title=spec.title)
     return figure
+
+
+def _telling(count: int) -> list[int]:
+    """The first, the last and some between: bars that hardly differ need not be a dozen."""
+    return sorted({0, *(i for i in (1, 3, 7) if i < count), count - 1})
 
 
 def caption(spec: Spec, data: FigureData) -> str:
@@ -122,7 +133,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     top = max(left, key=lambda s: s.y[-1] or 0)
     values = data.facts["values"]
     text = (
-        f"Of the log covering numbers behind `{data.facts['bound']}` at depth {round(top.x[-1])}, "
+        f"Of the log covering numbers behind the {called(data.facts['bound'])} at depth {round(top.x[-1])}, "
         f"{plain(top.label)} takes {100 * (top.y[-1] or 0):.0f}%; the gap bound goes from {at_most(values[0]['gap'])} "
         f"at depth {values[0]['depth']} to {at_most(values[-1]['gap'])}."
     )

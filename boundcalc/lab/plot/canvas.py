@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.lab.plot.data import Series, normalised, refuse_mixture
-from boundcalc.lab.plot.style import KIND_WORDS, Look, latex, look, size
+from boundcalc.lab.plot.lettering import ends, legend_label, says_nothing
+from boundcalc.lab.plot.style import Look, look, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +21,6 @@ _MARKS = 6
 """Marks along a curve."""
 _FIT_DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (7, 1.5)), (0, (2, 1)))
 """Fits are told apart where colours are lost."""
-SHADE = "#E8F0E4"
-"""Where the least bound is below 1."""
 
 
 def new_figure(width: str, ratio: float) -> Figure:
@@ -37,12 +36,6 @@ def new_figure(width: str, ratio: float) -> Figure:
 def known(values: Sequence[float | None]) -> list[float]:
     """Values as matplotlib takes them: what is missing is not drawn."""
     return [math.nan if value is None else value for value in values]
-
-
-def legend_label(series: Series) -> str:
-    """What the legend says of a series: always with its kind."""
-    word = KIND_WORDS[series.kind]
-    return series.label if series.kind == "measured" and word in series.label else f"{series.label} ({word})"
 
 
 @dataclass(frozen=True)
@@ -104,8 +97,8 @@ def plain_lengths(axes: Axes, values: Sequence[float]) -> None:
 
     axes.set_xscale("log", base=2)
     ticks = sorted(set(values))
-    while len(ticks) > 9:
-        ticks = ticks[::2]
+    most = 9 if max(len(f"{tick:g}") for tick in ticks) < 5 else 6
+    ticks = ticks[:: -(-len(ticks) // most)]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
 
@@ -127,16 +120,32 @@ def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
             draw_measured(axes, one, heights, seen)
         elif one.kind == "a_posteriori":
             draw_marks(axes, one, heights, seen)
-        elif one.kind == "reference":
-            axes.plot(
-                one.x, heights.of(one), color=seen.colour, lw=0.9, ls=(0, (1, 1.2)), label=legend_label(one), zorder=1.5
-            ).pop().set_gid(gid(one))
-        elif one.kind == "fit":
-            axes.plot(
-                one.x, heights.of(one), color=seen.colour, lw=0.8, ls=_FIT_DASHES[index % 3], label=legend_label(one)
-            ).pop().set_gid(gid(one))
+        elif one.kind == "computed":
+            draw_computed(axes, one, heights, seen)
+        elif one.kind in ("reference", "fit"):
+            dashes = (0, (1, 1.2)) if one.kind == "reference" else _FIT_DASHES[index % 3]
+            draw_plain(axes, one, heights, seen.colour, dashes)
         else:
             draw_curve(axes, one, heights, seen, index)
+
+
+def draw_plain(
+    axes: Axes, series: Series, heights: Heights, colour: str, dashes: Any = "-", width: float = 0.9
+) -> None:
+    """A line without marks."""
+    y = heights.of(series)
+    line = axes.plot(series.x, y, color=colour, lw=width, ls=dashes, label=legend_label(series))[0]
+    line.set_zorder(4 if series.kind == "fit" else 1.5)
+    line.set_gid(gid(series))
+    ends(axes, series, line, series.x, y)
+
+
+def draw_computed(axes: Axes, series: Series, heights: Heights, seen: Look) -> None:
+    """Exact values of something explicit: marks alone, hollow, since nothing is claimed between them."""
+    y = heights.of(series)
+    marks = axes.plot(series.x, y, ls="none", marker=seen.mark, color=seen.colour, label=legend_label(series))[0]
+    marks.set(markerfacecolor="white", gid=gid(series), zorder=3)
+    ends(axes, series, marks, series.x, y)
 
 
 def gid(series: Series, part: str = "") -> str:
@@ -144,29 +153,28 @@ def gid(series: Series, part: str = "") -> str:
     return ":".join(word for word in (series.quantity, series.key, series.kind, part) if word)
 
 
-def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: int, *, hollow: bool = False) -> None:
-    """A curve: solid where it says something, dashed where it is vacuous (or leads to such a point).
-
-    Where it is vacuous its marks are hollow; capped, they would crowd at 1, and are left out unless asked for, or
-    there is one point only, which no line shows.
-    """
+def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: int) -> None:
+    """A curve where it says something. Where it is vacuous it is drawn only uncapped: dashed, with hollow marks."""
     y, x, vacuous = heights.of(series), list(series.x), series.vacuous
     thick = 2.3 if series.key == "best" else 1.1
     z = 2.0 if series.key == "best" else 2.2 + 0.01 * index
-    telling = [i for i in range(len(x)) if not vacuous[i]]
+    telling = [i for i in range(len(x)) if not vacuous[i] and not math.isnan(y[i])]
+    uncapped = heights.uncapped and any(empty and not math.isnan(v) for empty, v in zip(vacuous, y, strict=True))
+    if not telling and not uncapped:
+        return  # the band that says nothing names it
     every = max(1, len(x) // _MARKS)
     marked = [i for i in telling if (i + index) % every == 0] or telling[:1]
-    solid = [value if not vacuous[i] else math.nan for i, value in enumerate(y)]
+    solid = [math.nan if vacuous[i] else value for i, value in enumerate(y)]
     line = axes.plot(
         x, solid, color=seen.colour, lw=thick, marker=seen.mark or None, markevery=marked, label=legend_label(series)
     )[0]
     line.set(zorder=z, gid=gid(series), solid_capstyle="round")
-    if not any(vacuous):
+    ends(axes, series, line, x, y if uncapped else solid)
+    if not uncapped:
         return
     near = [vacuous[i] or (i > 0 and vacuous[i - 1]) or (i + 1 < len(x) and vacuous[i + 1]) for i in range(len(x))]
     dashed = [value if near[i] else math.nan for i, value in enumerate(y)]
-    hollow = hollow or heights.uncapped or len(x) == 1
-    empty = [i for i in range(len(x)) if vacuous[i] and (len(x) == 1 or (i + index) % every == 0)] if hollow else []
+    empty = [i for i in range(len(x)) if vacuous[i] and (len(x) == 1 or (i + index) % every == 0)]
     rest = axes.plot(x, dashed, color=seen.colour, lw=0.8 * thick, ls=(0, (3, 2)), marker=seen.mark or None)[0]
     rest.set(markevery=empty, markerfacecolor="white", zorder=z - 0.5, gid=gid(series, "vacuous"))
     if not telling:
@@ -174,25 +182,17 @@ def draw_curve(axes: Axes, series: Series, heights: Heights, seen: Look, index: 
 
 
 def draw_marks(axes: Axes, series: Series, heights: Heights, seen: Look) -> None:
-    """A-posteriori bounds: large marks that no line joins, each for trained weights; hollow where vacuous."""
+    """A-posteriori bounds: large marks that no line joins, each for trained weights; vacuous ones hollow, if uncapped."""
     y, vacuous = heights.of(series), series.vacuous
+    label = legend_label(series)
     for part, wanted in (("", False), ("vacuous", True)):
         at = [i for i in range(len(y)) if vacuous[i] is wanted and not math.isnan(y[i])]
-        if not at and part:
+        if not at or (wanted and not heights.uncapped):
             continue
-        drawn = axes.plot(
-            [series.x[i] for i in at],
-            [y[i] for i in at],
-            ls="none",
-            marker="d",
-            ms=4.5,
-            color=seen.colour,
-            markerfacecolor="white" if wanted else seen.colour,
-            label=legend_label(series) if not part else "_",
-        )[0]
+        drawn = axes.plot([series.x[i] for i in at], [y[i] for i in at], ls="none", marker="d", ms=4.5, label=label)[0]
+        drawn.set(color=seen.colour, markerfacecolor="white" if wanted else seen.colour)
         drawn.set(zorder=3.2, gid=gid(series, part))
-        if not at:
-            drawn.set_markerfacecolor("white")
+        label = "_"
 
 
 def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> None:
@@ -206,10 +206,10 @@ def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> N
     if seen_at:
         errors: Any = None
         if series.low and series.high:
-            ends = [(series.low[i] or 0.0, series.high[i] or 0.0) for i in seen_at]
-            floor = min(v for v in (*(e[0] for e in ends), *(float(series.y[i] or 1) for i in seen_at)) if v > 0) / 10
-            lows = [heights.at(max(low, floor)) for low, _ in ends]
-            highs = [heights.at(high) for _, high in ends]
+            bounds = [(series.low[i] or 0.0, series.high[i] or 0.0) for i in seen_at]
+            floor = min(v for v in (*(e[0] for e in bounds), *(float(series.y[i] or 1) for i in seen_at)) if v > 0) / 10
+            lows = [heights.at(max(low, floor)) for low, _ in bounds]
+            highs = [heights.at(high) for _, high in bounds]
             errors = [
                 [max(0.0, a - b) for a, b in zip(y, lows, strict=True)],
                 [max(0.0, b - a) for a, b in zip(y, highs, strict=True)],
@@ -218,7 +218,7 @@ def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> N
             [series.x[i] for i in seen_at],
             y,
             yerr=errors,
-            fmt=seen.mark or "o",
+            fmt=(seen.mark or "o") if series.quantity != "risk" else "s",
             ms=3.2,
             color=seen.colour,
             markerfacecolor="white" if seen.colour != "#111111" else seen.colour,
@@ -226,11 +226,12 @@ def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> N
             label=legend_label(series),
         )
         found.lines[0].set(gid=gid(series), zorder=3)
+        if series.key != "measured":  # which is no name
+            ends(axes, series, found.lines[0], [series.x[i] for i in seen_at], y)
     if none_at:
         ends_at = [heights.at(float(series.high[i] or 0)) for i in none_at]
-        label = (
-            "no error seen: 95% upper end (measured)" if series.quantity in ("gap", "risk") else legend_label(series)
-        )
+        none = "no error seen: 95% upper end (measured)"
+        label = none if series.quantity in ("gap", "risk") else legend_label(series)
         marks = Line2D([series.x[i] for i in none_at], ends_at, ls="none", marker="v", ms=4, color=seen.colour)
         marks.set(markerfacecolor="white", gid=gid(series, "none"), zorder=3, label=label)
         axes.add_line(marks)
@@ -238,21 +239,11 @@ def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> N
         axes.autoscale_view()
 
 
-def draw_trivial(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
-    """The bound 1 that holds anyway, and the region below it that the least bound excludes."""
-    line = axes.axhline(heights.at(1.0), color="#666666", lw=0.9, ls=(0, (1, 1.2)), zorder=1.2)
-    line.set(label="trivial bound 1 (reference)", gid="trivial")
-    curves = [s for s in series if s.kind == "bound"]
-    if not curves:
-        return
-    places = sorted({x for s in curves for x in s.x})
-    values = [dict(zip(s.x, s.y, strict=True)) for s in curves]
-    least = [min([v for each in values if (v := each.get(x)) is not None], default=1.0) for x in places]
-    if min(least) >= 1:
-        return
-    low = [heights.at(v) for v in least]
-    region = axes.fill_between(places, low, heights.at(1.0), color=SHADE, lw=0, zorder=0.5, label="non-vacuous region")
-    region.set_gid("non-vacuous")
+def draw_band(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
+    """The band from 1 upwards, when everything else is drawn, and which bounds are in it everywhere."""
+    drawable = [one for one in series if one.kind == "bound" and ("trivial" in one.refusal or any(one.log10))]
+    silent = [one.label for one in drawable if not one.telling]
+    says_nothing(axes, heights.at(1.0), silent if not heights.uncapped else (), capped=not heights.uncapped)
 
 
 def draw_proxies(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
@@ -268,58 +259,34 @@ def draw_proxies(axes: Axes, series: Sequence[Series], heights: Heights) -> None
 
 
 def draw_growth(axes: Axes, series: Sequence[Series]) -> None:
-    """Bounds, or proxies, each divided by its first value: how they change, whatever their size."""
+    """Bounds, or proxies, each divided by its first value: how they change, whatever their size.
+
+    The axis begins at 0, so that a change of some per cent looks like one.
+    """
     if any(one.kind == "proxy" for one in series):
         draw_proxies(axes, series, Heights())
-        return
-    for index, one in enumerate(series):
-        draw_curve(axes, normalised(one), Heights(), look(one.key, index), index)
-    axes.set_ylabel("bound / its first value")
+    else:
+        for index, one in enumerate(series):
+            draw_curve(axes, normalised(one), Heights(), look(one.key, index), index)
+        axes.set_ylabel("bound / its first value")
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(0, 1.25 * max(y for one in series for y in normalised(one).y if y is not None))
 
 
-def finished(figure: Figure) -> Callable[[str], str]:
-    """Makes the text of axes ready for LaTeX, if LaTeX sets it; gives back what does the same with other text."""
-    import matplotlib as mpl
-
-    if not mpl.rcParams["text.usetex"]:
-        return str
-    for axes in figure.axes:
-        for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts):
-            text.set_text(latex(text.get_text()))
-    return latex
-
-
-def legend(figure: Figure) -> None:
-    """One legend under all panels, each label once, in as many columns as fit."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    said = finished(figure)
-    handles: dict[str, Any] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            if not label.startswith("_"):
-                handles.setdefault(said(label), handle)
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    for columns in range(min(6, len(handles)), 0, -1):
-        found = figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
-        extent = found.get_window_extent(renderer)
-        if columns == 1 or extent.width <= 0.98 * figure.bbox.width:
-            width, height = figure.get_size_inches()
-            figure.set_size_inches(width, height + extent.height / figure.dpi)  # panels keep their height
-            return
-        found.remove()
-
-
-def panels(figure: Figure, count: int, width: str, *, share_y: bool = False) -> list[Axes]:
-    """Axes side by side, or one above the other where the figure is narrow."""
-    narrow = width in ("column", "neurips-half")
-    shape = (count, 1) if narrow else (1, count)
+def panels(figure: Figure, count: int, width: str, *, share_y: bool = False, rows: int = 1) -> list[Axes]:
+    """Axes side by side (in so many rows), or one above the other where the figure is narrow."""
+    shape = (count, 1) if is_narrow(width) else (rows, -(-count // rows))
     found: Any = figure.subplots(*shape, squeeze=False, sharey=share_y)
     return list(found.flat)
 
 
+def is_narrow(width: str) -> bool:
+    """Whether a figure takes one column of two."""
+    return width in ("column", "neurips-half")
+
+
 def ratio_for(count: int, width: str, one: float) -> float:
     """Height over width of a figure with so many panels, each as high as `one` times a column."""
-    if width in ("column", "neurips-half"):
+    if is_narrow(width):
         return one * count
     return {1: 0.62, 2: 0.46}.get(count, 0.4)

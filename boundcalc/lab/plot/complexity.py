@@ -10,9 +10,10 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, decades
+from boundcalc.lab.plot.words import at_most, decades, setting_words, task_words
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import support_floor
 
@@ -37,6 +38,7 @@ def collect(spec: Spec) -> FigureData:
         found, s, lengths, extra = _thresholds(spec, chosen)
         series += found
         facts |= extra
+        facts["task"] = runs.described(chosen)
         trials = tuple(record.hash for record in chosen)
         base = runs.setting_of(chosen, spec, base)
     settings = [
@@ -59,8 +61,8 @@ def references(s: int, lengths: list[float], target: float, delta: float) -> lis
     finite = [task.complexity().finite_class_samples(target, delta) for task in tasks]
     x = tuple(lengths)
     return [
-        Series("finite-class", "finite class, consistent learner", "bound", "m", x, tuple(finite)),
-        Series("floor", "counting floor G8", "reference", "m", x, tuple(floor)),
+        Series("finite-class", "any consistent learner", "bound", "m", x, tuple(finite)),
+        Series("floor", "counting floor", "reference", "m", x, tuple(floor)),
     ]
 
 
@@ -78,7 +80,7 @@ def _explicit(s: int, lengths: list[float], target: float, delta: float) -> Seri
                 ).rows
                 needed += [] if row.solution is None else [row.solution.value]
         found.append(min(needed, default=None))
-    return Series("eighth", "explicit weights (R3)", "bound", "m", tuple(lengths), tuple(found))
+    return Series("eighth", "explicit weights", "bound", "m", tuple(lengths), tuple(found))
 
 
 def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float], dict[str, Any]]:
@@ -93,7 +95,7 @@ def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float
     series = [
         Series(
             "measured",
-            "measured m*, 95%",
+            "measured m*, 95% interval",
             "measured",
             "m",
             x,
@@ -105,7 +107,7 @@ def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float
         )
     ]
     for fit in found.fits:
-        label = f"{_FIT_NAMES[fit.model]}, R² {fit.r2:.2f}"
+        label = _FIT_NAMES[fit.model]
         series.append(Series(_FIT_KEYS[fit.model], label, "fit", "m", x, tuple(fit(T) for T in x)))
     return series, int(runs.where(records[0], "s")), list(x), {"threshold": found.to_json()}
 
@@ -115,22 +117,25 @@ def draw(spec: Spec, data: FigureData) -> Any:
     measured = data.of(kind="measured")
     count = 2 if measured else 1
     width = spec.size or ("wide" if measured else "column")
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.9))
+    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.85))
     places = canvas.panels(figure, count, width)
     every = [s for s in data.series if s.kind != "fit" and any(s.y)]
     _panel(places[0], every, data)
-    places[0].set_ylabel(f"m for risk {spec.target:g} with probability {spec.share:g}")
+    places[0].set_ylabel("samples m")
     if measured:
         near = [s for s in data.series if s.kind in ("measured", "fit", "reference")]
         _panel(places[1], near, data)
-        places[1].set_ylabel("measured m*")
+        places[1].set_ylabel("samples m, measured")
         low = min(v for s in near for v in s.y if v)
         places[1].yaxis.set_major_formatter(lambda v, _: f"{v:g}")
         places[1].yaxis.set_minor_formatter(lambda v, _: f"{v:g}" if str(v)[0] in "235" else "")
         places[1].set_ylim(bottom=low * 0.8)
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    base, task = Setting.from_json(data.facts["setting"]), data.facts.get("task")
+    hidden = ("seq_len", "n_train", "delta", *(("depth", "d", "heads") if task else ()))
+    about = setting_words(base, but=hidden, trained=bool(task) and spec.norms == "runs")
+    if task:
+        about = f"{task_words(task, but=('T', 'm'))} · bounds: {about.partition(' · ')[2]}"
+    finish(figure, f"risk at most {spec.target:g} with probability {spec.share:g} · {about}", title=spec.title)
     return figure
 
 
@@ -170,13 +175,13 @@ def caption(spec: Spec, data: FigureData) -> str:
     if best is not None:
         which = "the class that holds the trained models" if spec.norms == "runs" else "the class of the setting"
         sentences.append(
-            f"For risk {spec.target:g} with probability {spec.share:g}, `{best.key}` asks for {_ends(best)} in {which}"
+            f"For risk {spec.target:g} with probability {spec.share:g}, the {best.label} asks for {_ends(best)} in {which}"
             + "".join(
                 f", for {_ends(one)} with the norms of explicit weights" for one in data.series if one.key == "eighth"
             )
             + "."
         )
-    hopeless = [f"`{s.key}`" for s in data.of(kind="bound") if not any(s.y)]
+    hopeless = [s.label for s in data.of(kind="bound") if not any(s.y)]
     if hopeless:
         sentences.append(f"{', '.join(hopeless)}: no m up to 10^18 is enough.")
     measured = data.of(kind="measured")
@@ -186,7 +191,7 @@ def caption(spec: Spec, data: FigureData) -> str:
         far = [v / y for v, y in zip(best.y, one.y, strict=True) if v and y] if best else []
         text = f"Training needs m* = {first:.1f} to {last:.1f}"
         if best and far:
-            text += f", at every T at least {decades(min(far))} fewer than `{best.key}` asks for in that class"
+            text += f", at every T at least {decades(min(far))} fewer than the {best.label} asks for in that class"
         sentences.append(f"{text}.")
         sentences += data.facts["threshold"]["words"]
     return " ".join(sentences)

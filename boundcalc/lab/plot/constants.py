@@ -11,11 +11,13 @@ from boundcalc.base.rounding import exponent_up
 from boundcalc.engine.tightness import ladder
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData
+from boundcalc.lab.plot.lettering import QUIET, finish, finished
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, factor
+from boundcalc.lab.plot.style import SHADE
+from boundcalc.lab.plot.words import at_most, factor, setting_words, typeset
 from boundcalc.setting import Setting
 
-GAIN, RISK, ENDS = "#9DB8C7", "#D9C3A0", "#3A3A3A"
+GAIN, RISK = "#9DB8C7", "#8E3B46"
 
 
 def setting_of(spec: Spec) -> Setting:
@@ -35,66 +37,63 @@ def collect(spec: Spec) -> FigureData:
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
-    """Bars from each value to the next, on a log axis."""
+    """Bars from each gap to the next on a log axis; the risk, another quantity, has a panel of its own."""
     width = spec.size or "wide"
     rungs = data.facts["rungs"]
-    narrow = width in ("column", "neurips-half")
-    figure = canvas.new_figure(width, {"column": 1.05, "neurips-half": 1.5, "neurips": 0.5}.get(width, 0.42))
-    axes = figure.subplots()
+    narrow = canvas.is_narrow(width)
+    figure = canvas.new_figure(width, {"column": 1.25, "neurips-half": 1.75, "neurips": 0.58}.get(width, 0.47))
+    above, below = figure.subplots(2, 1, gridspec_kw={"height_ratios": [len(rungs) - 1, 1.5]})
     logs = [rung["log10"] for rung in rungs]
-    for row, rung in enumerate(rungs):
+    said = finished(figure)
+    for row, rung in enumerate(rungs[:-1]):
         here = 10.0 ** min(rung["log10"], canvas.LARGEST)
         before = 10.0 ** min(logs[row - 1], canvas.LARGEST) if row else here
-        last = row == len(rungs) - 1
-        colour = ENDS if row == 0 else RISK if last else GAIN
         if row:
-            bar = axes.barh(row, before - here, left=here, height=0.62, color=colour, zorder=2)
-            bar.patches[0].set(hatch="///" if last else None, edgecolor="white" if last else None)
+            bar = above.barh(row, before - here, left=here, height=0.62, color=GAIN, zorder=2)
             bar.patches[0].set_gid(f"rung:{row}")
-        axes.plot([here, here], [row - 0.31, row + (0.31 if last else 1.31)], color="#222222", lw=0.9, zorder=3)
-        shown = (
-            at_most(10 ** rung["log10"]) if rung["log10"] < canvas.LARGEST else f"10^{exponent_up(rung['log10'], 0)}"
-        )
-        text = shown if row == 0 else f"{shown}  ({factor(logs[row - 1] - rung['log10']).replace('×', '÷')})"
-        axes.annotate(
-            _power(text),
-            (max(before, here), row),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=6,
-            gid=f"value:{row}",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
-            zorder=1.5,
-        )
-    axes.axvline(1, color="#666666", lw=0.9, ls=(0, (1, 1.2)), zorder=1)
-    axes.annotate("vacuous", (1, -0.62), xytext=(3, 0), textcoords="offset points", fontsize=6, color="#555555")
-    names = [_label(rung, narrow) for rung in rungs]
-    names[-1] += " [risk]"
-    said = canvas.finished(figure)
-    axes.set_yticks(range(len(rungs)), [said(name) for name in names])
-    axes.set(xscale="log", ylim=(len(rungs) - 0.4, -0.9), xlabel="gap, uncapped (bound)")
+        next_too = 1.31 if row < len(rungs) - 2 else 0.31
+        above.plot([here, here], [row - 0.31, row + next_too], color="#222222", lw=0.9, zorder=3)
+        text = _shown(rung["log10"]) if row == 0 else _less(rung["log10"], logs[row - 1])
+        _at_the_new_end(above, text, here, row)
+    risk = 10.0 ** min(logs[-1], canvas.LARGEST)
+    below.plot([risk], [0], marker="D", ms=4, color=RISK, gid=f"rung:{len(rungs) - 1}")
+    _at_the_new_end(below, _shown(logs[-1]), risk, 0)
+    for axes, part in ((above, rungs[:-1]), (below, rungs[-1:])):
+        axes.set_yticks(range(len(part)), [said(_label(rung, narrow)) for rung in part])
+        axes.grid(axis="y", visible=False)
+        axes.set_xscale("log")
     high, low = max(logs), min(logs)
     span = max(0.5, high - low)
-    room = {"neurips-half": 1.0, "column": 0.55}.get(width, 0.3)
-    axes.set_xlim(10 ** (low - 0.06 * span), 10 ** min(high + room * span, canvas.LARGEST + 10))
-    axes.grid(axis="y", visible=False)
-    if spec.title:
-        axes.set_title(spec.title)
+    room = {"neurips-half": 0.9, "column": 0.7, "neurips": 0.35}.get(width, 0.22)
+    for axes in (above, below):
+        axes.set_xlim(10 ** (low - room * span), 10 ** min(high + 0.08 * span, canvas.LARGEST + 10))
+        if high > 0:
+            axes.axvspan(1, axes.get_xlim()[1], color=SHADE, lw=0, zorder=0.4, gid="says nothing")
+    above.set(ylim=(len(rungs) - 1.4, -0.9), xlabel="gap bound, uncapped")
+    below.set(ylim=(0.8, -0.8), xlabel="risk bound at training error 0")
+    if high > 0:
+        above.annotate("says nothing", (1, -0.6), xytext=(3, 0), textcoords="offset points", color=QUIET, va="center")
+    finish(figure, setting_words(Setting.from_json(data.facts["setting"])), title=spec.title)
     return figure
+
+
+def _at_the_new_end(axes: Any, text: str, x: float, y: float) -> None:
+    """To the left of where a step arrives."""
+    axes.annotate(text, (x, y), xytext=(-4, 0), textcoords="offset points", va="center", ha="right", gid=f"value:{y}")
+
+
+def _shown(log10: float) -> str:
+    return typeset(at_most(10**log10) if log10 < canvas.LARGEST else f"10^{exponent_up(log10, 0)}")
+
+
+def _less(log10: float, before: float) -> str:
+    return f"{_shown(log10)}  ({typeset(factor(before - log10)).replace('×', '÷', 1)})"
 
 
 def _label(rung: dict[str, Any], narrow: bool) -> str:
     statements = rung["statement"].replace(", ", ",\u00a0") if narrow else rung["statement"]
     text = f"{rung['name']} ({statements})"
     return "\n".join(textwrap.wrap(text, 25)) if narrow else text
-
-
-def _power(text: str) -> str:
-    """10^7.5 as a power."""
-    import re
-
-    return re.sub(r"10\^(-?[\d.]+)", r"$10^{\1}$", text.replace(" x ", "×"))
 
 
 def caption(spec: Spec, data: FigureData) -> str:
@@ -106,5 +105,5 @@ def caption(spec: Spec, data: FigureData) -> str:
     return (
         f"Explicit constants and an optimised proof take the gap bound from {at_most(10 ** rungs[0]['log10'])} to "
         f"{at_most(10 ** rungs[-2]['log10'])}, {10**whole:.3g} times less; the largest single step is "
-        f'"{rung["name"]}" ({10**most:.3g} times). The last bar bounds the risk at training error 0, a different quantity.'
+        f'"{rung["name"]}" ({10**most:.3g} times). The last line bounds the risk at training error 0, a different quantity.'
     )

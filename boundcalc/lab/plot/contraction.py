@@ -8,16 +8,16 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.style import FILLS, look
+from boundcalc.lab.plot.style import look
 
 _DEFAULT_VALUES = tuple(2.0**i for i in range(13))
 _REPETITIONS = 400
-_SHOWN = (0, 8, 64, 512)
-"""Lengths whose posterior density is drawn."""
 _BIT = 0.3
-"""The share of ones in the sequence whose posteriors are drawn."""
-_GRID = 400
+"""The share of ones in the sequences whose posteriors are drawn."""
+SEQUENCES = 3
+MOST_SHOWN = 1024
 _MOST = 10**7
 _NAMES = {"first": "Beta-Bernoulli", "second": "Gaussian linear"}
 
@@ -35,7 +35,7 @@ def collect(spec: Spec) -> FigureData:
         raise InvalidSetting(
             f"posterior-contraction draws L x repetitions tokens, at most {_MOST:.0e}: take fewer of either"
         )
-    series = _densities()
+    series = _sequences()
     models = {"first": BetaBernoulli(1.0, 1.0), "second": GaussianLinear(width=3)}
     rates: dict[str, float] = {}
     for index, (key, model) in enumerate(models.items()):
@@ -56,11 +56,9 @@ def collect(spec: Spec) -> FigureData:
         x = tuple(map(float, lengths))
         y, low, high = (tuple(column) for column in zip(*rows, strict=True))
         name = _NAMES[key]
-        series.append(Series(key, f"{name}, posterior deviation", "reference", "deviation", x, tuple(own), panel="L"))
+        series.append(Series(key, name, "computed", "deviation", x, tuple(own), panel="L"))
         count = (repetitions,) * len(x)
-        error = Series(
-            key, f"{name}, error of the mean, 95%", "measured", "deviation", x, y, (), low, high, count, panel="L"
-        )
+        error = Series(key, name, "measured", "deviation", x, y, (), low, high, count, panel="L")
         series.append(error)
         late = [(math.log(a), math.log(b)) for a, b in zip(x, own, strict=True) if a >= 64]
         if len(late) > 1:
@@ -68,23 +66,34 @@ def collect(spec: Spec) -> FigureData:
     return FigureData(tuple(series), {"rates": rates, "repetitions": repetitions, "bit": _BIT})
 
 
-def _densities() -> list[Series]:
+def _sequences() -> list[Series]:
+    """Posterior means of some sequences as they grow, with the middle 80% of each posterior."""
     import numpy as np
 
     from boundcalc.lab.latent.models import BetaBernoulli
 
     model = BetaBernoulli(1.0, 1.0)
-    z = np.arange(1, _GRID) / _GRID
-    tokens = (np.random.default_rng(0).random(max(_SHOWN)) < _BIT).astype(np.int64)
+    lengths = [2**i for i in range(MOST_SHOWN.bit_length())]
     found: list[Series] = []
-    for i, length in enumerate(_SHOWN):
-        alpha = model.posterior(tokens[:length])
-        values = np.exp(alpha.log_density(np.stack([1 - z, z], axis=-1)))
-        label = "prior" if length == 0 else f"posterior, L = {length}"
-        found.append(
-            Series(f"{length}", label, "reference", "density", tuple(z), tuple(map(float, values)), panel=f"density{i}")
-        )
+    for seed in range(SEQUENCES):
+        tokens = (np.random.default_rng(seed).random(MOST_SHOWN) < _BIT).astype(np.int64)
+        rows: list[tuple[float, float, float]] = []
+        for length in lengths:
+            ones = int(tokens[:length].sum())
+            middle = float(np.asarray(model.posterior(tokens[:length]).mean)[-1])
+            rows.append((middle, *_middle(1 + ones, 1 + length - ones)))
+        y, low, high = zip(*rows, strict=True)
+        key = ("third", "fourth", "fifth")[seed]
+        x = tuple(map(float, lengths))
+        found.append(Series(key, f"sequence {seed + 1}", "computed", "latent", x, y, (), low, high, panel="z"))
     return found
+
+
+def _middle(a: float, b: float) -> tuple[float, float]:
+    """The tenth and the ninetieth percentile of Beta(a, b)."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(a, b, 0.1)), float(betaincinv(a, b, 0.9))
 
 
 def _moments(key: str, posterior: Any) -> tuple[Any, float]:
@@ -97,30 +106,29 @@ def _moments(key: str, posterior: Any) -> tuple[Any, float]:
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
-    """Left, densities that contract; right, their deviation and the error of their means, over L."""
+    """Left, posteriors of some sequences close in on what drew them; right, their deviation and the error they make."""
     width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
+    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.75))
     left, right = canvas.panels(figure, 2, width)
-    styles = ((0, (1, 1.2)), (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), "-")
-    for i, one in enumerate(data.of(quantity="density")):
-        line = left.plot(one.x, canvas.known(one.y), color=FILLS[i % len(FILLS)], lw=1.3, ls=styles[i % 4])[0]
-        line.set(label=canvas.legend_label(one), gid=canvas.gid(one))
-    left.axvline(data.facts["bit"], color="#666666", lw=0.8, label="true z (reference)", gid="truth", zorder=1)
-    left.set(xlabel="z, the probability of a 1", ylabel="density", xlim=(0, 1), ylim=(0, None))
-    shown = data.of(panel="L")
-    canvas.refuse_mixture(shown)
-    heights = canvas.Heights()
-    for one in shown:
+    sequences = data.of(panel="z")
+    for one in sequences:
+        colour = look(one.key).colour
+        left.fill_between(one.x, canvas.known(one.low), canvas.known(one.high), color=colour, alpha=0.18, lw=0)
+        canvas.draw_plain(left, one, canvas.Heights(), colour, width=1.2)
+    left.axhline(data.facts["bit"], color="#111111", lw=0.9, ls=(0, (4, 2)), label="true z (reference)", gid="truth")
+    left.set(xlabel="L, tokens seen", ylabel="z, the probability of a 1", ylim=(0, 1))
+    canvas.plain_lengths(left, [x for s in sequences for x in s.x])
+    for one in data.of(panel="L"):
         if one.kind == "measured":
-            canvas.draw_measured(right, one, heights, look(one.key))
+            canvas.draw_measured(right, one, canvas.Heights(), look(one.key))
         else:
-            line = right.plot(one.x, canvas.known(one.y), color=look(one.key).colour, lw=1.1)[0]
-            line.set(label=canvas.legend_label(one), gid=canvas.gid(one))
+            canvas.draw_plain(right, one, canvas.Heights(), look(one.key).colour, width=1.1)
     right.set(yscale="log", xlabel="L, tokens seen", ylabel="root mean square")
-    canvas.plain_lengths(right, [x for s in shown for x in s.x])
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    canvas.plain_lengths(right, [x for s in data.of(panel="L") for x in s.x])
+    about = f"left: mean and middle 80% of the posterior, Beta-Bernoulli, true z = {data.facts['bit']:g}"
+    about += f" · right: {data.facts['repetitions']} sequences a model"
+    words = {"computed": "posterior (computed)", "measured": "error of its mean, measured, 95% interval"}
+    finish(figure, about, title=spec.title, words=words)
     return figure
 
 
@@ -140,6 +148,6 @@ def _largest_difference(data: FigureData) -> float:
     found = [
         abs((seen or 0) / (own or 1) - 1)
         for key in _NAMES
-        for seen, own in zip(by_key[key, "measured"].y, by_key[key, "reference"].y, strict=True)
+        for seen, own in zip(by_key[key, "measured"].y, by_key[key, "computed"].y, strict=True)
     ]
     return max(found)

@@ -7,14 +7,12 @@ from typing import Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import many
+from boundcalc.lab.plot.words import many, task_words
 
 _DEFAULT_RUNS = {"task": "parity"}
 LEARNED, BEGUN = 0.99, 0.75
-_REACHED = "99% first reached, over seeds (measured)"
-_LEAST_LOSS = 1e-4
-"""Below this, how small a loss is says nothing any more."""
 
 
 def collect(spec: Spec) -> FigureData:
@@ -48,28 +46,24 @@ def collect(spec: Spec) -> FigureData:
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
-    """Left, the loss of every seed; right, its test error; medians heavier."""
+    """Left, the loss of every seed; right, its test error; heavier, the seed that learns in the middle of all."""
     width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.75))
+    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.7))
     loss, error = canvas.panels(figure, 2, width)
     _bundle(loss, data.of(quantity="train_loss"), "#D55E00", "training loss")
     _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss", dashes=(0, (4, 1.2)))
     _bundle(error, data.of(quantity="test_error"), "#111111", "test error")
-    loss.set(yscale="log", xlabel="step", ylabel="loss")
+    loss.set(yscale="log", xlabel="training step", ylabel="loss")
     drawn = [y for series in data.of(panel="loss") for y in series.y if y]
-    loss.set_ylim(max(_LEAST_LOSS, 0.8 * min(drawn)), 1.3 * max(drawn))
+    loss.set_ylim(0.6 * min(drawn), 1.6 * max(drawn))
     canvas.plain_ticks(loss)
-    error.set(xlabel="step", ylabel="test error", ylim=(-0.02, None))
+    error.set(xlabel="training step", ylabel="test error", ylim=(-0.03, None))
     error.axhline(0.5, color="#666666", lw=0.9, ls=(0, (1, 1.2)), label="guessing (reference)", gid="guessing")
-    error.axhline(1 - LEARNED, color="#666666", lw=0.9, ls=(0, (4, 2)), label="99% right (reference)", gid="learned")
     reached = sorted(s for s in data.facts["learned"] if s is not None)
     if reached:
-        low, high = reached[0], reached[-1]
-        for axes in (loss, error):
-            axes.axvspan(low, high, color=canvas.SHADE, lw=0, zorder=0.5, label=_REACHED)
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+        marks = error.plot(reached, [1 - LEARNED] * len(reached), ls="none", marker="o", color="#009E73", ms=3.4)[0]
+        marks.set(label="a seed reaches 99% (measured)", markerfacecolor="white", zorder=4, gid="learned")
+    finish(figure, f"{task_words(data.facts['task'])}: a line a seed, heavy the median one", title=spec.title)
     return figure
 
 
@@ -79,10 +73,10 @@ def _bundle(axes: Any, series: list[Series], colour: str, label: str, dashes: An
     middle = order[len(order) // 2] if order else None
     for one in series:
         heavy = one is middle
-        line = axes.plot(one.x, canvas.known(one.y), color=colour, ls=dashes, lw=1.5 if heavy else 0.5)[0]
+        line = axes.plot(one.x, canvas.known(one.y), color=colour, ls=dashes, lw=1.7 if heavy else 0.5)[0]
         line.set_alpha(1 if heavy else 0.45)
         line.set(gid=canvas.gid(one), zorder=3 if heavy else 2)
-        line.set_label(f"{label}, one line a seed (measured)" if heavy else "_")
+        line.set_label(f"{label} (measured)" if heavy else "_")
 
 
 def caption(spec: Spec, data: FigureData) -> str:

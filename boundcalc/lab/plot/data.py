@@ -12,7 +12,7 @@ from boundcalc.base.rounding import down, up
 from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
 from boundcalc.setting import validate
 
-_KINDS: tuple[str, ...] = (*get_args(Kind), "certificate", "measured", "reference", "fit")
+_KINDS: tuple[str, ...] = (*get_args(Kind), "certificate", "measured", "computed", "reference", "fit")
 _PREDICTIONS = ("bound", "a_posteriori")
 """Kinds that promise to lie above what is measured."""
 
@@ -26,7 +26,8 @@ class Series:
     Attributes:
         key: the theorem, or what was measured: it chooses the look.
         label: what the legend says; the kind is added to it.
-        kind: "bound", "a_posteriori", "proxy", "estimate", "certificate" (of one predictor), "measured", "reference" or "fit".
+        kind: "bound", "a_posteriori", "proxy", "estimate", "certificate" (of one predictor), "measured" (by trials or by
+            drawing), "computed" (exactly, of something explicit), "reference" or "fit".
         quantity: what y is, such as "gap", "risk", "m", "norm".
         x: abscissae.
         y: values; bounds of a probability capped at 1, None where there is none.
@@ -171,12 +172,12 @@ class Contradiction:
 
 
 def contradictions(data: FigureData) -> list[Contradiction]:
-    """Where the lower end of a measured interval lies above a bound at the same place: none, unless something is wrong.
+    """Where a computed value, or the lower end of a measured interval, lies above a bound: none, unless something is wrong.
 
     Only kinds that promise it are asked (`_PREDICTIONS`); proxies, fits and references promise nothing.
     """
     found: list[Contradiction] = []
-    for seen in data.of(kind="measured"):
+    for seen in (*data.of(kind="measured"), *data.of(kind="computed")):
         lows = {x: low for x, low in zip(seen.x, seen.low or seen.y, strict=True) if low is not None}
         for bound in data.of(quantity=seen.quantity, panel=seen.panel):
             if bound.kind not in _PREDICTIONS or seen.key not in ("measured", bound.key):

@@ -7,14 +7,15 @@ from typing import Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import short
 
 _REPETITIONS = 50
 _HEADS = {
-    "induced": ("first", "head $wM^+$, 95%"),
-    "best": ("second", "head of least bound, 95%"),
-    "fitted": ("third", "head fitted to labels, 95%"),
+    "induced": ("first", "head $wM^+$"),
+    "best": ("second", "head of least bound"),
+    "fitted": ("third", "head fitted to labels"),
 }
 
 
@@ -33,7 +34,7 @@ def collect(spec: Spec) -> FigureData:
         series.append(Series(key, label, "measured", "downstream error", x, y, (), low, high))
         if name != "fitted":
             bounds = tuple(row.bound if name == "induced" else row.best_bound for row in within)
-            label = "X6 for $wM^+$" if name == "induced" else "X6, least"
+            label = "X6, $wM^+$" if name == "induced" else "X6, least"
             series.append(Series(key, label, "bound", "downstream error", x, bounds))
     facts = {
         "pretext": [row.pretext.value for row in within],
@@ -57,9 +58,8 @@ def draw(spec: Spec, data: FigureData) -> Any:
         if line.get_gid() == "downstream error:first:measured":
             line.set(markersize=6, markerfacecolor="none")  # a ring around the marks that coincide with it
     axes.set(xscale="log", yscale="log", xlabel=r"$\kappa = |wM^+|$", ylabel="downstream squared error")
-    if spec.title:
-        axes.set_title(spec.title)
-    canvas.legend(figure)
+    about = f"linear pretext tasks, Gaussian rows · {data.facts['repetitions']} runs a place"
+    finish(figure, about, title=spec.title, words={"measured": "measured, 95% interval"})
     return figure
 
 

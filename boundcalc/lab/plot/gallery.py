@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, NoSolution
 from boundcalc.lab.plot import render
-from boundcalc.lab.plot.data import FigureData
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.setting import validate
@@ -45,10 +45,8 @@ class Plate:
     vector: bool = False
 
 
-_FAR: Mapping[str, Any] = {"bounds": ["best", "closed", "published"], "uncapped": True}
-"""Where every bound is vacuous, how far it is from saying something."""
-_NEAR: Mapping[str, Any] = {"bounds": ["best", "log-T"], "uncapped": True}
-"""The same without bounds that grow by ten orders of magnitude a block."""
+_ASKED = ("best", "closed", "published")
+"""Where every bound is vacuous, how many samples these ask for."""
 
 PLATES: Sequence[Plate] = (
     Plate(
@@ -75,18 +73,24 @@ PLATES: Sequence[Plate] = (
     Plate(
         "gap-vs-T-measured",
         "Longer sequences, trained",
-        {"figure": "gap-vs-T", "runs": {"m": 48}, "norms": "runs", "values": [32, 64, 128, 256, 512, 1024], **_FAR},
+        {
+            "figure": "gap-vs-T",
+            "runs": {"m": 48},
+            "norms": "runs",
+            "values": [32, 64, 128, 256, 512, 1024],
+            "bounds": list(_ASKED),
+        },
         "conjunction",
     ),
     Plate(
         "gap-vs-depth-measured",
         "Deeper models, trained",
-        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 3, 4, 5, 6, 7, 8], **_NEAR},
+        {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 4, 8], "bounds": list(_ASKED)},
         "depth",
     ),
     Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
     Plate("gap-vs-T", "The gap bound against T", {"figure": "gap-vs-T"}),
-    Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth", "uncapped": True}),
+    Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth"}),
     Plate("gap-vs-C", "The gap bound against the norms allowed", {"figure": "gap-vs-C"}),
     Plate("constants", "From published constants to the best bound", {"figure": "constants"}),
     Plate("breakdown", "Where the entropy goes", {"figure": "breakdown"}),
@@ -215,7 +219,16 @@ def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     return found
 
 
-def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: _Say, dry: bool = False) -> None:
+def train(
+    plates: Sequence[Plate],
+    store: Path,
+    *,
+    quick: bool,
+    jobs: int,
+    say: _Say,
+    dry: bool = False,
+    watched: Callable[[], AbstractContextManager[Any]],
+) -> None:
     """Train what the store does not have of the sweeps these plates need; `dry` only notes which trials are theirs."""
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import missing, sweep_from_json
@@ -237,7 +250,10 @@ def train(plates: Sequence[Plate], store: Path, *, quick: bool, jobs: int, say: 
             from boundcalc.lab.train.run import certify_sweep, run_sweep
 
             where = Where("loky", jobs, None, 1, 0.0)
-            errors = run_sweep(sweep, opened, where=where).errors if todo else []
+            errors: Any = []
+            if todo:
+                with watched() as progress:
+                    errors = run_sweep(sweep, opened, where=where, progress=progress).errors
             if not errors and name in CERTIFIED:
                 made = certify_sweep(sweep.trials, opened, [Asked(method) for method in CERTIFIED[name]], where=where)
                 say(f"certificates of {name}: {made.present} were there, {made.added} made")
@@ -283,21 +299,15 @@ def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
     return Spec.from_json(raw)
 
 
-def make(name: str, folder: Path, *, quick: bool) -> FigureData:
-    """Train what one plate needs into a folder, draw it there, and give back its data."""
-    from boundcalc.lab.plot.provenance import read
+def _alt_of(drawn: render.Drawn) -> str:
+    """The text for those who do not see the picture, as its JSON has it, without what ends the brackets of Markdown."""
+    return str(json.loads(drawn.record.read_text(encoding="utf-8"))["alt"]).translate({ord("["): "(", ord("]"): ")"})
 
-    (plate,) = chosen([name], predicted=False)
-    output.make_folder(folder)
-    store = folder / "runs.db"
 
-    def quiet(_: str) -> None:
-        """Examples print their own lines."""
-
-    if plate.sweep:
-        train([plate], store, quick=quick, jobs=1, say=quiet)
-    ((_, drawn),) = build(folder, store, [plate], quick=quick, command=f"examples: {name}", say=quiet)
-    return read(drawn.record)[1]
+def _again(plate: Plate, command: str) -> str:
+    """The command that makes one picture alone."""
+    store = " --store runs.db" if plate.sweep and "--store" in command else ""
+    return f"boundcalc gallery --only {plate.name}{store}"
 
 
 def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], command: str) -> Path:
@@ -311,8 +321,9 @@ def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], comman
         "",
     ]
     for plate, drawn in made:
-        figure = plate.spec["figure"]
-        lines += [f"## {plate.title}", "", f"![{FIGURES[figure].about}]({drawn.image.name})", "", drawn.caption, ""]
+        alt = _alt_of(drawn)
+        lines += [f"## {plate.title}", "", f"![{alt}]({drawn.image.name})", "", drawn.caption, ""]
+        lines += [f"`{_again(plate, command)}`", ""]
     path = folder / "README.md"
     output.write_text(path, output.signed(path.name, "\n".join(lines)), kinds.TEXT)
     return path

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from boundcalc.base.errors import NoSolution, Unsupported
@@ -16,9 +17,10 @@ from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
-from boundcalc.lab.plot.predicted import curves
+from boundcalc.lab.plot.lettering import finish
+from boundcalc.lab.plot.predicted import curves, least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, power, short
+from boundcalc.lab.plot.words import at_most, called, power, setting_words, short, task_words
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import MOST
 
@@ -92,10 +94,24 @@ def collect(spec: Spec) -> FigureData:
     if not measured and not any(log is not None for s in predicted for log in s.log10):
         raise NoSolution(f"there is nothing to draw: {predicted[0].refusal}")
     facts["setting"] = setting.to_json()
+    if spec.store and axis.letter in ("T", "depth"):
+        predicted += _samples(setting, axis, values, spec.bounds or _DEFAULT_BOUNDS, extra)
     if axis.letter == "m":
         stated = [own(name) for name in spec.bounds if is_own(name)]
         facts["needs"] = {quantity: _needs(setting, predicted, stated, quantity) for quantity in spec.quantities}
     return FigureData((*predicted, *measured), facts, trials)
+
+
+def _samples(setting: Setting, axis: Axis, values: Sequence[float], bounds: Sequence[str], extra: int) -> list[Series]:
+    """Where training needs few samples every bound is vacuous: what can be compared is how many they ask for."""
+    changes: list[dict[str, Any]] = [{axis.field: round(value) + extra} for value in values]
+    settings = [(float(value), setting.but(**change)) for value, change in zip(values, changes, strict=True)]
+    needs = [
+        replace(least_samples(settings, name, _SMALL, "gap"), panel="needs") for name in bounds if not is_own(name)
+    ]
+    used = (float(setting.sample.n_train),) * len(settings)
+    x = tuple(at for at, _ in settings)
+    return [*needs, Series("floor", "m of these trials", "reference", "m", x, used, panel="needs")]
 
 
 def _needs(
@@ -133,42 +149,65 @@ def _least(height: Callable[[int], float], target: float) -> list[int]:
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
-    """One panel per quantity, and one for proxies."""
-    from matplotlib.ticker import MaxNLocator
-
+    """One panel per quantity, one for the samples that bounds ask for, and one for proxies."""
     axis = AXES[spec.figure]
-    proxies = data.of(kind="proxy")
+    proxies, needs = data.of(kind="proxy"), data.of(quantity="m")
     quantities = [q for q in spec.quantities if any(s.kind != "proxy" for s in data.of(quantity=q))]
-    count = len(quantities) + bool(proxies)
+    count = len(quantities) + bool(needs) + bool(proxies)
     width = spec.size or ("column" if count == 1 else "wide")
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.9))
+    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.8))
     places = canvas.panels(figure, count, width)
     for axes, quantity in zip(places, quantities, strict=False):
         series = [s for s in data.of(quantity=quantity) if s.kind != "proxy"]
         heights = canvas.Heights.for_series(series, uncapped=spec.uncapped)
         heights.dress(axes)
-        if axis.logarithmic:
-            axes.set_xscale("log")
-        canvas.draw_trivial(axes, series, heights)
+        _along(axes, axis, series)
         canvas.draw_all(axes, series, heights)
-        axes.set(xlabel="T (bits)" if axis.letter == "T" and data.trials else axis.words, ylabel=YLABELS[quantity])
-        if axis.letter in ("T", "C"):
-            canvas.plain_lengths(axes, [2.0**i for i in _powers([x for s in series for x in s.x])])
-        elif axis.letter == "depth":
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if not spec.uncapped:
-            axes.set_ylim(top=1.6)
+        axes.set(xlabel=_xlabel(axis, data), ylabel=YLABELS[quantity])
+        canvas.draw_band(axes, series, heights)
         canvas.plain_ticks(axes)
+    if needs:
+        axes = places[len(quantities)]
+        axes.set_yscale("log")
+        _along(axes, axis, needs)
+        canvas.draw_all(axes, needs, canvas.Heights())
+        axes.set(xlabel=_xlabel(axis, data), ylabel=f"m for a gap of at most {_SMALL:g}")
     if proxies:
         axes = places[-1]
         canvas.draw_proxies(axes, proxies, canvas.Heights())
         axes.set(xlabel=axis.words)
-        if axis.logarithmic:
-            axes.set_xscale("log")
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+        _along(axes, axis, proxies)
+    finish(figure, _setting_words(spec, data), title=spec.title)
     return figure
+
+
+def _xlabel(axis: Axis, data: FigureData) -> str:
+    return "T (bits)" if axis.letter == "T" and data.trials else axis.words
+
+
+def _along(axes: Any, axis: Axis, series: list[Series]) -> None:
+    """The scale and the ticks of the axis that the figure runs over."""
+    from matplotlib.ticker import MaxNLocator
+
+    x = [at for s in series for at in s.x]
+    if axis.letter in ("T", "C"):
+        canvas.plain_lengths(axes, [2.0**i for i in _powers(x)])
+    elif axis.letter == "depth":
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    else:
+        axes.set_xscale("log")
+
+
+def _setting_words(spec: Spec, data: FigureData) -> str:
+    axis, task = AXES[spec.figure], data.facts.get("task")
+    given = data.facts.get("setting")
+    setting = setting_of(spec) if given is None else Setting.from_json(given)
+    if task is None:
+        return setting_words(setting, but=(axis.field,))
+    named = task_words(task, but=(axis.letter,))
+    hidden = ("depth", "d", "heads", "seq_len", "n_train", axis.field)
+    about = setting_words(setting, but=hidden, trained=spec.norms == "runs").partition(" · ")[2]
+    return f"{named} · bounds: {about}"
 
 
 def _powers(values: list[float]) -> range:
@@ -254,7 +293,7 @@ def _vacuous_throughout(data: FigureData) -> list[str]:
     kinds: dict[str, list[bool]] = {}
     for one in data.of(kind="bound"):
         kinds.setdefault(one.key, []).append(one.telling)
-    return [f"`{name}`" for name, telling in kinds.items() if not any(telling)]
+    return [called(name) for name, telling in kinds.items() if not any(telling)]
 
 
 def _settled(one: Series) -> float | None:
@@ -274,14 +313,18 @@ def _sentence(text: str) -> str:
 def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
     """How the bounds change along the axis; what was measured there."""
     predicted = data.of(kind="bound", quantity=quantity)
+    needed = data.of(kind="bound", quantity="m")
     measured = "".join(_measured(axis, quantity, one, data) for one in data.of(kind="measured", quantity=quantity))
     hopeless = not any(s.telling for s in predicted)
+    if needed and hopeless:
+        asked = "; ".join(_asked(axis, one) for one in needed)
+        return f"No bound drawn says anything about the {quantity} at this m.{measured} {_sentence(asked)}"
     parts = [text for one in predicted if (text := _change(axis, one, hopeless=hopeless))]
     if not parts:
         return measured.strip()
     x = [x for s in predicted for x, log in zip(s.x, s.log10, strict=True) if log is not None]
     if not x:
-        names = _list([f"`{s.key}`" for s in predicted])
+        names = _list([s.label for s in predicted])
         return f"No bound on the {quantity} says anything: {names} {'are' if len(predicted) > 1 else 'is'} trivial.{measured}"
     span = f"from {axis.letter} = {min(x):g} to {max(x):g}"
     if hopeless:
@@ -289,11 +332,21 @@ def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
     return f"{_sentence(span)[:-1]}, bounds on the {quantity}: {'; '.join(parts)}.{measured}"
 
 
+def _asked(axis: Axis, one: Series) -> str:
+    """The samples that a bound asks for, at the ends of the axis."""
+    known = sorted(one.known().items())
+    if not known:
+        return f"{one.label}: no m up to 10^18 is enough for {_SMALL}"
+    (first, low), (last, high) = known[0], known[-1]
+    to = f" and {at_most(high)} at {axis.letter} = {last:g}" if last > first else ""
+    return f"for a gap of at most {_SMALL} {one.label} asks for m = {at_most(low)} at {axis.letter} = {first:g}{to}"
+
+
 def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:
     """By how much an uncapped bound grows, and where it is vacuous (unless all are, everywhere)."""
     rows = [(x, log) for x, log in zip(one.x, one.log10, strict=True) if log is not None]
     if not rows:
-        return f"`{one.key}` is trivial or refused throughout"
+        return f"{one.label} is trivial or refused throughout"
     if len(rows) < 2:
         return ""
     change = rows[-1][1] - rows[0][1]
@@ -306,7 +359,7 @@ def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:
         where = f", vacuous from {axis.letter} = {min(empty):.3g} on"
     elif empty and not hopeless:
         where = ", vacuous throughout"
-    return f"`{one.key}` {grows}{where}"
+    return f"{one.label} {grows}{where}"
 
 
 def _measured(axis: Axis, quantity: str, one: Series, data: FigureData) -> str:

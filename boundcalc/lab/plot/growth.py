@@ -9,6 +9,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 
 _SEQ_LEN = 512
@@ -17,9 +18,9 @@ _MOST_ANY = 8
 _FROM = 3
 """Growth is fitted from so many bits on: below, every function is nearly symmetric."""
 _CLASSES = {
-    "any": ("first", "any function", "parity among any functions"),
-    "symmetric": ("second", "symmetric functions", "parity among symmetric ones"),
-    "threshold": ("third", "threshold functions", "AND among thresholds"),
+    "any": ("first", "every function", "parity"),
+    "symmetric": ("second", "every symmetric function", "parity"),
+    "threshold": ("third", "every threshold function", "AND"),
 }
 """Look, words for the whole class, words for the member that is built and certified."""
 
@@ -45,11 +46,11 @@ def collect(spec: Spec) -> FigureData:
         margins += [one.certify().margin for one in built]
         own = tuple(_product(one.network.norms.budgets) for one in built)
         series.append(Series(key, label, "bound", "norm", x, suffices, panel=panel))
-        series.append(Series(key, member, "measured", "norm", x, own, panel=panel))
+        series.append(Series(key, member, "computed", "norm", x, own, panel=panel))
         fitted = _fit(name, x, suffices)
         if fitted is not None:
             growth[name] = fitted[0]
-            series.append(Series(key, fitted[1], "fit", "norm", fitted[2], fitted[3], panel=panel))
+            series.append(Series("floor", fitted[1], "fit", "norm", fitted[2], fitted[3], panel=panel))
     facts = {"T": length, "growth": growth, "from": _FROM, "margin": min(margins)}
     return FigureData(tuple(series), facts)
 
@@ -96,7 +97,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     left, right = canvas.panels(figure, 2, width)
     for axes, panel in ((left, "general"), (right, "symmetric")):
         canvas.draw_all(axes, data.of(panel=panel), canvas.Heights())
-        axes.set(yscale="log", ylabel=r"$|W_{QK}|_F\,|W_V|_{op}\,|W_1|_{op}$")
+        axes.set(yscale="log", ylabel="product of three norms")
         canvas.plain_ticks(axes)
     left.set_xlabel("s, bits that matter (any function)")
     left.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -105,9 +106,12 @@ def draw(spec: Spec, data: FigureData) -> Any:
     ticks = [tick for tick in (1, 2, 3, 5, 8, 12, 20, 40, 80, 160, 320) if min(places) <= tick <= max(places)]
     right.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     right.xaxis.set_minor_locator(NullLocator())
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    norms = r"$|W_{QK}|_F\,|W_V|_{op}\,|W_1|_{op}$"
+    finish(
+        figure,
+        f"sparse functions of T = {data.facts['T']} bits as explicit weights · margin 1 · {norms}",
+        title=spec.title,
+    )
     return figure
 
 

@@ -7,11 +7,17 @@ from typing import Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 
 _REPETITIONS = 1000
 _TAUS = (1.0, 0.2, 0.05)
-_PANELS = {"ridge": "CME, in norm", "query": "CME, at a query", "softmax": "softmax, at a query"}
+_PANELS = {
+    "ridge": "mean embedding, in norm",
+    "query": "mean embedding, at a query",
+    "softmax": "softmax against its own limit",
+    "bias": "softmax against the mean",
+}
 
 
 def collect(spec: Spec) -> FigureData:
@@ -52,14 +58,14 @@ def collect(spec: Spec) -> FigureData:
 def _curves() -> dict[str, tuple[str, str, str, str]]:
     """Look, panel, and words for the error and its bound, by the estimator's name."""
     found = {
-        "CME, ridge of X3": ("first", "ridge", "CME, ridge of X3", "X3"),
-        "CME, posterior mean": ("third", "query", "CME, posterior mean", "X3k"),
+        "CME, ridge of X3": ("first", "ridge", "error", "bound X3"),
+        "CME, posterior mean": ("third", "query", "error", "bound X3k"),
     }
     own = f"softmax tau={_TAUS[0]:g}, own limit"
-    found[own] = ("second", "softmax", f"softmax, $\\tau$ = {_TAUS[0]:g}, own limit", f"X4, $\\tau$ = {_TAUS[0]:g}")
+    found[own] = ("second", "softmax", "error", f"bound X4, $\\tau$ = {_TAUS[0]:g}")
     for tau, key in zip(_TAUS, ("fourth", "fifth", "sixth"), strict=True):
         name = f"softmax tau={tau:g}, conditional mean"
-        found[name] = (key, "softmax", f"softmax, $\\tau$ = {tau:g}, conditional mean", "")
+        found[name] = (key, "bias", f"$\\tau$ = {tau:g}", "")
     return found
 
 
@@ -68,18 +74,19 @@ def _finite(value: float) -> float | None:
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
-    """One panel per kind of error."""
+    """One panel per kind of error; where softmax attention is held against the conditional mean, no bound belongs."""
     width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(3, width, 0.75))
-    for axes, (panel, words) in zip(canvas.panels(figure, 3, width), _PANELS.items(), strict=True):
+    narrow = canvas.is_narrow(width)
+    figure = canvas.new_figure(width, canvas.ratio_for(4, width, 0.62) if narrow else 0.66)
+    for axes, (panel, words) in zip(canvas.panels(figure, 4, width, rows=2), _PANELS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.draw_all(axes, shown, canvas.Heights())
-        axes.set(yscale="log", xlabel="L, pairs seen", ylabel="error, 95% quantile", title=words)
+        axes.set(yscale="log", xlabel="L, pairs seen", ylabel="error", title=words)
         canvas.few_lengths(axes, [x for s in shown for x in s.x])
         canvas.plain_ticks(axes)
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    facts = data.facts
+    about = f"95% quantiles of the error over {facts['repetitions']} inputs a place · bounds at $\\delta$ = {facts['delta']:g}"
+    finish(figure, about, title=spec.title, words={"measured": "measured quantile with its 95% interval"})
     return figure
 
 

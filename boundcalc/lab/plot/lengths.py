@@ -8,10 +8,11 @@ from typing import Any
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most
+from boundcalc.lab.plot.words import at_most, task_words
 
-BOUNDS = {"zhang2022": "X5, without T", "closed": "closed, with log T"}
+BOUNDS = {"zhang2022": "X5, no T", "closed": "closed form, log T"}
 _DEFAULT_RUNS = {"task": "masked-token"}
 
 
@@ -41,7 +42,7 @@ def collect(spec: Spec) -> FigureData:
         count = tuple(row.trials for row in own)
         panel = f"m = {m}"
         series.append(
-            Series("measured", "measured gap, 95%", "measured", "gap", x, y, (), low, high, count, panel=panel)
+            Series("measured", "measured, 95% interval", "measured", "gap", x, y, (), low, high, count, panel=panel)
         )
         if radius is None or m != rows[0].m:
             continue  # free weights are in no class fixed before the data; divided by the first value, m hardly matters
@@ -65,22 +66,26 @@ def draw(spec: Spec, data: FigureData) -> Any:
     width = spec.size or ("column" if count == 1 else "wide")
     figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.8))
     places = canvas.panels(figure, count, width)
+    drawn = [
+        v for s in data.of(kind="measured") for v in (*s.known("low").values(), *s.known("high").values()) if v > 0
+    ]
+    ends = (0.8 * min(drawn), 1.0)  # the same for all m: what shrinks with m is seen to
     for axes, name in zip(places, names, strict=False):
         shown = data.of(panel=name)
         heights = canvas.Heights()
         heights.dress(axes)
-        canvas.draw_trivial(axes, shown, heights)
         canvas.draw_all(axes, shown, heights)
-        axes.set(xlabel=f"L, tokens that inform ({name})", ylabel="generalization gap")
+        axes.set(xlabel="L, tokens that inform", ylabel="generalization gap", title=name, ylim=ends)
         canvas.plain_lengths(axes, [x for s in shown for x in s.x])
+        canvas.draw_band(axes, shown, heights)
         canvas.plain_ticks(axes)
     if growth:
         canvas.draw_growth(places[-1], growth)
-        places[-1].set(xlabel=f"L, tokens that inform ({names[0]})")
+        places[-1].set(xlabel="L, tokens that inform", title=f"growth alone ({names[0]})")
         canvas.plain_lengths(places[-1], [x for s in growth for x in s.x])
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    task, radius = data.facts["task"], data.facts["radius"]
+    kept = "" if radius is None else f" · every norm kept at most {radius:g} by training"
+    finish(figure, task_words(task, but=("T", "m")) + kept, title=spec.title)
     return figure
 
 

@@ -16,7 +16,7 @@ from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.predicted import height, log_height, says_something, why_not
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import many
+from boundcalc.lab.plot.words import called, many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
 from boundcalc.lab.train.export import read_records
 from boundcalc.lab.train.store import Record, Store
@@ -184,11 +184,13 @@ def _refuse_mixture(records: Sequence[Record], vary: set[str], sweeps: Sequence[
 def described(records: Sequence[Record]) -> dict[str, Any]:
     """What the trials are, for captions."""
     first = records[0]
+    model = first.trial.architecture
     return {
         "task": where(first, "task"),
         "s": where(first, "s"),
         "T": sorted({where(r, "T") for r in records}),
         "m": sorted({where(r, "m") for r in records}),
+        "model": {"depth": sorted({where(r, "depth") for r in records}), "d": model.d, "heads": model.heads},
         "trials": len(records),
     }
 
@@ -215,8 +217,21 @@ def errors(records: Sequence[Record], letter: str, quantities: Sequence[str], ma
                 rows.append((x, *_mean(used, subtract=quantity == "gap"), len(used)))
         if rows:
             x, y, low, high, count = zip(*rows, strict=True)
-            label = "measured gap, 95%" if quantity == "gap" else "measured test error, 95%"
-            found.append(Series("measured", label, "measured", quantity, x, y, (), low, high, count, panel=quantity))
+            found.append(
+                Series(
+                    "measured",
+                    "measured, 95% interval",
+                    "measured",
+                    quantity,
+                    x,
+                    y,
+                    (),
+                    low,
+                    high,
+                    count,
+                    panel=quantity,
+                )
+            )
     return found
 
 
@@ -275,7 +290,7 @@ def _paid(
     for quantity, each in rows.items():
         if each:
             x, y, logs, low, high, count = zip(*each, strict=True)
-            label = f"{bound}, trained norms"
+            label = f"{called(bound)}, at trained norms"
             counts = tuple(map(int, count))
             found.append(
                 Series(bound, label, "a_posteriori", quantity, x, y, logs, low, high, counts, refusal, quantity)

@@ -6,13 +6,14 @@ from typing import Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 
 _WORDS = {
-    "posterior": "the posterior of what matters",
+    "posterior": "posterior of what matters",
     "other coin": "the other coin",
-    "both": "how the two go together",
+    "both": "both together",
 }
 _LOOKS = {"posterior": "third", "other coin": "second", "both": "first"}
 
@@ -31,9 +32,7 @@ def collect(spec: Spec) -> FigureData:
         count = (plan.seeds,) * len(x)
         series.append(Series(_LOOKS[name], _WORDS[name], "measured", "share", x, y, (), low, high, count))
     limit = (known.shares["posterior"].value,) * len(x)
-    series.append(
-        Series(_LOOKS["posterior"], "the posterior, seen through the same noise", "reference", "share", x, limit)
-    )
+    series.append(Series(_LOOKS["posterior"], "posterior itself", "reference", "share", x, limit))
     facts: dict[str, Any] = {
         "L": plan.length,
         "noise": plan.noise,
@@ -58,12 +57,13 @@ def draw(spec: Spec, data: FigureData) -> Any:
         if one.kind == "measured":
             canvas.draw_measured(axes, one, heights, look(one.key))
         else:
-            line = axes.plot(one.x, canvas.known(one.y), color=look(one.key).colour, lw=1.1)[0]
-            line.set(label=canvas.legend_label(one), gid=canvas.gid(one))
+            canvas.draw_plain(axes, one, heights, look(one.key).colour, (0, (1, 1.2)))
     axes.set(xlabel="training steps", ylabel="share of variance that a probe finds", xscale="log", ylim=(-0.05, 1.05))
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    facts = data.facts
+    about = (
+        f"two coins, {facts['L']} tosses · noise of {facts['noise']:g} of the representation · {facts['seeds']} seeds"
+    )
+    finish(figure, about, title=spec.title, words={"measured": "measured over seeds, 95% interval"})
     return figure
 
 

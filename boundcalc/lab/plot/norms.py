@@ -7,10 +7,11 @@ from typing import Any
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.spread import WORDS, axis_of, draw_spread, medians
+from boundcalc.lab.plot.spread import MEDIANS, WORDS, axis_of, draw_spread, medians
 from boundcalc.lab.plot.style import ORDINALS
-from boundcalc.lab.plot.words import plain
+from boundcalc.lab.plot.words import plain, task_words
 
 _NORMS = {"op": ("op", "spectral norm"), "two_one": ("21", "(2,1) norm")}
 _ORDER = ("W_QK", "W_V", "W_O", "W_1", "W_2", "W_3", "readout", "embedding")
@@ -70,9 +71,9 @@ def draw(spec: Spec, data: FigureData) -> Any:
         draw_spread(axes, shown, letter)
         axes.set(xlabel=WORDS[letter], ylabel=words)
         canvas.plain_ticks(axes)
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    over = "heads" if letter == "block" else "blocks and heads"
+    about = f"{task_words(data.facts['task'], but=(letter,))} · the largest over {over}"
+    finish(figure, about, title=spec.title, words={"measured": MEDIANS})
     return figure
 
 

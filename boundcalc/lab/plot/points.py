@@ -178,12 +178,9 @@ def series(points: Sequence[Point], letter: str, quantities: Sequence[str]) -> l
         if not rows:
             raise NoSolution("no run has training error 0, of which the risk bound speaks: draw --quantity gap")
         x, y, low, high, count = zip(*rows, strict=True)
-        what = "gap" if quantity == "gap" else "test error at training error 0"
-        exact = ", 95%" if low[0] is not None else ""
+        exact = ", 95% interval" if low[0] is not None else ""
         found.append(
-            Series(
-                "measured", f"measured {what}{exact}", "measured", quantity, x, y, (), low, high, count, panel=quantity
-            )
+            Series("measured", f"measured{exact}", "measured", quantity, x, y, (), low, high, count, panel=quantity)
         )
     return found
 

@@ -8,9 +8,10 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
 from boundcalc.base.load import is_own
 from boundcalc.engine.evaluate import BoundValue, compare
-from boundcalc.engine.solve import solve
+from boundcalc.engine.solve import Quantity, solve
 from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.plot.data import Series
+from boundcalc.lab.plot.words import called
 from boundcalc.setting import Setting
 
 _LN10 = 2.302585092994046
@@ -83,7 +84,7 @@ def _series(
     refusals += [row for row in rows if isinstance(row, str)]
     return Series(
         key=name,
-        label=name,
+        label=called(name),
         kind=next((value.kind for value in good if value is not None), "bound"),
         quantity=quantity,
         x=tuple(float(value) for value in values),
@@ -119,16 +120,18 @@ def log_height(value: BoundValue, quantity: str) -> float:
     return value.log10 if quantity == "gap" else value.log_risk / _LN10
 
 
-def least_samples(settings: Sequence[tuple[float, Setting]], bound: str, target: float) -> Series:
-    """The least m at which a bound promises a risk, per place on the axis."""
+def least_samples(
+    settings: Sequence[tuple[float, Setting]], bound: str, target: float, quantity: Quantity = "risk"
+) -> Series:
+    """The least m at which a bound promises a risk, or a gap, per place on the axis."""
     found: list[float | None] = []
     refusal = ""
     for _, setting in settings:
         try:
-            found.append(solve(setting, "m", target, bound=bound, quantity="risk", digits=3).value)
+            found.append(solve(setting, "m", target, bound=bound, quantity=quantity, digits=3).value)
         except (NoSolution, Unsupported) as error:
             refusal = refusal or str(error)
             found.append(None)
     return Series(
-        bound, bound, "bound", "m", tuple(x for x, _ in settings), tuple(found), refusal=refusal, panel="main"
+        bound, called(bound), "bound", "m", tuple(x for x, _ in settings), tuple(found), refusal=refusal, panel="main"
     )

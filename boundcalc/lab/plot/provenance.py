@@ -16,7 +16,7 @@ from boundcalc.lab.plot.spec import Spec, read_file
 from boundcalc.setting import validate
 
 _FORMAT = "boundcalc-figure/1"
-_KEYS = ("format", "spec", "command", "caption", "versions", "digest", "data")
+_KEYS = ("format", "spec", "command", "caption", "alt", "versions", "digest", "data")
 _LIBRARIES = ("boundcalc", "matplotlib", "numpy", "scipy")
 
 
@@ -36,7 +36,7 @@ def digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def record(spec: Spec, data: FigureData, command: str, caption: str) -> dict[str, Any]:
+def record(spec: Spec, data: FigureData, command: str, caption: str, alt: str) -> dict[str, Any]:
     """What is written beside the image."""
     content = json.loads(json.dumps(data.to_json(), allow_nan=False))
     return {
@@ -44,6 +44,7 @@ def record(spec: Spec, data: FigureData, command: str, caption: str) -> dict[str
         "spec": json.loads(json.dumps(spec.but(store=Path(spec.store).name).to_json())),
         "command": command,
         "caption": caption,
+        "alt": alt,
         "versions": versions(),
         "digest": digest(content),
         "data": content,

@@ -14,6 +14,7 @@ from typing import Any
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.plot import provenance
+from boundcalc.lab.plot.alt import alt_text
 from boundcalc.lab.plot.data import FigureData
 from boundcalc.lab.plot.registry import FIGURES, family
 from boundcalc.lab.plot.spec import Spec
@@ -74,7 +75,7 @@ def save(spec: Spec, data: FigureData, path: Path, command: str, *, record: bool
     """Write the image and its JSON; both or neither. Without `record` the JSON that is there stays as it is."""
     check_output(path, kinds.FIGURE if record else None)
     text = caption(spec, data)
-    found = provenance.record(spec, data, command, text)
+    found = provenance.record(spec, data, command, text, alt_text(spec, data, text))
     side = path.with_suffix(".json")
     side_text = _compact(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     with house_style(usetex=spec.usetex), output.writing(path, kinds.IMAGE) as image:

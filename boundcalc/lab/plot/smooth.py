@@ -6,6 +6,7 @@ from typing import Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 
@@ -31,14 +32,14 @@ def collect(spec: Spec) -> FigureData:
         series.append(_measured(key, words[name], "error", x, [point.error for point in own], plan.repetitions))
         if name == EXACT:
             expected = tuple(point.expected for point in own)
-            series.append(Series(key, "posterior deviation", "reference", "error", x, expected, panel="error"))
+            series.append(Series(key, "posterior deviation", "computed", "error", x, expected, panel="error"))
         if own[0].sampling is not None:
             inside = [point.sampling for point in own if point.sampling is not None]
-            label = f"sampling error, {words[name].removeprefix('softmax, ')}"
+            label = f"sampling, {words[name].removeprefix('softmax, ')}"
             series.append(_measured(key, label, "parts", x, inside, plan.repetitions))
             bias = tuple(point.bias for point in own)
             label = f"bias, {words[name].removeprefix('softmax, ')}"
-            series.append(Series(key, label, "reference", "error", x, bias, panel="parts"))
+            series.append(Series(key, label, "computed", "error", x, bias, panel="parts"))
     best = [point for point in points if point.name == BEST]
     facts: dict[str, Any] = {
         "sharpness": plan.sharpness,
@@ -69,14 +70,13 @@ def draw(spec: Spec, data: FigureData) -> Any:
             if one.kind == "measured":
                 canvas.draw_measured(axes, one, heights, look(one.key))
             else:
-                line = axes.plot(one.x, canvas.known(one.y), color=look(one.key).colour, lw=1.1)[0]
-                line.set(label=canvas.legend_label(one), gid=canvas.gid(one))
+                canvas.draw_plain(axes, one, heights, look(one.key).colour, width=1.1)
         axes.set(yscale="log", xlabel="L, pairs seen", ylabel="root mean square", title=words)
         canvas.few_lengths(axes, [x for s in shown for x in s.x])
         canvas.plain_ticks(axes)
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
-    canvas.legend(figure)
+    facts = data.facts
+    about = f"conditional mean drawn from softmax's own Gaussian process · {facts['repetitions']} inputs a place"
+    finish(figure, about, title=spec.title, words={"measured": "measured, 95% interval"})
     return figure
 
 

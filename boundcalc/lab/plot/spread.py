@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import Series
+from boundcalc.lab.plot.lettering import QUIET, ends, legend_label
 from boundcalc.lab.plot.style import look
 
 if TYPE_CHECKING:
@@ -61,12 +62,13 @@ def axis_of(spec: Any, records: Sequence[Any]) -> str:
 
 
 WORDS = {"T": "T (bits)", "m": "training samples m", "depth": "depth", "block": "block", "steps": "training steps"}
+MEDIANS = "measured: median, bars hold 80% of the trials"
 _APART = 0.05
 """By how much of the mean step along the axis series are moved sideways, so that intervals can be told apart."""
 
 
-def draw_spread(axes: Axes, series: Sequence[Series], letter: str) -> None:
-    """Medians joined by a line, with bars from the tenth to the ninetieth percentile."""
+def draw_spread(axes: Axes, series: Sequence[Series], letter: str, *, joined: bool = True) -> None:
+    """Medians, with bars from the tenth to the ninetieth percentile; where they are not joined, from how many trials."""
     logarithmic = letter in ("T", "m")
     for index, one in enumerate(series):
         seen = look(one.key, index)
@@ -78,10 +80,24 @@ def draw_spread(axes: Axes, series: Sequence[Series], letter: str) -> None:
             else:
                 x = [at + shift * (x[-1] - x[0]) / (len(x) - 1) for at in x]
         y, low, high = canvas.known(one.y), canvas.known(one.low), canvas.known(one.high)
-        ends = [[a - b for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
-        bars = axes.errorbar(
-            x, y, yerr=ends, color=seen.colour, marker=seen.mark, elinewidth=0.6, label=canvas.legend_label(one)
-        )
-        bars.lines[0].set_gid(canvas.gid(one, one.panel))
+        between = [[a - b for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
+        bars = axes.errorbar(x, y, yerr=between, color=seen.colour, marker=seen.mark, elinewidth=0.6)
+        bars.set_label(legend_label(one))
+        bars.lines[0].set(gid=canvas.gid(one, one.panel), linestyle="-" if joined else "none")
+        ends(axes, one, bars.lines[0], one.x, y)
+    if not joined:
+        _counts(axes, series[0])
     if letter in ("T", "m"):
         canvas.plain_lengths(axes, [at for s in series for at in s.x])
+
+
+def _counts(axes: Axes, one: Series) -> None:
+    """How many trials stand behind each median, along the top."""
+    for x, count in zip(one.x, one.count, strict=True):
+        axes.annotate(_few(count), (x, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", color=QUIET)
+    where: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate("trials:", (0, 1), xytext=(-6, 0), ha="right", va="bottom", color=QUIET, **where)
+
+
+def _few(count: int) -> str:
+    return f"{count}" if count < 1000 else f"{count / 1000:.1f}k"

@@ -72,13 +72,17 @@ FILLS = ("#0B3C5D", "#D9822B", "#7FB7BE", "#8E3B46", "#C8D5B9", "#4F6D7A", "#F2C
 """Colours of stacked bars: neighbours differ in lightness too."""
 HATCHES = ("", "///", "", "\\\\\\", "", "...", "", "xxx")
 
+SHADE = "#EFEFEF"
+"""The band where a bound says nothing."""
+
 KIND_WORDS: Mapping[str, str] = {
-    "bound": "bound",
+    "bound": "proved bound",
     "a_posteriori": "a posteriori",
     "proxy": "proxy, ~",
     "estimate": "estimate",
     "certificate": "certificate",
     "measured": "measured",
+    "computed": "computed",
     "reference": "reference",
     "fit": "fit",
 }

@@ -8,9 +8,14 @@ from typing import Any
 
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import MOST_LEGEND
 from boundcalc.lab.plot.style import KIND_WORDS, LOOKS
+from boundcalc.lab.plot.words import called
 
-WORDS = (*(f"({word})" for word in KIND_WORDS.values()), "measured", "non-vacuous region", "at least")
+WORDS = (*KIND_WORDS.values(), "measured")
+NAMES = {called(name): name for name in BOUNDS}
+SMALLEST = 7.0
+"""Points, at the size a figure is printed."""
 
 
 def by_gid(figure: Any) -> dict[str, list[Any]]:
@@ -24,18 +29,25 @@ def by_gid(figure: Any) -> dict[str, list[Any]]:
 
 
 def unnamed_kinds(figure: Any) -> list[str]:
-    """Legend entries that do not say what kind of number they are."""
+    """Legend entries that do not say what kind of number they are, nor are bounds beside an entry that says so."""
     texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    return [text for text in texts if not any(word in text for word in WORDS)]
+    said = KIND_WORDS["bound"] in texts
+    shares = all(axes.get_ylabel().startswith("share") for axes in figure.axes)  # parts of one checked proof
+    return [t for t in texts if not any(word in t for word in WORDS) and not (said and t in NAMES) and not shares]
 
 
 def mislabelled(figure: Any) -> list[str]:
-    """Legend entries of a theorem that are not drawn in its colour and with its mark."""
+    """Names of theorems, at curves or in the legend, that are not in the theorem's colour and with its mark."""
     wrong: list[str] = []
+    for axes in figure.axes:
+        for text in axes.texts:
+            name = NAMES.get((text.get_gid() or "").removeprefix("name:"), "")
+            if name in LOOKS and text.get_color() != LOOKS[name].colour:
+                wrong.append(f"{name} is named in {text.get_color()}")
     for legend in figure.legends:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-            name, _, kind = text.get_text().partition(" (")
-            if name in BOUNDS and kind == "bound)" and hasattr(handle, "get_marker"):
+            name = NAMES.get(text.get_text().removesuffix(f" ({KIND_WORDS['bound']})"), "")
+            if name in LOOKS and hasattr(handle, "get_marker"):
                 own = (handle.get_color(), handle.get_marker())
                 if own != (LOOKS[name].colour, LOOKS[name].mark):
                     wrong.append(f"{name} is drawn as {own[0]} {own[1]}")
@@ -101,8 +113,31 @@ def misplaced(figure: Any) -> list[str]:
             wrong.append(f"{text.get_text()!r} leaves the figure")
     for legend in figure.legends:
         box = legend.get_window_extent(renderer)
+        if box.height > MOST_LEGEND * figure.bbox.height:
+            wrong.append(f"the legend takes {box.height / figure.bbox.height:.0%} of the height")
         if box.x0 < -1 or box.x1 > figure.bbox.width + 1:
             wrong.append("the legend is wider than the figure")
+    return wrong
+
+
+def too_small(figure: Any) -> list[str]:
+    """Text that is below seven points where the figure is printed."""
+    texts = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
+    for axes in figure.axes:
+        texts += [axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts, *_shown(axes)]
+    return [f"{t.get_text()!r} has {t.get_fontsize():g} points" for t in texts if t.get_fontsize() < SMALLEST]
+
+
+def in_the_band(figure: Any) -> list[str]:
+    """Solid lines, or marks, inside a band that says nothing."""
+    wrong: list[str] = []
+    for axes in figure.axes:
+        if not [a for a in axes.patches if a.get_gid() == "says nothing"]:
+            continue
+        for line in axes.lines:
+            ys = [float(y) for y in line.get_ydata() if not math.isnan(float(y))]
+            if ":bound" in (line.get_gid() or "") and any(y > 1 for y in ys):
+                wrong.append(str(line.get_gid()))
     return wrong
 
 

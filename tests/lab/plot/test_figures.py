@@ -18,10 +18,12 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.engine.tightness import ladder
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot import breakdown, canvas, gap, provenance, render
+from boundcalc.lab.plot.alt import alt_text
 from boundcalc.lab.plot.data import FigureData, Series, contradictions, normalised, refuse_mixture
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import LOOKS, SIZES, house_style
+from boundcalc.lab.plot.words import short
 from boundcalc.setting import Setting
 from tests.lab.plot import looks, trials
 
@@ -85,6 +87,8 @@ def test_nothing_is_clipped_or_covered_and_every_label_says_its_kind(
     assert looks.misplaced(figure) == []
     assert looks.unnamed_kinds(figure) == []
     assert looks.mislabelled(figure) == []
+    assert looks.too_small(figure) == []
+    assert looks.in_the_band(figure) == []
     assert all(axes.get_xlabel() for axes in figure.axes)
     assert render.caption(spec, data)
 
@@ -99,9 +103,16 @@ def test_the_checks_of_looks_can_fail(collected: dict[str, tuple[Spec, FigureDat
     figure.legends.append(figure.axes[0].get_legend())
     assert looks.unnamed_kinds(figure) == ["no kind"]
     figure = render.draw(spec, data)
-    first = next(t for t in figure.legends[0].get_texts() if t.get_text() == "best (bound)")
-    first.set_text("published (bound)")
+    assert looks.mislabelled(figure) == []
+    name = next(t for t in figure.axes[0].texts if t.get_gid() == "name:least of all proofs")
+    name.set_gid("name:published constants")
+    name.set_fontsize(6)
     assert len(looks.mislabelled(figure)) == 1
+    assert len(looks.too_small(figure)) == 1
+    figure.axes[0].plot([1e3, 1e6], [1.1, 1.1], gid="gap:best:bound")
+    assert looks.in_the_band(figure) == ["gap:best:bound"]
+    figure.legends[0].set_title("a\nlegend\nof\nmany\nlines\nthat\ntakes\nmuch")
+    assert any("of the height" in text for text in looks.misplaced(figure))
     figure.axes[0].legend(["no kind"])
     figure.legends.append(figure.axes[0].get_legend())
     assert "the legend covers an axis" in looks.misplaced(figure)
@@ -120,6 +131,10 @@ def test_numbers_drawn_are_those_of_evaluate(name: str, quantity: str, uncapped:
         shown = looks.drawn(figure, series)
         for x in values:
             value = evaluate(SETTING.but(**{field: x if field == "C" else round(x)}), series.key)
+            empty = value.vacuous if quantity == "gap" else value.risk_refusal is not None or value.risk_vacuous
+            if empty and not uncapped:  # the band that says nothing
+                assert x not in shown
+                continue
             if value.trivial if quantity == "gap" else value.risk_refusal is not None or value.risk_trivial:
                 assert x not in shown
                 continue
@@ -129,8 +144,8 @@ def test_numbers_drawn_are_those_of_evaluate(name: str, quantity: str, uncapped:
             assert shown[x] == pytest.approx(expected, rel=1e-12)
 
 
-def test_vacuous_stretches_are_dashed_and_the_check_can_fail() -> None:
-    spec = Spec("gap-vs-m", SETTING, VALUES["gap-vs-m"], ("closed", "published"))
+def test_vacuous_stretches_are_dashed_uncapped_and_the_check_can_fail() -> None:
+    spec = Spec("gap-vs-m", SETTING, VALUES["gap-vs-m"], ("closed", "published"), uncapped=True)
     data = render.collect(spec)
     assert any(any(s.vacuous) and not all(s.vacuous) for s in data.series)
     figure = render.draw(spec, data)
@@ -144,18 +159,21 @@ def test_vacuous_stretches_are_dashed_and_the_check_can_fail() -> None:
     assert looks.solid_where_vacuous(figure, data) == drawn_through != []
 
 
-def test_a_curve_vacuous_everywhere_has_no_solid_line_in_the_legend() -> None:
-    spec = Spec("gap-vs-m", SETTING, (10.0, 20.0), ("published",))
+def test_a_curve_vacuous_everywhere_is_named_in_the_band_alone() -> None:
+    spec = Spec("gap-vs-m", SETTING, (10.0, 1e7), ("best", "published"))
     figure = render.draw(spec, render.collect(spec))
-    handles = figure.legends[0].legend_handles
-    published = [h for h, t in zip(handles, figure.legends[0].get_texts(), strict=True) if "published" in t.get_text()]
-    assert published[0].is_dashed()
+    (band,) = [text for text in figure.axes[0].texts if text.get_gid() == "band"]
+    assert " ".join(band.get_text().split()) == "says nothing (everywhere: published constants)"
+    said = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert not any("published" in text for text in said)
+    uncapped = render.draw(spec.but(uncapped=True, values=(10.0,), bounds=("published",)), render.collect(spec))
+    assert looks.by_gid(uncapped)["gap:published:bound"][0].is_dashed()
 
 
 @pytest.mark.parametrize("m", [10.0, 1e8])
 def test_a_lone_point_has_a_mark(m: float) -> None:
-    """No line shows it; vacuous ones are hollow."""
-    spec = Spec("gap-vs-m", SETTING, (m,), ("closed",))
+    """No line shows it; vacuous ones are hollow, and drawn uncapped alone."""
+    spec = Spec("gap-vs-m", SETTING, (m,), ("closed",), uncapped=m == 10)
     artists = looks.by_gid(render.draw(spec, render.collect(spec)))
     drawn = artists["gap:closed:bound:vacuous" if m == 10 else "gap:closed:bound"][0]
     assert drawn.get_marker() not in (None, "None", "")
@@ -163,16 +181,17 @@ def test_a_lone_point_has_a_mark(m: float) -> None:
     assert (drawn.get_markerfacecolor() == "white") == (m == 10)
 
 
-def test_the_trivial_bound_and_the_region_below_it(collected: dict[str, tuple[Spec, FigureData]]) -> None:
+def test_the_band_that_says_nothing_begins_at_1(collected: dict[str, tuple[Spec, FigureData]]) -> None:
     spec, data = collected["gap-vs-m"]
-    artists = looks.by_gid(render.draw(spec, data))
+    figure = render.draw(spec, data)
+    artists = looks.by_gid(figure)
     assert list(artists["trivial"][0].get_ydata()) == [1.0, 1.0]
-    corners = artists["non-vacuous"][0].get_paths()[0].vertices
-    best = next(s for s in data.series if s.key == "best")
-    assert corners[:, 1].min() == pytest.approx(min(y for y in best.y if y is not None))
-    assert corners[:, 1].max() == 1
-    vacuous = Spec("gap-vs-m", SETTING, (10.0, 20.0), ("closed",))
-    assert "non-vacuous" not in looks.by_gid(render.draw(vacuous, render.collect(vacuous)))
+    (band,) = artists["says nothing"]
+    top = figure.axes[0].get_ylim()[1]
+    assert (band.get_y(), band.get_y() + band.get_height()) == pytest.approx((1, top))
+    low = figure.axes[0].get_ylim()[0]
+    share = math.log(top) / math.log(top / low)
+    assert 0.05 < share < 0.25  # quiet: no space is wasted on it
 
 
 def test_measured_gaps_are_those_of_the_store(stores: dict[str, str]) -> None:
@@ -200,7 +219,9 @@ def test_bounds_at_trained_norms_are_marks_of_their_own(stores: dict[str, str]) 
     (paid,) = data.of(kind="a_posteriori")
     figure = render.draw(spec, data)
     artists = looks.by_gid(figure)
-    hollow = artists["gap:closed:a_posteriori:vacuous"][0]
+    assert "gap:closed:a_posteriori:vacuous" not in artists  # which would be on 1, or in the band
+    apart = looks.by_gid(render.draw(spec.but(uncapped=True), data))
+    hollow = apart["gap:closed:a_posteriori:vacuous"][0]
     assert (hollow.get_linestyle(), hollow.get_marker(), hollow.get_markerfacecolor()) == ("None", "d", "white")
     assert artists["gap:best:bound"][0].get_marker() != "d"
     assert all(paid.vacuous)  # a dozen examples prove nothing
@@ -267,7 +288,7 @@ def test_values_beyond_floats_are_drawn_as_exponents() -> None:
     figure.draw_without_rendering()
     assert any("10^{" in label.get_text() for label in figure.axes[0].get_yticklabels())
     capped = render.draw(Spec("gap-vs-depth", SETTING), FigureData((series,)))
-    assert set(looks.drawn(capped, series).values()) == {1.0}
+    assert looks.drawn(capped, series) == {}
 
 
 def test_constants_are_the_ladder() -> None:
@@ -275,11 +296,15 @@ def test_constants_are_the_ladder() -> None:
     data = render.collect(spec)
     rungs = list(ladder(SETTING))
     artists = looks.by_gid(render.draw(spec, data))
-    for row in range(1, len(rungs)):
+    for row in range(1, len(rungs) - 1):
         bar = artists[f"rung:{row}"][0]
         ends = sorted((bar.get_x(), bar.get_x() + bar.get_width()))
         assert ends == pytest.approx(sorted((10 ** rungs[row].log10, 10 ** rungs[row - 1].log10)))
-    assert artists[f"rung:{len(rungs) - 1}"][0].get_hatch()  # the risk, another quantity
+    (risk,) = artists[f"rung:{len(rungs) - 1}"]  # another quantity, on an axis of its own
+    assert (risk.axes.get_xlabel(), list(risk.get_xdata())) == (
+        "risk bound at training error 0",
+        pytest.approx([10 ** rungs[-1].log10]),
+    )
 
 
 def test_breakdown_stacks_what_the_checker_confirmed() -> None:
@@ -310,23 +335,48 @@ def test_sample_complexity_and_what_it_stands_between(collected: dict[str, tuple
     assert {s.key for s in data.of(kind="fit")} == {"second", "third", "fourth"}
 
 
-def test_tightness_is_bound_over_measured(collected: dict[str, tuple[Spec, FigureData]]) -> None:
-    _, data = collected["tightness"]
-    published = next(s for s in data.of(panel="ratio") if s.key == "published" and s.kind == "bound")
-    bound = next(s for s in data.of(panel="gap") if s.key == "published" and s.kind == "bound")
-    seen = data.of(kind="measured")[0]
-    for i in range(3):
-        assert published.y[i] == pytest.approx(10 ** (bound.log10[i] or 0) / (seen.y[i] or 0))
-    assert published.y[3] is None  # no error seen: only a least ratio
-    assert (published.low[3] or 0) > 1
+def test_tightness_is_samples_asked_for_over_samples_used(collected: dict[str, tuple[Spec, FigureData]]) -> None:
+    spec, data = collected["tightness"]
+    setting = Setting.from_json(data.facts["setting"])
+    (seen,) = data.of(kind="measured")
+    used = {y: m for m, y in seen.known().items()}
+    best = next(s for s in data.of(panel="ratio") if s.key == "best")
+    assert set(best.x) == {380 / 1000, 100 / 1000, 5 / 1000}  # where no error was seen there is no gap to promise
+    for value, ratio in best.known().items():
+        m = round(ratio * used[value])
+        assert evaluate(setting.but(n_train=m)).gap <= value < evaluate(setting.but(n_train=round(0.98 * m))).gap
+        assert ratio > 1
+    assert "samples" in render.caption(spec, data)
+    assert all(label in data.of(panel="ratio")[0].label for label in ["least of all proofs"])
 
 
-def test_ticks_of_many_m_do_not_run_into_each_other(tmp_path: Path) -> None:
-    many = (16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512)
-    store = trials.write(tmp_path / "many.json", [trials.record(m=m, wrong=9) for m in many])
-    spec = Spec("tightness", bounds=("closed",), store=store)
-    figure = render.draw(spec, render.collect(spec))
+def test_what_a_figure_shows_is_told_in_words(collected: dict[str, tuple[Spec, FigureData]], tmp_path: Path) -> None:
+    import json
+
+    for name in ("gap-vs-m", "parity", "constants"):
+        spec, data = collected[name]
+        made = render.save(spec, data, tmp_path / f"{name}.png", "boundcalc plot")
+        alt = json.loads(made.record.read_text(encoding="utf-8"))["alt"]
+        assert FIGURES[name].about in alt
+        assert render.caption(spec, data) in alt
+    spec, data = collected["gap-vs-m"]
+    best = next(s for s in data.series if s.key == "best")
+    alt = alt_text(spec, data, "")
+    assert f"least of all proofs from {short(best.y[0] or 0)} at {short(best.x[0])}" in alt or best.y[0] is None
+    assert "published constants says nothing" in alt or any(s.telling for s in data.series if s.key == "published")
+
+
+def test_text_of_an_svg_is_text(collected: dict[str, tuple[Spec, FigureData]], tmp_path: Path) -> None:
+    made = render.save(*collected["gap-vs-m"], tmp_path / "a.svg", "boundcalc plot gap-vs-m")
+    text = made.image.read_text(encoding="utf-8")
+    assert "<text" in text
+    assert "training samples m" in text
+
+
+def test_ticks_that_run_into_each_other_are_seen(collected: dict[str, tuple[Spec, FigureData]]) -> None:
+    figure = render.draw(*collected["gap-vs-T"])
     assert looks.misplaced(figure) == []
+    many = (16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256)
     figure.axes[0].set_xticks(many, [f"{m}.0000" for m in many])
     assert any("overlap" in text for text in looks.misplaced(figure))
 
@@ -388,7 +438,7 @@ def test_metadata_inside_the_images(tmp_path: Path, collected: dict[str, tuple[S
     made = render.save(spec, data, tmp_path / "a.png", "boundcalc plot constants")
     with Image.open(made.image) as image:
         assert "boundcalc plot constants" in image.info["Description"]
-    digest = provenance.digest(provenance.record(spec, data, "", "")["data"])
+    digest = provenance.digest(provenance.record(spec, data, "", "", "")["data"])
     assert digest in render.save(spec, data, tmp_path / "a.svg", "x").image.read_text(encoding="utf-8")
     assert b"/Subject" in render.save(spec, data, tmp_path / "a.pdf", "x").image.read_bytes()
     if shutil.which("pdflatex") is not None:  # pgf carries no metadata, its JSON does

@@ -23,15 +23,15 @@ from tests.lab.plot import looks, trials
 def test_norms_that_represent_sparse_functions_and_how_they_grow() -> None:
     data = render.collect(Spec("norms-vs-s", values=(1, 2, 3, 4, 5, 6, 8, 16, 40)))
     suffices = {s.label: s for s in data.of(kind="bound")}
-    assert suffices["any function"].x[-1] == 8
-    assert suffices["symmetric functions"].x[-1] == 40
+    assert suffices["every function"].x[-1] == 8
+    assert suffices["every symmetric function"].x[-1] == 40
     budgets = class_budgets("any", 4, 512).norms.budgets
-    at = suffices["any function"].x.index(4)
+    at = suffices["every function"].x.index(4)
     keys, values, hidden = (budgets[f"{name}[0]"] for name in ("W_QK", "W_V", "W_1"))
     assert keys.fro is not None
     assert values.op is not None
     assert hidden.op is not None
-    assert suffices["any function"].y[at] == pytest.approx(keys.fro * values.op * hidden.op)
+    assert suffices["every function"].y[at] == pytest.approx(keys.fro * values.op * hidden.op)
     assert 2.0 < data.facts["growth"]["any"] < 3.0
     assert 2.2 < data.facts["growth"]["symmetric"] < 3.0
     assert 1.3 < data.facts["growth"]["threshold"] < 2.0
@@ -74,13 +74,16 @@ def test_errors_of_attention_are_those_of_the_experiment_and_lie_below_their_bou
 
 def test_posteriors_narrow_and_say_how_far_off_they_are() -> None:
     data = render.collect(Spec("posterior-contraction", values=(64, 128, 256), repetitions=100))
-    for own in data.of(panel="L", kind="reference"):
+    for own in data.of(panel="L", kind="computed"):
         assert own.y[0] == pytest.approx(2 * (own.y[2] or 0), rel=0.1)  # L^-1/2
         seen = next(s for s in data.of(panel="L", kind="measured") if s.key == own.key)
         for deviation, error in zip(own.y, seen.y, strict=True):
             assert error == pytest.approx(deviation, rel=0.3)
-    areas = [sum(y or 0 for y in s.y) / (len(s.x) + 1) for s in data.of(quantity="density")]
-    assert areas == pytest.approx([1.0] * len(areas), abs=0.01)
+    for one in data.of(panel="z"):  # the middle 80% of Beta(1 + ones, 1 + zeros), which closes in on what drew it
+        assert all(low < y < high for low, y, high in zip(one.low, one.y, one.high, strict=True))  # type: ignore[operator]
+        assert (one.high[-1] or 1) - (one.low[-1] or 0) == pytest.approx(
+            2 * 1.2816 * (0.3 * 0.7 / 1024) ** 0.5, rel=0.05
+        )
 
 
 def test_downstream_errors_are_those_of_the_experiment() -> None:

@@ -1,0 +1,139 @@
+"""`boundcalc explore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.base import kinds, output
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli.files import FILE, FileCommand, output_file
+from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
+from boundcalc.cli.values import WHOLE
+
+_OWN = {"depth", "seq_len", "n_train", "C", "d", "heads", "margin", "delta", "style"}
+"""Fields of a setting that the page itself changes."""
+_STARTS = {"preset": "preset", "setting": "setting_file"}
+
+
+@click.command(
+    cls=FileCommand,
+    name="explore",
+    short_help="A page of bounds to play with: one file, or served on this machine.",
+    epilog="""\b
+Examples:
+  boundcalc explore                                  writes explore.html, which opens in any browser
+  boundcalc explore --depth 4 --T 2048 -o deep.html
+  boundcalc explore --points mine.csv                your own runs under the curves (m, train, test, n_test)
+  boundcalc explore --store runs.db --runs task=conjunction --runs T=128
+  boundcalc explore --serve                          every point checked by the engine as you move""",
+)
+@click.option(
+    "-o", "--out", "file", type=output_file(kinds.TEXT), help="The page.  [default: explore.html, unless --serve]"
+)
+@click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
+@click.option("--port", type=WHOLE, help="Of --serve.  [default: any that is free]")
+@click.option(
+    "--points", type=FILE, multiple=True, metavar="CSV", help="Your own measurements: m, train, test, n_test, seed."
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="Which column of --points holds what (repeatable).",
+)
+@click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
+@click.option("--runs", "runs", multiple=True, metavar="NAME=VALUE", help="Which trials: task, T, m, depth, sweep ...")
+@click.option("--along", type=click.Choice(("m", "T", "depth")), help="What the trials differ in.  [default: m]")
+@setting_options
+def command(
+    file: Path | None,
+    serve: bool,
+    port: int | None,
+    points: tuple[str, ...],
+    columns: tuple[str, ...],
+    store: str | None,
+    runs: tuple[str, ...],
+    along: str | None,
+    **options: Any,
+) -> None:
+    """Write a page with sliders for T, m, C, depth, d, heads, gamma, delta and the style.
+
+    Closed forms are computed by the browser; the least of all proofs comes from a table of checked values, or with --serve
+    from the engine. Nothing is ever sent to another machine.
+    """
+    from boundcalc.lab.explore import page
+    from boundcalc.lab.explore.content import letters
+    from boundcalc.lab.explore.points import from_files, from_store
+
+    start = next((f"--{name} {options[key]}" for name, key in _STARTS.items() if options[key] is not None), "")
+    question = take_setting(options)
+    if serve and file is not None:
+        raise InvalidSetting("give --serve or -o: a page that is served is not written")
+    if port is not None and not serve:
+        raise InvalidSetting("--port is of --serve")
+    if port is not None and not 0 <= port < 2**16:
+        raise InvalidSetting(f"--port is from 0 to 65535, got {port}")
+    if store is None and (runs or along):
+        raise InvalidSetting("--runs and --along choose among the trials of --store: name it")
+    if columns and not points:
+        raise InvalidSetting("--column is of --points: name a CSV")
+    letters(question.setting)  # refuses what the page cannot show
+    from boundcalc.cli.plot import columns_of, pairs
+
+    measured = from_files(points, columns_of(columns)) if points else []
+    if store is not None:
+        measured += from_store(store, pairs(runs), along or "m")
+    base = _base(question, start)
+    if serve:
+        _serve(question.setting, measured, base, port or 0)
+        return
+    target = file if file is not None else Path("explore.html")
+    output_check(target)
+    click.echo("checking the least bound over a grid, about half a minute ...", err=True)
+    text = page.build(question.setting, points=measured, base=base)
+    write(target, text)
+    click.echo(f"{target}  ({len(text.encode()) // 1000} kB): open it in a browser")
+
+
+def output_check(path: Path) -> None:
+    """Refuse what could not be written before anything is computed."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
+    if not path.parent.is_dir():
+        raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
+    output.check(path, kinds.TEXT)
+
+
+def write(path: Path, text: str) -> None:
+    """With a last line by which it is known again."""
+    output.write_text(path, output.signed(path.name, text), kinds.TEXT)
+
+
+def _base(question: Question, start: str) -> str:
+    """The options of `boundcalc eval` that the page has no field for, as they were given."""
+    words = [start] if start else []
+    for option in OPTIONS:
+        if option.field in _OWN or question.origin.get(option.field) != "given":
+            continue
+        value = getattr(question.setting.architecture, option.field, None)
+        value = getattr(question.setting.sample, option.field, None) if value is None else value
+        yes, _, no = option.names.partition("/")
+        words.append(f"{yes} {value}" if not no else yes if value else no)
+    return "".join(f"{word} " for word in words)
+
+
+def _serve(setting: Any, measured: list[dict[str, Any]], base: str, port: int) -> None:
+    from boundcalc.lab.explore import page
+    from boundcalc.lab.explore.serve import Server
+
+    try:
+        server = Server(port, page.build(setting, points=measured, served=True, base=base), setting)
+    except OSError as error:
+        raise InvalidSetting(f"--port {port} cannot be listened on ({error.strerror}): leave it out") from None
+    click.echo(f"{server.url}  (Ctrl-C ends it)")
+    with server:
+        server.serve_forever()

@@ -1,0 +1,388 @@
+"use strict";
+// FORMULAS (above) are the closed forms, exported from Python; DATA is everything else that was computed there.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const LETTERS = Object.keys(DATA.fields), EXTRAS = Object.keys(DATA.extras);
+const THEOREMS = new Map(DATA.theorems.map(t => [t.name, t]));
+const COLOURS = ["#0066A0", "#B34E00", "#00734F", "#8E3B66", "#7A5900"], DASHES = ["", "7 3", "2 2", "9 3 2 3", "5 2"];
+const BEST = "best", SILENT = Math.exp(-1e-3);
+const $ = id => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
+let state = start(), asked = 0, served = new Map();
+
+function start() {
+  return {...DATA.start, ...Object.fromEntries(EXTRAS.map(n => [n, DATA.extras[n].value])), style: DATA.style, axis: "m",
+    xlog: true, ylog: true, uncapped: false, shown: [BEST, "edelman2022", "trauger2024", "zhang2022"], about: "edelman2022"};
+}
+function limits(name) { return name in DATA.fields ? DATA.fields[name] : DATA.extras[name]; }
+function clamp(name, value) {
+  const f = limits(name);
+  if (!Number.isFinite(value)) return state[name];
+  const inside = Math.min(f.most, Math.max(f.least, value));
+  return f.whole ? Math.round(inside) : inside;
+}
+// -- the view in the address
+function fromAddress() {
+  const given = new URLSearchParams(location.hash.slice(1)), found = start();
+  for (const [name, text] of given) {
+    if (LETTERS.includes(name) || EXTRAS.includes(name)) found[name] = clamp(name, Number(text));
+    else if (name === "style" && DATA.styles.includes(text)) found.style = text;
+    else if (name === "axis" && LETTERS.includes(text)) found.axis = text;
+    else if (["xlog", "ylog", "uncapped"].includes(name)) found[name] = text === "1";
+    else if (name === "about" && THEOREMS.has(text)) found.about = text;
+    else if (name === "shown") found.shown = text.split(",").filter(n => n === BEST || THEOREMS.has(n));
+  }
+  return found;
+}
+function address() {
+  const first = start(), words = new URLSearchParams();
+  for (const [name, value] of Object.entries(state)) {
+    const text = Array.isArray(value) ? value.join(",") : typeof value === "boolean" ? (value ? "1" : "0") : String(value);
+    const usual = Array.isArray(first[name]) ? first[name].join(",") : typeof first[name] === "boolean" ? (first[name] ? "1" : "0") : String(first[name]);
+    if (text !== usual) words.set(name, text);
+  }
+  return words.toString();
+}
+// -- numbers
+function compute(name, at) {
+  const theorem = THEOREMS.get(name);
+  return FORMULAS[name](...theorem.inputs.map(input => at[input]));
+}
+function applies(name) { return name === BEST || (DATA.closed && state.style === "edelman"); }
+function number(x) {
+  if (x === 0) return "0";
+  if (!Number.isFinite(x)) return x > 0 ? "beyond floats" : "none";
+  if (Math.abs(x) >= 1e5 || Math.abs(x) < 1e-3) { const [a, b] = x.toExponential(3).split("e"); return Number(a) === 1 ? `10^${Number(b)}` : `${Number(a)}×10^${Number(b)}`; }
+  return String(Number(x.toPrecision(4)));
+}
+function up(x) {  // bounds are rounded up
+  if (!(x > 0) || !Number.isFinite(x)) return number(x);
+  const unit = 10 ** (Math.floor(Math.log10(x)) - 3);
+  return number(Math.ceil(x / unit * (1 - 1e-12)) * unit);
+}
+// -- the table of checked values
+function table() { return DATA.tables[state.style]; }
+function fixed(at) { return ["d", "heads", "gamma", "delta"].every(n => at[n] === DATA.start[n]); }
+function row(at) {
+  const t = DATA.tables[at.style];
+  if (!t || !fixed(at)) return null;
+  let index = 0;
+  for (const [name, values] of Object.entries(t.axes)) {
+    const i = values.indexOf(at[name]);
+    if (i < 0) return null;
+    index = index * values.length + i;
+  }
+  return t.rows[index];
+}
+function nearest(at) {
+  const t = DATA.tables[at.style], found = {...at};
+  for (const n of ["d", "heads", "gamma", "delta"]) found[n] = DATA.start[n];
+  for (const [name, values] of Object.entries(t.axes))
+    found[name] = values.reduce((a, b) => Math.abs(Math.log(b / at[name])) < Math.abs(Math.log(a / at[name])) ? b : a);
+  return found;
+}
+function dots() {
+  const t = table(), values = t && t.axes[state.axis];
+  const points = [];
+  for (const x of values || []) {
+    const found = row({...state, [state.axis]: x});
+    if (found && "log10" in found) points.push([x, 10 ** found.log10]);
+  }
+  return points;
+}
+function key(at) { return LETTERS.map(n => at[n]).join(",") + at.style; }
+function here() { return served.get(key(state)) || row(state); }
+function pieces(found) {
+  if (!found.pieces) return [];
+  return Array.isArray(found.pieces) ? found.pieces.map(([i, share]) => [DATA.tables[state.style].pieces[i], share]) : Object.entries(found.pieces);
+}
+// -- drawing
+function node(tag, attributes, text) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+function places(name, log) {
+  const f = limits(name), count = 120, found = [];
+  for (let i = 0; i <= count; i++) {
+    const share = i / count, x = log ? f.least * (f.most / f.least) ** share : f.least + (f.most - f.least) * share;
+    found.push(f.whole ? Math.round(x) : x);
+  }
+  return [...new Set(found)];
+}
+function tens(x) { const e = Math.round(Math.log10(x)); return Math.abs(x - 10 ** e) < 1e-9 * x && (e > 3 || e < -2) ? `10^${e}` : String(Number(x.toPrecision(3))); }
+function ticks(low, high, log, most) {
+  const found = [];
+  if (log) {
+    const a = Math.ceil(Math.log10(low) - 1e-9), b = Math.floor(Math.log10(high) + 1e-9), step = Math.max(1, Math.ceil((b - a + 1) / most));
+    if (b - a >= 1) { for (let e = a; e <= b; e += step) found.push(10 ** e); return found; }
+    for (let x = low; x <= high * 1.0001; x *= 2) found.push(Number(x.toPrecision(2)));
+    return found;
+  }
+  const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw)), step = unit * ([1, 2, 5, 10].find(k => k * unit >= raw));
+  for (let x = Math.ceil(low / step) * step; x <= high * 1.0001; x += step) found.push(Number(x.toPrecision(6)));
+  return found;
+}
+function label(parent, x, y, text, extra) {  // powers of ten are set as such
+  const made = node("text", {x, y, "font-size": 13, fill: "#333", ...extra});
+  text.split(/(\^-?[\d.]+)/).forEach(part => {
+    if (part.startsWith("^")) made.append(node("tspan", {"font-size": 10, dy: -5}, part.slice(1)));
+    else if (part) made.append(node("tspan", made.childNodes.length ? {dy: 5} : {}, part));
+  });
+  parent.append(made);
+  return made;
+}
+function curves() {
+  const xs = places(state.axis, state.xlog), found = [];
+  DATA.theorems.forEach((t, i) => {
+    if (!state.shown.includes(t.name) || !applies(t.name)) return;
+    found.push({name: t.name, text: t.title, colour: COLOURS[i], dash: DASHES[i], points: xs.map(x => [x, compute(t.name, {...state, [state.axis]: x}).value])});
+  });
+  return found;
+}
+function draw() {
+  const began = performance.now(), svg = $("chart"), width = Math.max(320, svg.clientWidth || 640), height = Math.round(Math.min(430, Math.max(300, 0.62 * width)));
+  const right = 12, left = 58, bottom = 46, top = 12, field = limits(state.axis), lines = curves(), best = state.shown.includes(BEST) ? bestPoints() : [];
+  const measured = DATA.points.filter(p => p.axis === state.axis);
+  const told = [...lines.flatMap(c => c.points.map(p => p[1])), ...best.map(p => p[1]), ...measured.map(p => p.y)].filter(y => y > 0 && Number.isFinite(y));
+  const small = told.filter(y => y < 1);
+  let low = state.ylog ? Math.max(1e-9, Math.min(0.5, ...small) / 1.3) : 0, high = state.ylog ? (1 / low) ** 0.13 : 1.12;
+  if (state.uncapped) high = Math.max(high, Math.min(1e30, Math.max(2, ...told) * 1.3));
+  svg.replaceChildren();
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.append(node("title", {id: "chart-title"}, `Gap bounds along ${state.axis}`));
+  const sx = x => left + (width - left - right) * (state.xlog ? Math.log(x / field.least) / Math.log(field.most / field.least) : (x - field.least) / (field.most - field.least));
+  const sy = y => { const v = Math.min(high, Math.max(low, y)); return height - bottom - (height - bottom - top) * (state.ylog ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low)); };
+  svg.append(node("rect", {x: 0, y: 0, width, height, fill: "#fff"}));
+  svg.append(node("rect", {x: left, y: sy(high), width: width - left - right, height: sy(1) - sy(high), fill: "#efefef"}));
+  label(svg, left + 6, sy(1) - 6, "says nothing", {fill: "#555"});
+  for (const x of ticks(field.least, field.most, state.xlog, width < 480 ? 5 : 9)) {
+    svg.append(node("line", {x1: sx(x), x2: sx(x), y1: top, y2: height - bottom, stroke: "#e2e2e2"}));
+    label(svg, sx(x), height - bottom + 18, tens(x), {"text-anchor": "middle"});
+  }
+  for (const y of ticks(low, high, state.ylog, 6)) {
+    svg.append(node("line", {x1: left, x2: width - right, y1: sy(y), y2: sy(y), stroke: "#e2e2e2"}));
+    label(svg, left - 6, sy(y) + 4, tens(y), {"text-anchor": "end"});
+  }
+  svg.append(node("path", {d: `M${left},${top}V${height - bottom}H${width - right}`, fill: "none", stroke: "#333"}));
+  svg.append(node("line", {x1: left, x2: width - right, y1: sy(1), y2: sy(1), stroke: "#555"}));
+  label(svg, (left + width - right) / 2, height - 8, `${state.axis}, ${limits(state.axis).words}`, {"text-anchor": "middle"});
+  const used = [];
+  for (const line of lines) {
+    for (const quiet of [false, true]) {
+      let d = "", on = false;
+      for (const [x, y] of line.points) {
+        const inside = quiet ? y >= SILENT && y <= high : y < SILENT && y >= low;
+        d += inside ? `${on ? "L" : "M"}${sx(x).toFixed(2)},${sy(y).toFixed(2)}` : "";
+        on = inside;
+      }
+      if (d && (!quiet || state.uncapped)) svg.append(node("path", {d, fill: "none", stroke: line.colour, "stroke-width": quiet ? 1.2 : 2.2, "stroke-dasharray": quiet ? "2 4" : line.dash, "data-curve": line.name}));
+    }
+    const end = line.points.filter(p => p[1] < SILENT && p[1] >= low).pop();
+    if (end && width >= 480) {
+      let y = sy(end[1]) - 6;
+      while (used.some(v => Math.abs(v - y) < 15)) y -= 15;
+      used.push(y);
+      if (y > sy(1) + 8) label(svg, Math.min(sx(end[0]), width - right) - 4, y, THEOREMS.get(line.name).source, {"text-anchor": "end", fill: line.colour, stroke: "#fff", "stroke-width": 4, "paint-order": "stroke"});
+    }
+  }
+  if (best.length && DATA.served) svg.append(node("path", {d: "M" + best.filter(p => p[1] < SILENT).map(([x, y]) => `${sx(x)},${sy(y)}`).join("L"), fill: "none", stroke: "#000", "stroke-width": 1}));
+  for (const [x, y] of best) if (y < SILENT || state.uncapped) svg.append(node("circle", {cx: sx(x), cy: sy(y), r: 4, fill: y < SILENT ? "#000" : "#fff", stroke: "#000", "data-best": x}));
+  for (const p of measured) {
+    if (!(p.x >= field.least && p.x <= field.most)) continue;
+    if (p.low != null && p.high != null) svg.append(node("line", {x1: sx(p.x), x2: sx(p.x), y1: sy(Math.max(p.low, low)), y2: sy(p.high), stroke: "#333"}));
+    svg.append(node("path", {d: `M${sx(p.x) - 4},${sy(p.y)}h8M${sx(p.x)},${sy(p.y) - 4}v8`, stroke: "#333", "stroke-width": 1.8, "data-measured": p.x}));
+  }
+  svg.append(node("line", {x1: sx(state[state.axis]), x2: sx(state[state.axis]), y1: top, y2: height - bottom, stroke: "#0a6ebd", "stroke-dasharray": "3 3", "data-here": state[state.axis]}));
+  const silent = lines.filter(c => !c.points.some(p => p[1] < SILENT)).map(c => c.text);
+  $("chart-text").textContent = `Lines: closed forms, computed by your browser in floating point. Black dots: the least of all proofs, each value checked${DATA.served ? " by the engine as you move" : " when this page was made"}.`
+    + (measured.length ? " Crosses: measured." : "") + (silent.length ? ` Above 1 everywhere here: ${silent.join("; ")}.` : "")
+    + (applies("edelman2022") ? "" : " The closed forms are about the network of Edelman et al. alone, so none is drawn.");
+  svg.dataset.ms = (performance.now() - began).toFixed(2);
+}
+function bestPoints() {
+  if (!DATA.served) return dots();
+  const found = [];
+  for (const x of servedPlaces()) { const r = served.get(key({...state, [state.axis]: x})); if (r && "log10" in r) found.push([x, 10 ** r.log10]); }
+  return found;
+}
+function servedPlaces() { const all = places(state.axis, state.xlog), n = Math.min(17, all.length); return [...new Set(Array.from({length: n}, (_, i) => all[Math.round(i * (all.length - 1) / Math.max(1, n - 1))]))]; }
+function values() {
+  const body = $("values"), said = [];
+  body.replaceChildren();
+  const add = (id, text, value, shown, how) => {
+    const line = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td"), known = document.createElement("td"), out = document.createElement("output");
+    head.scope = "row"; head.textContent = text; cell.className = "number"; out.id = `v-${id}`; out.textContent = shown; known.textContent = how;
+    if (value !== null) out.dataset.value = value;
+    cell.append(out); line.append(head, cell, known); body.append(line);
+  };
+  const found = here();
+  let text = "no checked value here", how = DATA.served ? "being checked" : "go to the nearest checked setting", value = null;
+  if (found && "log10" in found) { value = 10 ** found.log10; text = value < SILENT ? up(value) : `1 (${up(value)})`; how = `checked (${found.strategy})`; said.push(["The least of all proofs", value]); }
+  else if (found && found.trivial) { text = "trivial: says nothing"; how = "checked: no cover is worth its price"; }
+  else if (found && found.refused) { text = "refused"; how = found.refused; }
+  add(BEST, "least of all proofs", value, text, how);
+  for (const t of DATA.theorems) {
+    if (!applies(t.name)) continue;
+    const y = compute(t.name, state).value;
+    const also = t.inputs.filter(n => EXTRAS.includes(n));
+    if (state.shown.includes(t.name) && !also.length) said.push([t.title, y]);
+    add(t.name, `${t.title} (${t.source})`, y, y < SILENT ? up(y) : `1 (${up(y)})`, `closed form, floating point${also.length ? `, if also ${also.map(n => `${n} is at most ${number(state[n])}`).join(", ")}` : ""}`.replace("p is at most", "p is"));
+  }
+  const telling = said.filter(p => p[1] < SILENT).sort((a, b) => a[1] - b[1]);
+  $("says").textContent = telling.length ? `Smallest shown: ${telling[0][0]}, gap at most ${up(telling[0][1])}. ${telling.length} of ${said.length} values say something.` : "Nothing shown says anything here: every bound is 1 or more.";
+}
+function why() {
+  const svg = $("why"), exact = here(), at = exact || !table() ? state : nearest(state), found = exact || row(at);
+  svg.replaceChildren();
+  if (!found || !("log10N" in found)) { $("why-text").textContent = found && found.refused ? found.refused : DATA.served && !found ? "Being checked." : "Nothing is counted here."; svg.setAttribute("viewBox", "0 0 10 1"); return; }
+  const where = exact ? "" : ` These are of the nearest checked setting: ${LETTERS.map(n => `${n} = ${number(at[n])}`).join(", ")}.`;
+  let rows = pieces(found).sort((a, b) => b[1] - a[1]);
+  if (rows.length > 9) rows = [...rows.slice(0, 8), [`${rows.length - 8} more`, rows.slice(8).reduce((a, p) => a + p[1], 0)]];
+  const whole = found.trivial && !rows.length;
+  const bars = whole ? [["the cover that a statement needs", found.log10N, ""]] : rows.map(([name, share]) => [name, found.log10N + Math.log10(share), `${Math.round(1000 * share) / 10}%`]);
+  const m = Math.log10(at.m), width = Math.max(320, svg.clientWidth || 640), step = 22, height = bars.length * step + 44, left = whole ? 10 : 110;
+  const most = Math.max(m, found.log10N) * 1.08, sx = v => left + (width - left - 70) * Math.max(0, v) / most;
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.append(node("rect", {x: 0, y: 0, width, height, fill: "#fff"}));
+  bars.forEach(([name, log, note], i) => {
+    const y = 6 + i * step;
+    svg.append(node("rect", {x: left, y, width: Math.max(1, sx(log) - left), height: step - 6, fill: log > m ? "#D9822B" : "#7FB7BE", "data-piece": name}));
+    if (!whole) label(svg, left - 6, y + 12, name, {"text-anchor": "end"});
+    label(svg, whole ? left + 6 : sx(log) + 5, y + 12, whole ? name : note, {});
+  });
+  const base = 6 + bars.length * step;
+  svg.append(node("line", {x1: sx(m), x2: sx(m), y1: 0, y2: base + 4, stroke: "#000", "stroke-width": 2}));
+  label(svg, sx(m), base + 18, "m", {"text-anchor": "middle"});
+  for (const e of ticks(0, most, false, 6)) label(svg, sx(e), base + 34, `10^${e}`, {"text-anchor": "middle", fill: "#555"});
+  $("why-text").textContent = (found.trivial
+    ? `Vacuous: the cheapest cover that would say something has log N = ${number(10 ** found.log10N)}, against m = ${number(at.m)}.` + (found.need ? ` m = ${up(found.need)} would do.` : " No m would do.") + (whole ? "" : ` In that cover ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`)
+    : `The dearest cover of the proof has log N = ${number(10 ** found.log10N)} in all, against m = ${number(at.m)}: ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`) + where;
+}
+function formula() {
+  const t = THEOREMS.get(state.about), list = $("parts");
+  if ($("formula").dataset.name !== t.name) {
+    $("formula").innerHTML = t.claim + t.formula;
+    $("formula").dataset.name = t.name;
+    $("steps-text").innerHTML = "";
+    if ($("steps").open) $("steps-text").innerHTML = t.steps;
+  }
+  list.replaceChildren();
+  const found = compute(t.name, state);
+  for (const [name, value] of [...Object.entries(found.parts), ["gap", found.value]]) {
+    const term = document.createElement("dt"), text = document.createElement("dd"), [head, ...rest] = name.split("_");
+    const letter = document.createElement("i"), sub = document.createElement("sub");
+    letter.textContent = head === "Lambda" ? "Λ" : head; sub.textContent = rest.join("_");
+    term.append(letter, sub, name === "gap" ? " ≤" : " ="); text.textContent = name === "gap" ? up(value) : number(value); text.dataset.part = name; text.dataset.value = value;
+    list.append(term, text);
+  }
+}
+// -- what can be taken along
+function command() {
+  const s = state;
+  return `boundcalc eval ${DATA.base}--style ${s.style} --depth ${s.depth} --T ${s.T} --m ${s.m} --C ${s.C} --d ${s.d} --heads ${s.heads} --gamma ${s.gamma} --delta ${s.delta}`;
+}
+function copies(kind) {
+  const t = THEOREMS.get(state.about);
+  if (kind === "latex") return t.latex;
+  if (kind === "python") return `${t.python}\nprint(gap(${t.inputs.map(n => `${n}=${state[n]}`).join(", ")}))`;
+  if (kind === "command") return command();
+  if (kind === "link") return location.href;
+  const copy = $("chart").cloneNode(true);
+  copy.setAttribute("xmlns", SVG); copy.setAttribute("font-family", "sans-serif");
+  return new XMLSerializer().serializeToString(copy);
+}
+async function copy(kind) {
+  const text = copies(kind);
+  $("copied").value = text; $("copied").select();
+  try { await navigator.clipboard.writeText(text); } catch { document.execCommand("copy"); }
+}
+function png() {
+  const image = new Image(), box = $("chart").viewBox.baseVal;
+  image.onload = () => {
+    const canvas = document.createElement("canvas"); canvas.width = 3 * box.width; canvas.height = 3 * box.height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob(blob => { const a = document.createElement("a"); a.href = URL.createObjectURL(blob); a.download = "boundcalc.png"; a.click(); $("png").dataset.bytes = blob.size; });
+  };
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(copies("svg").replace("<svg ", `<svg width="${box.width}" height="${box.height}" `));
+}
+// -- the engine behind the page, where it is served
+async function ask(at, ticket) {
+  if (ticket !== asked || served.has(key(at))) return;
+  const words = new URLSearchParams(LETTERS.map(n => [n, at[n]])); words.set("style", at.style);
+  const reply = await fetch(`value?${words}`), found = await reply.json();
+  served.set(key(at), reply.ok ? found : {refused: found.error});
+  if (served.size > 3000) served.clear();
+}
+async function askAll() {
+  const ticket = ++asked, at = {...state};
+  try {
+    await ask(at, ticket);
+    if (ticket === asked) { values(); why(); draw(); }
+    for (const x of servedPlaces()) { await ask({...at, [at.axis]: x}, ticket); if (ticket !== asked) return; draw(); }
+  } catch { $("says").textContent = "The server no longer answers: start boundcalc explore --serve again."; }
+}
+// -- controls
+const STEPS = 1000;
+function position(name, value) { const f = limits(name); return Math.round(STEPS * (f.log ? Math.log(value / f.least) / Math.log(f.most / f.least) : (value - f.least) / (f.most - f.least))); }
+function at(name, place) {
+  const f = limits(name), share = place / STEPS, raw = f.log ? f.least * (f.most / f.least) ** share : f.least + (f.most - f.least) * share;
+  return clamp(name, f.whole ? raw : Number(raw.toPrecision(3)));
+}
+function control(name, parent) {
+  const f = limits(name), box = document.createElement("div"), text = document.createElement("label"), range = document.createElement("input"), exact = document.createElement("input");
+  box.className = "field"; text.htmlFor = `n-${name}`; text.textContent = `${f.symbol || name}: ${f.words}`;
+  range.type = "range"; range.id = `r-${name}`; range.min = f.log ? 0 : f.whole ? f.least : 0; range.max = f.log ? STEPS : f.whole ? f.most : STEPS; range.step = 1; range.setAttribute("aria-label", `${name}: ${f.words}`);
+  exact.type = "number"; exact.id = `n-${name}`; exact.min = f.least; exact.max = f.most; exact.step = f.whole ? 1 : "any";
+  const steps = f.log || !f.whole;
+  range.addEventListener("input", () => { set({[name]: steps ? at(name, Number(range.value)) : clamp(name, Number(range.value))}); });
+  exact.addEventListener("input", () => { if (exact.value !== "" && exact.checkValidity()) set({[name]: clamp(name, Number(exact.value))}, exact); });
+  exact.addEventListener("change", () => { exact.value = state[name]; });
+  box.append(text, range, exact); parent.append(box);
+}
+function option(parent, value, text) { const made = document.createElement("option"); made.value = value; made.textContent = text; parent.append(made); }
+function build() {
+  const setting = $("setting"), box = document.createElement("div"), text = document.createElement("label"), select = document.createElement("select");
+  box.className = "field"; text.htmlFor = "style"; text.textContent = "style: where the normalisation sits"; select.id = "style";
+  DATA.styles.forEach(s => option(select, s, s)); box.append(text, select); setting.append(box);
+  select.addEventListener("change", () => set({style: select.value}));
+  LETTERS.forEach(n => control(n, setting)); EXTRAS.forEach(n => control(n, $("extras")));
+  LETTERS.forEach(n => option($("axis"), n, `${n}, ${limits(n).words}`)); DATA.theorems.forEach(t => option($("about"), t.name, `${t.title} (${t.source})`));
+  [[BEST, "least of all proofs (checked)"], ...DATA.theorems.map(t => [t.name, `${t.title} (${t.source})`])].forEach(([name, words], i) => {
+    const choice = document.createElement("label"), tick = document.createElement("input"), swatch = document.createElement("span");
+    tick.type = "checkbox"; tick.id = `s-${name}`; swatch.className = "swatch"; swatch.style.background = i ? COLOURS[i - 1] : "#000"; swatch.setAttribute("aria-hidden", "true");
+    tick.addEventListener("change", () => set({shown: [BEST, ...THEOREMS.keys()].filter(n => $(`s-${n}`).checked)}));
+    choice.append(tick, " ", swatch, words); $("shown").append(choice);
+  });
+  $("axis").addEventListener("change", () => set({axis: $("axis").value}));
+  $("about").addEventListener("change", () => set({about: $("about").value}));
+  for (const n of ["xlog", "ylog", "uncapped"]) $(n).addEventListener("change", () => set({[n]: $(n).checked}));
+  $("reset").addEventListener("click", () => set(start()));
+  $("nearest").addEventListener("click", () => set(nearest(state)));
+  $("nearest").hidden = DATA.served;
+  $("steps").addEventListener("toggle", () => { if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = THEOREMS.get(state.about).steps; });
+  $("copies").addEventListener("click", event => { if (event.target.dataset.copy) copy(event.target.dataset.copy); });
+  $("png").addEventListener("click", png);
+  $("controls").addEventListener("submit", event => event.preventDefault());
+  addEventListener("hashchange", () => { if (address() !== location.hash.slice(1)) { state = fromAddress(); show(); } });
+  addEventListener("resize", () => { draw(); why(); });
+}
+let pending = 0;
+function set(changes, typed) { state = {...state, ...changes}; show(typed); }
+function show(typed) {
+  for (const name of [...LETTERS, ...EXTRAS]) {
+    const range = $(`r-${name}`), exact = $(`n-${name}`), f = limits(name);
+    range.value = f.log || !f.whole ? position(name, state[name]) : state[name]; range.setAttribute("aria-valuetext", number(state[name]));
+    if (exact !== typed) exact.value = state[name];
+  }
+  $("style").value = state.style; $("axis").value = state.axis; $("about").value = state.about;
+  for (const n of ["xlog", "ylog", "uncapped"]) $(n).checked = state[n];
+  for (const n of [BEST, ...THEOREMS.keys()]) $(`s-${n}`).checked = state.shown.includes(n);
+  draw(); values(); why(); formula();
+  clearTimeout(pending);
+  pending = setTimeout(() => { const words = address(); if (words !== location.hash.slice(1)) history.replaceState(null, "", words ? `#${words}` : location.pathname + location.search); if (DATA.served) askAll(); }, 120);
+}
+build();
+state = fromAddress();
+show();
+document.documentElement.dataset.ready = performance.now().toFixed(1);

@@ -1,0 +1,181 @@
+"""What the page is made of, the server behind it and the command, without a browser."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from boundcalc import Setting, evaluate
+from boundcalc.base.confidence import clopper_pearson
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import main
+from boundcalc.lab.explore import content, serve
+from boundcalc.lab.explore.points import from_files
+from boundcalc.setting import Budget, Norms
+from tests.lab.plot import trials
+
+SETTING = Setting.of("edelman")
+QUESTION = "T=512&m=1000000&C=1&depth=2&d=64&heads=1&gamma=0.5&delta=0.05&style=edelman"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[serve.Server]:
+    made = serve.Server(0, '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'"><p>page', SETTING)
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def get(server: serve.Server, path: str, method: str = "GET", **headers: str) -> tuple[int, str, dict[str, str]]:
+    line = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
+    line.request(method, path, headers=headers)
+    reply = line.getresponse()
+    found = reply.status, reply.read().decode(), {name.lower(): value for name, value in reply.getheaders()}
+    line.close()
+    return found
+
+
+def test_the_server_answers_two_addresses(server: serve.Server) -> None:
+    status, text, headers = get(server, "/")
+    assert (status, "page" in text) == (200, True)
+    assert headers["content-security-policy"] == "default-src 'none'"
+    assert headers["cache-control"] == "no-store"
+    status, text, _ = get(server, f"/value?{QUESTION}")
+    assert status == 200
+    assert f'"log10": {evaluate(SETTING).log10}' in text
+    assert get(server, "/etc/passwd")[0] == get(server, "/../page.js")[0] == 404
+    assert get(server, "/", "POST")[0] == get(server, "/", "DELETE")[0] == 501
+    assert server.server_address[0] == "127.0.0.1"
+
+
+def test_other_names_are_refused(server: serve.Server) -> None:
+    """A web page elsewhere may point its own name at this machine: it is not answered."""
+    assert get(server, "/", Host="evil.example")[0] == 403
+    assert get(server, f"/value?{QUESTION}", Host=f"evil.example:{server.server_address[1]}")[0] == 403
+    assert get(server, "/", Host=f"localhost:{server.server_address[1]}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "T=512",
+        QUESTION + "&T=512",
+        QUESTION + "&more=1",
+        QUESTION.replace("depth=2", "depth=1000"),
+        QUESTION.replace("depth=2", "depth=2.5"),
+        QUESTION.replace("T=512", "T=nan"),
+        QUESTION.replace("T=512", "T=inf"),
+        QUESTION.replace("T=512", "T=1e400"),
+        QUESTION.replace("T=512", "T=x"),
+        QUESTION.replace("C=1", "C=-1"),
+        QUESTION.replace("style=edelman", "style=../x"),
+        QUESTION.replace("heads=1", "heads=17"),
+        "a" * 1000,
+        "T=%00" + QUESTION[5:],
+    ],
+)
+def test_questions_outside_the_limits_are_refused(query: str, server: serve.Server) -> None:
+    with pytest.raises(InvalidSetting):
+        serve.asked(SETTING, query)
+    status, text, _ = get(server, f"/value?{query}")
+    assert status == 400
+    assert "Traceback" not in text
+
+
+def test_work_is_bounded(server: serve.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One setting at a time; beyond a few that wait, others are told to come back."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(_: Setting) -> dict[str, float]:
+        begun.set()
+        go_on.wait(20)
+        return {"log10": 0.0}
+
+    monkeypatch.setattr(content, "checked", slow)
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: statuses.append(get(server, f"/value?{QUESTION}")[0]))
+        for _ in range(serve.MOST_WAITING + 3)
+    ]
+    for thread in threads:
+        thread.start()
+    begun.wait(20)
+    for _ in range(200):
+        if statuses.count(503) == 3:
+            break
+        threading.Event().wait(0.05)
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(statuses) == [200] * serve.MOST_WAITING + [503] * 3
+
+
+def test_checked_values_are_those_of_evaluate() -> None:
+    value = evaluate(SETTING)
+    found = content.checked(SETTING)
+    assert found["log10"] == value.log10
+    assert sum(found["pieces"].values()) == pytest.approx(1, abs=1e-3)
+    trivial = content.checked(SETTING.but(n_train=1000))
+    needed = evaluate(SETTING.but(n_train=1000)).needed
+    assert needed is not None
+    assert (trivial["trivial"], trivial["need"]) == (True, needed.n_train)
+    grid = content.table(SETTING, {"m": (1000.0, 1e6), "T": (64.0, 512.0)})
+    assert grid["rows"][3]["log10"] == value.log10  # the last axis runs fastest
+    names = [grid["pieces"][i] for i, _ in grid["rows"][3]["pieces"]]
+    assert set(names) == set(found["pieces"])
+
+
+def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
+    assert content.has_closed_forms(SETTING.but(depth=5, C=3.0, seq_len=9, train_error=0.1))
+    assert not content.has_closed_forms(SETTING.but(activation="gelu"))
+    assert not content.has_closed_forms(Setting.of("edelman", readout="mean"))
+    with pytest.raises(InvalidSetting, match="one norm C"):
+        content.letters(SETTING.but(norms=Norms(C=1.0, budgets={"W_V": Budget(op=2.0)})))
+
+
+def test_points_of_one_s_own(tmp_path: Path) -> None:
+    """Read as figures read them; every letter that all runs have gets its points."""
+    path = tmp_path / "mine.csv"
+    path.write_text("m,T,train,test,n_test\n100,64,0,0.5,200\n1000,64,0,0.1,200\n", encoding="utf-8")
+    found = from_files([str(path)], {})
+    assert {(p["axis"], p["x"]) for p in found} == {("m", 100), ("m", 1000), ("T", 64)}
+    first = next(p for p in found if p["x"] == 100)
+    assert (first["y"], first["low"]) == (0.5, pytest.approx(clopper_pearson(100, 200)[0]))
+    path.write_text("train,test\n0,0.5\n", encoding="utf-8")
+    with pytest.raises(InvalidSetting, match="no column holds m"):
+        from_files([str(path)], {})
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "GRID", {"m": (1e6,)})
+    monkeypatch.setattr(content, "COARSE", {"m": (1e6,)})
+    monkeypatch.chdir(tmp_path)
+    store = trials.write(tmp_path / "runs.json", trials.over_m())
+    words = ["explore", "--activation", "gelu", "--no-bias", "--store", store, "--runs", "T=16"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    text = Path("explore.html").read_text(encoding="utf-8")
+    assert '"base":"--activation gelu --no-bias "' in text
+    assert text.count('"axis":"m","x":') == 4
+    again = CliRunner().invoke(main, words)  # which replaces its own, and nobody else's
+    assert again.exit_code == 0
+    Path("explore.html").write_text("mine", encoding="utf-8")
+    assert CliRunner().invoke(main, words).exit_code == 2
+    for line, said in (
+        (["--serve", "-o", "a.html"], "give --serve or -o"),
+        (["--port", "1"], "--port is of --serve"),
+        (["--runs", "T=1"], "name it"),
+        (["--column", "m=x"], "--column is of --points"),
+        (["-o", "a.pdf"], "written as .html"),
+        (["--depth", "99"], "from 1 to 24"),
+    ):
+        refused = CliRunner().invoke(main, ["explore", *line])
+        assert refused.exit_code == 2
+        assert said in refused.output
