@@ -40,7 +40,7 @@ def main(scale: str = "full", folder: Path | None = None) -> tuple[Values, Value
     sweep = sweep_from_json(TINY) if scale == "tiny" else preset_sweep("conjunction")
     with Store(default_store() if folder is None else folder / "runs.db") as opened, watched() as progress:
         run_sweep(sweep, opened, progress=progress)
-        found = analyse(cells(opened.select(sweep=sweep.name), 0.95 if scale == "tiny" else sweep.success))
+        found = analyse(cells(opened.select(sweep=sweep.name), 0.95 if scale == "tiny" else 0.99))
     for line in found.words():
         print(line)
     s = int(sweep.data["task"]["s"])
