@@ -98,6 +98,12 @@ def _write_part(
         click.echo(shown if plain or not line.style else click.style(shown, **{line.style: True}))
 
 
+def bar(share: float) -> str:
+    """A share of a whole as a bar of at most ten characters, to an eighth of one."""
+    eighths = round(80 * min(max(share, 0.0), 1.0))
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
 def console(**options: Any) -> Console:
     """A rich console that prints words as they are; as wide as needed where there is no terminal."""
     from rich.console import Console

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from boundcalc.cli.report import Report
-from boundcalc.cli.text import console
+from boundcalc.cli.text import bar, console
 from boundcalc.cli.values import upper
 from boundcalc.proof.breakdown import Breakdown, LevelParts, Part
 from boundcalc.statements.strategies import STRATEGIES
@@ -79,7 +79,7 @@ def _piece_lines(parts: Sequence[Part], counted: str) -> list[str]:
     width = max(len(part.key) for part in shown) if shown else 0
     lines = [
         f"{part.key:{width}}  {'/'.join(part.lemmas):5} eps {_number(part.eps):>10}  error {_number(part.error):>10}  "
-        f"{counted} {_number(part.count):>10}  {part.share:4.0%}"
+        f"{counted} {_number(part.count):>10}  {part.share:4.0%} {bar(part.share)}".rstrip()
         for part in shown
     ]
     rest = len(parts) - len(shown)

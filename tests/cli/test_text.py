@@ -71,3 +71,13 @@ def test_what_certificates_of_one_predictor_rest_on_is_explained(run: Run) -> No
         assert "Statement" in text
         assert "Facts" in text
     assert "docs/certificates.md" in run("explain", "H").stdout
+
+
+def test_bars_are_as_long_as_shares() -> None:
+    from boundcalc.cli.text import bar
+
+    assert [bar(x) for x in (0.0, 0.1, 0.25, 1.0)] == ["", "█", "██▌", "█" * 10]
+    lengths = [len(bar(i / 200)) for i in range(201)]
+    assert lengths == sorted(lengths)
+    assert bar(1.5) == bar(1.0)
+    assert bar(-1.0) == ""

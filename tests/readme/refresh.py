@@ -1,4 +1,4 @@
-"""Writes into the README what its commands print: `python -m tests.readme.refresh`."""
+"""Writes into the README and docs/reading.md what their commands print: `python -m tests.readme.refresh`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "reading.md")
 _BLOCK = re.compile(
     r"<!-- output: (?P<command>[^\n]+) -->\n(?:```text\n(?P<text>.*?)```|(?P<table>(?:\|[^\n]*\n)+))", re.DOTALL
 )
@@ -43,11 +44,11 @@ def replaced(readme: str, command: str, output: str) -> str:
 
 def main() -> None:
     """Refresh every block."""
-    path = ROOT / "README.md"
-    readme = path.read_text(encoding="utf-8")
-    for command, _ in blocks(readme):
-        readme = replaced(readme, command, output_of(command))
-    path.write_text(readme, encoding="utf-8")
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        for command, _ in blocks(text):
+            text = replaced(text, command, output_of(command))
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

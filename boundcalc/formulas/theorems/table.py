@@ -1,4 +1,4 @@
-"""The registry as a Markdown table, for the README and docs/theorems.md."""
+"""The registry as a Markdown table, for docs/reading.md and docs/theorems.md."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ _FOOT = """## Formulas, derivations, code
    With `lemmas`, the covers its paper uses, `eval`, `solve`, `sweep` and `plot` take its name for any setting; without, they
    evaluate its formula, or what `sharper` finds.
 2. Add it to `THEOREMS` in `boundcalc/formulas/theorems/__init__.py`. `check_theorem` (as in tests/recipes/test_theorem.py)
-   then checks directions, limits, and that words and growth agree; every command, the README
+   then checks directions, limits, and that words and growth agree; every command, docs/reading.md
    and this page know it.
 """

@@ -61,8 +61,8 @@ def test_the_page_of_theorems_is_the_registry() -> None:
         assert f"| `{name}` |" in markdown()
 
 
-def test_the_readme_names_every_theorem_in_rows_that_are_short() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_on_reading_names_every_theorem_in_rows_that_are_short() -> None:
+    readme = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
     assert by_paper() in readme
     assert all(f"`{name}`" in by_paper() for name in THEOREMS)
     assert max(len(line) for line in by_paper().splitlines()) <= 125
