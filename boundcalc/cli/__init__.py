@@ -43,7 +43,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Theorems and formulas": ("list", "explain", "derive", "export"),
     "Models": ("norms", "certify"),
     "Experiments": ("train", "sweep", "runs", "threshold"),
-    "Figures": ("plot", "gallery"),
+    "Figures": ("plot", "gallery", "explore"),
     "Functions and latent variables": ("represent", "sparse", "latent"),
     "This installation": ("doctor",),
 }

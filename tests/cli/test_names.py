@@ -20,6 +20,7 @@ from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
 from boundcalc.setting import PRESETS
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import STATEMENTS
+from tests.laws.test_options import commands
 
 from .conftest import Run, one_line
 
@@ -137,10 +138,12 @@ def test_the_documentation_names_every_command_and_its_lines_are_valid() -> None
     text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
     for name in ("eval", "solve", "verify", "derive", "export", "list", "explain"):
         assert f"boundcalc {name}" in text
+    known = {
+        word
+        for _, command in commands()
+        for p in command.params
+        if isinstance(p, click.Option)
+        for word in (*p.opts, *p.secondary_opts)
+    }
     for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--debug", "--help"}:
-        named = ("eval", "solve", "verify", "derive", "export")
-        commands = [main.get_command(click.Context(main), name) for name in named]
-        known = {
-            word for command in commands if command for p in command.params for word in (*p.opts, *p.secondary_opts)
-        }
         assert accepted(option) in known, option
