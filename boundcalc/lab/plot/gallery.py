@@ -178,7 +178,7 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
         "seeds": 20,
         "grid": {"T": 128, "m": [16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512]},
     }
-    fresh = {**copy.deepcopy(PRESETS["conjunction"]), "seeds": [201, 202, 203, 204, 205], "n_test": 20_000}
+    fresh = {**copy.deepcopy(PRESETS["conjunction"]), "seeds": [301, 302, 303, 304, 305], "n_test": 20_000}
     fresh["grid"] = {"T": 128, "m": [100, 300, 1000, 3000, 10_000]}
     found["certified"] = {**fresh, "about": "certificates of trained predictors, on seeds no setting was chosen on"}
     found["certified-small"] = {**fresh, "model": _TINY, "about": "the same for a model of width 8 with one head"}
