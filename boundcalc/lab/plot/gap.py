@@ -20,7 +20,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import curves, least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, called, power, setting_words, short, task_words
+from boundcalc.lab.plot.words import at_most, called, power, setting_words, short, trials_words
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import MOST
 
@@ -204,10 +204,7 @@ def _setting_words(spec: Spec, data: FigureData) -> str:
     setting = setting_of(spec) if given is None else Setting.from_json(given)
     if task is None:
         return setting_words(setting, but=(axis.field,))
-    named = task_words(task, but=(axis.letter,))
-    hidden = ("depth", "d", "heads", "seq_len", "n_train", axis.field)
-    about = setting_words(setting, but=hidden, trained=spec.norms == "runs").partition(" · ")[2]
-    return f"{named} · bounds: {about}"
+    return trials_words(task, setting, but=(axis.field,), letter=axis.letter, trained=spec.norms == "runs")
 
 
 def _powers(values: list[float]) -> range:

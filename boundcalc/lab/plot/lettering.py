@@ -129,19 +129,23 @@ def finish(figure: Figure, setting: str, *, title: str = "", words: Mapping[str,
 
     said = finished(figure)
     renderer = FigureCanvasAgg(figure).get_renderer()
-    width, height = figure.get_size_inches()
-    lines = ([title] if title else []) + _broken(figure, said, setting, 0.97 * figure.bbox.width)
-    if lines:
-        head = "\n".join(said(line) for line in lines)
-        figure.suptitle(head, x=0.01, ha="left", fontsize=POINTS, color=QUIET, linespacing=1.2)
-        height += LINE * 1.2 * len(lines) / 72
-        figure.set_size_inches(width, height)
+    state(figure, said, setting, title)
     placed: dict[Any, list[tuple[Ending, Any]]] = {axes: _attach(axes, said) for axes in figure.axes}
     _key(figure, said, renderer, [one for each in placed.values() for one, _ in each], words or {})
     figure.draw_without_rendering()
     for axes, names in placed.items():
         _spread(figure, axes, names)
         _band_text(figure, axes, said)
+
+
+def state(figure: Figure, said: Callable[[str], str], setting: str, title: str = "") -> None:
+    """The setting above a figure, under its title, in room of its own."""
+    width, height = figure.get_size_inches()
+    lines = ([title] if title else []) + _broken(figure, said, setting, 0.97 * figure.bbox.width)
+    if lines:
+        head = "\n".join(said(line) for line in lines)
+        figure.suptitle(head, x=0.01, ha="left", fontsize=POINTS, color=QUIET, linespacing=1.2)
+        figure.set_size_inches(width, height + LINE * 1.2 * len(lines) / 72)
 
 
 def _broken(figure: Figure, said: Callable[[str], str], text: str, width: float) -> list[str]:

@@ -14,10 +14,11 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.certified import WHY, groups
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finished, state
 from boundcalc.lab.plot.predicted import curves
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
-from boundcalc.lab.plot.words import at_most, short
+from boundcalc.lab.plot.words import at_most, short, trials_words
 from boundcalc.setting import Setting
 
 SMALL = 0.1
@@ -71,12 +72,12 @@ def draw(spec: Spec, data: FigureData) -> Any:
     axes.set_yscale("log")
     axes.axhline(1.0, color="#666666", lw=0.9, ls=(0, (1, 1.2)), zorder=1.2).set_gid("trivial")
     heights = canvas.Heights()
-    names: list[tuple[float, float, str, str]] = []
+    names: list[tuple[float, float, str, str, str]] = []
     for one in data.of(kind="measured"):
         canvas.draw_measured(axes, one, heights, look(one.key, 0))
         last = max(i for i, y in enumerate(one.y) if y)
-        at = one.x[last] * 1.3, float(one.y[last] or 1)
-        names.append((*at, "error of trained models", look(one.key, 0).colour))
+        below = one.x[last] * 1.3, float(one.y[last] or 1) / 4  # clear of the certificates' lines
+        names.append((*below, "error of\ntrained models", look(one.key, 0).colour, "left"))
     ends: list[tuple[float, str, str]] = []
     for index, one in enumerate(data.of(kind="certificate")):
         seen = look(one.key, index)
@@ -100,18 +101,19 @@ def draw(spec: Spec, data: FigureData) -> Any:
                 float(one.y[at] or 1) / 2.2,
                 f"{one.key}, at the\nnorms of trained models",
                 seen.colour,
+                "right",
             )
         )
-    for x, y, text, colour in names:
-        axes.annotate(text, (x, y), color=colour, ha="right" if "\n" in text else "left", va="top", fontsize=7)
+    for x, y, text, colour, side in names:
+        axes.annotate(text, (x, y), color=colour, ha=side, va="top", fontsize=7)
     silent = [one.key for one in data.of(kind="bound") if not one.telling]
     says = f"says nothing: {', '.join(silent)}" if silent else "says nothing"
     axes.annotate(says, (0.99, 1.12), xycoords=axes.get_yaxis_transform(), ha="right", va="bottom", fontsize=7)
     axes.set_xlabel("training samples m")
     axes.set_ylabel("risk: error on fresh examples")
     axes.set_ylim(top=2.2)
-    if spec.title:
-        figure.suptitle(spec.title, fontsize=7.5)
+    about = trials_words(data.facts["task"], Setting.from_json(data.facts["setting"]), letter="m", trained=True)
+    state(figure, finished(figure), about, spec.title)
     return figure
 
 

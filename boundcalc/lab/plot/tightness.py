@@ -11,7 +11,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
-from boundcalc.lab.plot.words import called, setting_words, short, task_words
+from boundcalc.lab.plot.words import called, short, trials_words
 from boundcalc.setting import Setting
 
 _DEFAULT_BOUNDS = ("best", "trauger", "parameters", "log-T", "closed", "published")
@@ -71,9 +71,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     axes.set_ylim(0.3, None)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     setting = Setting.from_json(data.facts["setting"])
-    hidden = ("depth", "d", "heads", "seq_len", "n_train")
-    about = setting_words(setting, but=hidden, trained=spec.norms == "runs").partition(" · ")[2]
-    finish(figure, f"{task_words(data.facts['task'])} · bounds: {about}", title=spec.title)
+    finish(figure, trials_words(data.facts["task"], setting, trained=spec.norms == "runs"), title=spec.title)
     return figure
 
 

@@ -98,6 +98,15 @@ def setting_words(setting: Setting, *, but: Collection[str] = (), trained: bool 
     return typeset(" · ".join(part for part in parts if part))
 
 
+def trials_words(
+    task: Mapping[str, Any], setting: Setting, *, but: Collection[str] = (), letter: str = "", trained: bool = False
+) -> str:
+    """What trials are of, and what the bounds beside them are for: `but` and `letter` name what an axis runs over."""
+    hidden = ("depth", "d", "heads", "seq_len", "n_train", *but)
+    about = setting_words(setting, but=hidden, trained=trained).partition(" · ")[2]
+    return f"{task_words(task, but=(letter,) if letter else ())} · bounds: {about}"
+
+
 def typeset(text: str) -> str:
     """Powers of ten as powers, in what matplotlib sets."""
     return re.sub(r"10\^(-?[\d.]+)", r"$10^{\1}$", text.replace(" x ", "×"))
