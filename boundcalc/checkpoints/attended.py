@@ -165,9 +165,9 @@ def summary(layers: Sequence[Sequence[_Array]], *, given: Sequence[int] = (), la
         if not total:
             raise InvalidSetting(f"no row of layer {layer} sees two positions, so there is nothing to choose from")
         means = sum((sums for sums, _ in parts), np.zeros(1)) / total
-        heads += [
-            Head(layer, head, *map(float, row[:3]), float(row[3]) if places else None) for head, row in enumerate(means)
-        ]
+        for head, row in enumerate(means):
+            looks, spread, top, on_given = map(float, row)
+            heads.append(Head(layer, head, looks, spread, top, on_given if places else None))
     return Attended(tuple(heads), count, places, sum(len(batch) for batch in layers[0]), rows)
 
 

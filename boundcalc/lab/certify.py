@@ -270,7 +270,7 @@ def certify(
 def _looks(live: Any, known: Sequences, asked: bool | Sequence[int], call: Call | None) -> Attended:
     if live is None:
         raise InvalidSetting("where heads look is read off a module that runs: give the module, not only its weights")
-    return attended(live, known, given=() if asked is True else tuple(asked), call=call)
+    return attended(live, known, given=() if isinstance(asked, bool) else tuple(asked), call=call)
 
 
 def answered(
