@@ -51,6 +51,12 @@ FIGURES: dict[str, Entry] = {
     ),
     "parity": Entry("curves", "Loss and error over training: the phase transition.", "needs"),
     "attention": Entry("attention", "Attention on the coordinates that matter.", "needs", "target"),
+    "attention-mass": Entry(
+        "mass",
+        "Attention by the size of its weights, over tasks of which few or all positions matter.",
+        "none",
+        "values",
+    ),
     "norms": Entry("norms", "Norms of trained weights.", "needs"),
     "breakdown": Entry(
         "breakdown",
@@ -80,7 +86,19 @@ FIGURES: dict[str, Entry] = {
         "minimality",
         "What a trained representation keeps and drops, beside the posterior.",
         "none",
-        "values repetitions",
+        "values",
+    ),
+    "desired": Entry(
+        "desired",
+        "How near training comes to the desired parameter and to the Bayes risk, beside X5.",
+        "none",
+        "values",
+    ),
+    "pretext": Entry(
+        "pretext",
+        "One attention model from masked pretext to downstream task, beside X6.",
+        "none",
+        "values",
     ),
     "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", "needs"),
     "kappa": Entry(

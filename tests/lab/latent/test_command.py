@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from boundcalc.base import project
 from boundcalc.cli import main
-from boundcalc.cli.latent import ceiling
+from boundcalc.cli.latent_show import ceiling
 
 
 def run(*words: str, code: int = 0) -> Result:
