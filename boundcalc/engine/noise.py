@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
 from boundcalc.engine.options import Item, Option
@@ -16,14 +16,18 @@ from boundcalc.statements.targets import Target
 class NoiseItems:
     """The pieces with the laws that their noise may be compared with beside uniform covers, all events counted."""
 
-    def __init__(self, lowered: Lowered, covers: Sequence[Item]) -> None:
-        """Laws beside the covers of the pieces of a network."""
+    def __init__(self, lowered: Lowered, covers: Sequence[Item], laws: Container[str]) -> None:
+        """Laws, of those named, beside the covers of the pieces of a network."""
         members = [member for piece in lowered.pieces for member in piece.members]
         self._events = sum(member.multiplicity * max(map(events, member.targets)) for member in members)
         self._covers = covers
         self._laws = [
             [
-                [made for index, target in enumerate(member.targets) for made in _options(index, target, item.log_gain)]
+                [
+                    made
+                    for index, target in enumerate(member.targets)
+                    for made in _options(index, target, item.log_gain, laws)
+                ]
                 for member in piece.members
             ]
             for item, piece in zip(covers, lowered.pieces, strict=True)
@@ -47,11 +51,11 @@ class NoiseItems:
         ]
 
 
-def _options(index: int, target: Target, log_gain: float) -> list[Option]:
+def _options(index: int, target: Target, log_gain: float, laws: Container[str]) -> list[Option]:
     """The laws for a target, with the reach of noise that moves points of norm 1 by 1."""
     found: list[Option] = []
     for law in NOISES.values():
-        if law.applies(target) is None:
+        if law.name in laws and law.applies(target) is None:
             profile = law.profile(target, 1)
             assert isinstance(profile, Curve)  # noqa: S101 - all laws of noise have curves
             reach = law.reach(target).log + log_gain

@@ -73,7 +73,7 @@ def _half(ground: Ground, *, uniform: bool) -> Covered:
 
 def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterator[Found]:
     """Certificates of G11; where maps meet, noise on the product is as good (but for references, which it forgets)."""
-    if not ground.policy.noise or (ground.met is not None and not _referred(ground)):
+    if not ground.policy.laws or (ground.met is not None and not _referred(ground)):
         return
     if strategy.refuses(ground.setting) is not None:
         return
@@ -99,8 +99,9 @@ def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
     if lemmas is None:
         return None
     origin = ground.beside or ground
-    key = ("noise", lemmas)
-    noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas)))
+    laws = origin.policy.laws
+    key = ("noise", lemmas, laws)
+    noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas), laws))
     items = noises.at(eta)
     if uncoverable(items) is not None:
         return None
