@@ -106,10 +106,20 @@ def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
     if uncoverable(items) is not None:
         return None
     if origin is ground:
-        return items, ground.once((*key, eta), lambda: allocate_exactly(items, HALF))
+        return ground.once((*key, eta), lambda: _told(noises, eta, items, allocate_exactly(items, HALF)))
     beside = _noise_half(origin, noise_chance(origin.m), exactly=True)
     alike = None if beside is None else allocate_alike(items, HALF, beside[1], moves=exactly)
-    return items, alike or allocate_exactly(items, HALF)
+    return _told(noises, eta, items, alike or allocate_exactly(items, HALF))
+
+
+def _told(noises: NoiseItems, eta: float, items: Sequence[Item], point: Point) -> Covered:
+    """An allocation, at no more events than those of the pieces that carry noise in it."""
+    seen = noises.seen(point.choices(items))
+    if seen == noises.events:
+        return items, point
+    fewer = noises.at(eta, seen)
+    alike = allocate_alike(fewer, HALF, point, moves=False)
+    return (items, point) if alike is None or noises.seen(alike.choices(fewer)) != seen else (fewer, alike)
 
 
 def _beside_noise(ground: Ground) -> frozenset[str] | None:

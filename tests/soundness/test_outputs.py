@@ -41,9 +41,9 @@ SOFTMAX = Normaliser("softmax", 1.5)
 SIGMOID = Normaliser("sigmoid", 1.5)
 
 
-def setting(*layers: Layer, C: float = 0.9, **budgets: Budget) -> Setting:
+def setting(*layers: Layer, **budgets: Budget) -> Setting:
     stages = (*layers, Pool("mean"), Linear("readout", 3, 1))
-    return Setting(Architecture(seq_len=4, layers=stages), Norms(C=C, budgets=budgets))
+    return Setting(Architecture(seq_len=4, layers=stages), Norms(C=0.9, budgets=budgets))
 
 
 def map_(kind: str, d: int, k: int, bias: str | None = None, block: int | None = 0) -> Linear:
