@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +17,9 @@ from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_value
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FORMATS = ("table", "json", "csv", "markdown", "latex")
 
