@@ -7,7 +7,7 @@ of heads side by side add as squares (L8), so which of the two is less is for a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import Number
@@ -27,14 +27,12 @@ def out_of_heads(setting: Setting) -> Setting | None:
     return changed(setting, layers, walk.made) if walk.made else None
 
 
-@dataclass
 class _Walk:
-    setting: Setting
-    made: dict[str, Budget] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        given = self.setting.architecture
-        self.weights = Weights(INTERVAL, self.setting.norms)
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.made: dict[str, Budget] = {}
+        given = setting.architecture
+        self.weights = Weights(INTERVAL, setting.norms)
         self.places = Places(given)
 
     def through(self, layers: Sequence[Layer]) -> tuple[Layer, ...]:
