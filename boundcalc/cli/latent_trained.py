@@ -222,7 +222,7 @@ Examples:
 )
 @click.option("--L", "lengths", type=WHOLES, default="4,16,32,128", show_default=True, help="Tokens that inform.")
 @click.option("--V", "words", type=WHOLE, default=6, show_default=True, help="Words, in pairs of twins.")
-@click.option("--seeds", type=click.IntRange(2), default=3, show_default=True, help="Seeds per point.")
+@click.option("--seeds", type=click.IntRange(2), default=4, show_default=True, help="Seeds per point.")
 @click.option("--steps", type=WHOLE, default=1000, show_default=True, help="Steps of pretraining.")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @click.option(

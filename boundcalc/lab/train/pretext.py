@@ -60,7 +60,7 @@ class PretextPlan:
     length: int = 32
     lengths: tuple[int, ...] = (4, 16, 32, 128)
     words: int = 6
-    seeds: int = 3
+    seeds: int = 4
     steps: int = 1000
     batch: int = 128
     rate: float = 1.5e-3
