@@ -6,7 +6,7 @@ A mark is a comment on a line of its own between a block and what stands before 
     <!-- run -->                      what shell blocks are without a mark
     <!-- smaller: START: OPTIONS -->  lines that begin with START run with these options in place of theirs, or besides
     <!-- not run: REASON -->          it is parsed, and no more
-    <!-- command: NAME -->, <!-- output: ... -->, <!-- python -->   README.md and reading.md: `.ci/run` and tests/readme run these
+    <!-- command: NAME -->, <!-- output: ... -->, <!-- python -->   README.md, reading.md: .ci/run and tests/readme run these
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ class Page:
             if not self._only_parsed(block):
                 exec(code, self.space)
         else:
-            raise Broken(f"{block.place}: a block of {block.language!r} that nothing runs: mark it, or say its language")
+            raise Broken(
+                f"{block.place}: a block of {block.language!r} that nothing runs: mark it, or say its language"
+            )
 
     def _only_parsed(self, block: Block) -> bool:
         if block.mark("not run") is None:

@@ -35,7 +35,7 @@ def of_certificates(folder: Path) -> dict[str, Any]:
     torch = pytest.importorskip("torch")
     source = np.random.default_rng(0)
     x = source.standard_normal((400, 4)).astype(np.float32)
-    make = "import torch\n\n\ndef make():\n    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))\n"
+    make = "import torch\n\nnn = torch.nn\n\n\ndef make():\n    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))\n"
     (folder / "net.py").write_text(make, encoding="utf-8")
     space: dict[str, Any] = {"torch": torch}
     exec(make, space)
@@ -77,7 +77,7 @@ def of_explore(folder: Path) -> dict[str, Any]:
 def of_learning(folder: Path) -> dict[str, Any]:
     """A dataset in a file of Python."""
     pytest.importorskip("torch")
-    text = "import numpy as np\n\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\ndataset = (x, (x[:, 0] > 2).astype(int))\n"
+    text = "import numpy as np\n\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\ndataset = (x, (x[:, 0] > 2) * 1)\n"
     (folder / "data.py").write_text(text, encoding="utf-8")
     return {}
 
@@ -105,11 +105,17 @@ def of_weights(folder: Path) -> dict[str, Any]:
     own = {"norm.weight": np.ones(256), "head.weight": np.full((1, 256), 0.01), "blocks.0.attn.mask": np.ones((4, 4))}
     for b in range(6):
         own |= {f"blocks.{b}.attn.{name}.weight": 0.1 * np.eye(256) for name in "qkvo"}
-        own |= {f"blocks.{b}.mlp.up.weight": 0.1 * np.eye(1024, 256), f"blocks.{b}.mlp.down.weight": 0.1 * np.eye(256, 1024)}
+        own |= {
+            f"blocks.{b}.mlp.up.weight": 0.1 * np.eye(1024, 256),
+            f"blocks.{b}.mlp.down.weight": 0.1 * np.eye(256, 1024),
+        }
         own |= {f"blocks.{b}.{name}.weight": np.ones(256) for name in ("norm1", "norm2")}
     (folder / "lm.safetensors").write_bytes(handmade.safetensors(own))
     data = torch.utils.data
-    sets = [data.TensorDataset(torch.tensor(x[part]), torch.tensor(x[part].max(1))) for part in (slice(200), slice(200, 300))]
+    sets = [
+        data.TensorDataset(torch.tensor(x[part]), torch.tensor(x[part].max(1)))
+        for part in (slice(200), slice(200, 300))
+    ]
     return {"model": model.eval(), "loader": data.DataLoader(sets[0], batch_size=50), "test_set": sets[1]}
 
 
@@ -149,7 +155,9 @@ def test_every_block_of_a_page_runs(name: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("COLUMNS", "120")
     walked = page(name, tmp_path)
     walked.walk()
-    assert len(walked.not_run) == NOT_RUN.get(name, 0), "a block that does not run needs a reason, and a place in NOT_RUN"
+    assert len(walked.not_run) == NOT_RUN.get(name, 0), (
+        "a block that does not run needs a reason, and a place in NOT_RUN"
+    )
     assert all(len(block.mark("not run") or "") > 20 for block in walked.not_run)
     assert list(unused_marks(walked)) == []
 

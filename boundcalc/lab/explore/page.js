@@ -259,6 +259,10 @@ function why() {
     ? `Vacuous: the cheapest cover that would say something has log N = ${number(10 ** found.log10N)}, against m = ${number(at.m)}.` + (found.need ? ` m = ${up(found.need)} would do.` : " No m would do.") + (whole ? "" : ` In that cover ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`)
     : `The dearest cover of the proof has log N = ${number(10 ** found.log10N)} in all, against m = ${number(at.m)}: ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`) + where;
 }
+function reach() {  // formulas wider than their place scroll by keys, too; the others are no stop on the way
+  const all = [...document.querySelectorAll(".math")], wide = all.map(e => e.scrollWidth > e.clientWidth);
+  all.forEach((e, i) => wide[i] ? e.tabIndex = 0 : e.removeAttribute("tabindex"));
+}
 function formula() {
   const t = THEOREMS.get(state.about), list = $("parts");
   if ($("formula").dataset.name !== t.name) {
@@ -266,6 +270,7 @@ function formula() {
     $("formula").dataset.name = t.name;
     $("steps-text").innerHTML = "";
     if ($("steps").open) $("steps-text").innerHTML = t.steps;
+    reach();
   }
   list.replaceChildren();
   const found = compute(t.name, state);
@@ -360,12 +365,12 @@ function build() {
   $("reset").addEventListener("click", () => set(start()));
   $("nearest").addEventListener("click", () => set(nearest(state)));
   $("nearest").hidden = DATA.served;
-  $("steps").addEventListener("toggle", () => { if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = THEOREMS.get(state.about).steps; });
+  $("steps").addEventListener("toggle", () => { if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = THEOREMS.get(state.about).steps; reach(); });
   $("copies").addEventListener("click", event => { if (event.target.dataset.copy) copy(event.target.dataset.copy); });
   $("png").addEventListener("click", png);
   $("controls").addEventListener("submit", event => event.preventDefault());
   addEventListener("hashchange", () => { if (address() !== location.hash.slice(1)) { state = fromAddress(); show(); } });
-  addEventListener("resize", () => { draw(); why(); });
+  addEventListener("resize", () => { draw(); why(); reach(); });
 }
 let pending = 0;
 function set(changes, typed) { state = {...state, ...changes}; show(typed); }

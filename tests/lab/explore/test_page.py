@@ -18,6 +18,7 @@ from boundcalc import Setting, evaluate
 from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.lab.explore import content, page
 from boundcalc.lab.explore.serve import Server
+from tests.lab.explore import axe
 from tests.lab.explore.browser import Browser
 
 SETTING = Setting.of("edelman")
@@ -281,6 +282,33 @@ CONTRAST = """
   for (const t of document.querySelectorAll('svg text')) judge(t, getComputedStyle(t).fill, 'rgb(255, 255, 255)');
   return found;
 """
+
+
+def test_axe_finds_nothing(opened: Browser) -> None:
+    """In every state of the page: as it opens, with steps and curves above 1, vacuous, without curves, on a phone."""
+    assert axe.findings(opened, impacts=axe.ALL) == []
+    opened.click("#steps summary")
+    opened.click("#uncapped")
+    assert axe.findings(opened, impacts=axe.ALL) == []
+    opened.resize(390, 800)
+    opened.type("#n-m", "1000")
+    choose(opened, "style", "pre")
+    assert axe.findings(opened, impacts=axe.ALL) == []
+
+
+def test_axe_would_find_what_cannot_be_heard_or_seen(browser: Browser, text: str, tmp_path: Path) -> None:
+    """The control: fields without names, pale words, a picture without a text."""
+    file = tmp_path / "worse.html"
+    label = '<label for="axis">along</label>'
+    worse = text.replace(label, "").replace("<main>", '<main><p id="pale">pale</p><img id="bare" src="data:,">')
+    file.write_text(worse, encoding="utf-8")
+    browser.open(file.as_uri())
+    browser.run("document.getElementById('pale').style.color = '#bbb'")
+    found = axe.findings(browser)
+    assert label in text
+    for rule in ("critical select-name: #axis", "serious color-contrast: #pale", "critical image-alt: #bare"):
+        assert rule in found
+    browser.forget()
 
 
 def test_it_fits_a_phone(opened: Browser) -> None:
