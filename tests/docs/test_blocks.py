@@ -35,7 +35,9 @@ def of_certificates(folder: Path) -> dict[str, Any]:
     torch = pytest.importorskip("torch")
     source = np.random.default_rng(0)
     x = source.standard_normal((400, 4)).astype(np.float32)
-    make = "from torch import nn\n\n\ndef make():\n    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))\n"
+    make = (
+        "from torch import nn\n\n\ndef make():\n    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))\n"
+    )
     (folder / "net.py").write_text(make, encoding="utf-8")
     space: dict[str, Any] = {"torch": torch}
     exec(make, space)
