@@ -75,7 +75,8 @@ def picture(browser: Browser, part: tuple[str, str]) -> Any:
 
     box: dict[str, float] = browser.run(
         """const [a, b] = [...arguments].map(css => document.querySelector(css).getBoundingClientRect());
-           return {x: a.left + scrollX, y: a.top + scrollY - 6, width: Math.max(a.width, b.width), height: b.bottom - a.top + 12}""",
+           return {x: a.left + scrollX, y: a.top + scrollY - 6,
+                   width: Math.max(a.width, b.width), height: b.bottom - a.top + 12}""",
         *part,
     )
     clip = {"format": "png", "clip": {**box, "scale": 1}}
