@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from boundcalc.lab.plot import canvas
@@ -11,9 +10,6 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import at_most, short
-
-_APART = {"third": 1.07, "fourth": 0.93}
-"""Factors by which marks are moved sideways."""
 
 
 def collect(spec: Spec) -> FigureData:
@@ -27,13 +23,10 @@ def collect(spec: Spec) -> FigureData:
     x = tuple(row.kappa for row in by_kappa)
     whole = [row.nothing for row in by_kappa]
     count = (plan.seeds,) * len(x)
-    heads = (
-        ("first", "head $wM^+$", "induced"),
-        ("third", "fitted head", "fitted"),
-        ("fourth", "untrained, fitted", "untrained"),
-    )
-    for key, label, name in heads:
+    for key, label, name in (("first", "head $wM^+$", "induced"), ("third", "fitted head", "fitted")):
         series.append(_measured(key, label, x, [getattr(row, name) for row in by_kappa], whole, 0.0, count, "kappa"))
+    raw = tuple(row.untrained.value / all_ for row, all_ in zip(by_kappa, whole, strict=True))
+    series.append(Series("fourth", "untrained, fitted", "reference", "share", x, raw, panel="kappa"))
     series.append(_bound(x, [row.bound / all_ for row, all_ in zip(by_kappa, whole, strict=True)], "kappa"))
     by_length = sorted((row for row in rows if not row.blur), key=lambda row: row.length)
     x = tuple(float(row.length) for row in by_length)
@@ -82,7 +75,8 @@ def _measured(
 
 def _bound(x: tuple[float, ...], values: list[float], panel: str) -> Series:
     logs = tuple(math.log10(value) for value in values)
-    return Series("first", "X6", "bound", "share", x, tuple(min(1.0, v) for v in values), logs, panel=panel)
+    label = "X6" if panel == "kappa" else "X6 + variance"
+    return Series("first", label, "bound", "share", x, tuple(min(1.0, v) for v in values), logs, panel=panel)
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
@@ -92,10 +86,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     left, right = canvas.panels(figure, 2, width, share_y=True)
     for axes, panel in ((left, "kappa"), (right, "L")):
         heights = canvas.Heights()
-        shown = data.of(panel=panel)
-        if panel == "kappa":  # moved apart a little, so that intervals can be seen
-            shown = [replace(one, x=tuple(x * _APART.get(one.key, 1.0) for x in one.x)) for one in shown]
-        canvas.draw_all(axes, shown, heights)
+        canvas.draw_all(axes, data.of(panel=panel), heights)
         axes.set(yscale="log")
     left.set(xscale="log", xlabel=r"$\kappa = |wM^+|$", ylabel="squared error / that of a constant")
     left.set_title(f"about $wh$, L = {data.facts['L']}")
@@ -115,7 +106,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     facts = data.facts
     found = {(s.key, s.kind, s.panel): s for s in data.series}
     head, fitted = found["first", "measured", "kappa"], found["third", "measured", "kappa"]
-    raw, bound = found["fourth", "measured", "kappa"], found["first", "bound", "kappa"]
+    raw, bound = found["fourth", "reference", "kappa"], found["first", "bound", "kappa"]
     telling = [k for k, empty in zip(bound.x, bound.vacuous, strict=True) if not empty]
     pretext = facts["pretext"]
     lengths, least = found["first", "measured", "L"], found["floor", "reference", "L"]
@@ -139,4 +130,5 @@ def caption(spec: Spec, data: FigureData) -> str:
 
 
 def _share(value: float | None) -> str:
-    return f"{100 * (value or 0.0):.2g}%"
+    share = 100 * (value or 0.0)
+    return f"{share:.0f}%" if share >= 10 else f"{share:.2g}%"

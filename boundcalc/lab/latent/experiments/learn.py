@@ -69,7 +69,7 @@ class LearnPlan:
         return {
             "name": f"latent-{kind}",
             "about": f"gap against input size, {kind}",
-            "task": {"task": TASKS[kind]},
+            "task": {"task": TASKS[kind]} if supervised else {"task": TASKS[kind], "alpha": 0.5},
             "model": {
                 "style": "edelman",
                 "depth": 1,
