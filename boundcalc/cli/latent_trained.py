@@ -210,7 +210,7 @@ def desired(form: str, **options: Any) -> None:
     epilog="""\b
 Examples:
   boundcalc latent pretrain                                   a minute
-  boundcalc latent pretrain --blur 0,0.4 --L 32 --repetitions 1000""",
+  boundcalc latent pretrain --blur 0,0.4 --L 32 --draws 1000""",
 )
 @click.option(
     "--blur",
@@ -223,14 +223,14 @@ Examples:
 @click.option("--L", "lengths", type=WHOLES, default="4,16,32,128", show_default=True, help="Tokens that inform.")
 @click.option("--V", "words", type=WHOLE, default=6, show_default=True, help="Words, in pairs of twins.")
 @click.option("--seeds", type=click.IntRange(2), default=4, show_default=True, help="Seeds per point.")
-@click.option("--steps", type=WHOLE, default=1000, show_default=True, help="Steps of pretraining.")
+@click.option("--steps", type=WHOLE, default=1000, show_default=True, help="Most steps of training.")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @click.option(
-    "--repetitions",
+    "--draws",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Draws of 500 sequences for each network, to count how often its bounds fall short.",
+    help="Sets of 500 sequences per network, to count how often its bounds fall short.",
 )
 @form_option
 def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
@@ -259,10 +259,10 @@ def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
         "errors are E(answer - w h)^2; constant: of the best one; unknown: what no answer can know of w z; above: networks "
         "above X6",
     ]
-    if plan.repetitions:
+    if plan.draws:
         short, over = (sum(getattr(row, name) for row in rows) for name in ("short", "over"))
         notes.append(
-            f"of {len(rows) * plan.seeds * plan.repetitions} draws the limit fell short of the pretext error in {short}, X6 of "
+            f"of {len(rows) * plan.seeds * plan.draws} draws the limit fell short of the pretext error in {short}, X6 of "
             f"the downstream error in {over}; each may in a share of {plan.delta:g}"
         )
     show(form, document(plan, rows), headings, cells, notes)

@@ -53,7 +53,7 @@ class PretextPlan:
         labels: downstream labels for the fitted head.
         fresh: sequences that errors are measured on; as many others bound the pretext error.
         delta: failure probability of a bound.
-        repetitions: draws of `_DRAWN` fresh sequences with which the limits of every network are tried; 0 for none.
+        draws: sets of `_DRAWN` fresh sequences with which the limits of every network are tried; 0 for none.
     """
 
     blurs: tuple[float, ...] = (0.0, 0.25, 1 / 3, 0.4, 0.45)
@@ -68,7 +68,7 @@ class PretextPlan:
     labels: int = 2000
     fresh: int = 20_000
     delta: float = 0.05
-    repetitions: int = 0
+    draws: int = 0
 
     def __post_init__(self) -> None:
         for name, least in (("seeds", 2), ("steps", 1), ("d", 2), ("labels", 10), ("fresh", 100)):
@@ -114,7 +114,7 @@ class Row:
         nothing: of the best constant: Var(w h).
         unknown: E Var(w z | X), which no one can know from X.
         exceeded: networks whose measured error lies above their bound.
-        short: of the repetitions, in how many the limit fell short of the pretext error.
+        short: of the draws, in how many the limit fell short of the pretext error.
         over: in how many X6 at that limit fell short of the downstream error.
     """
 
@@ -215,7 +215,7 @@ def coverage(plan: PretextPlan, square: _Array, kappa: float, downstream: float,
     """
     rng = np.random.default_rng([seed, 7])
     short = over = 0
-    for _ in range(plan.repetitions):
+    for _ in range(plan.draws):
         limit = error_limit(square[rng.integers(0, len(square), _DRAWN)], plan.delta)
         short += limit < square.mean()
         over += kappa**2 * limit < downstream

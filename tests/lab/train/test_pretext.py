@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from boundcalc.lab.train import pretext as module  # noqa: E402
 from boundcalc.lab.train.pretext import PretextPlan, error_limit, pretrained  # noqa: E402
 
-PLAN = PretextPlan(blurs=(0.0, 0.4), length=8, lengths=(4,), words=4, seeds=2, steps=250, fresh=4000, repetitions=100)
+PLAN = PretextPlan(blurs=(0.0, 0.4), length=8, lengths=(4,), words=4, seeds=2, steps=250, fresh=4000, draws=100)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_the_posterior_variance_is_that_of_draws() -> None:
 
 
 def test_limits_cover(rows: Any) -> None:
-    tried = sum(PLAN.seeds * PLAN.repetitions for _ in rows)
+    tried = sum(PLAN.seeds * PLAN.draws for _ in rows)
     assert sum(row.short for row in rows) <= 0.05 * tried + 4 * math.sqrt(0.05 * tried)
     assert sum(row.over for row in rows) == 0
 
