@@ -13,7 +13,7 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import complete
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
-from boundcalc.cli.files import FILE, FileCommand, Input, output_file
+from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -33,6 +33,7 @@ _FORMATS = ("table", "json", "csv", "markdown", "latex")
 Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
   boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
+  boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader
   boundcalc certify runs/bert --margins margins.npy --certificate gap.json --certificate-risk risk.json
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
 \b
@@ -51,9 +52,13 @@ fixed before the data.""",
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
 @click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
 @click.option(
-    "--data", type=FILE, help="Examples (.npz, .csv, .parquet): the training sequences with labels, for margins."
+    "--data",
+    type=PythonName(),
+    metavar="DATA",
+    help="The training sequences with labels: .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what a name in a "
+    "Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
 )
-@click.option("--test", type=FILE, help="Test sequences, which the model has not met.")
+@click.option("--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise.")
 @click.option(
     "--by",
     "methods",
