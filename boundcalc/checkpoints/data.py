@@ -23,8 +23,8 @@ _LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
 MASKS = ("mask", "attention_mask")
 """Names that examples are looked for under, in dictionaries and in columns."""
 _FORMS = (
-    "a file (.npz with x and y, .csv, .parquet), a folder of a dataset's save_to_disk, a name in a Python file (data.py:train), "
-    "arrays (x, y) or (x, y, mask), a dictionary of them, a torch DataLoader or Dataset, or a Hugging Face dataset"
+    "a file (.npz with x and y, .csv, .parquet), a folder of a dataset's save_to_disk, a name in a Python file "
+    "(data.py:train), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, a Hugging Face dataset"
 )
 
 
@@ -105,7 +105,9 @@ def sequences(source: Any) -> Sequences:
         return _together([_chunk(*source)])
     columns = getattr(source, "column_names", None)
     if isinstance(columns, list) and hasattr(source, "__len__"):
-        return _of_fields({name: list(table[name]) for table in [_plain(source)] for name in _shown(source)}, "the dataset")
+        return _of_fields(
+            {name: list(table[name]) for table in [_plain(source)] for name in _shown(source)}, "the dataset"
+        )
     if hasattr(source, "dataset") and hasattr(source, "__iter__"):
         found = _together(_batch(each) for each in source)
         whole: Any = getattr(source, "dataset", None)
@@ -174,7 +176,9 @@ def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         )
     y = y.astype(np.int64)
     if y.size and y.max() == -1:
-        raise InvalidSetting("all labels are -1, which is how datasets say that they have none: give a split with labels")
+        raise InvalidSetting(
+            "all labels are -1, which is how datasets say that they have none: give a split with labels"
+        )
     if y.size and y.min() == -1 and set(np.unique(y)) <= {-1, 1}:
         return (y + 1) // 2, (*notes, "labels -1 and 1 are read as 0 and 1")
     if y.size and y.min() < 0:
@@ -287,7 +291,9 @@ def _file(path: Path) -> Sequences:
         return _columns(_csv(path), str(path))
     if path.suffix == ".parquet":
         return _columns(_parquet(path), str(path))
-    raise InvalidSetting(f"{path} has no known ending: need .npz, .csv or .parquet, or a name in a Python file (data.py:train)")
+    raise InvalidSetting(
+        f"{path} has no known ending: need .npz, .csv or .parquet, or a name in a Python file (data.py:train)"
+    )
 
 
 def _csv(path: Path) -> dict[str, list[Any]]:

@@ -58,7 +58,9 @@ fixed before the data.""",
     help="The training sequences with labels: .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what a name in a "
     "Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
 )
-@click.option("--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise.")
+@click.option(
+    "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."
+)
 @click.option(
     "--by",
     "methods",
@@ -151,7 +153,8 @@ def command(
     given += ["train_error"] * (train_error is not None or margins is not None or data is not None)
     origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
     report = ask(Question(setting, origin), bounds, solve=solve, why=why)
-    _write_certificates(report.best, certificate, certificate_risk)
+    best = None if report.best is None else report.best.recording(found.compared)
+    _write_certificates(best, certificate, certificate_risk)
     if certified is not None and form == "table":
         click.echo(f"{certified.text}\n\nThe norm bounds in full:\n")
     if form in ("table", "json"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base.compared import said
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
 from boundcalc.cli.idle import Command
@@ -106,14 +107,15 @@ def _lines(certificate: Certificate, log_value: float, exact: float | None) -> l
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
     sure = f"with probability at least {confidence(sample.delta)}"
     levels = len(certificate.levels)
-    said = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
+    claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
     how = f"strategy {certificate.strategy}, {levels} level{'s' * (levels != 1)}; "
     if covers_nothing(certificate):
-        said = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
+        claim = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
         how = ""
     lines = [
-        said,
+        claim,
         *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
+        f"{'model':8}  {said(certificate.compared)} (on record, not checked here)",
         f"{'paid':8}  {_paid(certificate)}",
         f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
     ]
@@ -135,8 +137,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
     else:
         normaliser = architecture.pop("normaliser")
         del architecture["layers"]
-        said = {name: value for name, value in architecture.items() if value is not None and value is not False}
-        network = f"{_named(said)}, normaliser {normaliser.pop('name')}"
+        chosen = {name: value for name, value in architecture.items() if value is not None and value is not False}
+        network = f"{_named(chosen)}, normaliser {normaliser.pop('name')}"
         given = {name: value for name, value in normaliser.items() if value is not None}
         network += f" ({_named(given)})" if given else ""
     budgets = [f"{key} {_named(limits)}" for key, limits in full["norms"]["budgets"].items()]
@@ -192,6 +194,8 @@ def _document(certificate: Certificate, log_value: float, exact: float | None) -
         "log_counts": [level.log_count for level in certificate.levels],
         "second": None if exact is None else {"confirmed": True, "log_value": exact},
         "setting": data["setting"],
+        "forward_check": data["forward_check"],
+        "forward_check_text": said(certificate.compared),
     }
 
 

@@ -14,15 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.rounding import confidence, up
+from boundcalc.checkpoints.at_hand import AtHand, at_hand
 from boundcalc.checkpoints.audit import Audit, audit, chosen_family
 from boundcalc.checkpoints.data import Sequences, sequences
-from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.margins import Margins, best_margin, margins_of
+from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.network import Fixed, Network
-from boundcalc.checkpoints.parity import NOT_COMPARED, ROUNDING, Call, Parity, compare, rows_of_images
+from boundcalc.checkpoints.parity import Call, Parity, compare, rows_of_images
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.engine.evaluate import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
@@ -113,7 +116,7 @@ class Certification:
         return (
             f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them bounded; "
             f"T {rows}, gamma {gamma:g}",
-            self.parity.text if self.parity else NOT_COMPARED,
+            self.audit.comparison,
             f"{wrong} of {n} training sequences are answered wrongly; {self.setting.sample.train_error:g} of them have "
             f"margins at most {self.setting.sample.margin:g}",
             *self.notes,
@@ -162,7 +165,7 @@ class Certification:
         return {
             "model": self.model,
             "delta": self.delta,
-            "forward_check": self.parity.to_json() if self.parity else {"compared": False, "text": NOT_COMPARED},
+            "forward_check": self.audit.to_json()["forward_check"],
             "training": {"errors": self.errors[0], "n": self.errors[1]},
             "margin": self.setting.sample.margin,
             "lines": [line.__dict__ for line in self.lines],
@@ -200,8 +203,9 @@ def certify(
         model: a torch module, or the path of its weights.
         data: the training sequences and their labels (checkpoints.data).
         test: sequences that the model has not met, for the test-set bound.
-        module: with a path, the module of these weights: "module.py:make", or itself. Models of the transformers library
-            are loaded.
+        module: with a path, the module of these weights: "module.py:make", or itself. A folder that the transformers
+            library wrote is loaded by it, where it is installed and the model is small; "transformers" does so always,
+            "none" never.
         mapping: a description of the model (docs/weights.md); unset, a known family is recognised, else the module is
             described by itself and the description held against it.
         family: of the model, where nothing says it.
@@ -227,20 +231,16 @@ def certify(
     say = progress or (lambda _: None)
     known, tests = sequences(data), None if test is None else sequences(test)
     say("reading the model")
-    checkpoint, live, name = _at_hand(model, module)
+    checkpoint, hand, name = _opened(model, module)
     options = Options(seq_len, input_radius, heads, settings=settings or {})
     inputs = known.first(TRIED)
-    chosen, found_mapping = described(checkpoint, live, chosen_family(family, mapping), options, inputs, call)
+    chosen, found_mapping = described(checkpoint, hand.module, chosen_family(family, mapping), options, inputs, call)
     if found_mapping is not None:
         options = replace(options, heads=None)
     seen = Model(checkpoint, chosen, options)
-    say("the forward check")
-    parity = (
-        None if live is None else compare(live, seen, seen.family.architecture(seen), inputs, fixed=fixed, call=call)
-    )
     say("measuring norms")
     found = audit(checkpoint, family=chosen, options=options, seed=seed, inspect=_whole(name))
-    found = replace(found, parity=parity, where=name)
+    found, live = held_against(replace(found, where=name), seen, hand, inputs, fixed=fixed, call=call, say=say)
     outputs = Outputs(seen, found, live, fixed, call)
     return answered(
         outputs,
@@ -286,7 +286,9 @@ def answered(
     notes += [] if mapping is None else [f"described as {_brief(mapping)}"]
     setting, refusal = _setting(Setting(found.architecture, found.norms(power)), margins, delta, gamma, fixed_gamma)
     progress("norm bounds")
-    values = tuple(bounds_of(setting, list(bounds))) if "norms" in methods and refusal is None else ()
+    values: tuple[BoundValue, ...] = ()
+    if "norms" in methods and refusal is None:
+        values = tuple(value.recording(found.compared) for value in bounds_of(setting, list(bounds)))
     lines = [_of_bound(value) for value in values]
     if refusal is not None and "norms" in methods:
         lines.append(Line("norms: best", None, refusal=refusal))
@@ -354,45 +356,15 @@ def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple
     return wanted
 
 
-def _at_hand(model: Any, module: Any) -> tuple[Checkpoint, Any, str]:
+def _opened(model: Any, module: Any) -> tuple[Checkpoint, AtHand, str]:
     """The tensors, the module where there is one, and a name."""
     if not isinstance(model, str | Path):
-        from boundcalc.checkpoints.modules import bare
-
         if module is not None:
             raise InvalidSetting("the model is a module already: leave out module")
         inner = bare(model)
-        return open_checkpoint(inner), inner, type(inner).__name__
+        return open_checkpoint(inner), AtHand(inner, name=called(inner), asked=True), type(inner).__name__
     checkpoint = open_checkpoint(model)
-    if isinstance(module, str):
-        from boundcalc.checkpoints.modules import made_by
-
-        return checkpoint, made_by(module, checkpoint), str(model)
-    if module is not None:
-        from boundcalc.checkpoints.modules import with_weights
-
-        return checkpoint, with_weights(module, checkpoint), str(model)
-    return checkpoint, of_library(Path(model), checkpoint), str(model)
-
-
-def of_library(path: Path, checkpoint: Checkpoint) -> Any:
-    """The model of a folder as the transformers library loads it, if it does; None of other checkpoints."""
-    named = checkpoint.config.get("architectures")
-    if not path.is_dir() or "model_type" not in checkpoint.config or not isinstance(named, list) or len(named) != 1:
-        return None
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        return None
-    cls = getattr(transformers, str(named[0]), None)
-    if cls is None:
-        return None
-    try:
-        return cls.from_pretrained(str(path), local_files_only=True, dtype="auto")
-    except (OSError, ValueError, RuntimeError) as error:
-        raise CheckpointError(
-            f"the transformers library does not load {path} as {named[0]}: {' '.join(str(error).split())[:200]}"
-        ) from error
+    return checkpoint, at_hand(model, checkpoint, module), str(model)
 
 
 def described(
@@ -413,6 +385,35 @@ def described(
 
     found, _ = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
     return read_mapping(found), found
+
+
+def held_against(
+    found: Audit,
+    model: Model,
+    hand: AtHand,
+    inputs: Any = None,
+    *,
+    fixed: Fixed | None = None,
+    call: Call | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Audit, Any]:
+    """The audit with the forward check, and the module that answers; refused where module and description part.
+
+    What keeps a module that nobody asked for from being run is said, and no more.
+    """
+    if hand.module is None and hand.load is None:
+        return replace(found, why_not=hand.why), None
+    if not hand.asked and (found.account.unknown or found.account.doubts):
+        return replace(found, why_not="what the files say is doubted as it is"), None
+    say(f"a forward pass of {hand.name}")
+    try:
+        live = hand.load() if hand.load is not None else hand.module
+        parity = compare(live, model, found.architecture, inputs, fixed=fixed, call=call)
+    except NotRun as error:
+        if hand.asked:
+            raise
+        return replace(found, why_not=str(error)), None
+    return replace(found, parity=parity), live
 
 
 def _brief(mapping: Mapping[str, Any] | None) -> str:

@@ -177,7 +177,9 @@ def test_datasets_of_the_hugging_face_library(tmp_path: Path) -> None:
         assert [list(x) for x in found.x] == list(map(list, RAGGED)), name
         assert found.y.tolist() == Y, name
         assert found.tokens, name
-    many = datasets.Dataset.from_dict({"input_ids": [[i, i + 1] for i in range(20)], "label": [i % 2 for i in range(20)]})
+    many = datasets.Dataset.from_dict(
+        {"input_ids": [[i, i + 1] for i in range(20)], "label": [i % 2 for i in range(20)]}
+    )
     split = many.train_test_split(test_size=0.25, seed=0)
     parts = [sequences(split[name]) for name in ("train", "test")]
     assert list(map(len, parts)) == [15, 5]

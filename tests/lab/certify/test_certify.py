@@ -210,6 +210,60 @@ def test_p2l_trains_modules_of_its_own() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_the_library_runs_beside_its_folders_unless_told_not_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files and `verify` keep whether it did; what kept it from running is said."""
+    from tests.checkpoints.zoo import ZOO
+
+    monkeypatch.chdir(tmp_path)
+    ZOO["bert"].make().save_pretrained("bert")
+    config = json.loads(Path("bert/config.json").read_text())
+
+    def run(line: str, code: int = 0) -> str:
+        done = CliRunner().invoke(main, line.split())
+        assert done.exit_code == code, done.output
+        return done.output
+
+    bound = "certify {} --m 1000000000 --gamma 0.25 --no-solve --bound closed --force"
+    there = "ompared with a forward pass of BertForSequenceClassification of transformers: 4 inputs of 12 rows"
+    for model in ("bert", "bert/model.safetensors"):
+        for word in ("", " --compare transformers"):
+            assert there in run(f"norms {model}{word}")
+            assert there in run(bound.format(model) + word + " --certificate-risk c.json")
+            assert there in run("verify c.json")
+    kept = json.loads(Path("c.json").read_text())["forward_check"]
+    assert kept["module"] == "BertForSequenceClassification of transformers"
+    assert kept["largest"] <= kept["allowed"] == 1e-9
+    text = "not compared with a forward pass"
+    assert f"{text}: --compare none" in run("norms bert --compare none")
+    run(bound.format("bert") + " --compare none --certificate-risk c.json")
+    assert json.loads(Path("c.json").read_text())["forward_check"] is None
+    assert f"architecture as described, {text} (on record" in run("verify c.json")
+    assert json.loads(run("verify c.json --format json"))["forward_check"] is None
+    # a description that is not the library's: the library reads the file, --set says something else
+    Path("bert/config.json").write_text(json.dumps(config | {"layer_norm_eps": 1e-5}))
+    assert there in run("norms bert")  # both read it
+    Path("bert/config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "layer_norm_eps"}))
+    refused = run("norms bert --set layer_norm_eps=1e-3", 1)
+    assert "eps 0.001" in refused
+    assert "not be about this module" in refused
+    assert f"{text}: --compare none" in run("norms bert --set layer_norm_eps=1e-3 --compare none")
+    # it cannot, or should not, be loaded: nobody asked, so that is said; asked for, it is refused
+    Path("bert/config.json").write_text(json.dumps(config | {"architectures": ["BertForNothing"]}))
+    assert f"{text}: what the files say is doubted" in run("norms bert")
+    assert "has no BertForNothing" in run("norms bert --compare transformers", 1)
+    Path("bert/config.json").write_text(json.dumps(config))
+    with monkeypatch.context() as without:
+        without.setattr("importlib.util.find_spec", lambda name: None)
+        assert f"{text}: torch is not installed" in run("norms bert")
+        assert "torch is not installed" in run("norms bert --compare transformers", 1)
+    monkeypatch.setattr("boundcalc.checkpoints.at_hand.MOST", 100)
+    assert "more than the 100 that are run unasked; --compare transformers runs them" in run("norms bert")
+    assert there in run("norms bert --compare transformers")
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_folder_of_the_library_is_loaded_and_compared(tmp_path: Path) -> None:
     from tests.checkpoints.zoo import ZOO
 
@@ -230,11 +284,6 @@ def test_a_folder_of_the_library_is_loaded_and_compared(tmp_path: Path) -> None:
         out = model(torch.tensor(x), attention_mask=torch.tensor(mask)).logits.argmax(-1).numpy()
     assert found.errors == (int((out != y).sum()), 24)  # without its padding a sequence is answered as with it
     np.savez(tmp_path / "d.npz", x=x, y=y, mask=mask)
-    for word in (["--compare", "transformers"], []):
-        line = ["norms", str(tmp_path / "bert"), *word]
-        done = CliRunner().invoke(main, line)
-        assert done.exit_code == 0, done.output
-        assert ("Compared with a forward pass" in done.output) == bool(word)
     config = tmp_path / "bert" / "config.json"
     config.write_text(config.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
     both = boundcalc.certify(tmp_path / "bert", (x, y), methods=["norms"])  # the library reads the same config
