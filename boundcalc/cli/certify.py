@@ -13,7 +13,7 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import complete
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
-from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_file
+from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_file, output_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -65,13 +65,16 @@ fixed before the data.""",
     "--by",
     "methods",
     multiple=True,
-    type=click.Choice(("norms", "held-out", "p2l")),
+    type=click.Choice(("norms", "held-out", "occam", "p2l")),
     help="With --data, certify by this only (repeatable); p2l trains modules of --compare.",
 )
 @click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option("--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound.")
 @click.option(
     "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
+)
+@click.option(
+    "--certificates", type=output_folder(), help="With --data, write the certificate of every line into this folder."
 )
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
 @click.option(
@@ -94,6 +97,7 @@ def command(
     bounds: tuple[str, ...],
     certificate: Path | None,
     certificate_risk: Path | None,
+    certificates: Path | None,
     solve: bool,
     why: bool,
     form: str,
@@ -111,7 +115,7 @@ def command(
         if form not in ("table", "json"):
             raise InvalidSetting(f"--data is written as table or json: leave out --format {form}, or --data")
     else:
-        refuse_given(dict.fromkeys(("test", "methods"), "without --data"))
+        refuse_given(dict.fromkeys(("test", "methods", "certificates"), "without --data"))
     seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
     def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
@@ -155,8 +159,12 @@ def command(
     report = ask(Question(setting, origin), bounds, solve=solve, why=why)
     best = None if report.best is None else report.best.recording(found.compared)
     _write_certificates(best, certificate, certificate_risk)
+    written = [] if certified is None or certificates is None else certified.save(certificates)
     if certified is not None and form == "table":
-        click.echo(f"{certified.text}\n\nThe norm bounds in full:\n")
+        click.echo(certified.text)
+        if written:
+            click.echo(f"{len(written)} certificates are in {certificates}: boundcalc verify {written[0]}")
+        click.echo("\nThe norm bounds in full:\n")
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
 
@@ -186,7 +194,7 @@ def _with_data(
     from boundcalc.checkpoints.data import sequences
     from boundcalc.lab.certify import Outputs, answered, wanted_methods
 
-    make, seed = None, options["seed"] or 0
+    make, seed, reference = None, options["seed"] or 0, options["reference"]
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
@@ -211,6 +219,7 @@ def _with_data(
         progress=say or (lambda _: None),
         fixed_gamma=fixed_gamma,
         power=schatten,
+        reference=reference,
     )
 
 

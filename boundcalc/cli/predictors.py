@@ -147,9 +147,11 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
             "alternatives": len(certificate.alternatives),
             "facts_established": checked.established is not None,
             "facts_text": established,
+            "model": _answers(certificate),
         }
         click.echo(json.dumps(found, indent=1))
         return
+    answers = _answers(certificate)
     summary = certificate.summary()
     names = [name for name in SHORT if name in summary]
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in names)
@@ -161,7 +163,24 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
     shared = f", its share of {count} alternatives {certificate.share:g}" if count > 1 else ""
     click.echo(f"by {certificate.statement} ({certificate.method}): {facts}; delta {certificate.delta:g}{shared}")
     click.echo(f"for the predictor {certificate.certified}")
+    if answers:
+        click.echo(f"model: {answers} (on record, not checked here)")
     click.echo(f"facts: {established}")
+
+
+def _answers(certificate: Any) -> str | None:
+    """Of a model that was handed over: what answered, and how its architecture was held against a forward pass."""
+    from boundcalc.base.compared import Compared, said
+
+    recipe = certificate.evidence.get("recipe", {})
+    if recipe.get("kind") != "given":
+        return None
+    compared = recipe.get("forward_check")
+    text = said(None if compared is None else Compared.from_json(compared))
+    alternative = certificate.alternatives[certificate.chosen]
+    start = "zeros (gains 1)" if alternative.get("checkpoint") is None else recipe.get("reference")
+    relative = f"; bits relative to {start}" if "reference" in recipe else ""
+    return f"{recipe.get('name')}, answered by {recipe.get('answers')}; {text}{relative}"
 
 
 def _learner_of(certificate: Any) -> Callable[[Mapping[str, Any]], Any]:

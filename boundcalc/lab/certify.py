@@ -7,6 +7,7 @@ a certificate of a setting that does not describe it cannot come about.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,29 +15,33 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, up
 from boundcalc.checkpoints.at_hand import AtHand, at_hand
 from boundcalc.checkpoints.audit import Audit, audit, chosen_family
 from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
-from boundcalc.checkpoints.margins import Margins, best_margin, margins_of
+from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.modules import bare, called
-from boundcalc.checkpoints.network import Fixed, Network
-from boundcalc.checkpoints.parity import Call, Parity, compare, rows_of_images
+from boundcalc.checkpoints.network import Fixed
+from boundcalc.checkpoints.parity import Call, Parity, compare
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.engine.evaluate import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
+from boundcalc.lab.given import GivenNetwork
+from boundcalc.lab.outputs import Examples, Outputs, weights_digest
 from boundcalc.predictors.certificate import PredictorCertificate, issue
-from boundcalc.predictors.data import Data, digest_of_arrays
-from boundcalc.setting import Attention, Embedding, Sample, Setting
+from boundcalc.predictors.data import Data
+from boundcalc.predictors.occam import Decoded
+from boundcalc.predictors.shorten import shorten
+from boundcalc.setting import Embedding, Sample, Setting
 from boundcalc.setting.layer import of_class
 from boundcalc.setting.sample import MARGIN
 
-_METHODS = ("norms", "held-out", "p2l")
-"""What `certify` can use. Methods that train in a way of their own (occam, pac-bayes) belong to `boundcalc train`."""
+METHODS = ("norms", "held-out", "occam", "p2l")
+"""What `certify` can use."""
 TRIED = 4
 """Sequences of the data in the forward check."""
 
@@ -86,6 +91,8 @@ class Certification:
         errors: wrong answers among the training sequences, and how many these are.
         notes: what else must be said.
         mapping: how the model was described, where no family was known for it.
+        states: the weights of certified predictors that are not the trained network, by method.
+        outputs: what answers, for `lab.given.GivenNetwork.of`, which certificates are established again with.
     """
 
     model: str
@@ -98,11 +105,28 @@ class Certification:
     errors: tuple[int, int]
     notes: tuple[str, ...] = ()
     mapping: Mapping[str, Any] | None = field(default=None, repr=False)
+    states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
+    outputs: Outputs | None = field(default=None, repr=False)
 
     @property
     def parity(self) -> Parity | None:
         """The forward check; None where no module was at hand."""
         return self.audit.parity
+
+    def save(self, folder: str | Path, *, force: bool = False) -> list[Path]:
+        """Write every certificate into a folder; `boundcalc verify` reads each. What says nothing has none."""
+        place = make_folder(folder)
+        written: list[Path] = []
+        for value in self.bounds:
+            proofs = {"gap": value.by_gap, "risk": value.by_risk} if value.refusal is None else {}
+            for quantity, proof in proofs.items():
+                if proof is not None and not proof.trivial:
+                    written.append(place / f"norms-{value.name}-{quantity}.json")
+                    proof.certificate.save(written[-1], force=force)
+        for method, certificate in self.certificates.items():
+            written.append(place / f"{method}.json")
+            certificate.save(written[-1], force=force)
+        return written
 
     def __getitem__(self, method: str) -> Line:
         """The line of a method."""
@@ -191,6 +215,7 @@ def certify(
     fixed_gamma: bool = False,
     bounds: Sequence[str] = ("best",),
     methods: Sequence[str] | None = None,
+    reference: Any = None,
     make: Callable[[], Any] | None = None,
     call: Call | None = None,
     fixed: Fixed | None = None,
@@ -217,11 +242,12 @@ def certify(
         gamma: the margin; unset, the best on the grid is taken and paid for.
         fixed_gamma: gamma was fixed before the data: it is neither rounded nor paid for.
         bounds: the norm bounds wanted.
-        methods: which of `_METHODS`; unset, all that what is given allows.
-        make: makes a fresh module, for p2l, which trains one of its own.
+        methods: which of `METHODS`; unset, all that what is given allows.
+        reference: weights fixed before the data (a checkpoint or a module), to which occam may say the difference.
+        make: makes a fresh module, for p2l, which trains one of its own; occam may say the difference to one.
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
-        seed: of random probes, and of p2l.
+        seed: of random probes, of p2l, and of the fresh module for occam.
         progress: told what is being done.
 
     Returns:
@@ -255,6 +281,7 @@ def certify(
         seed=seed or 0,
         mapping=found_mapping,
         progress=say,
+        reference=reference,
     )
 
 
@@ -273,6 +300,7 @@ def answered(
     progress: Callable[[str], None],
     fixed_gamma: bool = False,
     power: float | None = None,
+    reference: Any = None,
 ) -> Certification:
     """The table of a model that was read, compared and measured."""
     found = outputs.found
@@ -293,18 +321,25 @@ def answered(
     if refusal is not None and "norms" in methods:
         lines.append(Line("norms: best", None, refusal=refusal))
     certificates: dict[str, PredictorCertificate] = {}
-    for method in ("held-out", "p2l"):
+    states: dict[str, Mapping[str, Any]] = {}
+    ways: dict[str, Callable[[], Decoded | PredictorCertificate]] = {
+        "held-out": lambda: _held_out(outputs, tests, delta),
+        "occam": lambda: _short(outputs, known, delta, reference, make, seed),
+        "p2l": lambda: _pick(make, outputs, known, delta, seed),
+    }
+    for method, way in ways.items():
         if method not in methods:
             continue
         progress(method)
         try:
-            made = (
-                _held_out(outputs, tests, delta) if method == "held-out" else _pick(make, outputs, known, delta, seed)
-            )
-            certificates[method] = made
-            lines.append(_of_predictor(method, made))
+            made = way()
         except BoundcalcError as error:
             lines.append(Line(method, None, refusal=str(error)))
+            continue
+        if isinstance(made, Decoded):
+            made, states[method] = made.certificate, made.state
+        certificates[method] = made
+        lines.append(_of_predictor(method, made))
     lines += [Line(method, None, refusal=_WHY_NOT[method]) for method in _WHY_NOT if method not in methods]
     return Certification(
         found.where,
@@ -317,6 +352,8 @@ def answered(
         (wrong, len(known)),
         tuple(notes),
         mapping,
+        states,
+        outputs,
     )
 
 
@@ -335,7 +372,7 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
 _WHY_NOT = {
     "held-out": "no sequences that the model has not met (test=, --test)",
     "p2l": "it trains a module of its own from few picked sequences (make=, --by p2l with --compare module.py:make)",
-    "occam": "it searches a short code while it trains: boundcalc train TASK --certify occam",
+    "occam": "not asked for (methods=, --by)",
     "pac-bayes": "it draws a network around one that it trains: boundcalc train TASK --certify pac-bayes",
 }
 
@@ -343,10 +380,10 @@ _WHY_NOT = {
 def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple[str, ...]:
     """The methods asked for, or all that what is given allows."""
     if methods is None:
-        return tuple(m for m, there in zip(_METHODS, (True, test is not None, make is not None), strict=True) if there)
+        return tuple(m for m in METHODS if (m != "held-out" or test is not None) and (m != "p2l" or make is not None))
     from boundcalc.setting.validate import choice
 
-    wanted = tuple(dict.fromkeys(choice("method", method, _METHODS) for method in methods))
+    wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
     if "held-out" in wanted and test is None:
         raise InvalidSetting("method held-out needs sequences that the model has not met: test= (--test FILE)")
     if "p2l" in wanted and make is None:
@@ -472,68 +509,6 @@ def _fits(data: Sequences, found: Audit) -> None:
             )
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """What the model answers: the module where it is at hand, else the architecture as described."""
-
-    model: Model
-    found: Audit
-    live: Any
-    fixed: Fixed | None = None
-    call: Call | None = None
-
-    @property
-    def parity(self) -> Parity | None:
-        """The forward check."""
-        return self.found.parity
-
-    def margins(self, data: Sequences) -> Margins:
-        """Margins, less what rounding may have added to them."""
-        out = self(data)
-        tolerance = ROUNDING if self.parity is None else self.parity.tolerance
-        return margins_of(out, data.y, 2 * tolerance * float(np.abs(out).max(initial=0)))
-
-    def __call__(self, data: Sequences) -> Any:
-        answers: list[Any] = [None] * len(data)
-        run = self._network() if self.live is None else self._module()
-        for places, x in data.batches():
-            self._check_images(x)
-            out = run(x)
-            for place, row in zip(places, out, strict=True):
-                answers[place] = row
-        return np.stack(answers)
-
-    def _check_images(self, x: Any) -> None:
-        if x.ndim != 4:
-            return
-        rows = rows_of_images(self.model, x)
-        longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.found.architecture.input_radius
-        if longest > radius:
-            raise InvalidSetting(
-                f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels in "
-                "[-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
-            )
-        if rows.shape[1] != self.found.architecture.seq_len:
-            raise InvalidSetting(f"images of {rows.shape[1]} rows, but T is {self.found.architecture.seq_len}")
-
-    def _network(self) -> Callable[[Any], Any]:
-        causal = any(layer.causal for layer in of_class(self.found.architecture.stages, Attention))
-        fixed = self.fixed or Fixed(rotate=self.model.family.rotate, row=-1 if causal else 0)
-        network = Network(self.model, self.found.architecture, fixed)
-        return lambda x: network(rows_of_images(self.model, x) if x.ndim == 4 else x)
-
-    def _module(self) -> Callable[[Any], Any]:
-        from boundcalc.checkpoints.modules import answer, as_arrays, at_row, of_double, ready
-
-        copy, row = of_double(self.live), self.parity.row if self.parity else None
-
-        def run(x: Any) -> Any:
-            with ready():
-                return at_row(answer(copy, as_arrays(x), self.call), row)
-
-        return run
-
-
 def _setting(
     class_of: Setting, margins: Margins, delta: float, gamma: float | None, fixed: bool
 ) -> tuple[Setting, str | None]:
@@ -575,14 +550,21 @@ def _of_bound(value: BoundValue) -> Line:
 
 def _of_predictor(method: str, certificate: PredictorCertificate) -> Line:
     facts = certificate.summary()
-    picks = f"{facts['picks']} picks, " if "picks" in facts else ""
+    cost = f"{facts['picks']} picks, " if "picks" in facts else ""
+    cost += f"{math.ceil(facts['bits']):,} bits{_start(certificate)}, " if "bits" in facts else ""
     return Line(
         method,
         certificate.risk,
         None,
-        f"{certificate.statement}: {picks}{facts['errors']} errors of {facts['n']}",
+        f"{certificate.statement}: {cost}{facts['errors']} errors of {facts['n']}",
         "the trained network" if method == "held-out" else certificate.certified,
     )
+
+
+def _start(certificate: PredictorCertificate) -> str:
+    """What the bits are relative to, where it is not zeros."""
+    relative = certificate.alternatives[certificate.chosen]["checkpoint"] is not None
+    return f" from {certificate.evidence['recipe']['reference']} on" if relative else ""
 
 
 def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> PredictorCertificate:
@@ -597,23 +579,20 @@ def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> Predic
         alternatives=({"delta": delta},),
         chosen=0,
         evidence={
-            "data": {"sha256": _digest(tests), "examples": len(tests)},
-            "recipe": {"kind": "given", "name": Path(outputs.found.where).name},
+            "data": {"sha256": Examples.of(tests).sha256, "examples": len(tests)},
+            "recipe": {"kind": "given", **outputs.recipe},
             "weights": weights_digest(outputs.model.checkpoint),
         },
     )
 
 
-def _digest(data: Sequences) -> str:
-    """Of examples of one shape that of `Data`, so that a file of arrays verifies it."""
-    if len({x.shape for x in data.x}) == 1:
-        return Data(np.stack(list(data.x)), data.y).sha256
-    return digest_of_arrays({"y": data.y} | {f"x{i}": x for i, x in enumerate(data.x)})
-
-
-def weights_digest(checkpoint: Checkpoint) -> str:
-    """Names the tensors of a checkpoint by every bit of them."""
-    return digest_of_arrays({name: tensor.fetch() for name, tensor in checkpoint.tensors.items()})
+def _short(
+    outputs: Outputs, known: Sequences, delta: float, reference: Any, make: Callable[[], Any] | None, seed: int
+) -> Decoded:
+    """The weights in few bits: rounded, written down, read again and counted."""
+    network = GivenNetwork.of(outputs, reference, make, seed)
+    data: Any = Examples.of(known)  # of any lengths, where Data are arrays
+    return shorten(network, network.codes, network.trained, data, delta)
 
 
 def _pick(
