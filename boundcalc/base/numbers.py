@@ -107,10 +107,7 @@ class FloatSystem:
     minimum = staticmethod(least)
     maximum = staticmethod(most)
     from_log = staticmethod(math.exp)
-
-    @staticmethod
-    def number(x: float | LogFloat) -> float:
-        return float(x) if isinstance(x, LogFloat) else x
+    number = staticmethod(float)
 
     @staticmethod
     def ceil(x: float) -> float:

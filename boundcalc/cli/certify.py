@@ -55,8 +55,8 @@ fixed before the data.""",
     "--data",
     type=PythonName(),
     metavar="DATA",
-    help="The training sequences with labels: .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what a name in a "
-    "Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
+    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what a "
+    "name in a Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
 )
 @click.option(
     "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."
@@ -74,7 +74,7 @@ fixed before the data.""",
     "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
 )
 @click.option(
-    "--certificates", type=output_folder(), help="With --data, write the certificate of every line into this folder."
+    "--certificates", type=output_folder(), help="Folder for the certificates: with --data, one of every line."
 )
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
 @click.option(

@@ -14,6 +14,7 @@ import click
 
 from boundcalc.base import words
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
+from boundcalc.cli.garbage import uncollected
 from boundcalc.cli.words import unknown_option
 
 USAGE, FAILURE, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
@@ -40,7 +41,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = self.table[cmd_name][0].partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        with uncollected():
+            return getattr(importlib.import_module(module), attribute)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

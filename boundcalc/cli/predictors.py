@@ -128,9 +128,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
         certificate = PredictorCertificate.from_json(raw)
         data = None
         if data_file is not None:
-            from boundcalc.predictors.data import Data
-
-            data = Data.load(data_file)
+            data = _examples(data_file, certificate)
         checked = verify_predictor(certificate, data, _learner_of(certificate))
     except BoundcalcError as error:
         raise CertificateError(f"{file}: {error}") from error
@@ -166,6 +164,20 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
     if answers:
         click.echo(f"model: {answers} (on record, not checked here)")
     click.echo(f"facts: {established}")
+
+
+def _examples(source: str, certificate: Any) -> Any:
+    """Arrays as they were written; of a model that was handed over, or of another form, whatever holds sequences."""
+    from boundcalc.predictors.data import Data
+
+    given = certificate.evidence.get("recipe", {}).get("kind") == "given"
+    if source.endswith(".npz") and not given:
+        return Data.load(source)
+    from boundcalc.checkpoints.data import sequences
+    from boundcalc.lab.outputs import Examples
+
+    found = Examples.of(sequences(source))
+    return found if given else Data(*found.arrays)
 
 
 def _answers(certificate: Any) -> str | None:

@@ -10,6 +10,7 @@ import click
 from boundcalc.base.compared import said
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
+from boundcalc.cli.files import PythonName
 from boundcalc.cli.idle import Command
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import short, upper
@@ -38,7 +39,12 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
 )
 @click.argument("file", type=FILE, required=False)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
-@click.option("--data", type=FILE, help="Examples (.npz): establish the facts of a predictor's certificate again.")
+@click.option(
+    "--data",
+    type=PythonName(),
+    metavar="DATA",
+    help="Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
+)
 @click.option("--second", is_flag=True, help="Check again with the second checker: 50 digits, other code.")
 @click.option("--trust", is_flag=True, help="Say what is believed: the modules a checker imports, and what else.")
 def command(file: str | None, form: str, data: str | None, *, second: bool, trust: bool) -> None:

@@ -19,6 +19,7 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, up
 from boundcalc.checkpoints.at_hand import AtHand, at_hand
+from boundcalc.checkpoints.attended import Attended, attended
 from boundcalc.checkpoints.audit import Audit, audit, chosen_family
 from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
@@ -93,6 +94,7 @@ class Certification:
         mapping: how the model was described, where no family was known for it.
         states: the weights of certified predictors that are not the trained network, by method.
         outputs: what answers, for `lab.given.GivenNetwork.of`, which certificates are established again with.
+        attention: where its heads look, if that was asked.
     """
 
     model: str
@@ -107,6 +109,7 @@ class Certification:
     mapping: Mapping[str, Any] | None = field(default=None, repr=False)
     states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
     outputs: Outputs | None = field(default=None, repr=False)
+    attention: Attended | None = None
 
     @property
     def parity(self) -> Parity | None:
@@ -144,6 +147,7 @@ class Certification:
             f"{wrong} of {n} training sequences are answered wrongly; {self.setting.sample.train_error:g} of them have "
             f"margins at most {self.setting.sample.margin:g}",
             *self.notes,
+            *(self.attention.lines if self.attention else ()),
         )
 
     @property
@@ -195,6 +199,7 @@ class Certification:
             "lines": [line.__dict__ for line in self.lines],
             "bounds": [value.to_json() for value in self.bounds],
             "notes": list(self.notes),
+            "attention": self.attention.to_json() if self.attention else None,
         }
 
 
@@ -220,6 +225,7 @@ def certify(
     call: Call | None = None,
     fixed: Fixed | None = None,
     seed: int | None = None,
+    attention: bool | Sequence[int] = False,
     progress: Callable[[str], None] | None = None,
 ) -> Certification:
     """Norms, margins, training error and every certificate that applies, in one call.
@@ -248,6 +254,7 @@ def certify(
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
         seed: of random probes, of p2l, and of the fresh module for occam.
+        attention: also say where the heads of a module that returns its attentions look; positions that matter may be named.
         progress: told what is being done.
 
     Returns:
@@ -268,7 +275,8 @@ def certify(
     found = audit(checkpoint, family=chosen, options=options, seed=seed, inspect=_whole(name))
     found, live = held_against(replace(found, where=name), seen, hand, inputs, fixed=fixed, call=call, say=say)
     outputs = Outputs(seen, found, live, fixed, call)
-    return answered(
+    looks = None if attention is False else _looks(live, known, attention, call)
+    done = answered(
         outputs,
         known,
         tests,
@@ -283,6 +291,13 @@ def certify(
         progress=say,
         reference=reference,
     )
+    return replace(done, attention=looks)
+
+
+def _looks(live: Any, known: Sequences, asked: bool | Sequence[int], call: Call | None) -> Attended:
+    if live is None:
+        raise InvalidSetting("where heads look is read off a module that runs: give the module, not only its weights")
+    return attended(live, known, given=() if isinstance(asked, bool) else tuple(asked), call=call)
 
 
 def answered(

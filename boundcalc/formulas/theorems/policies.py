@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal
+from boundcalc.base.records import dataclass
 from boundcalc.statements.covers import ALWAYS
 
 if TYPE_CHECKING:
