@@ -74,6 +74,12 @@ class Audit:
     parity: Parity | None = None
     why_not: str = ""
 
+    def __repr__(self) -> str:
+        return (
+            f"Audit({self.where}: family {self.family}, T {self.architecture.seq_len}, {self.account.total:,} parameters in "
+            f"{len(self.account.lines)} tensors, norms of {len(self.measured)} weights; {self.comparison})"
+        )
+
     @property
     def compared(self) -> Compared | None:
         """What certificates keep of the forward check."""

@@ -60,6 +60,12 @@ class Sequences:
     def __len__(self) -> int:
         return len(self.y)
 
+    def __repr__(self) -> str:
+        kind = "tokens" if self.tokens else "rows" if self.longest else "images"
+        shapes = sorted({x.shape for x in self.x})
+        size = f"{list(shapes[0])}" + (f" to {list(shapes[-1])}" if len(shapes) > 1 else "")
+        return f"Sequences({len(self)} of {kind} {size}, labels {self.y.min()} to {self.y.max()})"
+
     @property
     def tokens(self) -> bool:
         """Whether the sequences are tokens."""

@@ -181,6 +181,8 @@ class Certification:
     def __str__(self) -> str:
         return self.text
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         head, *rows = ([html.escape(cell) for cell in row] for row in self.table)
         top = "".join(f"<th>{cell}</th>" for cell in head)

@@ -104,6 +104,16 @@ class Certificate:
     eta: float | None = None
     compared: Compared | None = None
 
+    def __repr__(self) -> str:
+        from boundcalc.base.rounding import upper
+
+        said = "" if math.isinf(self.log_value) else f" <= {upper(self.log_value / math.log(10))}"
+        count = f"{len(self.levels)} level{'s' * (len(self.levels) != 1)}"
+        return (
+            f"Certificate({self.quantity}{said}, kind {self.kind}, by {self.strategy} with {count}, found by {self.policy!r}, "
+            f"of {self.setting!r})"
+        )
+
     @property
     def quantity(self) -> Quantity:
         """What is bounded."""
