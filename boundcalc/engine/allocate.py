@@ -19,7 +19,7 @@ from boundcalc.statements.covers import LEMMAS, Params
 
 _BISECTIONS, _CLOSE = 60, 0.02
 """A vertex that spends within 2% of an error is near enough to start from."""
-_TRIED = 3
+_TRIED = 4
 """Options whose true cost is computed, the best few by their shape."""
 _BY_ESTIMATE = operator.itemgetter(0)
 _NEAR = 0.01
