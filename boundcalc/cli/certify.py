@@ -55,8 +55,8 @@ fixed before the data.""",
     "--data",
     type=PythonName(),
     metavar="DATA",
-    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what a "
-    "name in a Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
+    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what "
+    "a name in a Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
 )
 @click.option(
     "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."

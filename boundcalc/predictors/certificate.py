@@ -108,7 +108,7 @@ class PredictorCertificate:
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name} {self.facts[name]}" for name in SHORT if name in self.facts)
-        return f"PredictorCertificate(risk <= {up(self.risk, 4)} of the predictor {self.certified}, by {self.statement}: {facts})"
+        return f"PredictorCertificate(risk <= {up(self.risk, 4)}, predictor {self.certified}, by {self.statement}: {facts})"
 
     @property
     def share(self) -> float:
