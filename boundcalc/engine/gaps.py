@@ -24,7 +24,7 @@ _GLANCES = (-4.0, -8.0)
 
 
 class _Way(NamedTuple):
-    """A chain through some points and the first of them, or one point alone."""
+    """A chain through some points and the first of them that covers anything, or one point alone."""
 
     found: Found
     strategy: Strategy
@@ -182,7 +182,8 @@ def _chain(
         return replace(ground.certificate(strategy, levels), alpha=alpha)
 
     found = Found(math.log(total), strategy.name, write)
-    return _Way(found, strategy, items, points, alpha, chain[0] if chain else None)
+    paid = next((i for i in chain if points[i].log_count > -math.inf), None)
+    return _Way(found, strategy, items, points, alpha, paid)
 
 
 def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> _Way | None:

@@ -15,8 +15,11 @@ def joined(setting: Setting) -> Setting | Refusal:
 
 
 def joined_how(setting: Setting) -> tuple[Setting | Refusal, bool]:
-    """The same, and whether nothing but maps in a row was joined: they have fewer numbers, hence smaller uniform covers."""
-    larger, beside = setting, False
+    """The same, and whether nothing but maps in a row was joined: they have fewer numbers, hence smaller uniform covers.
+
+    Of distances from references nothing is left in products.
+    """
+    larger, beside = setting, any(budget.distance is not None for budget in setting.norms.budgets.values())
     for step in (looked_up, read_out, met, out_of_heads):
         found = step(larger)
         if found is not None:
