@@ -22,9 +22,13 @@ _INPUTS = ("x", "input_ids", "tokens", "sequence", "pixel_values", "inputs", "fe
 _LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
 MASKS = ("mask", "attention_mask")
 """Names that examples are looked for under, in dictionaries and in columns."""
+_FILES = (
+    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or what a name in a Python file holds or gives "
+    "(data.py:train)"
+)
 _FORMS = (
-    "a file (.npz with x and y, .csv, .parquet), a folder of a dataset's save_to_disk, a name in a Python file "
-    "(data.py:train), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, a Hugging Face dataset"
+    f"a file ({_FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, or a Hugging Face "
+    "dataset"
 )
 
 
@@ -283,7 +287,7 @@ def _file(path: Path) -> Sequences:
             ) from None
         return sequences(load_from_disk(str(path)))
     if not path.is_file():
-        raise InvalidSetting(f"there is no file {path}: examples are {_FORMS}")
+        raise InvalidSetting(f"there is no file {path}: need {_FILES}")
     if path.suffix == ".npz":
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -297,9 +301,7 @@ def _file(path: Path) -> Sequences:
         return _columns(_csv(path), str(path))
     if path.suffix == ".parquet":
         return _columns(_parquet(path), str(path))
-    raise InvalidSetting(
-        f"{path} has no known ending: need .npz, .csv or .parquet, or a name in a Python file (data.py:train)"
-    )
+    raise InvalidSetting(f"{path} has no known ending: need {_FILES}")
 
 
 def _csv(path: Path) -> dict[str, list[Any]]:

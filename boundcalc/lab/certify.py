@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,6 +44,8 @@ from boundcalc.setting.sample import MARGIN
 
 METHODS = ("norms", "held-out", "occam", "p2l")
 """What `certify` can use."""
+_WIDE = 120
+"""Columns of the table on a terminal, where it can be so narrow."""
 TRIED = 4
 """Sequences of the data in the forward check."""
 
@@ -74,7 +77,9 @@ class Line:
         value: float | None = getattr(self, name)
         if name in self.trivial:
             return "trivial"
-        return ("" if name == "gap" else "-") if value is None else "1" if value >= 1 else up(value, 4)
+        if value is None:
+            return "" if name == "gap" else "-"
+        return "1" if float(shown := up(value, 4)) >= 1 else shown
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,11 @@ class Certification:
         """For a terminal."""
         rows = self.table
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = ["   ".join([*(row[i].ljust(widths[i]) for i in range(4)), row[4]]).rstrip() for row in rows]
+        lines: list[str] = []
+        for row in rows:
+            start = "".join(row[i].ljust(widths[i] + 3) for i in range(4))
+            first, *rest = textwrap.wrap(row[4], max(40, _WIDE - len(start)), break_long_words=False) or [""]
+            lines += [(start + first).rstrip(), *(" " * len(start) + more for more in rest)]
         lines.insert(1, "-" * max(map(len, lines)))
         return "\n".join([*self.head, "", *lines, "", self.foot])
 
@@ -380,6 +389,8 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
     again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
     if not again:
         return []
+    if Examples.of(known).sha256 == Examples.of(tests).sha256:
+        raise InvalidSetting("the held-out sequences are the training ones: give sequences that the model has not met")
     return [
         f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes that "
         "they are draws of their own"

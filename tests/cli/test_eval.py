@@ -217,7 +217,8 @@ def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
 
 def test_names_whose_proofs_are_one_are_said(run: Run, tmp_path: Path) -> None:
     """zhang2022, truong2024 and sakai2026 differ where ranks or Schatten budgets say something."""
-    line = "eval --depth 1 --T 8 --no-solve --bound zhang2022 --bound truong2024 --bound sakai2026".split()
+    line = ["eval", "--depth", "1", "--T", "8", "--no-solve"]
+    line += [word for name in ("zhang2022", "truong2024", "sakai2026") for word in ("--bound", name)]
     text = " ".join(run(*line).stdout.split())
     assert "'zhang2022', 'truong2024' and 'sakai2026' coincide here: one proof" in text
     assert "T6, which 'sakai2026' has besides, is not used" in text

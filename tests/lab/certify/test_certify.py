@@ -229,8 +229,11 @@ def test_pixels_beyond_the_class_of_inputs_are_refused() -> None:
 
 
 def test_held_out_sequences_that_were_met_are_said(trained: Any) -> None:
-    found = boundcalc.certify(trained, sample(50, 1), test=sample(50, 1), methods=["held-out"])
-    assert "50 of 50 held-out sequences stand among the training ones" in found.text
+    x, y = sample(60, 1)
+    found = boundcalc.certify(trained, (x[:50], y[:50]), test=(x[10:], y[10:]), methods=["held-out"])
+    assert "40 of 50 held-out sequences stand among the training ones" in found.text
+    with pytest.raises(InvalidSetting, match="held-out sequences are the training ones"):
+        boundcalc.certify(trained, (x, y), test=(x, y), methods=["held-out"])
 
 
 def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
