@@ -26,6 +26,10 @@ MOST = 15 * 10**7
 """Parameters of a library's model that is run unasked: that takes about 20 bytes each."""
 
 
+_SPARE = 10**6
+"""Numbers that the library may add, of a read-out that was never saved."""
+
+
 @dataclass(frozen=True)
 class AtHand:
     """What an architecture can be held against.
@@ -67,10 +71,10 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
             f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json names one "
             "of its classes under architectures; or --compare module.py:make"
         )
-    name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]))
+    size = sum(math.prod(tensor.shape) for tensor in checkpoint.tensors.values())
+    name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), size)
     if asked is not None:
         return AtHand(load=load, name=name, asked=True)
-    size = sum(math.prod(tensor.shape) for tensor in checkpoint.tensors.values())
     if size > MOST:
         return AtHand(
             why=f"its {size:,} numbers are more than the {MOST:,} that are run unasked; --compare transformers runs them, "
@@ -79,11 +83,16 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
     return AtHand(load=load, name=name)
 
 
-def _loaded(folder: Path, name: str) -> Any:
-    """What `from_pretrained` gives, from the files alone."""
+def _loaded(folder: Path, name: str, size: int) -> Any:
+    """What `from_pretrained` gives, from the files alone.
+
+    A config.json that leaves sizes out means the library's own, and billions of numbers that no file has: these are counted
+    before any is made.
+    """
     for library in ("torch", "transformers"):
         if importlib.util.find_spec(library) is None:
             raise NotRun(f"{library} is not installed, whose {name} it could be held against")
+    import torch
     import transformers
     from transformers.utils import logging
 
@@ -96,6 +105,11 @@ def _loaded(folder: Path, name: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            with torch.device("meta"):
+                made = cls(cls.config_class.from_pretrained(str(folder), local_files_only=True))
+            count = sum(value.numel() for value in (*made.parameters(), *made.buffers()))
+            if count > 2 * size + _SPARE:
+                raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have {size:,}")
             return cls.from_pretrained(str(folder), local_files_only=True, dtype="auto")
     except Exception as error:
         raise NotRun(

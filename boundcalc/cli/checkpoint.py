@@ -132,9 +132,13 @@ def take(
 
     def say(text: str) -> None:
         if talks:
-            click.echo(f"{text} (--compare none: not) ...", err=True)
+            click.echo(f"{text} (--compare none: not) ...", err=True, nl=False)
 
-    found, live = held_against(found, seen, hand, inputs, say=say)
+    try:
+        found, live = held_against(found, seen, hand, inputs, say=say)
+    finally:
+        if talks:
+            click.echo("\r\x1b[2K", err=True, nl=False)
     return Taken(found, seen, live, mapping)
 
 

@@ -327,6 +327,12 @@ def test_the_library_runs_beside_its_folders_unless_told_not_to(
         without.setattr("importlib.util.find_spec", lambda name: None)
         assert f"{text}: torch is not installed" in run("norms bert")
         assert "torch is not installed" in run("norms bert --compare transformers", 1)
+    # a file that leaves sizes out means the library's own: 11 billion numbers, which are counted and not made
+    from tests.checkpoints import handmade
+
+    handmade.save(tmp_path / "llama", *handmade.llama(np.random.default_rng(0)))
+    assert "makes a model of 11,512,8" in run("norms llama")
+    assert "the files have 1,208" in run("norms llama --compare transformers", 1)
     monkeypatch.setattr("boundcalc.checkpoints.at_hand.MOST", 100)
     assert "more than the 100 that are run unasked; --compare transformers runs them" in run("norms bert")
     assert there in run("norms bert --compare transformers")
