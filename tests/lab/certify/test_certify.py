@@ -143,18 +143,20 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
     )
     assert alone.certificates["occam"].evidence["recipe"]["answers"] == "the architecture as described"
     assert alone.certificates["occam"].facts == certificate.facts
-    network = GivenNetwork.of(found.outputs, tmp_path / "init.pt")
+    outputs = found.outputs
+    assert outputs is not None
+    network = GivenNetwork.of(outputs, tmp_path / "init.pt")
     for file in found.save(tmp_path / "proofs"):
         read = PredictorCertificate.load(file)
         assert verify_predictor(read, Data(x, y), lambda recipe: network).established
         done = CliRunner().invoke(main, ["verify", str(file)])
         assert done.exit_code == 0, done.output
         assert "answered by the module NanoGPT; compared with a forward pass" in done.output
-    other = GivenNetwork.of(found.outputs)
+    other = GivenNetwork.of(outputs)
     with pytest.raises(Exception, match="reference"):
         verify_predictor(certificate, Data(x, y), lambda recipe: other)
     with pytest.raises(InvalidSetting, match="trained model itself"):
-        GivenNetwork.of(found.outputs, tmp_path / "near.pt")
+        GivenNetwork.of(outputs, tmp_path / "near.pt")
 
 
 def test_tied_tensors_are_written_once_and_buffers_are_on_record() -> None:
@@ -163,7 +165,9 @@ def test_tied_tensors_are_written_once_and_buffers_are_on_record() -> None:
     module = made("nanoGPT")
     x, y = sample(40, 1)
     found = boundcalc.certify(module, (x, y), methods=["occam"])
-    network = GivenNetwork.of(found.outputs)
+    outputs = found.outputs
+    assert outputs is not None
+    network = GivenNetwork.of(outputs)
     names = {name for name, _ in module.named_parameters()}  # tied ones once
     assert set(network.trained) == names
     assert set(network.same) | set(network.kept["names"]) == set(module.state_dict())
