@@ -57,7 +57,6 @@ def test_a_setting_says_all_that_is_not_as_by_default(preset: str) -> None:
     changed = {
         "seq_len": 77,
         "classes": 5,
-        "d_ff": 99,
         "n_train": 123,
         "delta": 0.01,
         "margin": 0.25,
