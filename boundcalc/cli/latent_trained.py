@@ -225,6 +225,7 @@ Examples:
 @click.option("--seeds", type=click.IntRange(2), default=4, show_default=True, help="Seeds per point.")
 @click.option("--steps", type=WHOLE, default=1000, show_default=True, help="Most steps of training.")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
+@click.option("--n-test", "fresh", type=WHOLE, default=20_000, show_default=True, help="Test examples.")
 @click.option(
     "--draws",
     type=click.IntRange(0),

@@ -98,7 +98,7 @@ FIGURES: dict[str, Entry] = {
         "pretext",
         "One attention model from masked pretext to downstream task, beside X6.",
         "none",
-        "values",
+        "values repetitions",
     ),
     "gap-vs-L": Entry("lengths", "Gaps of trained attention against the input size, with bounds.", "needs"),
     "kappa": Entry(

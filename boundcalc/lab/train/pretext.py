@@ -71,7 +71,7 @@ class PretextPlan:
     draws: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("seeds", 2), ("steps", 1), ("d", 2), ("labels", 10), ("fresh", 100)):
+        for name, least in (("seeds", 2), ("steps", 1), ("d", 2), ("labels", 10), ("fresh", 20)):
             validate.size(name, getattr(self, name), least=least)
         validate.fraction("delta", self.delta, ends=False)
         for blur in self.blurs:
@@ -217,8 +217,8 @@ def coverage(plan: PretextPlan, square: _Array, kappa: float, downstream: float,
     short = over = 0
     for _ in range(plan.draws):
         limit = error_limit(square[rng.integers(0, len(square), _DRAWN)], plan.delta)
-        short += limit < square.mean()
-        over += kappa**2 * limit < downstream
+        short += int(limit < square.mean())
+        over += int(kappa**2 * limit < downstream)
     return short, over
 
 
