@@ -214,4 +214,4 @@ def test_a_share_of_nothing_is_drawn_where_it_is() -> None:
     for one in measured:
         assert list(lines[canvas.gid(one)].get_ydata()) == list(one.y)
     ends = {round(float(y), 9) for bars in axes.collections for y in bars.get_segments()[0][:, 1]}
-    assert {round(float(one.low[0]), 9) for one in measured} <= ends
+    assert {round(one.low[0] or 0.0, 9) for one in measured} <= ends
