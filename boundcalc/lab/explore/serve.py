@@ -37,6 +37,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 2 * MOST_CONNECTIONS
 
     def __init__(self, port: int, page: str, setting: Setting) -> None:
         self.page = page.encode("utf-8")
