@@ -58,6 +58,9 @@ def test_margins_and_errors_are_those_of_the_module(walked: tuple[Path, dict[str
         assert int(found[1]) == wrong
     assert "compared with a forward pass" in text
     assert re.search(r"^norms: best", text, re.MULTILINE)
+    short = re.search(r"^occam +([0-9.]+) .*: [0-9,]+ bits, (\d+) errors of 2000", text, re.MULTILINE)
+    assert short is not None
+    assert int(short[2]) / 2000 < float(short[1]) < 1
     risk = float(re.search(r"^held-out +([0-9.]+)", text, re.MULTILINE)[1])  # type: ignore[index]
     assert wrong / 1000 < risk < wrong / 1000 + 0.05
 
