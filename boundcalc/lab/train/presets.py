@@ -57,11 +57,11 @@ PRESETS: dict[str, dict[str, Any]] = {
         "about": "power law or logarithm: lengths to 4096, on seeds of its own (docs/learning.md fixes the criterion)",
         "task": _CONJUNCTION,
         "train": _MINI,
-        "seeds": list(range(1000, 1040)),
+        "seeds": list(range(1000, 1024)),
         "grid": _LONG,
     },
     "conjunction-long-full": {
-        "about": "the same with 320 seeds: two hours of one core",
+        "about": "the same with 320 seeds: some two hours of one core",
         "task": _CONJUNCTION,
         "train": _MINI,
         "seeds": list(range(1000, 1320)),
@@ -71,14 +71,14 @@ PRESETS: dict[str, dict[str, Any]] = {
         "about": "the law where all bits are fair coins: s = 2, 3, 4 among T = 32..512",
         "task": _ANY_S | {"law": "natural"},
         "train": _MINI,
-        "seeds": 20,
+        "seeds": 12,
         "grid": _coins((32, 128, 512), {2: 20, 3: 40, 4: 80}),
     },
     "conjunction-natural-4096": {
         "about": "the same for s = 3 among T = 4096",
         "task": _CONJUNCTION | {"law": "natural"},
         "train": _MINI,
-        "seeds": 20,
+        "seeds": 12,
         "grid": _coins((4096,), {3: 113}),
     },
     "conjunction-natural-full": {
@@ -95,7 +95,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "about": "the balanced law with 2 and with 4 bits that matter",
         "task": _ANY_S,
         "train": _MINI,
-        "seeds": 20,
+        "seeds": 12,
         "grid": [
             {"s": 2, "T": 32, "m": [12, 16, 22, 30, 40]},
             {"s": 2, "T": 128, "m": [20, 26, 32, 40, 52]},
@@ -106,12 +106,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         ],
     },
     "conjunction-width": {
-        "about": "examples needed at T = 128 by models of width d = 16..256",
+        "about": "examples needed at T = 128 by models of width d = 16..128",
         "task": _CONJUNCTION | {"T": 128},
         "train": _MINI,
-        "seeds": 20,
+        "seeds": 12,
         "grid": [
-            {"d": d, "model.d_ff": 4 * d, "m": [24, 32, 40, 48, 64, 90]} for d in (16, 32, 64, 128, 256)
+            {"d": d, "model.d_ff": 4 * d, "m": [24, 32, 40, 48, 64, 90]} for d in (16, 32, 64, 128)
         ],
     },
     "conjunction-fullbatch": {
