@@ -39,7 +39,7 @@ class Bend:
 
     @property
     def verdict(self) -> str:
-        """"power" or "log" where one of them alone is inside its interval; "open" where both are, "neither" where none is."""
+        """Which law is not rejected: "power", "log", both ("open") or none ("neither")."""
         power = self.bend_low <= 0 <= self.bend_high
         log = self.beyond_low <= 0 <= self.beyond_high
         if power and log:

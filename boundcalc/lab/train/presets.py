@@ -34,6 +34,12 @@ def _coins(lengths: Sequence[int], first: Mapping[int, int]) -> list[dict[str, A
     ]
 
 
+_PARITY: dict[str, Any] = {
+    "init": {"embedding_std": 4.0, "position_std": 2.0},
+    "m": 0,
+    "train": {"lr": 3e-3, "warmup": 50, "batch": 256, "steps": 1500, "stop_test_error": 0.005, "curve_every": 25},
+}
+
 PRESETS: dict[str, dict[str, Any]] = {
     "conjunction": {
         "about": "examples needed to learn a conjunction of 3 among T bits, T = 32..1024, mini-batches",
@@ -71,14 +77,14 @@ PRESETS: dict[str, dict[str, Any]] = {
         "about": "the law where all bits are fair coins: s = 2, 3, 4 among T = 32..512",
         "task": _ANY_S | {"law": "natural"},
         "train": _MINI,
-        "seeds": 12,
+        "seeds": 10,
         "grid": _coins((32, 128, 512), {2: 20, 3: 40, 4: 80}),
     },
     "conjunction-natural-4096": {
         "about": "the same for s = 3 among T = 4096",
         "task": _CONJUNCTION | {"law": "natural"},
         "train": _MINI,
-        "seeds": 12,
+        "seeds": 10,
         "grid": _coins((4096,), {3: 113}),
     },
     "conjunction-natural-full": {
@@ -95,7 +101,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "about": "the balanced law with 2 and with 4 bits that matter",
         "task": _ANY_S,
         "train": _MINI,
-        "seeds": 12,
+        "seeds": 10,
         "grid": [
             {"s": 2, "T": 32, "m": [12, 16, 22, 30, 40]},
             {"s": 2, "T": 128, "m": [20, 26, 32, 40, 52]},
@@ -109,10 +115,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "about": "examples needed at T = 128 by models of width d = 16..128",
         "task": _CONJUNCTION | {"T": 128},
         "train": _MINI,
-        "seeds": 12,
-        "grid": [
-            {"d": d, "model.d_ff": 4 * d, "m": [24, 32, 40, 48, 64, 90]} for d in (16, 32, 64, 128)
-        ],
+        "seeds": 10,
+        "grid": [{"d": d, "model.d_ff": 4 * d, "m": [24, 32, 40, 48, 64, 90]} for d in (16, 32, 64, 128)],
     },
     "conjunction-fullbatch": {
         "about": "the same with full batches: every trial fits its examples, but needs far more of them",
@@ -131,10 +135,42 @@ PRESETS: dict[str, dict[str, Any]] = {
     "parity": {
         "about": "parity of 3 among 20 bits, fresh batches: the loss curves and their transition",
         "task": {"task": "parity", "T": 20, "s": 3},
-        "init": {"embedding_std": 4.0, "position_std": 2.0},
-        "m": 0,
-        "train": {"lr": 3e-3, "warmup": 50, "batch": 256, "steps": 1500, "stop_test_error": 0.005, "curve_every": 25},
+        **_PARITY,
         "seeds": 10,
+    },
+    "parity-growth": {
+        "about": "steps until the transition of parity against T and s",
+        "task": {"task": "parity"},
+        **_PARITY,
+        "n_test": 512,
+        "seeds": 5,
+        "grid": [{"s": 2, "T": [10, 20, 40, 60]}, {"s": 3, "T": [10, 15, 20]}, {"s": 4, "T": 10}],
+    },
+    "parity-late": {
+        "about": "parity of 3 among 16 bits from 150 examples: right on all of them long before it generalises",
+        "task": {"task": "parity", "T": 16, "s": 3},
+        "init": _PARITY["init"],
+        "m": 150,
+        "train": {
+            "optimiser": "adamw",
+            "weight_decay": 0.5,
+            "lr": 3e-3,
+            "warmup": 50,
+            "batch": 32,
+            "steps": 4000,
+            "stop_loss": 0.0,
+            "stop_test_error": 0.01,
+            "curve_every": 50,
+        },
+        "seeds": 10,
+    },
+    "parity-growth-full": {
+        "about": "the same with 20 seeds, lengths to 60 for s = 2, 3, 4 and up to 6000 steps: hours of one core",
+        "task": {"task": "parity"},
+        **_PARITY,
+        "train": _PARITY["train"] | {"steps": 6000},
+        "seeds": 20,
+        "grid": {"s": [2, 3, 4], "T": [10, 15, 20, 30, 40, 60]},
     },
     "majority": {
         "about": "examples needed to learn a majority of 3 among T bits",

@@ -199,7 +199,14 @@ def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
         determinant = aa * bb - ab**2
         step_a, step_b = (bb * slope_a - ab * slope_b) / determinant, (aa * slope_b - ab * slope_a) / determinant
         damping = np.minimum(1.0, 5.0 / np.maximum(1e-12, np.maximum(np.abs(step_a), np.abs(step_b))))
-        a, b = a + damping * step_a, np.clip(b + damping * step_b, 0.05, _STEEPEST)
+        now = _likelihood(a, b, x, n, k)
+        for _ in range(30):  # the likelihood is concave, but a full step may overshoot it for ever
+            new_a, new_b = a + damping * step_a, np.clip(b + damping * step_b, 0.05, _STEEPEST)
+            worse = _likelihood(new_a, new_b, x, n, k) < now - 1e-12
+            if not worse.any():
+                break
+            damping = np.where(worse, damping / 2, damping)
+        step_a, step_b, a, b = new_a - a, new_b - b, new_a, new_b
         if max(np.abs(step_a).max(), np.abs(step_b).max()) < 1e-9:
             break
     stars = np.exp(
@@ -208,6 +215,12 @@ def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
     # a resample without any contrast: m* lies beyond the grid
     stars = np.where(k.sum(1) == 0, m.max() * 2, stars)
     return np.where(k.sum(1) == n.sum(), m.min() / 2, stars)
+
+
+def _likelihood(a: _Array, b: _Array, x: _Array, n: _Array, k: _Array) -> _Array:
+    """What the fit maximises, by row of counts."""
+    at = a[:, None] + b[:, None] * x
+    return (k * at - n * np.logaddexp(0.0, at)).sum(1) - _RIDGE * b**2 / 2
 
 
 def _curve(model: str, a: Any, b: Any, T: Any) -> _Array:
