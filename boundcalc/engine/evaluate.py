@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
+from boundcalc.base.records import dataclass
 from boundcalc.base.rounding import upper, upper_latex
 from boundcalc.engine.ground import Found, Shared
 from boundcalc.engine.links import Needed

@@ -16,6 +16,7 @@ import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.rounding import confidence, up
+from boundcalc.checkpoints.attended import Attended, attended
 from boundcalc.checkpoints.audit import Audit, audit, chosen_family
 from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import CheckpointError
@@ -83,6 +84,7 @@ class Certification:
         errors: wrong answers among the training sequences, and how many these are.
         notes: what else must be said.
         mapping: how the model was described, where no family was known for it.
+        attention: where its heads look, if that was asked.
     """
 
     model: str
@@ -95,6 +97,7 @@ class Certification:
     errors: tuple[int, int]
     notes: tuple[str, ...] = ()
     mapping: Mapping[str, Any] | None = field(default=None, repr=False)
+    attention: Attended | None = None
 
     @property
     def parity(self) -> Parity | None:
@@ -117,6 +120,7 @@ class Certification:
             f"{wrong} of {n} training sequences are answered wrongly; {self.setting.sample.train_error:g} of them have "
             f"margins at most {self.setting.sample.margin:g}",
             *self.notes,
+            *(self.attention.lines if self.attention else ()),
         )
 
     @property
@@ -168,6 +172,7 @@ class Certification:
             "lines": [line.__dict__ for line in self.lines],
             "bounds": [value.to_json() for value in self.bounds],
             "notes": list(self.notes),
+            "attention": self.attention.to_json() if self.attention else None,
         }
 
 
@@ -192,6 +197,7 @@ def certify(
     call: Call | None = None,
     fixed: Fixed | None = None,
     seed: int | None = None,
+    attention: bool | Sequence[int] = False,
     progress: Callable[[str], None] | None = None,
 ) -> Certification:
     """Norms, margins, training error and every certificate that applies, in one call.
@@ -218,6 +224,7 @@ def certify(
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
         seed: of random probes, and of p2l.
+        attention: also say where the heads of a module that returns its attentions look; positions that matter may be named.
         progress: told what is being done.
 
     Returns:
@@ -242,7 +249,8 @@ def certify(
     found = audit(checkpoint, family=chosen, options=options, seed=seed, inspect=_whole(name))
     found = replace(found, parity=parity, where=name)
     outputs = Outputs(seen, found, live, fixed, call)
-    return answered(
+    looks = None if attention is False else _looks(live, known, attention, call)
+    done = answered(
         outputs,
         known,
         tests,
@@ -256,6 +264,13 @@ def certify(
         mapping=found_mapping,
         progress=say,
     )
+    return replace(done, attention=looks)
+
+
+def _looks(live: Any, known: Sequences, asked: bool | Sequence[int], call: Call | None) -> Attended:
+    if live is None:
+        raise InvalidSetting("where heads look is read off a module that runs: give the module, not only its weights")
+    return attended(live, known, given=() if isinstance(asked, bool) else tuple(asked), call=call)
 
 
 def answered(

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.kinds import CERTIFICATE
 from boundcalc.base.output import readable, write_json
+from boundcalc.base.records import dataclass
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import Norms, Setting
 from boundcalc.setting.complete import complete_json, complete_norms, difference, read_complete

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.records import dataclass
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import validate
 from boundcalc.setting.accounting import account, lookups
