@@ -209,7 +209,8 @@ def _panel(axes: Any, series: list[Series], data: FigureData) -> None:
     heights = canvas.Heights()
     canvas.draw_all(axes, series, heights)
     axes.set_yscale("log")
-    canvas.plain_lengths(axes, [x for s in series for x in s.x])
+    x = [x for s in series for x in s.x]
+    (canvas.few_lengths if max(x) >= _BEYOND[0] else canvas.plain_lengths)(axes, x)
     axes.set_xlabel(f"T (bits, of which {data.facts['s']} matter)")
 
 

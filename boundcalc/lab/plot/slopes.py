@@ -82,10 +82,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
         shown = data.of(panel=axis)
         heights = canvas.Heights.for_series(shown, uncapped=spec.uncapped)
         heights.dress(axes)
-        if axis == "m":
-            axes.set_xscale("log")
-        else:
-            canvas.plain_lengths(axes, [x for one in shown for x in one.x])
+        canvas.few_lengths(axes, [x for one in shown for x in one.x])
         canvas.draw_all(axes, shown, heights)
         axes.set(xlabel=words, ylabel="gap of the ramp loss")
         canvas.draw_band(axes, shown, heights)

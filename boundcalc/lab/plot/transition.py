@@ -61,7 +61,8 @@ def draw(spec: Spec, data: FigureData) -> Any:
     canvas.plain_lengths(axes, [float(place["T"]) for place in data.facts["places"]])
     canvas.plain_ticks(axes)
     axes.set(xlabel="T, bits", ylabel="steps until 99% are right")
-    about = f"{task_words(data.facts['task'], but=('T', 's'))} · fresh batches · bars from the first to the last seed"
+    task = {**data.facts["task"], "s": None}
+    about = f"{task_words(task, but=('T', 'm'))} · fresh batches · bars from the first to the last seed"
     finish(figure, about, title=spec.title)
     return figure
 

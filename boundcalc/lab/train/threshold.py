@@ -180,7 +180,7 @@ def analyse(
         samples[model] = _fit(model, lengths, boot)
         low, high = np.quantile(samples[model][:, 1], [0.025, 0.975])
         fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point, noise), float(low), float(high)))
-    bend = measure(lengths, point, boot, noise) if len(lengths) >= LEAST_LENGTHS else None
+    bend = measure(lengths.tolist(), point, boot, noise) if len(lengths) >= LEAST_LENGTHS else None
     return Analysis(level, tuple(thresholds), tuple(fits), left_out, samples, bend)
 
 
@@ -200,6 +200,7 @@ def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
         step_a, step_b = (bb * slope_a - ab * slope_b) / determinant, (aa * slope_b - ab * slope_a) / determinant
         damping = np.minimum(1.0, 5.0 / np.maximum(1e-12, np.maximum(np.abs(step_a), np.abs(step_b))))
         now = _likelihood(a, b, x, n, k)
+        new_a, new_b = a, b
         for _ in range(30):  # the likelihood is concave, but a full step may overshoot it for ever
             new_a, new_b = a + damping * step_a, np.clip(b + damping * step_b, 0.05, _STEEPEST)
             worse = _likelihood(new_a, new_b, x, n, k) < now - 1e-12
