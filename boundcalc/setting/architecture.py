@@ -125,6 +125,11 @@ class Architecture:
             if self.unread(f.name) is not None and getattr(self, f.name) != f.default:  # arrays are of what is read
                 self.refuse_unread(f.name)
 
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_architecture
+
+        return f"Architecture({of_architecture(self)})"
+
     def _check_shape(self) -> None:
         rest = self.d % self.heads
         if self.d_head is None and isinstance(rest, int) and rest:  # of symbols it is not known

@@ -191,6 +191,11 @@ class Norms:
             if not isinstance(budget, Budget):
                 raise InvalidSetting(f"norms of {key} must be a Budget, got {validate.shown(budget)}")
 
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_norms
+
+        return f"Norms({of_norms(self)})"
+
     @cached_property
     def _knob(self) -> Budget:
         return Budget(op=self.C, two_one=self.C, sup=self.C, row=self.C)

@@ -53,6 +53,11 @@ class Sample:
         for name in self.measured:
             self.refuse_unread(name)
 
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_sample
+
+        return f"Sample({of_sample(self)})"
+
     def refuse_unread(self, name: str) -> None:
         """Refuses what belongs to the ramp loss where the loss is another one."""
         if self.lipschitz is not None and name in ("margin", "train_error", "measured"):

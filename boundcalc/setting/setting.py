@@ -40,6 +40,11 @@ class Setting:
         if self.norms.budgets and isinstance(self.architecture.depth, int):  # symbolic blocks cannot be listed
             account(self.norms, self.architecture)
 
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_setting
+
+        return of_setting(self)
+
     @classmethod
     def of(
         cls, preset: str = "edelman", *, C: float | None = None, norms: Norms | None = None, **values: Any

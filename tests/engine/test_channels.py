@@ -1,4 +1,4 @@
-"""What channels instead of covers would gain (docs/theory.md, "Tried, and not used"): a model in floats, no certificate.
+"""What channels instead of covers would gain (docs/theory.md, "What does not pay"): a model in floats, no certificate.
 
 At level j a map W is seen as V_j = W + eps_j Z_j, Z_j the noise of T11 to T14, independent from level to level given W. By the
 chain rule of KL level j then costs at most I_j of T11 to T14 itself (no net, no logarithm of one), or the KL from a Gaussian
@@ -8,16 +8,19 @@ around V_(j-1): (n/2) log(2 pi e (A_(j-1) + A_j)/d) - h_j with the energies A = 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 
+from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine import refine
-from boundcalc.engine.evaluate import Desk
-from boundcalc.setting import Setting
+from boundcalc.engine.evaluate import Desk, evaluate
+from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Setting
 from boundcalc.statements.covers.noise import noise
+from boundcalc.statements.larger import joined
 
 NETS = 11.6
 """Nats of a map of 64 x 64 that T11 to T14 pay for nets."""
@@ -80,3 +83,21 @@ def with_channels(patch: pytest.MonkeyPatch, depth: int) -> float:
 @pytest.mark.parametrize(("depth", "gain"), [(1, 0.0100), (2, 0.0153), (4, 0.0101)])
 def test_channels_gain_little(depth: int, gain: float, monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 - with_channels(monkeypatch, depth) / gap(depth) == pytest.approx(gain, abs=0.002)
+
+
+def test_separate_maps_for_products_of_scores_cost_more() -> None:
+    """A6: a query map A W_QK and a key map A, in place of A W_QK A'."""
+    setting = Setting.of(depth=2, seq_len=512, n_train=10**6, margin=0.5)
+    whole = joined(setting)
+    assert not isinstance(whole, Refusal)
+    budgets = {key: budget for key, budget in whole.norms.budgets.items() if key != "W_QK[1]"}
+    apart = {"W_Q[1]": Budget(op=1.0, two_one=1.0), "W_K[1]": Budget(op=1.0, two_one=1.0)}
+    layers = tuple(
+        replace(layer, qk="split", d_head=64, normaliser=Normaliser("softmax", 1.0))
+        if isinstance(layer, Attention) and layer.block == 1
+        else layer
+        for layer in whole.architecture.stages
+    )
+    architecture = Architecture(seq_len=512, layers=layers)
+    other = evaluate(Setting(architecture, replace(whole.norms, budgets={**budgets, **apart}), setting.sample))
+    assert other.gap / evaluate(setting).gap == pytest.approx(1.15, abs=0.01)
