@@ -144,7 +144,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         **_PARITY,
         "n_test": 512,
         "seeds": 5,
-        "grid": [{"s": 2, "T": [10, 20, 40, 60]}, {"s": 3, "T": [10, 15, 20, 30, 40]}, {"s": 4, "T": [10, 15]}],
+        "grid": [{"s": 2, "T": [10, 20, 40, 60]}, {"s": 3, "T": [10, 15, 20]}, {"s": 4, "T": 10}],
     },
     "parity-late": {
         "about": "parity of 3 among 16 bits from 150 examples: right on all of them long before it generalises",
