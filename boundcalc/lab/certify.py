@@ -584,7 +584,7 @@ def _of_predictor(method: str, certificate: PredictorCertificate) -> Line:
         method,
         certificate.risk,
         None,
-        f"{certificate.statement}: {cost}{facts['errors']} errors of {facts['n']}",
+        f"{certificate.statement}: {cost}{facts['errors']} error{'s' * (facts['errors'] != 1)} of {facts['n']}",
         "the trained network" if method == "held-out" else certificate.certified,
     )
 

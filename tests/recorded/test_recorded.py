@@ -122,7 +122,7 @@ def _differences(setting: Setting, value: BoundValue, before: list[float] | None
     if value.name in SHARPER and value.log_risk <= before[1] + SEARCHED:
         reasons[BETTER_COVERS] += 1
         return found
-    if value.risk_strategy == "ghost-realizable" and before[1] - 0.02 <= value.log_risk < before[1]:
+    if value.risk_strategy == "ghost-realizable" and before[1] - 0.05 <= value.log_risk < before[1]:
         reasons[COUNTED] += 1
         return found
     if value.trivial and value.log_risk >= before[1] - CLOSE:
