@@ -16,9 +16,9 @@ def collect(spec: Spec) -> FigureData:
     """Downstream errors as shares of what the best constant has, by kappa and by L, with X6."""
     from boundcalc.lab.train.pretext import PretextPlan, pretrained
 
-    steps = {"steps": round(spec.values[0])} if spec.values else {}
-    fresh = {"fresh": spec.repetitions} if spec.repetitions else {}
-    plan = PretextPlan(**steps, **fresh)
+    usual = PretextPlan()
+    steps = round(spec.values[0]) if spec.values else usual.steps
+    plan = PretextPlan(steps=steps, fresh=spec.repetitions or usual.fresh)
     rows = pretrained(plan)
     series: list[Series] = []
     by_kappa = [row for row in rows if row.length == plan.length]
