@@ -14,7 +14,16 @@ project = "boundcalc"
 author = "boundcalc authors"
 project_copyright = author
 release = metadata.version("boundcalc")
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "run", "embedded"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "mathml",
+    "run",
+    "linked",
+    "accessible",
+    "embedded",
+]
 exclude_patterns = ["_site"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4

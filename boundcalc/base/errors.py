@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from boundcalc.base.records import dataclass
 
 
 class BoundcalcError(Exception):

@@ -29,10 +29,6 @@ class IntervalSystem:
         return arb(x)
 
     @staticmethod
-    def from_log(log_x: float) -> arb:
-        return arb(log_x).exp()
-
-    @staticmethod
     def log(x: arb | float) -> arb:
         return arb(x).log()
 

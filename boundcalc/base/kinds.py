@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import Kind, begins, holds, json_file, unchanged
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STORE_ID = 0x62636C64
 """What SQLite files of trials carry as their application."""
@@ -34,7 +36,7 @@ def _records(data: Any) -> bool:
 
 def _figure(path: Path) -> bool:
     """A figure's numbers, which carry their digest; the layout is that of the figure, not of `write_json`."""
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = _parsed(path.read_text(encoding="utf-8"))
     if not _object("spec", "data", format="boundcalc-figure/")(data):
         return False
     return data.get("digest") == _digest(data["data"])
@@ -57,12 +59,19 @@ def _mapping(data: Any) -> bool:
 
 
 def _derivation(path: Path) -> bool:
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = _parsed(path.read_text(encoding="utf-8"))
     return _object("steps", "digest")(data) and data == with_digest(data)
+
+
+def _parsed(text: str | bytes) -> Any:
+    import json
+
+    return json.loads(text)
 
 
 def _digest(data: Any) -> str:
     import hashlib  # where used: no command that writes nothing needs it
+    import json
 
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -80,7 +89,7 @@ def _weights(path: Path) -> bool:
         return {"architecture.npy", "represents.npy"} <= _members(path)
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(min(size, path.stat().st_size)))
+        header = _parsed(file.read(min(size, path.stat().st_size)))
     return header["__metadata__"]["format"].startswith("boundcalc-model/")
 
 
@@ -102,12 +111,12 @@ def _members(path: Path) -> set[str]:
 
 
 def _runs(path: Path) -> bool:
-    return _object("of", "runs", only=())(json.loads(path.read_text(encoding="utf-8")))
+    return _object("of", "runs", only=())(_parsed(path.read_text(encoding="utf-8")))
 
 
 def _journal(path: Path) -> bool:
     with path.open("rb") as file:
-        return {"identity", "seed"} <= set(json.loads(file.readline()))
+        return {"identity", "seed"} <= set(_parsed(file.readline()))
 
 
 def _image(path: Path) -> bool:
@@ -117,8 +126,9 @@ def _image(path: Path) -> bool:
 
 def safetensors_name(path: Path | str) -> None:
     """Refuse a name that promises another format than the one a model is written in."""
-    if Path(path).suffix != ".safetensors":
-        raise InvalidSetting(f"a model is written as safetensors, got {Path(path).name!r}: name it *.safetensors")
+    name = os.path.basename(path)
+    if os.path.splitext(name)[1] != ".safetensors":
+        raise InvalidSetting(f"a model is written as safetensors, got {name!r}: name it *.safetensors")
 
 
 CERTIFICATE = Kind("a certificate", json_file(_object("setting", format="boundcalc-certificate/")))

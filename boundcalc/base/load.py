@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
@@ -27,6 +26,7 @@ FORMULAS = (".toml", ".json")
 def load_name(word: str) -> Any:
     """What "mine.py:bound" stands for. The file is executed; what lies beside it can be imported by it."""
     import importlib.util
+    from pathlib import Path
 
     if not is_name(word):
         raise InvalidSetting(f"need a Python file and a name in it, such as mine.py:bound; got {word!r}")

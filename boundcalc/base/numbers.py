@@ -34,10 +34,6 @@ class NumberSystem(Protocol):
         """A constant of this system, exactly the given float or integer."""
         ...
 
-    def from_log(self, log_x: float, /) -> Number:
-        """The number whose natural logarithm is given."""
-        ...
-
     def log(self, x: Number, /) -> Number:
         """The natural logarithm."""
         ...
@@ -106,11 +102,7 @@ class FloatSystem:
     lgamma = staticmethod(math.lgamma)
     minimum = staticmethod(least)
     maximum = staticmethod(most)
-    from_log = staticmethod(math.exp)
-
-    @staticmethod
-    def number(x: float | LogFloat) -> float:
-        return float(x) if isinstance(x, LogFloat) else x
+    number = staticmethod(float)
 
     @staticmethod
     def ceil(x: float) -> float:
@@ -229,7 +221,6 @@ class LogSystem:
     name = "log"
     pi = LogFloat(math.log(math.pi))
     number = staticmethod(LogFloat.of)
-    from_log = staticmethod(LogFloat)
     minimum = staticmethod(least)
     maximum = staticmethod(most)
 

@@ -7,17 +7,19 @@ files too, but never an input of the same command.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.records import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class OutputError(BoundcalcError):
@@ -38,7 +40,7 @@ class _Command:
     reads: dict[str, str] = field(default_factory=dict[str, str])
     writes: tuple[Path, ...] = ()
     force: bool = False
-    kinds: Mapping[Path, Kind] = field(default_factory=dict[Path, Kind])
+    kinds: Mapping[Path, Kind] = field(default_factory=dict)
 
 
 _RUNNING: ContextVar[_Command | None] = ContextVar("boundcalc_files", default=None)
@@ -93,7 +95,7 @@ def check(path: Path | str, kind: Kind, *, force: bool = False) -> None:
     if target.is_dir():
         raise InvalidSetting(f"{path} is a directory: name a file")
     for source, name in running.reads.items():
-        if _same(target, source) or (Path(source) in target.parents and not _recognised(target, kind)):
+        if _same(target, source) or (_path(source) in target.parents and not _recognised(target, kind)):
             said = f" ({name})" if name else ""
             raise InvalidSetting(
                 f"{path} is an input of this command{said}, and would be overwritten: name another file"
@@ -162,15 +164,15 @@ def write_json(path: Path | str, data: Any, kind: Kind, *, force: bool = False) 
 
 def append_line(path: Path | str, line: str) -> None:
     """One more line of a file that `writing` began."""
-    with _named(path), Path(path).open("a", encoding="utf-8") as file:
+    with _named(path), _path(path).open("a", encoding="utf-8") as file:
         file.write(line + "\n")
 
 
 def make_folder(path: Path | str) -> Path:
     """A folder for files, with those above it."""
     with _named(path):
-        Path(path).mkdir(parents=True, exist_ok=True)
-    return Path(path)
+        _path(path).mkdir(parents=True, exist_ok=True)
+    return _path(path)
 
 
 def readable(path: Path | str, error: OSError | UnicodeDecodeError) -> str:
@@ -186,8 +188,10 @@ def json_file(fits: Callable[[Any], bool]) -> Callable[[Path], bool]:
     """JSON of some shape, in the layout of `write_json`: a file laid out otherwise was written by somebody else."""
 
     def ours(path: Path) -> bool:
+        from json import loads
+
         text = path.read_text(encoding="utf-8")
-        data = json.loads(text)
+        data = loads(text)
         return text == _laid_out(data) and fits(data)
 
     return ours
@@ -214,7 +218,7 @@ _COMMENTS = {".tex": ("% ", ""), ".md": ("<!-- ", " -->"), ".html": ("<!-- ", " 
 
 def signed(name: str, text: str) -> str:
     """A text with a last line that tells whether anybody has changed it since."""
-    start, end = _COMMENTS.get(Path(name).suffix, ("# ", ""))
+    start, end = _COMMENTS.get(_path(name).suffix, ("# ", ""))
     text = text if text.endswith("\n") else text + "\n"
     return f"{text}{start}{_SIGNATURE}{_digest(text)}{end}\n"
 
@@ -233,6 +237,8 @@ def _digest(text: str) -> str:
 
 
 def _laid_out(data: Any) -> str:
+    import json
+
     return json.dumps(data, indent=1) + "\n"
 
 
@@ -247,9 +253,16 @@ def _recognised(path: Path, kind: Kind) -> bool:
         return False
 
 
+def _path(path: Path | str) -> Path:
+    """The path of a name. The library of paths is for commands that meet files: few evaluations do."""
+    from pathlib import Path
+
+    return Path(path)
+
+
 def _place(path: Path | str) -> Path:
     """Where a file is, links followed."""
-    return Path(os.path.realpath(path))
+    return _path(os.path.realpath(path))
 
 
 def _real(path: Path | str) -> str:
@@ -259,7 +272,7 @@ def _real(path: Path | str) -> str:
 def _same(target: Path, source: str) -> bool:
     """Whether two names are of one file: also by a hard link, or on a system that ignores case."""
     try:
-        return target == Path(source) or os.path.samefile(target, source)
+        return target == _path(source) or os.path.samefile(target, source)
     except OSError:
         return False
 

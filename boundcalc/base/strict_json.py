@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MOST_SHOWN = 80
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base import output
+from boundcalc.base.compared import Compared, said
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import JOURNAL
 from boundcalc.checkpoints.account import Account, balance
@@ -23,7 +24,7 @@ from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.maps import key_of
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import NOT_COMPARED, Call, Parity
+from boundcalc.checkpoints.parity import Call, Parity
 from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
@@ -58,6 +59,7 @@ class Audit:
         seed: of the random probes.
         products: budgets of what maps that meet make (A6, A7), of this library's own models.
         parity: how the architecture was held against the module's forward pass; None where no module was at hand.
+        why_not: why it was not, where it could have been.
     """
 
     where: str
@@ -70,6 +72,23 @@ class Audit:
     seed: int
     products: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     parity: Parity | None = None
+    why_not: str = ""
+
+    def __repr__(self) -> str:
+        return (
+            f"Audit({self.where}: family {self.family}, T {self.architecture.seq_len}, {self.account.total:,} parameters in "
+            f"{len(self.account.lines)} tensors, norms of {len(self.measured)} weights; {self.comparison})"
+        )
+
+    @property
+    def compared(self) -> Compared | None:
+        """What certificates keep of the forward check."""
+        return None if self.parity is None else self.parity.compared
+
+    @property
+    def comparison(self) -> str:
+        """Whether the architecture was held against a forward pass, in words."""
+        return said(self.compared) + (f": {self.why_not}" if self.why_not else "")
 
     @property
     def failure(self) -> float:
@@ -142,7 +161,7 @@ class Audit:
                 "assumed": dict(self.account.assumed),
             },
             "missing": list(self.missing),
-            "forward_check": {"compared": False, "text": NOT_COMPARED}
+            "forward_check": {"compared": False, "text": self.comparison}
             if self.parity is None
             else self.parity.to_json(),
         }

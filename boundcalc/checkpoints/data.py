@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.load import is_name, load_name
 from boundcalc.base.output import reading
 
 _Array = NDArray[Any]
@@ -21,9 +22,13 @@ _INPUTS = ("x", "input_ids", "tokens", "sequence", "pixel_values", "inputs", "fe
 _LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
 MASKS = ("mask", "attention_mask")
 """Names that examples are looked for under, in dictionaries and in columns."""
+_FILES = (
+    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or what a name in a Python file holds or gives "
+    "(data.py:train)"
+)
 _FORMS = (
-    "a file (.npz with x and y, .csv, .parquet), arrays (x, y) or (x, y, mask), a dictionary of them, a torch DataLoader or "
-    "Dataset, or a Hugging Face dataset"
+    f"a file ({_FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, or a Hugging Face "
+    "dataset"
 )
 
 
@@ -58,6 +63,12 @@ class Sequences:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def __repr__(self) -> str:
+        kind = "tokens" if self.tokens else "rows" if self.longest else "images"
+        shapes = sorted({x.shape for x in self.x})
+        size = f"{list(shapes[0])}" + (f" to {list(shapes[-1])}" if len(shapes) > 1 else "")
+        return f"Sequences({len(self)} of {kind} {size}, labels {self.y.min()} to {self.y.max()})"
 
     @property
     def tokens(self) -> bool:
@@ -97,16 +108,18 @@ def sequences(source: Any) -> Sequences:
     if isinstance(source, Sequences):
         return source
     if isinstance(source, str | Path):
-        return _file(Path(source))
+        return _named_in_python(str(source)) if is_name(str(source)) else _file(Path(source))
     if isinstance(source, Mapping):
         return _of_fields(source, "the dictionary")
     if isinstance(source, tuple | list) and len(source) in (2, 3) and all(hasattr(a, "shape") for a in source):
         return _together([_chunk(*source)])
     columns = getattr(source, "column_names", None)
-    if isinstance(columns, list) and hasattr(source, "__getitem__"):
-        return _of_fields({name: list(source[name]) for name in columns}, "the dataset")
+    if isinstance(columns, list) and hasattr(source, "__len__"):
+        return _of_fields(
+            {name: list(table[name]) for table in [_plain(source)] for name in _shown(source)}, "the dataset"
+        )
     if hasattr(source, "dataset") and hasattr(source, "__iter__"):
-        found = _together([_batch(each) for each in source])
+        found = _together(_batch(each) for each in source)
         whole: Any = getattr(source, "dataset", None)
         size = len(whole) if hasattr(whole, "__len__") else len(found)
         if len(found) != size:
@@ -116,8 +129,29 @@ def sequences(source: Any) -> Sequences:
             )
         return found
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not hasattr(source, "shape"):
-        return _together([_single(source[i]) for i in range(len(source))])
+        return _together(_single(source[i]) for i in range(len(source)))
+    if hasattr(source, "__iter__") and not hasattr(source, "shape"):  # datasets that are read from front to back alone
+        return _together(map(_single, source))
     raise InvalidSetting(f"examples are {_FORMS}; got {type(source).__name__}")
+
+
+def _named_in_python(word: str) -> Sequences:
+    """What a name in a Python file stands for: examples, or a function that gives them."""
+    found = load_name(word)
+    if callable(found) and not hasattr(found, "__getitem__") and not hasattr(found, "__iter__"):
+        found = found()
+    return sequences(found)
+
+
+def _shown(source: Any) -> list[str]:
+    """The columns of a Hugging Face dataset; of one that was told which to show (set_format), these."""
+    chosen = getattr(source, "format", None)
+    return list(chosen["columns"] if isinstance(chosen, Mapping) and "columns" in chosen else source.column_names)
+
+
+def _plain(source: Any) -> Any:
+    """The dataset without its clothes: what set_format makes of columns (tensors, frames, arrow) is how they are shown."""
+    return source.with_format(None) if hasattr(source, "with_format") else source
 
 
 # -- from arrays
@@ -136,6 +170,8 @@ def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         longest = max(np.size(_array(each)) for each in value)
         value = np.array([[-1] * (longest - np.size(_array(each))) + list(_array(each).ravel()) for each in value])
     y = _array(value)
+    if y.dtype == object and any(each is None for each in y.ravel()):
+        raise InvalidSetting("an example has no label (None): leave such examples out")
     notes: tuple[str, ...] = ()
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -149,6 +185,10 @@ def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
             f"labels are whole numbers 0, 1, ... or truth values, one a sequence; got {y.dtype} {y.shape}"
         )
     y = y.astype(np.int64)
+    if y.size and y.max() == -1:
+        raise InvalidSetting(
+            "all labels are -1, which is how datasets say that they have none: give a split with labels"
+        )
     if y.size and y.min() == -1 and set(np.unique(y)) <= {-1, 1}:
         return (y + 1) // 2, (*notes, "labels -1 and 1 are read as 0 and 1")
     if y.size and y.min() < 0:
@@ -188,18 +228,23 @@ def _unpadded(rows: Sequence[_Array], mask: Sequence[_Array]) -> list[_Array]:
     return found
 
 
-def _named(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((fields[name] for name in names if name in fields), None)
-
-
 def _of_fields(fields: Mapping[str, Any], where: str) -> Sequences:
-    x, y = _named(fields, _INPUTS), _named(fields, _LABELS)
-    if x is None or y is None:
-        what, names = ("sequences", _INPUTS) if x is None else ("labels", _LABELS)
+    splits = [name for name, value in fields.items() if hasattr(value, "column_names")]
+    if splits:
         raise InvalidSetting(
-            f"{where} has no {what}: it has {', '.join(map(str, fields))}; need one of {', '.join(names)}"
+            f"{where} holds datasets by name ({', '.join(map(str, splits))}): give one of them, such as data[{splits[0]!r}]"
         )
-    return _chunk(x, y, _named(fields, MASKS))
+    keys = [next((name for name in names if name in fields), None) for names in (_INPUTS, _LABELS, MASKS)]
+    for key, what, names in zip(keys, ("sequences", "labels"), (_INPUTS, _LABELS), strict=False):
+        if key is None:
+            hint = ": tokenise its text first" if what == "sequences" and "text" in fields else ""
+            raise InvalidSetting(
+                f"{where} has no {what}{hint}: it has {', '.join(map(str, fields))}; need one of {', '.join(names)}"
+            )
+    x, y, mask = (None if key is None else fields[key] for key in keys)
+    found = _chunk(x, y, mask)
+    rest = [str(name) for name in fields if name not in keys]
+    return replace(found, notes=(*found.notes, f"not read: {', '.join(rest)}")) if rest else found
 
 
 def _batch(item: Any) -> Sequences:
@@ -233,12 +278,21 @@ def _together(parts: Iterable[Sequences]) -> Sequences:
 
 def _file(path: Path) -> Sequences:
     reading(path, "data")
+    if (path / "dataset_info.json").is_file() or (path / "dataset_dict.json").is_file():
+        try:
+            from datasets import load_from_disk
+        except ModuleNotFoundError:
+            raise InvalidSetting(
+                f"reading the folder {path} needs the library that wrote it: pip install datasets, or write it as .parquet"
+            ) from None
+        return sequences(load_from_disk(str(path)))
     if not path.is_file():
-        raise InvalidSetting(f"there is no file {path}: examples are {_FORMS}")
+        raise InvalidSetting(f"there is no file {path}: need {_FILES}")
     if path.suffix == ".npz":
         try:
             with np.load(path, allow_pickle=False) as file:
-                return _of_fields({name: file[name] for name in file.files}, str(path))
+                ours = {"made_by"}  # how this package marks what it writes
+                return _of_fields({name: file[name] for name in file.files if name not in ours}, str(path))
         except (OSError, ValueError, EOFError) as error:
             if isinstance(error, InvalidSetting):
                 raise
@@ -247,7 +301,7 @@ def _file(path: Path) -> Sequences:
         return _columns(_csv(path), str(path))
     if path.suffix == ".parquet":
         return _columns(_parquet(path), str(path))
-    raise InvalidSetting(f"{path} has no known ending: need .npz, .csv or .parquet")
+    raise InvalidSetting(f"{path} has no known ending: need {_FILES}")
 
 
 def _csv(path: Path) -> dict[str, list[Any]]:

@@ -7,3 +7,7 @@ from boundcalc.base.errors import BoundcalcError
 
 class CheckpointError(BoundcalcError):
     """A checkpoint that cannot be read, is not what it says it is, or is not of a known family."""
+
+
+class NotRun(CheckpointError):
+    """A module that cannot be loaded, or does not take the inputs: nothing is known of whether it is what was described."""

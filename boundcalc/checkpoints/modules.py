@@ -29,6 +29,12 @@ def bare(module: Any) -> Any:
         module = inner
 
 
+def called(module: Any) -> str:
+    """The name of a module's class, and of its library where it is one of transformers."""
+    cls = type(bare(module))
+    return f"{cls.__name__} of transformers" if cls.__module__.startswith("transformers.") else cls.__name__
+
+
 def of_double(module: Any) -> Any:
     """A copy in evaluation mode and double precision, without fused attention; the module itself stays as it is."""
     found = copy.deepcopy(bare(module)).double().cpu().eval()

@@ -14,19 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base.rounding import up
-from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.base.compared import ROUNDING, Compared
+from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
-from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
+from boundcalc.checkpoints.modules import answer, as_arrays, called, of_double, ready
 from boundcalc.checkpoints.network import Fixed, Network, Rows, Step
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, LayerNorm, Linear, Pool
 from boundcalc.setting.layer import of_class
 
-ROUNDING = 1e-9
-"""What may lie between two double-precision passes, of the largest entry."""
 SINGLE = 4e-6
-"""The same where the module takes steps in single precision, whatever its weights are."""
+"""What may lie between two passes where the module takes steps in single precision, whatever its weights are."""
 
 Call = Callable[[Any, Any], Any]
 
@@ -50,6 +48,7 @@ class Parity:
         tolerance: what was allowed: rounding in double precision, or in single where the module takes steps in it.
         sequences: inputs, and their length.
         row: the row that is read out; None where all are averaged.
+        module: what it is called.
     """
 
     outputs: float | None
@@ -58,6 +57,7 @@ class Parity:
     tolerance: float
     sequences: tuple[int, int]
     row: int | None
+    module: str
 
     @property
     def worst(self) -> float:
@@ -65,23 +65,22 @@ class Parity:
         return max([*(place.apart for place in self.places), *([] if self.outputs is None else [self.outputs])])
 
     @property
+    def compared(self) -> Compared:
+        """What is kept of it."""
+        n, length = self.sequences
+        seen = self.outputs is not None
+        return Compared(self.module, self.worst, self.tolerance, n, length, len(self.places), seen)
+
+    @property
     def text(self) -> str:
         """One line."""
-        n, length = self.sequences
-        steps = "" if self.tolerance == ROUNDING else " (the module takes steps in single precision)"
-        inner = (
-            f"{len(self.places)} places inside" if self.places else "no place inside, which the module does not show"
-        )
-        where = f"the outputs and at {inner}" if self.outputs is not None else f"{inner}; its read-out is not described"
-        return (
-            f"compared with a forward pass: {n} inputs of {length} rows in double precision agree to {up(self.worst, 1)} at "
-            f"{where}{steps}"
-        )
+        return self.compared.text
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
         return {
             "compared": True,
+            "module": self.module,
             "outputs": self.outputs,
             "places": [[place.name, place.apart] for place in self.places],
             "unseen": list(self.unseen),
@@ -89,9 +88,6 @@ class Parity:
             "sequences": list(self.sequences),
             "row": self.row,
         }
-
-
-NOT_COMPARED = "architecture as described, not compared with a forward pass"
 
 
 @dataclass(frozen=True)
@@ -157,7 +153,7 @@ def record(
     try:
         return Recorded(module, x, *_run(module, x, call))
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        raise CheckpointError(
+        raise NotRun(
             f"the module does not take inputs of shape {x.shape} ({x.dtype}): {' '.join(str(error).split())[:200]}; give "
             "some of its own (--data, inputs=), or call=lambda module, x: ..."
         ) from error
@@ -178,7 +174,8 @@ def held(recorded: Recorded, model: Model, architecture: Architecture, *, fixed:
         )
     places = tuple(place for place, _ in found.places)
     outputs = None if recorded.outputs is None else found.outputs
-    return Parity(outputs, places, found.unseen, found.tolerance, found.sequences, found.row)
+    name = called(recorded.module)
+    return Parity(outputs, places, found.unseen, found.tolerance, found.sequences, found.row, name)
 
 
 def agreeing(recorded: Recorded, model: Model, architecture: Architecture, *, all_agree: int) -> int:

@@ -13,7 +13,7 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import complete
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
-from boundcalc.cli.files import FILE, FileCommand, Input, output_file
+from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_file, output_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -33,6 +33,7 @@ _FORMATS = ("table", "json", "csv", "markdown", "latex")
 Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
   boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
+  boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader
   boundcalc certify runs/bert --margins margins.npy --certificate gap.json --certificate-risk risk.json
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
 \b
@@ -51,20 +52,29 @@ fixed before the data.""",
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
 @click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
 @click.option(
-    "--data", type=FILE, help="Examples (.npz, .csv, .parquet): the training sequences with labels, for margins."
+    "--data",
+    type=PythonName(),
+    metavar="DATA",
+    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what "
+    "a name in a Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
 )
-@click.option("--test", type=FILE, help="Test sequences, which the model has not met.")
+@click.option(
+    "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."
+)
 @click.option(
     "--by",
     "methods",
     multiple=True,
-    type=click.Choice(("norms", "held-out", "p2l")),
+    type=click.Choice(("norms", "held-out", "occam", "p2l")),
     help="With --data, certify by this only (repeatable); p2l trains modules of --compare.",
 )
 @click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option("--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound.")
 @click.option(
     "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
+)
+@click.option(
+    "--certificates", type=output_folder(), help="Folder for the certificates: with --data, one of every line."
 )
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
 @click.option(
@@ -87,6 +97,7 @@ def command(
     bounds: tuple[str, ...],
     certificate: Path | None,
     certificate_risk: Path | None,
+    certificates: Path | None,
     solve: bool,
     why: bool,
     form: str,
@@ -104,7 +115,7 @@ def command(
         if form not in ("table", "json"):
             raise InvalidSetting(f"--data is written as table or json: leave out --format {form}, or --data")
     else:
-        refuse_given(dict.fromkeys(("test", "methods"), "without --data"))
+        refuse_given(dict.fromkeys(("test", "methods", "certificates"), "without --data"))
     seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
     def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
@@ -146,9 +157,14 @@ def command(
     given += ["train_error"] * (train_error is not None or margins is not None or data is not None)
     origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
     report = ask(Question(setting, origin), bounds, solve=solve, why=why)
-    _write_certificates(report.best, certificate, certificate_risk)
+    best = None if report.best is None else report.best.recording(found.compared)
+    _write_certificates(best, certificate, certificate_risk)
+    written = [] if certified is None or certificates is None else certified.save(certificates)
     if certified is not None and form == "table":
-        click.echo(f"{certified.text}\n\nThe norm bounds in full:\n")
+        click.echo(certified.text)
+        if written:
+            click.echo(f"{len(written)} certificates are in {certificates}: boundcalc verify {written[0]}")
+        click.echo("\nThe norm bounds in full:\n")
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
 
@@ -178,7 +194,7 @@ def _with_data(
     from boundcalc.checkpoints.data import sequences
     from boundcalc.lab.certify import Outputs, answered, wanted_methods
 
-    make, seed = None, options["seed"] or 0
+    make, seed, reference = None, options["seed"] or 0, options["reference"]
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
@@ -203,6 +219,7 @@ def _with_data(
         progress=say or (lambda _: None),
         fixed_gamma=fixed_gamma,
         power=schatten,
+        reference=reference,
     )
 
 

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from boundcalc.checkpoints.audit import Progress
     from boundcalc.checkpoints.data import Sequences
     from boundcalc.checkpoints.families import Model
-    from boundcalc.checkpoints.readers import Checkpoint
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,8 +35,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--compare",
         type=PythonName(),
         metavar="FILE.py:NAME",
-        help="Run the module that this function makes, with these weights, against the architecture ('transformers': the "
-        "library's). The file is executed.",
+        help="Run the module that this function makes, with these weights, against the architecture. The file is executed. "
+        "Unset, the transformers library's is run where it is installed and wrote the folder ('transformers': however large; "
+        "'none': never).",
     ),
     click.option("--reference", type=Input(), help="Checkpoint fixed before the data (the initialisation)."),
     click.option(
@@ -90,24 +89,6 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
     return take(model, options, inspect).audit
 
 
-def module_of(model: str, checkpoint: Checkpoint, compare: str | None, *, always: bool = False) -> Any:
-    """The module that a checkpoint is held against; `always`: also the library's, where it is there and nobody asks."""
-    if compare is None and not always:
-        return None
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.checkpoints.modules import made_by
-    from boundcalc.lab.certify import of_library
-
-    if compare not in (None, "transformers"):
-        return made_by(compare, checkpoint)
-    found = of_library(Path(model), checkpoint)
-    if found is None and compare is not None:
-        raise InvalidSetting(
-            f"the transformers library cannot load {model}: it needs a folder of save_pretrained and the library installed"
-        )
-    return found
-
-
 def take(
     model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None, data: Sequences | None = None
 ) -> Taken:
@@ -119,8 +100,10 @@ def take(
 
     from boundcalc.base.strict_json import assignments
     from boundcalc.checkpoints import Options, Want, audit
+    from boundcalc.checkpoints.at_hand import at_hand
     from boundcalc.checkpoints.audit import chosen_family, open_model
     from boundcalc.checkpoints.readers import open_checkpoint
+    from boundcalc.lab.certify import TRIED, described, held_against
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
     taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet", "compare")}
@@ -128,17 +111,10 @@ def take(
     known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
     said = Options(**known, settings=assignments(taken["settings"], "--set"))
     checkpoint = open_checkpoint(model)
-    live = module_of(model, checkpoint, taken["compare"], always=data is not None)
-    mapping, parity = None, None
-    if live is not None:
-        from boundcalc.checkpoints.parity import compare
-        from boundcalc.lab.certify import TRIED, described
-
-        inputs = None if data is None else data.first(TRIED)
-        chosen, mapping = described(checkpoint, live, chosen, said, inputs, None)
-        said = said if mapping is None else replace(said, heads=None)
-        seen = open_model(checkpoint, chosen, said)
-        parity = compare(live, seen, seen.family.architecture(seen), inputs)
+    hand = at_hand(model, checkpoint, taken["compare"])
+    inputs = None if data is None else data.first(TRIED)
+    chosen, mapping = described(checkpoint, hand.module, chosen, said, inputs, None)
+    said = said if mapping is None else replace(said, heads=None)
     with _progress(taken["quiet"]) as progress:
         found = audit(
             checkpoint,
@@ -151,7 +127,19 @@ def take(
             progress=progress,
             inspect=inspect,
         )
-    return Taken(replace(found, parity=parity), open_model(checkpoint, chosen, said), live, mapping)
+    seen = open_model(checkpoint, chosen, said)
+    talks = not taken["quiet"] and sys.stderr.isatty()
+
+    def say(text: str) -> None:
+        if talks:
+            click.echo(f"{text} (--compare none: not) ...", err=True, nl=False)
+
+    try:
+        found, live = held_against(found, seen, hand, inputs, say=say)
+    finally:
+        if talks:
+            click.echo("\r\x1b[2K", err=True, nl=False)
+    return Taken(found, seen, live, mapping)
 
 
 @contextmanager
@@ -194,9 +182,7 @@ def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
 
 def compared(found: Audit) -> str:
     """Whether the architecture was held against a forward pass."""
-    from boundcalc.checkpoints.parity import NOT_COMPARED
-
-    text = NOT_COMPARED if found.parity is None else found.parity.text
+    text = found.comparison
     return f"{text[0].upper()}{text[1:]}."
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,10 +10,14 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_file
+from boundcalc.cli.garbage import uncollected
 from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FORMATS = ("table", "json", "csv", "markdown", "latex")
 
@@ -128,7 +128,7 @@ def command(
         raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    with _uncollected():
+    with uncollected():
         from boundcalc.cli.report import ask
 
         report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
@@ -142,18 +142,6 @@ def command(
         show_proofs(report, all_bounds=bool(bounds))
     if report.best is None:
         context.exit(FAILURE)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without looking for cycles of garbage: one evaluation makes few, and looks cost a fortieth of its time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _template(context: click.Context, question: Any) -> None:

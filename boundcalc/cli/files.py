@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from boundcalc.base import kinds, output
 from boundcalc.cli.idle import Command
 
-_Kinds = Callable[[Path, Mapping[str, Any]], Mapping[Path, output.Kind]]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_Kinds = Callable[["Path", Mapping[str, Any]], Mapping["Path", output.Kind]]
 """The files that an option leads to, with their kinds; what is not among them is not written."""
 
 
@@ -22,6 +24,19 @@ class Input(click.Path):
     def reads(self, value: Any) -> str:
         """The file that a value names."""
         return os.fspath(value)
+
+
+def _path(value: str | os.PathLike[str]) -> Path:
+    from pathlib import Path  # where used: an option that is not given needs no path
+
+    return Path(value)
+
+
+class PathInput(Input):
+    """A file that is read, as a path."""
+
+    def coerce_path_result(self, value: str | os.PathLike[str]) -> Any:
+        return _path(value)
 
 
 class PythonName(Input):
@@ -49,6 +64,9 @@ class Output(click.Path):
         self.leads_to = leads_to
         self.folder = folder
 
+    def coerce_path_result(self, value: str | os.PathLike[str]) -> Any:
+        return _path(value)
+
     def files(self, path: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
         """Each file that will be written, and its kind."""
         if isinstance(self.leads_to, output.Kind):
@@ -66,17 +84,17 @@ class NameOrFile(Input):
 
 NAME_OR_FILE = NameOrFile()
 FILE = Input(dir_okay=False)
-STORE = Input(dir_okay=False, path_type=Path)
+STORE = PathInput(dir_okay=False)
 
 
 def output_file(leads_to: output.Kind | _Kinds, folder: str = "") -> Output:
     """The type of an option that names a file to write."""
-    return Output(leads_to, folder, dir_okay=False, path_type=Path)
+    return Output(leads_to, folder, dir_okay=False)
 
 
 def output_folder(leads_to: _Kinds = lambda folder, values: {}) -> Output:
     """The type of an option that names a folder to write into."""
-    return Output(leads_to, file_okay=False, path_type=Path)
+    return Output(leads_to, file_okay=False)
 
 
 def with_numbers(beside: output.Kind) -> _Kinds:
@@ -111,7 +129,7 @@ class FileCommand(Command):
             path = ctx.params.get(parameter.name or "")
             if path is None:
                 continue
-            leads = parameter.type.files(Path(path), ctx.params)  # type: ignore[attr-defined]
+            leads = parameter.type.files(_path(path), ctx.params)  # type: ignore[attr-defined]
             output.apart([*files, *leads])
             files |= leads
             folder: str = parameter.type.folder  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ import click
 
 from boundcalc.base import words
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
+from boundcalc.cli.garbage import uncollected
 from boundcalc.cli.words import unknown_option
 
 USAGE, FAILURE, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
@@ -40,7 +41,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = self.table[cmd_name][0].partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        with uncollected():
+            return getattr(importlib.import_module(module), attribute)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -161,11 +163,28 @@ def _usage(error: click.UsageError) -> NoReturn:
             for name in (*option.opts, *option.secondary_opts)
         ]
         text = unknown_option(error.option_name, command, [name for name in known if name.startswith("-")])
+    stray = _STRAY.search(text)
+    if stray is not None and error.ctx is not None:
+        text += _option_of(stray[1], error.ctx.command)
     if type(error).__name__ == "NoArgsIsHelpError":
         click.echo(error.format_message(), err=True)
     else:
         sys.stderr.write(f"{command}: {_one_line(text)} (see {command} --help)\n")
     sys.exit(USAGE)
+
+
+_STRAY = re.compile(r"unexpected extra arguments? \(([^\s)]+)")
+
+
+def _option_of(word: str, command: click.Command) -> str:
+    """The option that a word without one may have been meant for."""
+    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
+
+    named = {"bounds", "bound"} if word in BOUNDS or word in THEOREMS else set[str | None]()
+    for option in (each for each in command.params if isinstance(each, click.Option)):
+        if option.name in named or (isinstance(option.type, click.Choice) and word in option.type.choices):
+            return f"; did you mean {option.opts[0]} {word}?"
+    return ""
 
 
 def _say(text: str) -> None:

@@ -95,15 +95,16 @@ _READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "quiet", "force")
 
 def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     """A mapping of a model of no known family; found by the forward check where its module is at hand."""
+    from boundcalc.checkpoints.at_hand import AtHand, at_hand
     from boundcalc.checkpoints.readers import open_checkpoint
     from boundcalc.checkpoints.template import open_places
     from boundcalc.checkpoints.template import template as guess
-    from boundcalc.cli.checkpoint import module_of
 
     others = [name for name in click.get_current_context().params if name not in _READ_BY_TEMPLATE]
     refuse_given(dict.fromkeys(others, "with --template, which writes a mapping and stops"))
     checkpoint = open_checkpoint(model)
-    live = module_of(model, checkpoint, options["compare"])
+    hand = at_hand(model, checkpoint, options["compare"]) if options["compare"] else AtHand()
+    live = hand.load() if hand.load is not None else hand.module
     if live is None:
         found, said = guess(checkpoint, heads=options["heads"]), "guessed from names and shapes; nobody compared"
     else:

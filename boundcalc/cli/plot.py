@@ -65,11 +65,12 @@ def _drawn(image: Path, values: Mapping[str, Any]) -> Mapping[Path, Kind]:
     name="plot",
     short_help="A figure of predictions against measurements, with the data it shows.",
     epilog="""\b
-Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C sample-complexity tightness
-         parity attention norms breakdown constants norms-vs-s
-         posterior-contraction attention-error gap-vs-L kappa
+Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C overlay sample-complexity
+         tightness parity attention norms breakdown constants norms-vs-s
+         posterior-contraction attention-error attention-smooth minimality
+         gap-vs-L kappa
 Of the gallery's trials (`boundcalc gallery --only NAME` trains them):
-         overlay gap-vs-T-measured gap-vs-depth-measured gap-vs-L-supervised
+         gap-vs-T-measured gap-vs-depth-measured gap-vs-L-supervised
          attention-training norms-training norms-layers
 \b
 Examples:

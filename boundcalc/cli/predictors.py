@@ -128,9 +128,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
         certificate = PredictorCertificate.from_json(raw)
         data = None
         if data_file is not None:
-            from boundcalc.predictors.data import Data
-
-            data = Data.load(data_file)
+            data = _examples(data_file, certificate)
         checked = verify_predictor(certificate, data, _learner_of(certificate))
     except BoundcalcError as error:
         raise CertificateError(f"{file}: {error}") from error
@@ -147,9 +145,11 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
             "alternatives": len(certificate.alternatives),
             "facts_established": checked.established is not None,
             "facts_text": established,
+            "model": _answers(certificate),
         }
         click.echo(json.dumps(found, indent=1))
         return
+    answers = _answers(certificate)
     summary = certificate.summary()
     names = [name for name in SHORT if name in summary]
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in names)
@@ -161,7 +161,38 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
     shared = f", its share of {count} alternatives {certificate.share:g}" if count > 1 else ""
     click.echo(f"by {certificate.statement} ({certificate.method}): {facts}; delta {certificate.delta:g}{shared}")
     click.echo(f"for the predictor {certificate.certified}")
+    if answers:
+        click.echo(f"model: {answers} (on record, not checked here)")
     click.echo(f"facts: {established}")
+
+
+def _examples(source: str, certificate: Any) -> Any:
+    """Arrays as they were written; of a model that was handed over, or of another form, whatever holds sequences."""
+    from boundcalc.predictors.data import Data
+
+    given = certificate.evidence.get("recipe", {}).get("kind") == "given"
+    if source.endswith(".npz") and not given:
+        return Data.load(source)
+    from boundcalc.checkpoints.data import sequences
+    from boundcalc.lab.outputs import Examples
+
+    found = Examples.of(sequences(source))
+    return found if given else Data(*found.arrays)
+
+
+def _answers(certificate: Any) -> str | None:
+    """Of a model that was handed over: what answered, and how its architecture was held against a forward pass."""
+    from boundcalc.base.compared import Compared, said
+
+    recipe = certificate.evidence.get("recipe", {})
+    if recipe.get("kind") != "given":
+        return None
+    compared = recipe.get("forward_check")
+    text = said(None if compared is None else Compared.from_json(compared))
+    alternative = certificate.alternatives[certificate.chosen]
+    start = "zeros (gains 1)" if alternative.get("checkpoint") is None else recipe.get("reference")
+    relative = f"; bits relative to {start}" if "reference" in recipe else ""
+    return f"{recipe.get('name')}, answered by {recipe.get('answers')}; {text}{relative}"
 
 
 def _learner_of(certificate: Any) -> Callable[[Mapping[str, Any]], Any]:

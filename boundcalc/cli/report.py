@@ -6,14 +6,16 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.base.rounding import at_least
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.cli.values import short, upper
-from boundcalc.engine.evaluate import BoundValue, Desk, compare
+from boundcalc.engine.evaluate import BoundValue, Desk, Proved, compare
 from boundcalc.engine.growth import Growth, growth
+from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
@@ -287,6 +289,7 @@ def notes(report: Report) -> list[str]:
     if any(row.value.kind == "proxy" for row in report.rows):
         lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
     lines += _trivial_lines(report)
+    lines += _alike_lines(report)
     said = [
         _need_line(needed, sample.train_error, assumed) for needed in report.needed if needed.why_not not in refusals
     ]
@@ -305,6 +308,41 @@ def _trivial_lines(report: Report) -> list[str]:
         + "; ".join(parts)
         + "."
     ]
+
+
+def _alike_lines(report: Report) -> list[str]:
+    """Bounds of several names whose proofs are one, and what a name could have used besides."""
+    groups: list[list[BoundValue]] = []
+    for row in report.rows:
+        value = row.value
+        if value.refusal is not None or value.trivial or value.name not in BOUNDS:
+            continue
+        same = next((group for group in groups if _one_proof(group[0], value)), None)
+        if same is None:
+            groups.append([value])
+        else:
+            same.append(value)
+    lines: list[str] = []
+    for group in groups:
+        if len(group) < 2:
+            continue
+        names = [value.name for value in group]
+        shared = frozenset.intersection(*(BOUNDS[name].lemmas for name in names))
+        more = {name: sorted(BOUNDS[name].lemmas - shared) for name in names}
+        besides = [
+            f"{', '.join(lemmas)}, which {name!r} has besides, is not used" for name, lemmas in more.items() if lemmas
+        ]
+        listed = f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r}"
+        both = "both" if len(names) == 2 else "all"
+        lines.append(f"{'; '.join([f'{listed} coincide here: one proof, from lemmas that {both} have', *besides])}.")
+    return lines
+
+
+def _one_proof(one: BoundValue, other: BoundValue) -> bool:
+    def bare(proof: Proved | None) -> object:
+        return None if proof is None else replace(proof.certificate, policy="")
+
+    return bare(one.by_gap) == bare(other.by_gap) and bare(one.by_risk) == bare(other.by_risk)
 
 
 _POWER = re.compile(r"e\+0*")

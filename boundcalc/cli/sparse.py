@@ -46,7 +46,7 @@ Examples:
 @click.option(
     "--certificates",
     type=output_folder(),
-    help="Folder for the certificate of every m: `boundcalc verify` re-derives its risk bound.",
+    help="Folder for the certificates: one of every m, whose risk bound `boundcalc verify` re-derives.",
 )
 @click.option("--growth", is_flag=True, help="How the norms needed grow with s (at --T, default 512) and with T.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)

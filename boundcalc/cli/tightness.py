@@ -25,27 +25,32 @@ DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10*
 Examples:
   boundcalc tightness                        the table of the README
   boundcalc tightness --ladder                where the factor comes from, at the default setting
-  boundcalc tightness --ladder --depth 4 --C 2 --m 1e8""",
+  boundcalc tightness --ladder --depth 4 --C 2 --m 1e8
+  boundcalc tightness --without               what each ingredient is worth: the best bounds without it""",
 )
 @setting_options
 @click.option(
     "--ladder", "steps", is_flag=True, help="From the published constants to the best bound, one ingredient at a time."
 )
-def command(steps: bool, **options: Any) -> None:
+@click.option("--without", "apart", is_flag=True, help="The best gap and risk without each ingredient, one at a time.")
+def command(steps: bool, apart: bool, **options: Any) -> None:
     """How much smaller the best bound is than the same theorem with the constants of the literature.
 
     Prints Markdown. The table runs over depth, C, T and m (the other options hold in every row); with --ladder, one
-    setting is taken apart.
+    setting is taken apart; with --without, each ingredient of its best bounds is left out in turn.
     """
     question = take_setting(options)
     question.refuse("train_error", "the comparison is made at training error 0")
-    if not steps:
+    if steps and apart:
+        raise click.UsageError("--ladder and --without are two tables: ask for one of them")
+    if not (steps or apart):
         for name, values in (("depth", DEPTHS), ("C", KNOBS), ("seq_len", LENGTHS), ("n_train", SAMPLES)):
             question.refuse(
-                name, f"the table has rows and columns for {', '.join(map(short, values))}; --ladder takes one"
+                name,
+                f"the table has rows and columns for {', '.join(map(short, values))}; --ladder and --without take one",
             )
     setting = question.setting
-    for row in _ladder(setting) if steps else _table(setting):
+    for row in _ladder(setting) if steps else _without(setting) if apart else _table(setting):
         click.echo("| " + " | ".join(row) + " |")
 
 
@@ -78,6 +83,25 @@ def _ladder(setting: Setting) -> list[Sequence[str]]:
         factor = "" if before is None else _factor(before - rung.log10)
         rows.append([rung.name, rung.statement, upper(rung.log10), factor])
         before = rung.log10
+    return rows
+
+
+def _without(setting: Setting) -> list[Sequence[str]]:
+    from boundcalc.engine.tightness import without
+
+    rows: list[Sequence[str]] = [
+        ["without", "statement", "gap", "factor", "risk at training error 0", "factor"],
+        ["---", "---", "---:", "---:", "---:", "---:"],
+    ]
+    whole: list[float | None] | None = None
+    for left in without(setting):
+        values = [left.gap, left.risk]
+        cells = [left.name if whole else "nothing", left.statement]
+        for value, best in zip(values, whole or values, strict=True):
+            factor = "" if value is None or best is None or whole is None else _factor(value - best)
+            cells += ["-" if value is None else upper(value), factor]
+        rows.append(cells)
+        whole = whole or values
     return rows
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base.compared import said
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
+from boundcalc.cli.files import PythonName
 from boundcalc.cli.idle import Command
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import short, upper
@@ -37,7 +39,12 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
 )
 @click.argument("file", type=FILE, required=False)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
-@click.option("--data", type=FILE, help="Examples (.npz): establish the facts of a predictor's certificate again.")
+@click.option(
+    "--data",
+    type=PythonName(),
+    metavar="DATA",
+    help="Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
+)
 @click.option("--second", is_flag=True, help="Check again with the second checker: 50 digits, other code.")
 @click.option("--trust", is_flag=True, help="Say what is believed: the modules a checker imports, and what else.")
 def command(file: str | None, form: str, data: str | None, *, second: bool, trust: bool) -> None:
@@ -106,14 +113,15 @@ def _lines(certificate: Certificate, log_value: float, exact: float | None) -> l
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
     sure = f"with probability at least {confidence(sample.delta)}"
     levels = len(certificate.levels)
-    said = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
+    claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
     how = f"strategy {certificate.strategy}, {levels} level{'s' * (levels != 1)}; "
     if covers_nothing(certificate):
-        said = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
+        claim = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
         how = ""
     lines = [
-        said,
+        claim,
         *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
+        f"{'model':8}  {said(certificate.compared)} (on record, not checked here)",
         f"{'paid':8}  {_paid(certificate)}",
         f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
     ]
@@ -135,8 +143,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
     else:
         normaliser = architecture.pop("normaliser")
         del architecture["layers"]
-        said = {name: value for name, value in architecture.items() if value is not None and value is not False}
-        network = f"{_named(said)}, normaliser {normaliser.pop('name')}"
+        chosen = {name: value for name, value in architecture.items() if value is not None and value is not False}
+        network = f"{_named(chosen)}, normaliser {normaliser.pop('name')}"
         given = {name: value for name, value in normaliser.items() if value is not None}
         network += f" ({_named(given)})" if given else ""
     budgets = [f"{key} {_named(limits)}" for key, limits in full["norms"]["budgets"].items()]
@@ -192,6 +200,8 @@ def _document(certificate: Certificate, log_value: float, exact: float | None) -
         "log_counts": [level.log_count for level in certificate.levels],
         "second": None if exact is None else {"confirmed": True, "log_value": exact},
         "setting": data["setting"],
+        "forward_check": data["forward_check"],
+        "forward_check_text": said(certificate.compared),
     }
 
 

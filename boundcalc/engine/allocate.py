@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from boundcalc.base.numbers import log_add, log_sum
+from boundcalc.base.records import dataclass
 from boundcalc.engine.options import Item, Option, choices_at, cost_at
 from boundcalc.proof.certificate import ZERO, Choice, Cover
 from boundcalc.statements.covers import LEMMAS, Params
 
 _BISECTIONS, _CLOSE = 60, 0.02
 """A vertex that spends within 2% of an error is near enough to start from."""
-_TRIED = 3
+_TRIED = 4
 """Options whose true cost is computed, the best few by their shape."""
 _BY_ESTIMATE = operator.itemgetter(0)
 _NEAR = 0.01

@@ -55,7 +55,6 @@ class ArraySystem:
     name = "array"
     pi = math.pi
     log, log1p, exp, expm1, sqrt = np.log, np.log1p, np.exp, np.expm1, np.sqrt
-    from_log = np.exp
 
     @staticmethod
     def number(x: Any) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
+from boundcalc.base.records import dataclass
 from boundcalc.base.rounding import upper, upper_latex
 from boundcalc.engine.ground import Found, Shared
 from boundcalc.engine.links import Needed
@@ -25,6 +26,7 @@ from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
 
 if TYPE_CHECKING:
+    from boundcalc.base.compared import Compared
     from boundcalc.proof.breakdown import Breakdown
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
@@ -213,6 +215,14 @@ class BoundValue:
     def risk_certificate(self) -> Certificate:
         """What the checker re-derives the risk bound from."""
         return self._risk.certificate
+
+    def recording(self, compared: Compared | None) -> BoundValue:
+        """The same, its certificates with what is known of how the architecture was held against a model."""
+
+        def noted(proof: Proved | None) -> Proved | None:
+            return None if proof is None else proof._replace(certificate=replace(proof.certificate, compared=compared))
+
+        return replace(self, by_gap=noted(self.by_gap), by_risk=noted(self.by_risk))
 
     @property
     def _risk(self) -> Proved:

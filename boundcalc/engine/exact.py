@@ -58,7 +58,9 @@ def allocate_alike(items: Sequence[Item], log_scale: float, like: Point, *, move
         return None
     if moves:
         return _moved(items, budget, options, found, like.log_lambda)
-    return _settle(items, options, found[1])
+    settled = _settle(items, options, found[1])
+    settled.log_lambda = like.log_lambda
+    return settled
 
 
 def _moved(

@@ -24,10 +24,10 @@ _GLANCES = (-4.0, -8.0)
 
 
 class _Way(NamedTuple):
-    """A chain through some points, and the first of them."""
+    """A chain through some points and the first of them that covers anything, or one point alone."""
 
     found: Found
-    strategy: ChainStrategy
+    strategy: Strategy
     items: Sequence[Item]
     points: Sequence[Point]
     alpha: int
@@ -53,18 +53,21 @@ def gaps(ground: Ground, only: str | None = None) -> Iterator[Found]:
         if not kind:
             continue
         found = list(_of_kind(ground, kind, least))
-        ways += [each for each in found if isinstance(each, _Way)]
-        least = min([least, *(each.log_value for each in map(_found, found))])
-        yield from map(_found, found)
+        ways += found
+        least = min([least, *(each.found.log_value for each in found)])
+        yield from (each.found for each in found)
     best = min(ways, key=lambda way: way.found.log_value, default=None)
     if best is not None and best.first is not None and ground.policy.polish and ground.beside is None:
         points = closer(best.items, best.points, best.first)
-        polished = _way(ground, best.strategy, best.items, points, best.alpha)
+        if isinstance(best.strategy, ChainStrategy):
+            polished = _way(ground, best.strategy, best.items, points, best.alpha)
+        else:
+            polished = _single(ground, best.strategy, best.items, points, [point.log_count for point in points])
         if polished is not None:
             yield polished.found
 
 
-def _of_kind(ground: Ground, strategies: Sequence[Strategy], least: float) -> Iterator[_Way | Found]:
+def _of_kind(ground: Ground, strategies: Sequence[Strategy], least: float) -> Iterator[_Way]:
     """What strategies find that look at the same allocations: all uniform, or all on counted points."""
     refines = any(each.refines for each in strategies)  # what refinements add may be little at any scale
     may_gain = None if refines else _Prospect(ground, strategies, least)
@@ -72,16 +75,14 @@ def _of_kind(ground: Ground, strategies: Sequence[Strategy], least: float) -> It
     hopeful = counts[0] < math.log(2 * ground.m)  # else even the first link costs more than it gains
     for strategy in strategies:
         if not isinstance(strategy, ChainStrategy):
-            yield from _single(ground, strategy, items, points, counts)
+            alone = _single(ground, strategy, items, points, counts)
+            if alone is not None:
+                yield alone
             continue
         for alpha in (1,) if "alpha" not in strategy.parameters else GHOSTS[1:] if hopeful else ():
             way = _way(ground, strategy, items, points, alpha)
             if way is not None:
                 yield way
-
-
-def _found(way: _Way | Found) -> Found:
-    return way.found if isinstance(way, _Way) else way
 
 
 class _Prospect:
@@ -141,8 +142,8 @@ def glance(ground: Ground) -> Found | None:
     points = [allocate(items, log_sum(sizes) - log_scale) for log_scale in _GLANCES]
     points = [point for point in points if -math.inf < point.log_count and point.log_scale < ground.log_start]
     counts = [point.log_count for point in points]
-    found = [each for strategy in strategies for each in _single(ground, strategy, items, points, counts)]
-    return min(found, key=lambda each: each.log_value, default=None)
+    ways = [_single(ground, strategy, items, points, counts) for strategy in strategies]
+    return min((way.found for way in ways if way is not None), key=lambda each: each.log_value, default=None)
 
 
 def _way(
@@ -181,7 +182,8 @@ def _chain(
         return replace(ground.certificate(strategy, levels), alpha=alpha)
 
     found = Found(math.log(total), strategy.name, write)
-    return _Way(found, strategy, items, points, alpha, chain[0] if chain else None)
+    paid = next((i for i in chain if points[i].log_count > -math.inf), None)
+    return _Way(found, strategy, items, points, alpha, paid)
 
 
 def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> _Way | None:
@@ -209,20 +211,20 @@ def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], poi
 
 def _single(
     ground: Ground, strategy: Strategy, items: Sequence[Item], points: Sequence[Point], log_counts: Sequence[float]
-) -> Iterator[Found]:
+) -> _Way | None:
     room = slack(items)
-    best: tuple[float, Point] | None = None
-    for point, log_count in zip(points, log_counts, strict=True):
-        if log_count > _MOST_COUNT:
-            continue
-        value = strategy.value(FLOAT, ground.known(point.log_scale + room, log_count))
-        if best is None or value < best[0]:
-            best = value, point
-    if best is not None:
-        value, chosen = best
+    values = [
+        math.inf if count > _MOST_COUNT else strategy.value(FLOAT, ground.known(point.log_scale + room, count))
+        for point, count in zip(points, log_counts, strict=True)
+    ]
+    at = min(range(len(points)), key=values.__getitem__, default=0)
+    if not points or values[at] == math.inf:
+        return None
+    chosen = points[at]
 
-        def write() -> Certificate:
-            level = Level(chosen.log_scale + room, covers_of(items, chosen))
-            return ground.certificate(strategy, (level,))
+    def write() -> Certificate:
+        level = Level(chosen.log_scale + room, covers_of(items, chosen))
+        return ground.certificate(strategy, (level,))
 
-        yield Found(math.log(value), strategy.name, write)
+    found = Found(math.log(values[at]), strategy.name, write)
+    return _Way(found, strategy, items, points, 1, at)

@@ -22,9 +22,8 @@ from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
 from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.larger import joined
+from boundcalc.statements.larger import joined_how
 from boundcalc.statements.premise import no_member
-from boundcalc.statements.products import looked_up, read_out
 from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
 
@@ -101,7 +100,7 @@ class Ground:
             beside = self.beside.met
             found = None if beside is None else beside.with_samples(self.m)
         else:
-            larger = self.once(("met",), lambda: joined(self.setting))
+            larger, _ = self._joined
             if isinstance(larger, Refusal):
                 return None
             shared = self.once(("met", "shared"), dict)
@@ -110,10 +109,17 @@ class Ground:
             found._claimed = self.setting
         return found
 
+    @property
+    def _joined(self) -> tuple[Setting | Refusal, bool]:
+        """The larger class, and whether it is enough to search that for uniform covers."""
+        return self.once(("met",), lambda: joined_how(self.setting))
+
     @cached_property
     def _in_a_row(self) -> bool:
-        """Whether maps that meet follow each other and nothing else, so that what is joined has fewer and smaller covers."""
-        return self.met is not None and read_out(self.setting) is None and looked_up(self.setting) is None
+        """Whether maps that meet follow each other in fewer numbers, so that what is joined has smaller covers."""
+        if self.met is None:
+            return False
+        return self.beside._in_a_row if self.beside is not None else self._joined[1]
 
     @cached_property
     def lowered(self) -> Lowered:

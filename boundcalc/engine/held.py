@@ -66,7 +66,7 @@ class Held:
         if isinstance(strategy, MarginStrategy) and strategy.noisy:
             lowered = lower(whole, LOG)
             covers = build_items(lowered, 1, allowed)
-            return NoiseItems(lowered, covers).at(noise_chance(setting.sample.n_train))
+            return NoiseItems(lowered, covers, policy.laws).at(noise_chance(setting.sample.n_train))
         return build_items(lower(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
 
     def log_value(self, setting: Setting) -> float | None:

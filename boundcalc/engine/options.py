@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
+from boundcalc.base.records import dataclass
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Curve, Params, Power
@@ -63,9 +64,10 @@ class Option:
             log_y = self.curve.best(log_lambda + self.log_reach - log_weight)
             share = self.log_reach - log_y
             return log_add(log_weight + self.curve.log_cost(log_y), log_lambda + share), share
-        share = self.minimiser(log_weight, log_lambda)
         if self.power:
+            share = (_LOG_2 + log_weight + self.log_a + 2 * self.log_reach - log_lambda) / 3
             return log_lambda + share + _LOG_3_2, share  # the cost is half of lambda * s
+        share = self.minimiser(log_weight, log_lambda)
         inside = self.log_c + self.log_reach - share
         growth = inside if inside > 40 else math.log1p(math.exp(inside))
         if growth + self.offset <= 0:  # far beyond where no cover is needed

@@ -73,7 +73,7 @@ def _half(ground: Ground, *, uniform: bool) -> Covered:
 
 def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterator[Found]:
     """Certificates of G11; where maps meet, noise on the product is as good (but for references, which it forgets)."""
-    if not ground.policy.noise or (ground.met is not None and not _referred(ground)):
+    if not ground.policy.laws or (ground.met is not None and not _referred(ground)):
         return
     if strategy.refuses(ground.setting) is not None:
         return
@@ -99,16 +99,27 @@ def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
     if lemmas is None:
         return None
     origin = ground.beside or ground
-    key = ("noise", lemmas)
-    noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas)))
+    laws = origin.policy.laws
+    key = ("noise", lemmas, laws)
+    noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas), laws))
     items = noises.at(eta)
     if uncoverable(items) is not None:
         return None
     if origin is ground:
-        return items, ground.once((*key, eta), lambda: allocate_exactly(items, HALF))
+        return ground.once((*key, eta), lambda: _told(noises, eta, items, allocate_exactly(items, HALF)))
     beside = _noise_half(origin, noise_chance(origin.m), exactly=True)
     alike = None if beside is None else allocate_alike(items, HALF, beside[1], moves=exactly)
-    return items, alike or allocate_exactly(items, HALF)
+    return _told(noises, eta, items, alike or allocate_exactly(items, HALF))
+
+
+def _told(noises: NoiseItems, eta: float, items: Sequence[Item], point: Point) -> Covered:
+    """An allocation, at no more events than those of the pieces that carry noise in it."""
+    seen = noises.seen(point.choices(items))
+    if seen == noises.events:
+        return items, point
+    fewer = noises.at(eta, seen)
+    alike = allocate_alike(fewer, HALF, point, moves=False)
+    return (items, point) if alike is None or noises.seen(alike.choices(fewer)) != seen else (fewer, alike)
 
 
 def _beside_noise(ground: Ground) -> frozenset[str] | None:

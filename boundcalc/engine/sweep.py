@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import up
 from boundcalc.base.words import spelling
 from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.formulas.theorems import known_bound
@@ -26,6 +27,16 @@ RESULT_COLUMNS = (
 
 _ALONE = frozenset({"n_train", "delta", "margin", "train_error", "lipschitz", "C", "seq_len", "depth", "input_radius"})
 """Fields whose values are valid or not whatever the others are."""
+
+_SHOWN = ("name", "kind", "gap", "risk", "strategy")
+_FIRST = 10
+"""Columns and rows that a sweep shows of itself."""
+
+
+def _cell(value: Any) -> str:
+    """Bounds are rounded up."""
+    return "-" if value is None else up(value, 4) if isinstance(value, float) else str(value)
+
 
 _Point = dict[str, Any]
 _Make = Callable[[_Point], Setting]
@@ -46,6 +57,30 @@ class Sweep:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    @property
+    def _head(self) -> tuple[str, list[tuple[str, ...]]]:
+        """What was swept, and the first rows as text."""
+        axes = " x ".join(f"{name} ({len(list(values))})" for name, values in self.axes.items())
+        names = (*self.axes, *_SHOWN)
+        first = itertools.islice(self.records(), _FIRST)
+        rows = [(*(str(row[a]) for a in self.axes), *(_cell(row[name]) for name in _SHOWN)) for row in first]
+        more = f"; the first {_FIRST}" if len(self) > _FIRST else ""
+        return f"sweep of {axes}: {len(self)} rows{more}", [names, *rows]
+
+    def __repr__(self) -> str:
+        said, rows = self._head
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join([said, *lines])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        said, (head, *rows) = self._head
+        top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        return f"<p>{escape(said)}</p><table><tr>{top}</tr>{body}</table>"
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The rows."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from boundcalc.base.numbers import LOG, LogFloat
 from boundcalc.engine.evaluate import BoundValue, Desk
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems.policies import CENTRES, POLICIES
+from boundcalc.formulas.theorems.policies import CENTRES, COUNTING, LAWS, POLICIES, Policy
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.capacity import capacity
@@ -98,7 +98,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
     whole = POLICIES["best"]
     fresh = replace(whole, refining=False)
-    apart = replace(fresh, meeting=False, noise=False)
+    apart = replace(fresh, meeting=False, laws=frozenset())
     for name, statement, policy in (
         (
             "covers T3-T6, numeric allocation and scales",
@@ -118,3 +118,51 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     least = _any(best)
     if least is not None:
         yield Rung("any strategy, at training error 0", "G3, G4, G11", least)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The best bounds where an ingredient is left out: base-10 logs of gap and risk; None where they say nothing."""
+
+    name: str
+    statement: str
+    gap: float | None
+    risk: float | None
+
+
+def without(setting: Setting) -> Iterator[Left]:
+    """What the best bound of the gap, and of the risk at training error 0, is worth without each of its ingredients."""
+    desk = Desk(setting.but(train_error=0.0))
+    for name, statement, policy in _less(POLICIES["best"]):
+        search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
+        value = desk.value_of(policy.name, search, desk.setting)
+        silent = value.risk_refusal is not None or value.risk_trivial
+        yield Left(name, statement, None if value.trivial else value.log10, None if silent else value.log_risk / _LN10)
+
+
+def _less(whole: Policy) -> Iterator[tuple[str, str, Policy]]:
+    """The whole search, and searches that lack one thing."""
+    yield "everything", "", whole
+    for name, lemmas in (
+        ("covers that count points", COUNTING),
+        ("rounded matrices", frozenset({"T3"})),
+        ("the spectral ball", frozenset({"T4", "T4r"})),
+        ("bodies in spectral norm", frozenset({"T4v", "T4f"})),
+        ("ranks and spectra", frozenset({"T5", "T6"})),
+        ("exponential centres", frozenset({"T11"})),
+        ("Gaussian centres", frozenset({"T12"})),
+        ("Student centres", frozenset({"T13"})),
+        ("matrix-t centres", frozenset({"T14"})),
+        ("all centres of a chosen law", CENTRES),
+    ):
+        yield name, ", ".join(sorted(lemmas)), replace(whole, lemmas=whole.lemmas - lemmas)
+    yield "maps that meet", "A6, A7, V4", replace(whole, meeting=False)
+    yield "levels that refine one another", "G12", replace(whole, refining=False)
+    for name, laws in (
+        ("Gaussian noise", frozenset({"V1"})),
+        ("Student noise", frozenset({"V2", "V2t"})),
+        ("matrix-t noise", frozenset({"V3"})),
+        ("all noise", LAWS),
+    ):
+        statement = ", ".join(sorted(laws)) if laws != LAWS else "G11"
+        yield name, statement, replace(whole, laws=whole.laws - laws)

@@ -7,6 +7,8 @@ a certificate of a setting that does not describe it cannot come about.
 from __future__ import annotations
 
 import html
+import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,25 +17,35 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, up
+from boundcalc.checkpoints.at_hand import AtHand, at_hand
+from boundcalc.checkpoints.attended import Attended, attended
 from boundcalc.checkpoints.audit import Audit, audit, chosen_family
 from boundcalc.checkpoints.data import Sequences, sequences
-from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
-from boundcalc.checkpoints.margins import Margins, best_margin, margins_of
-from boundcalc.checkpoints.network import Fixed, Network
-from boundcalc.checkpoints.parity import NOT_COMPARED, ROUNDING, Call, Parity, compare, rows_of_images
+from boundcalc.checkpoints.margins import Margins, best_margin
+from boundcalc.checkpoints.modules import bare, called
+from boundcalc.checkpoints.network import Fixed
+from boundcalc.checkpoints.parity import Call, Parity, compare
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.engine.evaluate import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
+from boundcalc.lab.given import GivenNetwork
+from boundcalc.lab.outputs import Examples, Outputs, weights_digest
 from boundcalc.predictors.certificate import PredictorCertificate, issue
-from boundcalc.predictors.data import Data, digest_of_arrays
-from boundcalc.setting import Attention, Embedding, Sample, Setting
+from boundcalc.predictors.data import Data
+from boundcalc.predictors.occam import Decoded
+from boundcalc.predictors.shorten import shorten
+from boundcalc.setting import Embedding, Sample, Setting
 from boundcalc.setting.layer import of_class
 from boundcalc.setting.sample import MARGIN
 
-_METHODS = ("norms", "held-out", "p2l")
-"""What `certify` can use. Methods that train in a way of their own (occam, pac-bayes) belong to `boundcalc train`."""
+METHODS = ("norms", "held-out", "occam", "p2l")
+"""What `certify` can use."""
+_WIDE = 120
+"""Columns of the table on a terminal, where it can be so narrow."""
 TRIED = 4
 """Sequences of the data in the forward check."""
 
@@ -65,7 +77,9 @@ class Line:
         value: float | None = getattr(self, name)
         if name in self.trivial:
             return "trivial"
-        return ("" if name == "gap" else "-") if value is None else "1" if value >= 1 else up(value, 4)
+        if value is None:
+            return "" if name == "gap" else "-"
+        return "1" if float(shown := up(value, 4)) >= 1 else shown
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,9 @@ class Certification:
         errors: wrong answers among the training sequences, and how many these are.
         notes: what else must be said.
         mapping: how the model was described, where no family was known for it.
+        states: the weights of certified predictors that are not the trained network, by method.
+        outputs: what answers, for `lab.given.GivenNetwork.of`, which certificates are established again with.
+        attention: where its heads look, if that was asked.
     """
 
     model: str
@@ -95,11 +112,29 @@ class Certification:
     errors: tuple[int, int]
     notes: tuple[str, ...] = ()
     mapping: Mapping[str, Any] | None = field(default=None, repr=False)
+    states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
+    outputs: Outputs | None = field(default=None, repr=False)
+    attention: Attended | None = None
 
     @property
     def parity(self) -> Parity | None:
         """The forward check; None where no module was at hand."""
         return self.audit.parity
+
+    def save(self, folder: str | Path, *, force: bool = False) -> list[Path]:
+        """Write every certificate into a folder; `boundcalc verify` reads each. What says nothing has none."""
+        place = make_folder(folder)
+        written: list[Path] = []
+        for value in self.bounds:
+            proofs = {"gap": value.by_gap, "risk": value.by_risk} if value.refusal is None else {}
+            for quantity, proof in proofs.items():
+                if proof is not None and not proof.trivial:
+                    written.append(place / f"norms-{value.name}-{quantity}.json")
+                    proof.certificate.save(written[-1], force=force)
+        for method, certificate in self.certificates.items():
+            written.append(place / f"{method}.json")
+            certificate.save(written[-1], force=force)
+        return written
 
     def __getitem__(self, method: str) -> Line:
         """The line of a method."""
@@ -113,10 +148,11 @@ class Certification:
         return (
             f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them bounded; "
             f"T {rows}, gamma {gamma:g}",
-            self.parity.text if self.parity else NOT_COMPARED,
+            self.audit.comparison,
             f"{wrong} of {n} training sequences are answered wrongly; {self.setting.sample.train_error:g} of them have "
             f"margins at most {self.setting.sample.margin:g}",
             *self.notes,
+            *(self.attention.lines if self.attention else ()),
         )
 
     @property
@@ -135,7 +171,11 @@ class Certification:
         """For a terminal."""
         rows = self.table
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = ["   ".join([*(row[i].ljust(widths[i]) for i in range(4)), row[4]]).rstrip() for row in rows]
+        lines: list[str] = []
+        for row in rows:
+            start = "".join(row[i].ljust(widths[i] + 3) for i in range(4))
+            first, *rest = textwrap.wrap(row[4], max(40, _WIDE - len(start)), break_long_words=False) or [""]
+            lines += [(start + first).rstrip(), *(" " * len(start) + more for more in rest)]
         lines.insert(1, "-" * max(map(len, lines)))
         return "\n".join([*self.head, "", *lines, "", self.foot])
 
@@ -150,6 +190,8 @@ class Certification:
     def __str__(self) -> str:
         return self.text
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         head, *rows = ([html.escape(cell) for cell in row] for row in self.table)
         top = "".join(f"<th>{cell}</th>" for cell in head)
@@ -162,12 +204,13 @@ class Certification:
         return {
             "model": self.model,
             "delta": self.delta,
-            "forward_check": self.parity.to_json() if self.parity else {"compared": False, "text": NOT_COMPARED},
+            "forward_check": self.audit.to_json()["forward_check"],
             "training": {"errors": self.errors[0], "n": self.errors[1]},
             "margin": self.setting.sample.margin,
             "lines": [line.__dict__ for line in self.lines],
             "bounds": [value.to_json() for value in self.bounds],
             "notes": list(self.notes),
+            "attention": self.attention.to_json() if self.attention else None,
         }
 
 
@@ -188,10 +231,12 @@ def certify(
     fixed_gamma: bool = False,
     bounds: Sequence[str] = ("best",),
     methods: Sequence[str] | None = None,
+    reference: Any = None,
     make: Callable[[], Any] | None = None,
     call: Call | None = None,
     fixed: Fixed | None = None,
     seed: int | None = None,
+    attention: bool | Sequence[int] = False,
     progress: Callable[[str], None] | None = None,
 ) -> Certification:
     """Norms, margins, training error and every certificate that applies, in one call.
@@ -200,8 +245,9 @@ def certify(
         model: a torch module, or the path of its weights.
         data: the training sequences and their labels (checkpoints.data).
         test: sequences that the model has not met, for the test-set bound.
-        module: with a path, the module of these weights: "module.py:make", or itself. Models of the transformers library
-            are loaded.
+        module: with a path, the module of these weights: "module.py:make", or itself. A folder that the transformers
+            library wrote is loaded by it, where it is installed and the model is small; "transformers" does so always,
+            "none" never.
         mapping: a description of the model (docs/weights.md); unset, a known family is recognised, else the module is
             described by itself and the description held against it.
         family: of the model, where nothing says it.
@@ -213,11 +259,13 @@ def certify(
         gamma: the margin; unset, the best on the grid is taken and paid for.
         fixed_gamma: gamma was fixed before the data: it is neither rounded nor paid for.
         bounds: the norm bounds wanted.
-        methods: which of `_METHODS`; unset, all that what is given allows.
-        make: makes a fresh module, for p2l, which trains one of its own.
+        methods: which of `METHODS`; unset, all that what is given allows.
+        reference: weights fixed before the data (a checkpoint or a module), to which occam may say the difference.
+        make: makes a fresh module, for p2l, which trains one of its own; occam may say the difference to one.
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
-        seed: of random probes, and of p2l.
+        seed: of random probes, of p2l, and of the fresh module for occam.
+        attention: also say where the heads of a module that returns its attentions look; positions that matter may be named.
         progress: told what is being done.
 
     Returns:
@@ -227,22 +275,19 @@ def certify(
     say = progress or (lambda _: None)
     known, tests = sequences(data), None if test is None else sequences(test)
     say("reading the model")
-    checkpoint, live, name = _at_hand(model, module)
+    checkpoint, hand, name = _opened(model, module)
     options = Options(seq_len, input_radius, heads, settings=settings or {})
     inputs = known.first(TRIED)
-    chosen, found_mapping = described(checkpoint, live, chosen_family(family, mapping), options, inputs, call)
+    chosen, found_mapping = described(checkpoint, hand.module, chosen_family(family, mapping), options, inputs, call)
     if found_mapping is not None:
         options = replace(options, heads=None)
     seen = Model(checkpoint, chosen, options)
-    say("the forward check")
-    parity = (
-        None if live is None else compare(live, seen, seen.family.architecture(seen), inputs, fixed=fixed, call=call)
-    )
     say("measuring norms")
     found = audit(checkpoint, family=chosen, options=options, seed=seed, inspect=_whole(name))
-    found = replace(found, parity=parity, where=name)
+    found, live = held_against(replace(found, where=name), seen, hand, inputs, fixed=fixed, call=call, say=say)
     outputs = Outputs(seen, found, live, fixed, call)
-    return answered(
+    looks = None if attention is False else _looks(live, known, attention, call)
+    done = answered(
         outputs,
         known,
         tests,
@@ -255,7 +300,15 @@ def certify(
         seed=seed or 0,
         mapping=found_mapping,
         progress=say,
+        reference=reference,
     )
+    return replace(done, attention=looks)
+
+
+def _looks(live: Any, known: Sequences, asked: bool | Sequence[int], call: Call | None) -> Attended:
+    if live is None:
+        raise InvalidSetting("where heads look is read off a module that runs: give the module, not only its weights")
+    return attended(live, known, given=() if isinstance(asked, bool) else tuple(asked), call=call)
 
 
 def answered(
@@ -273,6 +326,7 @@ def answered(
     progress: Callable[[str], None],
     fixed_gamma: bool = False,
     power: float | None = None,
+    reference: Any = None,
 ) -> Certification:
     """The table of a model that was read, compared and measured."""
     found = outputs.found
@@ -286,23 +340,32 @@ def answered(
     notes += [] if mapping is None else [f"described as {_brief(mapping)}"]
     setting, refusal = _setting(Setting(found.architecture, found.norms(power)), margins, delta, gamma, fixed_gamma)
     progress("norm bounds")
-    values = tuple(bounds_of(setting, list(bounds))) if "norms" in methods and refusal is None else ()
+    values: tuple[BoundValue, ...] = ()
+    if "norms" in methods and refusal is None:
+        values = tuple(value.recording(found.compared) for value in bounds_of(setting, list(bounds)))
     lines = [_of_bound(value) for value in values]
     if refusal is not None and "norms" in methods:
         lines.append(Line("norms: best", None, refusal=refusal))
     certificates: dict[str, PredictorCertificate] = {}
-    for method in ("held-out", "p2l"):
+    states: dict[str, Mapping[str, Any]] = {}
+    ways: dict[str, Callable[[], Decoded | PredictorCertificate]] = {
+        "held-out": lambda: _held_out(outputs, tests, delta),
+        "occam": lambda: _short(outputs, known, delta, reference, make, seed),
+        "p2l": lambda: _pick(make, outputs, known, delta, seed),
+    }
+    for method, way in ways.items():
         if method not in methods:
             continue
         progress(method)
         try:
-            made = (
-                _held_out(outputs, tests, delta) if method == "held-out" else _pick(make, outputs, known, delta, seed)
-            )
-            certificates[method] = made
-            lines.append(_of_predictor(method, made))
+            made = way()
         except BoundcalcError as error:
             lines.append(Line(method, None, refusal=str(error)))
+            continue
+        if isinstance(made, Decoded):
+            made, states[method] = made.certificate, made.state
+        certificates[method] = made
+        lines.append(_of_predictor(method, made))
     lines += [Line(method, None, refusal=_WHY_NOT[method]) for method in _WHY_NOT if method not in methods]
     return Certification(
         found.where,
@@ -315,6 +378,8 @@ def answered(
         (wrong, len(known)),
         tuple(notes),
         mapping,
+        states,
+        outputs,
     )
 
 
@@ -324,6 +389,8 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
     again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
     if not again:
         return []
+    if Examples.of(known).sha256 == Examples.of(tests).sha256:
+        raise InvalidSetting("the held-out sequences are the training ones: give sequences that the model has not met")
     return [
         f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes that "
         "they are draws of their own"
@@ -333,7 +400,7 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
 _WHY_NOT = {
     "held-out": "no sequences that the model has not met (test=, --test)",
     "p2l": "it trains a module of its own from few picked sequences (make=, --by p2l with --compare module.py:make)",
-    "occam": "it searches a short code while it trains: boundcalc train TASK --certify occam",
+    "occam": "not asked for (methods=, --by)",
     "pac-bayes": "it draws a network around one that it trains: boundcalc train TASK --certify pac-bayes",
 }
 
@@ -341,10 +408,10 @@ _WHY_NOT = {
 def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple[str, ...]:
     """The methods asked for, or all that what is given allows."""
     if methods is None:
-        return tuple(m for m, there in zip(_METHODS, (True, test is not None, make is not None), strict=True) if there)
+        return tuple(m for m in METHODS if (m != "held-out" or test is not None) and (m != "p2l" or make is not None))
     from boundcalc.setting.validate import choice
 
-    wanted = tuple(dict.fromkeys(choice("method", method, _METHODS) for method in methods))
+    wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
     if "held-out" in wanted and test is None:
         raise InvalidSetting("method held-out needs sequences that the model has not met: test= (--test FILE)")
     if "p2l" in wanted and make is None:
@@ -354,45 +421,15 @@ def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple
     return wanted
 
 
-def _at_hand(model: Any, module: Any) -> tuple[Checkpoint, Any, str]:
+def _opened(model: Any, module: Any) -> tuple[Checkpoint, AtHand, str]:
     """The tensors, the module where there is one, and a name."""
     if not isinstance(model, str | Path):
-        from boundcalc.checkpoints.modules import bare
-
         if module is not None:
             raise InvalidSetting("the model is a module already: leave out module")
         inner = bare(model)
-        return open_checkpoint(inner), inner, type(inner).__name__
+        return open_checkpoint(inner), AtHand(inner, name=called(inner), asked=True), type(inner).__name__
     checkpoint = open_checkpoint(model)
-    if isinstance(module, str):
-        from boundcalc.checkpoints.modules import made_by
-
-        return checkpoint, made_by(module, checkpoint), str(model)
-    if module is not None:
-        from boundcalc.checkpoints.modules import with_weights
-
-        return checkpoint, with_weights(module, checkpoint), str(model)
-    return checkpoint, of_library(Path(model), checkpoint), str(model)
-
-
-def of_library(path: Path, checkpoint: Checkpoint) -> Any:
-    """The model of a folder as the transformers library loads it, if it does; None of other checkpoints."""
-    named = checkpoint.config.get("architectures")
-    if not path.is_dir() or "model_type" not in checkpoint.config or not isinstance(named, list) or len(named) != 1:
-        return None
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        return None
-    cls = getattr(transformers, str(named[0]), None)
-    if cls is None:
-        return None
-    try:
-        return cls.from_pretrained(str(path), local_files_only=True, dtype="auto")
-    except (OSError, ValueError, RuntimeError) as error:
-        raise CheckpointError(
-            f"the transformers library does not load {path} as {named[0]}: {' '.join(str(error).split())[:200]}"
-        ) from error
+    return checkpoint, at_hand(model, checkpoint, module), str(model)
 
 
 def described(
@@ -413,6 +450,35 @@ def described(
 
     found, _ = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
     return read_mapping(found), found
+
+
+def held_against(
+    found: Audit,
+    model: Model,
+    hand: AtHand,
+    inputs: Any = None,
+    *,
+    fixed: Fixed | None = None,
+    call: Call | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Audit, Any]:
+    """The audit with the forward check, and the module that answers; refused where module and description part.
+
+    What keeps a module that nobody asked for from being run is said, and no more.
+    """
+    if hand.module is None and hand.load is None:
+        return replace(found, why_not=hand.why), None
+    if not hand.asked and (found.account.unknown or found.account.doubts):
+        return replace(found, why_not="what the files say is doubted as it is"), None
+    say(f"a forward pass of {hand.name}")
+    try:
+        live = hand.load() if hand.load is not None else hand.module
+        parity = compare(live, model, found.architecture, inputs, fixed=fixed, call=call)
+    except NotRun as error:
+        if hand.asked:
+            raise
+        return replace(found, why_not=str(error)), None
+    return replace(found, parity=parity), live
 
 
 def _brief(mapping: Mapping[str, Any] | None) -> str:
@@ -471,68 +537,6 @@ def _fits(data: Sequences, found: Audit) -> None:
             )
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """What the model answers: the module where it is at hand, else the architecture as described."""
-
-    model: Model
-    found: Audit
-    live: Any
-    fixed: Fixed | None = None
-    call: Call | None = None
-
-    @property
-    def parity(self) -> Parity | None:
-        """The forward check."""
-        return self.found.parity
-
-    def margins(self, data: Sequences) -> Margins:
-        """Margins, less what rounding may have added to them."""
-        out = self(data)
-        tolerance = ROUNDING if self.parity is None else self.parity.tolerance
-        return margins_of(out, data.y, 2 * tolerance * float(np.abs(out).max(initial=0)))
-
-    def __call__(self, data: Sequences) -> Any:
-        answers: list[Any] = [None] * len(data)
-        run = self._network() if self.live is None else self._module()
-        for places, x in data.batches():
-            self._check_images(x)
-            out = run(x)
-            for place, row in zip(places, out, strict=True):
-                answers[place] = row
-        return np.stack(answers)
-
-    def _check_images(self, x: Any) -> None:
-        if x.ndim != 4:
-            return
-        rows = rows_of_images(self.model, x)
-        longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.found.architecture.input_radius
-        if longest > radius:
-            raise InvalidSetting(
-                f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels in "
-                "[-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
-            )
-        if rows.shape[1] != self.found.architecture.seq_len:
-            raise InvalidSetting(f"images of {rows.shape[1]} rows, but T is {self.found.architecture.seq_len}")
-
-    def _network(self) -> Callable[[Any], Any]:
-        causal = any(layer.causal for layer in of_class(self.found.architecture.stages, Attention))
-        fixed = self.fixed or Fixed(rotate=self.model.family.rotate, row=-1 if causal else 0)
-        network = Network(self.model, self.found.architecture, fixed)
-        return lambda x: network(rows_of_images(self.model, x) if x.ndim == 4 else x)
-
-    def _module(self) -> Callable[[Any], Any]:
-        from boundcalc.checkpoints.modules import answer, as_arrays, at_row, of_double, ready
-
-        copy, row = of_double(self.live), self.parity.row if self.parity else None
-
-        def run(x: Any) -> Any:
-            with ready():
-                return at_row(answer(copy, as_arrays(x), self.call), row)
-
-        return run
-
-
 def _setting(
     class_of: Setting, margins: Margins, delta: float, gamma: float | None, fixed: bool
 ) -> tuple[Setting, str | None]:
@@ -574,14 +578,21 @@ def _of_bound(value: BoundValue) -> Line:
 
 def _of_predictor(method: str, certificate: PredictorCertificate) -> Line:
     facts = certificate.summary()
-    picks = f"{facts['picks']} picks, " if "picks" in facts else ""
+    cost = f"{facts['picks']} picks, " if "picks" in facts else ""
+    cost += f"{math.ceil(facts['bits']):,} bits{_start(certificate)}, " if "bits" in facts else ""
     return Line(
         method,
         certificate.risk,
         None,
-        f"{certificate.statement}: {picks}{facts['errors']} errors of {facts['n']}",
+        f"{certificate.statement}: {cost}{facts['errors']} error{'s' * (facts['errors'] != 1)} of {facts['n']}",
         "the trained network" if method == "held-out" else certificate.certified,
     )
+
+
+def _start(certificate: PredictorCertificate) -> str:
+    """What the bits are relative to, where it is not zeros."""
+    relative = certificate.alternatives[certificate.chosen]["checkpoint"] is not None
+    return f" from {certificate.evidence['recipe']['reference']} on" if relative else ""
 
 
 def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> PredictorCertificate:
@@ -596,23 +607,20 @@ def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> Predic
         alternatives=({"delta": delta},),
         chosen=0,
         evidence={
-            "data": {"sha256": _digest(tests), "examples": len(tests)},
-            "recipe": {"kind": "given", "name": Path(outputs.found.where).name},
+            "data": {"sha256": Examples.of(tests).sha256, "examples": len(tests)},
+            "recipe": {"kind": "given", **outputs.recipe},
             "weights": weights_digest(outputs.model.checkpoint),
         },
     )
 
 
-def _digest(data: Sequences) -> str:
-    """Of examples of one shape that of `Data`, so that a file of arrays verifies it."""
-    if len({x.shape for x in data.x}) == 1:
-        return Data(np.stack(list(data.x)), data.y).sha256
-    return digest_of_arrays({"y": data.y} | {f"x{i}": x for i, x in enumerate(data.x)})
-
-
-def weights_digest(checkpoint: Checkpoint) -> str:
-    """Names the tensors of a checkpoint by every bit of them."""
-    return digest_of_arrays({name: tensor.fetch() for name, tensor in checkpoint.tensors.items()})
+def _short(
+    outputs: Outputs, known: Sequences, delta: float, reference: Any, make: Callable[[], Any] | None, seed: int
+) -> Decoded:
+    """The weights in few bits: rounded, written down, read again and counted."""
+    network = GivenNetwork.of(outputs, reference, make, seed)
+    data: Any = Examples.of(known)  # of any lengths, where Data are arrays
+    return shorten(network, network.codes, network.trained, data, delta)
 
 
 def _pick(

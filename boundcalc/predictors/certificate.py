@@ -20,6 +20,7 @@ from boundcalc.base import strict_json
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.kinds import PREDICTOR
 from boundcalc.base.output import write_json
+from boundcalc.base.rounding import up
 from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.statements.base import real
 
@@ -104,6 +105,10 @@ class PredictorCertificate:
     chosen: int
     risk: float
     evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {self.facts[name]}" for name in SHORT if name in self.facts)
+        return f"PredictorCertificate(risk <= {up(self.risk, 4)}, predictor {self.certified}, by {self.statement}: {facts})"
 
     @property
     def share(self) -> float:

@@ -79,6 +79,9 @@ class Flags:
 
 def subset(coder: Coder, size: int, count: int, chosen: Sequence[int] | None = None) -> tuple[int, ...]:
     """Which `count` of `size` places, in rising order, all equally likely."""
+    if count * count > size:  # many: every place is passed once, and the binomials follow from one another
+        rank = None if chosen is None else _walk(size, count, chosen, 0)[1]
+        return _walk(size, count, None, uniform(coder, math.comb(size, count), rank))[0]
     rank = None
     if chosen is not None:
         rank = sum(math.comb(place, i + 1) for i, place in enumerate(chosen))
@@ -94,6 +97,24 @@ def subset(coder: Coder, size: int, count: int, chosen: Sequence[int] | None = N
         found.append(low)
         top = low
     return tuple(reversed(found))
+
+
+def _walk(size: int, count: int, chosen: Sequence[int] | None, rank: int) -> tuple[tuple[int, ...], int]:
+    """The places of a rank, or the rank of places: sum over the i-th place p of comb(p, i)."""
+    wanted = set(chosen or ())
+    found: list[int] = []
+    left, total = count, 0
+    place, binomial = size - 1, math.comb(size - 1, count)  # comb(place, left)
+    while left:
+        if place in wanted if chosen is not None else binomial <= rank:
+            found.append(place)
+            total, rank = total + binomial, rank - binomial
+            binomial = binomial * left // place if place else 0  # comb(place - 1, left - 1)
+            left -= 1
+        else:
+            binomial = binomial * (place - left) // place  # comb(place - 1, left)
+        place -= 1
+    return tuple(reversed(found)), total
 
 
 class Writer:

@@ -31,6 +31,9 @@ class Data:
     def __len__(self) -> int:
         return len(self.y)
 
+    def __repr__(self) -> str:
+        return f"Data({len(self)} examples, x {self.x.dtype}{list(self.x.shape[1:])}, y {self.y.dtype})"
+
     def take(self, places: Sequence[int] | Array) -> Data:
         """Some examples, in this order."""
         index = np.asarray(places, dtype=np.int64)

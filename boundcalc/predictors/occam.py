@@ -8,7 +8,7 @@ construction (`predictors.coding`). Decoding needs NumPy alone; counting errors 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import (
     Method,
     PredictorCertificate,
+    equal_shares,
     issue,
     json_object,
     object_of,
@@ -108,8 +109,14 @@ class Decoded:
     state: Mapping[str, Array]
 
 
-def certify_message(network: Network, code: Code, message: Message, data: Data, delta: float) -> Decoded:
-    """The certificate of a message: written, read back, decoded, and its errors counted."""
+def certify_message(
+    network: Network, code: Code, message: Message, data: Data, delta: float, *, beside: Sequence[Code] = ()
+) -> Decoded:
+    """The certificate of a message: written, read back, decoded, and its errors counted.
+
+    `beside` are the other codes that were tried: delta is shared with them.
+    """
+    share = equal_shares(delta, 1 + len(beside))
     file, bits = code.write(message)
     again, _ = code.read(file)
     weights = code.weights(again, network.checkpoint)
@@ -118,7 +125,7 @@ def certify_message(network: Network, code: Code, message: Message, data: Data, 
         "G7",
         {"errors": int((network.scores(weights, data) <= 0).sum()), "n": len(data), "bits": bits},
         delta=delta,
-        alternatives=({**code.to_json(), "delta": delta},),
+        alternatives=tuple({**each.to_json(), "delta": share} for each in (code, *beside)),
         chosen=0,
         evidence={
             "data": {"sha256": data.sha256, "examples": len(data)},

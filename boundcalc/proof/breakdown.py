@@ -72,6 +72,10 @@ class Breakdown:
     levels: tuple[LevelParts, ...]
     statements: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        said = ", ".join(term.formula for term in self.terms)
+        return f"Breakdown({len(self.levels)} levels, terms {said}, by {', '.join(self.statements)}, of {self.certificate!r})"
+
 
 def break_down(
     certificate: Certificate,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.kinds import CERTIFICATE
 from boundcalc.base.output import readable, write_json
+from boundcalc.base.records import dataclass
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import Norms, Setting
 from boundcalc.setting.complete import complete_json, complete_norms, difference, read_complete
@@ -26,7 +27,9 @@ from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, nois
 if TYPE_CHECKING:
     from pathlib import Path
 
-_FORMAT = "boundcalc-certificate/2"
+    from boundcalc.base.compared import Compared
+
+_FORMAT = "boundcalc-certificate/3"
 
 _MOST_ALPHA = 10**6
 _MOST_ETA = 0.5
@@ -84,6 +87,8 @@ class Certificate:
         nats: what is said to be paid for that, in log(1/delta).
         meeting: whether linear maps that meet are one map in the steps (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
+        compared: how the architecture was held against a model's forward pass (a fact on record, no part of the proof);
+            None where it was not.
     """
 
     setting: Setting
@@ -97,6 +102,17 @@ class Certificate:
     nats: float | None = None
     meeting: bool = False
     eta: float | None = None
+    compared: Compared | None = None
+
+    def __repr__(self) -> str:
+        from boundcalc.base.rounding import upper
+
+        said = "" if math.isinf(self.log_value) else f" <= {upper(self.log_value / math.log(10))}"
+        count = f"{len(self.levels)} level{'s' * (len(self.levels) != 1)}"
+        return (
+            f"Certificate({self.quantity}{said}, kind {self.kind}, by {self.strategy} with {count}, found by {self.policy!r}, "
+            f"of {self.setting!r})"
+        )
 
     @property
     def quantity(self) -> Quantity:
@@ -130,6 +146,7 @@ class Certificate:
             "strategy": how,
             "levels": [_level_to_json(level) for level in self.levels],
             "found_by": self.policy,
+            "forward_check": None if self.compared is None else self.compared.to_json(),
         }
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
@@ -208,7 +225,7 @@ def _problem_of_eta(certificate: Certificate, strategy: Strategy) -> str | None:
 # -- reading
 
 _LARGEST = 1e300
-_FIELDS = ("format", "statements", "claim", "setting", "looked_at", "strategy", "levels", "found_by")
+_FIELDS = ("format", "statements", "claim", "setting", "looked_at", "strategy", "levels", "found_by", "forward_check")
 
 
 def _certificate(data: object) -> Certificate:
@@ -251,11 +268,21 @@ def _certificate(data: object) -> Certificate:
         nats=nats,
         meeting=how["meeting"],
         eta=_finite(how["eta"], "eta") if "eta" in how else None,
+        compared=_compared(raw["forward_check"]),
     )
     problem = problem_of(certificate)
     if problem is not None:
         raise CertificateError(problem)
     return certificate
+
+
+def _compared(data: object) -> Compared | None:
+    """What is on record of a forward check."""
+    if data is None:
+        return None
+    from boundcalc.base.compared import Compared
+
+    return Compared.from_json(data)
 
 
 def _claim(data: object, setting: Setting, quantity: Quantity, strategy: str) -> float:

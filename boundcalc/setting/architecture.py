@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.attention import Attention, Normaliser
 from boundcalc.setting.feedforward import ACTIVATIONS, Activation, GatedFeedForward
@@ -123,6 +124,11 @@ class Architecture:
         for f in fields(self):
             if self.unread(f.name) is not None and getattr(self, f.name) != f.default:  # arrays are of what is read
                 self.refuse_unread(f.name)
+
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_architecture
+
+        return f"Architecture({of_architecture(self)})"
 
     def _check_shape(self) -> None:
         rest = self.d % self.heads

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.layer import Layer, Role, Weight
 

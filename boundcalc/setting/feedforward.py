@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.layer import Layer, Weight
 

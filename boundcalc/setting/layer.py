@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.records import dataclass
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
 
 TOKENS = 0

@@ -7,10 +7,11 @@ which kinds it has and the norms say how large they may be.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.attention import Attention, Normaliser
 from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward

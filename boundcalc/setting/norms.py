@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 
 JSON_NAMES = {
@@ -154,6 +155,13 @@ def place_of(key: str) -> tuple[str, int | None, int | None]:
     return found["kind"], None if block is None else int(block), None if head is None else int(head)
 
 
+def place_named(kind: str, block: int | None = None, head: int | None = None) -> str:
+    """The key of a budget: what `place_of` takes apart."""
+    if block is None:
+        return kind
+    return f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
+
+
 @dataclass(frozen=True)
 class Norms:
     """Budgets by kind, block and head, and the knob C for all that is not given.
@@ -183,6 +191,11 @@ class Norms:
             if not isinstance(budget, Budget):
                 raise InvalidSetting(f"norms of {key} must be a Budget, got {validate.shown(budget)}")
 
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_norms
+
+        return f"Norms({of_norms(self)})"
+
     @cached_property
     def _knob(self) -> Budget:
         return Budget(op=self.C, two_one=self.C, sup=self.C, row=self.C)
@@ -207,9 +220,9 @@ class Norms:
         if key is not None:
             return self.budgets[key]
         if self.C is None:
-            inside = "" if block is None else f"[{block}]" if head is None else f"[{block},{head}]"
+            where = place_named(kind, block, head)
             raise InvalidSetting(
-                f"no norm budget for {kind}{inside}: set the knob C (--C 1), or give {kind} in the norms file"
+                f"no norm budget for {where}: set the knob C (--C 1), or give {kind} in the norms file"
             )
         return self._knob
 

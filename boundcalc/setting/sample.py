@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 
 MARGIN = 0.5
@@ -51,6 +52,11 @@ class Sample:
         object.__setattr__(self, "measured", tuple(dict.fromkeys(names)))
         for name in self.measured:
             self.refuse_unread(name)
+
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_sample
+
+        return f"Sample({of_sample(self)})"
 
     def refuse_unread(self, name: str) -> None:
         """Refuses what belongs to the ramp loss where the loss is another one."""

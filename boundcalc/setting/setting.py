@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.records import dataclass
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import validate
 from boundcalc.setting.accounting import account, lookups
@@ -38,6 +39,11 @@ class Setting:
                 raise InvalidSetting(f"a setting's {name} is of type {cls.__name__}, got {validate.shown(value)}")
         if self.norms.budgets and isinstance(self.architecture.depth, int):  # symbolic blocks cannot be listed
             account(self.norms, self.architecture)
+
+    def __repr__(self) -> str:
+        from boundcalc.setting.brief import of_setting
+
+        return of_setting(self)
 
     @classmethod
     def of(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.records import dataclass
 from boundcalc.setting import Layer, Residual, Setting
 from boundcalc.setting.layer import rows_used
 from boundcalc.statements.layers import facts

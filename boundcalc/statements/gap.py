@@ -122,14 +122,24 @@ def risk_uniform(
 def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, m: Number, alpha: int) -> Number:
     """G4: errors/(alpha m), for margin training error 0 and N counted on (1+alpha)m samples.
 
-    errors is the less of ceil(c m/log(1+1/alpha)) and ceil((1+alpha) m (1 - e^(-c))), with c = log(2N/delta)/m.
-    No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among the ghosts
-    exceeds delta/2; that chance is at most (alpha/(1+alpha))^k and at most (1 - k/((1+alpha)m))^m.
+    errors is the least of ceil(c m/log(1+1/alpha)), ceil((1+alpha) m (1 - e^(-c))) and ceil(c m/h(x)), with c =
+    log(2N/delta)/m. No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among
+    the ghosts exceeds delta/2; that chance is at most (alpha/(1+alpha))^k, at most (1 - k/((1+alpha)m))^m, and at most
+    e^(-k h(x)), h(x) = log(1 + m/(alpha m - x)), for every x <= (k-1)/2.
     """
     c = count + ns.log(ns.number(2)) + log_inverse_delta
     by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))
     by_sample = ns.ceil((1 + alpha) * m * -ns.expm1(-c / m))
-    return ns.minimum(by_error, by_sample) / (alpha * m)
+    errors = ns.minimum(by_error, by_sample)
+    ghosts = alpha * m
+    least = ns.minimum(c / _missed(ns, ns.minimum(errors, ghosts), ghosts, m), ghosts)
+    by_middle = ns.ceil(ns.maximum(least, c / _missed(ns, least, ghosts, m)))  # x is that of `least`
+    return ns.minimum(errors, by_middle) / ghosts
+
+
+def _missed(ns: NumberSystem, errors: Number, ghosts: Number, m: Number) -> Number:
+    """Nats per error at the middle one of so many: log((m + g)/g), g the ghosts that are left."""
+    return ns.log1p(m / (ghosts - ns.maximum(ns.number(0), errors - 1) / 2))
 
 
 def risk_ghost(

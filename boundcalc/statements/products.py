@@ -15,8 +15,10 @@ from boundcalc.base.numbers import Number
 from boundcalc.setting import Activation, Architecture, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
+from boundcalc.setting.norms import place_named
 from boundcalc.setting.products import FIRST_ROW, Beginning, Ending, beginning, ending, products_of
-from boundcalc.statements.meet import budget_of, product
+from boundcalc.statements.meet import budget_of
+from boundcalc.statements.meet_attention import product
 from boundcalc.statements.slots import total
 from boundcalc.statements.targets import MatrixNorms, matrix_norms
 from boundcalc.statements.weights import Weights
@@ -30,7 +32,7 @@ def looked_up(setting: Setting) -> Setting | None:
     if found is None:
         return None
     output = replace(found.output, bias=FIRST_ROW)
-    return _changed(setting, (found.lookup, Pool("cls"), output, *found.rest), _tables(setting, found))
+    return changed(setting, (found.lookup, Pool("cls"), output, *found.rest), _tables(setting, found))
 
 
 def _tables(setting: Setting, found: Beginning) -> Mapping[str, Budget]:
@@ -63,7 +65,7 @@ def _tables(setting: Setting, found: Beginning) -> Mapping[str, Budget]:
     made: dict[str, Budget] = {}
     for kind, (name, most) in sizes.items():
         block = found.output.block if kind == FIRST_ROW else None
-        made[_key(kind, block)] = _least(setting, kind, block, name, most)
+        made[place_named(kind, block)] = _least(setting, kind, block, name, most)
     return made
 
 
@@ -80,7 +82,7 @@ def read_out(setting: Setting) -> Setting | None:
     found = ending(setting.architecture.stages)
     if found is None or not _alone(setting, found):
         return None
-    return _changed(setting, _apart(found), _end(setting, found))
+    return changed(setting, _apart(found), _end(setting, found))
 
 
 def _apart(found: Ending) -> tuple[Layer, ...]:
@@ -110,12 +112,12 @@ def _end(setting: Setting, found: Ending) -> Mapping[str, Budget]:
         given = matrix_norms(INTERVAL, setting.norms.budgets[key], last.d_in, readout.d_out)
         if given is not None:
             norms = _smaller(norms, given)
-    made = {_key(found.kind, last.block): budget_of(norms)}
+    made = {place_named(found.kind, last.block): budget_of(norms)}
     if last.bias is not None:
         offset = weights.vector(last.bias, last.block)[0] * r.op
         if readout.bias is not None:
             offset = offset + weights.vector(readout.bias, readout.block)[0]
-        made[_key(readout.bias or "b_readout", readout.block)] = Budget(op=upper_float(offset))
+        made[place_named(readout.bias or "b_readout", readout.block)] = Budget(op=upper_float(offset))
     return made
 
 
@@ -129,10 +131,6 @@ def _smaller(a: MatrixNorms, b: MatrixNorms) -> MatrixNorms:
     return MatrixNorms(op, fro, columns, rows, entries, nuclear, min(a.rank, b.rank))
 
 
-def _key(kind: str, block: int | None) -> str:
-    return kind if block is None else f"{kind}[{block}]"
-
-
 def _alone(setting: Setting, found: Ending) -> bool:
     """Whether the matrices that change are of one layer each."""
     given = setting.architecture
@@ -142,7 +140,7 @@ def _alone(setting: Setting, found: Ending) -> bool:
     return all(places[place] == 1 for place in mine)
 
 
-def _changed(setting: Setting, layers: Sequence[Layer], made: Mapping[str, Budget]) -> Setting:
+def changed(setting: Setting, layers: Sequence[Layer], made: Mapping[str, Budget]) -> Setting:
     """The setting of other layers, with new budgets beside those that are still read."""
     given = setting.architecture
     architecture = Architecture(

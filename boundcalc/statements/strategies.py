@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.records import dataclass
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.noisy import unknown_layer

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.records import dataclass
 from boundcalc.setting import Budget
 
 Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]

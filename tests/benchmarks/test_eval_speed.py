@@ -7,8 +7,6 @@ machine that the limits in seconds are meant for.
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
@@ -22,9 +20,6 @@ pytestmark = pytest.mark.benchmark
 ROUNDS = 5
 YARDSTICK = 0.1
 """Seconds that `plain_python` is meant to take."""
-
-IMPORTS = [sys.executable, "-c", "import click, rich.table"]
-EVAL = [sys.executable, "-m", "boundcalc", "eval", "--depth", "2", "--T", "512"]
 
 
 def seconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -54,18 +49,8 @@ def plain_python() -> float:
     return total
 
 
-def command(words: list[str]) -> Callable[[], object]:
-    return lambda: subprocess.run(words, check=True, capture_output=True)
-
-
 def report(what: str, time_taken: float, limit: float, ratio: float) -> None:
     print(f"\n{what}: {time_taken:.3f} s, ratio {ratio:.2f} (at most {limit:g})")
-
-
-def test_the_command_against_its_imports() -> None:
-    imports, run = paired(command(IMPORTS), command(EVAL), 15)
-    report("boundcalc eval --depth 2 --T 512", run, 4, run / imports)
-    assert run <= 4 * imports
 
 
 def uniform_budgets() -> Setting:

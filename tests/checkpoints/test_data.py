@@ -31,15 +31,6 @@ class Items(torch.utils.data.Dataset):  # type: ignore[misc]
         return self.items[index]
 
 
-class Columns:
-    """As a Hugging Face dataset: columns by name."""
-
-    column_names = ["input_ids", "attention_mask", "label"]  # noqa: RUF012
-
-    def __getitem__(self, name: str) -> Any:
-        return {"input_ids": PADDED.tolist(), "attention_mask": MASK.tolist(), "label": Y}[name]
-
-
 def _loader(size: int, **options: Any) -> Any:
     items = Items([(torch.tensor(x), torch.tensor(m), y) for x, m, y in zip(PADDED, MASK, Y, strict=True)])
 
@@ -67,7 +58,6 @@ def test_every_form_gives_the_same_sequences(tmp_path: Path) -> None:
         "arrays and a mask": (PADDED, np.array(Y), MASK),
         "tensors": tuple(map(torch.tensor, (PADDED, np.array(Y), MASK))),
         "a dictionary": {"input_ids": PADDED, "labels": np.array(Y), "attention_mask": MASK},
-        "columns": Columns(),
         "a dataset of pairs": Items([(torch.tensor(x), y) for x, y in zip(RAGGED, Y, strict=True)]),
         "a dataset of dictionaries": Items([{"x": np.array(x), "y": y} for x, y in zip(RAGGED, Y, strict=True)]),
         "a loader": _loader(2),
@@ -157,3 +147,63 @@ def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(json.dumps({"x": 1}).encode())
         with pytest.raises(InvalidSetting, match="is not a"):
             sequences(tmp_path / name)
+
+
+def test_datasets_of_the_hugging_face_library(tmp_path: Path) -> None:
+    """The real class, however it shows its columns, whole or in parts, in memory or on disk."""
+    datasets = pytest.importorskip("datasets")
+    datasets.disable_progress_bars()
+    ragged = datasets.Dataset.from_dict({"input_ids": list(map(list, RAGGED)), "label": Y})
+    padded = datasets.Dataset.from_dict({"input_ids": PADDED, "attention_mask": MASK, "labels": Y})
+    classes = padded.cast_column("labels", datasets.ClassLabel(num_classes=3))
+    ragged.save_to_disk(tmp_path / "kept")
+    (tmp_path / "mine.py").write_text(
+        "from datasets import load_from_disk\n"
+        f"train = load_from_disk({str(tmp_path / 'kept')!r}).with_format('torch')\n"
+        "def made():\n    return train\n"
+    )
+    forms = {f"{name} as {kind}": data.with_format(kind) for name, data in (("ragged", ragged), ("padded", padded))
+             for kind in (None, "torch", "numpy", "pandas", "arrow")}  # fmt: skip
+    forms |= {
+        "class labels": classes,
+        "a stream": ragged.to_iterable_dataset(),
+        "a loader of it": torch.utils.data.DataLoader(padded.with_format("torch"), batch_size=2),
+        "a folder": tmp_path / "kept",
+        "a name in Python": f"{tmp_path / 'mine.py'}:train",
+        "a function in Python": f"{tmp_path / 'mine.py'}:made",
+    }
+    for name, form in forms.items():
+        found = sequences(form)
+        assert [list(x) for x in found.x] == list(map(list, RAGGED)), name
+        assert found.y.tolist() == Y, name
+        assert found.tokens, name
+    many = datasets.Dataset.from_dict(
+        {"input_ids": [[i, i + 1] for i in range(20)], "label": [i % 2 for i in range(20)]}
+    )
+    split = many.train_test_split(test_size=0.25, seed=0)
+    parts = [sequences(split[name]) for name in ("train", "test")]
+    assert list(map(len, parts)) == [15, 5]
+    assert {int(x[0]) for part in parts for x in part.x} == set(range(20))
+    assert all(int(x[0]) % 2 == y for part in parts for x, y in zip(part.x, part.y, strict=True))
+    assert sequences(many.shuffle(seed=1).select(range(4))).y.tolist() == [
+        row["label"] for row in many.shuffle(seed=1).select(range(4))
+    ]
+    images = datasets.Dataset.from_dict({"pixel_values": np.zeros((3, 1, 4, 4)).tolist(), "label": Y})
+    assert sequences(images).x[0].shape == (1, 4, 4)
+    hidden = padded.with_format("torch", columns=["input_ids", "labels"])  # its owner does not show the mask
+    assert [list(x) for x in sequences(hidden).x] == PADDED.tolist()
+
+
+def test_what_of_a_dataset_is_not_read_is_said() -> None:
+    datasets = pytest.importorskip("datasets")
+    found = {"input_ids": list(map(list, RAGGED)), "token_type_ids": [[0] * len(x) for x in RAGGED], "label": Y}
+    assert sequences(datasets.Dataset.from_dict(found)).notes == ("not read: token_type_ids",)
+    for fields, says in (
+        ({"text": ["a", "b"], "label": [0, 1]}, "tokenise its text first"),
+        ({"input_ids": [[1], [2]], "label": [1, None]}, "no label"),
+        ({"input_ids": [[1], [2]], "label": [-1, -1]}, "all labels are -1"),
+    ):
+        with pytest.raises(InvalidSetting, match=says):
+            sequences(datasets.Dataset.from_dict(fields))
+    with pytest.raises(InvalidSetting, match=r"data\['train'\]"):
+        sequences(datasets.DatasetDict(train=datasets.Dataset.from_dict(found)))

@@ -42,6 +42,8 @@ USAGE = [
     (["--format", "xml"], "'table', 'json', 'csv', 'markdown', 'latex'"),
     (["--dept", "3"], "--depth"),
     (["stray"], "unexpected extra argument"),
+    (["X3"], "did you mean --bound X3?"),
+    (["json"], "did you mean --format json?"),
     (["--explain", "--format", "json"], "leave out --format json, or --explain"),
 ]
 

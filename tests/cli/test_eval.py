@@ -213,3 +213,17 @@ def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
         assert "noise-margin" in risk
         assert "log N" in gap
         assert "log N" not in risk
+
+
+def test_names_whose_proofs_are_one_are_said(run: Run, tmp_path: Path) -> None:
+    """zhang2022, truong2024 and sakai2026 differ where ranks or Schatten budgets say something."""
+    line = ["eval", "--depth", "1", "--T", "8", "--no-solve"]
+    line += [word for name in ("zhang2022", "truong2024", "sakai2026") for word in ("--bound", name)]
+    text = " ".join(run(*line).stdout.split())
+    assert "'zhang2022', 'truong2024' and 'sakai2026' coincide here: one proof" in text
+    assert "T6, which 'sakai2026' has besides, is not used" in text
+    budget = {"op": 1.0, "F": 1.0, "21": 1.0, "Sp": [0.5, 1.2]}
+    norms = written(tmp_path / "low.json", {"C": 1.0, "budgets": {"W_V": budget}})
+    text = " ".join(run(*line, "--norms", str(norms)).stdout.split())
+    assert "'zhang2022' and 'truong2024' coincide here" in text
+    assert "coincide" not in run("eval", "--depth", "1", "--T", "8", "--no-solve").stdout

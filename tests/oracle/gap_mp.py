@@ -361,6 +361,22 @@ def g4_hypergeometric(log_n: Real, m: int, delta: Real, alpha: int = 1) -> Real:
     return min(MP.mpf(1), k / (num(alpha) * m))
 
 
+def g4_middle(log_n: Real, m: int, delta: Real, alpha: int = 1) -> Real:
+    """G4 through log ratio(k) = sum of f(i), i < k, f(x) = log((alpha m - x)/((1+alpha)m - x)) concave and falling.
+
+    So it is at most k f(x) for every k >= 2x + 1; a good x is found by one step from a k that is large enough.
+    """
+    need, total = MP.log(2 / num(delta)) + num(log_n), (1 + alpha) * m
+
+    def count(k: Real) -> Real:
+        x = max((min(k, MP.mpf(alpha * m)) - 1) / 2, MP.mpf(0))
+        return need / MP.log((total - x) / (alpha * m - x))
+
+    enough = min(g4(log_n, m, delta, alpha), g4_hypergeometric(log_n, m, delta, alpha)) * alpha * m
+    start = min(count(enough), MP.mpf(alpha * m))
+    return min(MP.mpf(1), MP.ceil(max(start, count(start))) / (num(alpha) * m))
+
+
 def g5_complexity(log_n: Real, m: Real, delta: Real) -> Real:
     """G5: c = (log N + log(2/delta))/m, N on (1+alpha)m samples."""
     return (num(log_n) + MP.log(2 / num(delta))) / num(m)

@@ -598,6 +598,9 @@ def test_g4_forms_are_ordered_and_the_permutation_probability_is_exact() -> None
         exact = gap.g4_exact(log_n, m, 0.05, alpha)
         assert exact <= gap.g4(log_n, m, 0.05, alpha)
         assert exact <= gap.g4_hypergeometric(log_n, m, 0.05, alpha)
+        assert exact <= gap.g4_middle(log_n, m, 0.05, alpha)
+        if 10 * log_n < m:  # elsewhere many of the ghosts err
+            assert gap.g4_middle(log_n, m, 0.05, alpha) <= 1.01 * exact + 1 / (alpha * m)
 
 
 def median_violations(shift: int) -> list[str]:

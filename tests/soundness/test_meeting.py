@@ -24,7 +24,7 @@ from boundcalc.setting import (
     Residual,
     Setting,
 )
-from boundcalc.statements import meet
+from boundcalc.statements import meet, meet_attention
 from boundcalc.statements.larger import joined
 
 Matrices = dict[str, np.ndarray]
@@ -122,10 +122,10 @@ def faults(setting: Setting, rounds: int = 20) -> list[str]:
     return found
 
 
-def between(*layers: Layer, radius: float = 1.0, bias: str | None = None, pool: bool = True) -> Setting:
+def between(*layers: Layer, radius: float = 1.0, pool: bool = True) -> Setting:
     """A map, some layers, a map."""
     stages = (
-        Linear("W_1", 4, 4, bias=bias, block=0),
+        Linear("W_1", 4, 4, block=0),
         *layers,
         *((Pool("cls"),) if pool else ()),
         Linear("readout", 4, 1),
@@ -166,7 +166,6 @@ APART = {
         ),
         Norms(C=1.0),
     ),
-    "a bias": between(bias="b_1"),
     "large weights": Setting.of(depth=2, d=4, seq_len=3, C=1.5),
 }
 
@@ -196,7 +195,8 @@ def test_budgets_too_small_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         names = ("op", "fro", "two_one", "two_one_t", "nuclear")
         return replace(found, **{n: getattr(found, n) / 8 for n in names})
 
-    monkeypatch.setattr(meet, "product", eighth)
+    for module in (meet, meet_attention):
+        monkeypatch.setattr(module, "product", eighth)
     assert any("another" not in fault for fault in faults(JOINED["depth 3"], 60))
 
 

@@ -187,7 +187,7 @@ def test_the_gaussian_law_exactly(kind: Kind, d: int, k: int, square: float) -> 
 def noisy(setting: Setting, eta: float) -> Certificate:
     """A certificate with another eta than the search takes."""
     lowered = lower(setting, LOG)
-    items = NoiseItems(lowered, build_items(lowered, 1, lambda _: False)).at(eta)
+    items = NoiseItems(lowered, build_items(lowered, 1, lambda _: False), NOISES).at(eta)
     level = Level(HALF, covers_of(items, allocate_exactly(items, HALF)))
     return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)
 

@@ -13,6 +13,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.checker import check
 from boundcalc.statements import gap
+from tests.oracle import gap_mp
 from tests.proof.samples import proved
 from tests.soundness import test_gap_theorems as theorems
 
@@ -181,3 +182,25 @@ def test_every_formula_of_g_decides_some_certificate(monkeypatch: pytest.MonkeyP
         formula = getattr(gap, name)
         assert moved(monkeypatch, name, lambda *a, formula=formula, **k: formula(*a, **k) * 2), name
     assert not moved(monkeypatch, "deviation", gap.deviation)
+
+
+def test_no_count_of_permutations_is_below_the_exact_one() -> None:
+    """G4 on a grid of hard cases, also where errors fill the ghosts; a middle taken too far is seen."""
+
+    def below(value: Callable[[float, int, int], float]) -> int:
+        found = 0
+        for m, alpha in ((3, 1), (10, 1), (50, 1), (50, 2), (200, 5), (1000, 32)):
+            for part in range(1, 60):
+                log_n = part * m / 40
+                exact = float(gap_mp.g4_exact(log_n, m, 0.05, alpha))
+                found += min(1.0, value(log_n, m, alpha)) < exact - 1e-12
+        return found
+
+    assert below(lambda log_n, m, alpha: gap.risk_realizable(FLOAT, log_n, math.log(20), m, alpha)) == 0
+
+    def too_far(log_n: float, m: int, alpha: int) -> float:
+        c, ghosts = log_n + math.log(40), alpha * m
+        errors = min(gap.risk_realizable(FLOAT, log_n, math.log(20), m, alpha) * ghosts * 1.1, ghosts)
+        return math.ceil(c / math.log1p(m / (ghosts - errors / 2))) / ghosts
+
+    assert below(too_far) > 10

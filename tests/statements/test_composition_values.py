@@ -303,7 +303,8 @@ def g4(rng: Rng) -> tuple[Value, Any]:
         return ns.minimum(ns.number(1), compute("G4")(ns, *numbers, alpha))
 
     delta = delta_of(confidence)
-    truth = min(gap_mp.g4(count, int(m), delta, alpha), gap_mp.g4_hypergeometric(count, int(m), delta, alpha))
+    ways = (gap_mp.g4, gap_mp.g4_hypergeometric, gap_mp.g4_middle)
+    truth = min(way(count, int(m), delta, alpha) for way in ways)
     assert truth >= gap_mp.g4_exact(count, int(m), delta, alpha)
     return value, truth
 

@@ -49,7 +49,7 @@ def test_margins_and_errors_are_those_of_the_module(walked: tuple[Path, dict[str
     exec((folder / "model.py").read_text(), space)
     model = space["make"]().double()
     model.load_state_dict(torch.load(folder / "tower.pt")["model"])
-    for name, pattern in (("train", r"(\d+) of 2000 training sequences"), ("test", r"H: (\d+) errors of 1000")):
+    for name, pattern in (("train", r"(\d+) of 2000 training sequences"), ("test", r"H: (\d+) errors? of 1000")):
         data = np.load(folder / f"{name}.npz")
         with torch.no_grad():
             wrong = int((model(torch.tensor(data["x"]))[:, -1].argmax(-1).numpy() != data["y"]).sum())
@@ -58,6 +58,9 @@ def test_margins_and_errors_are_those_of_the_module(walked: tuple[Path, dict[str
         assert int(found[1]) == wrong
     assert "compared with a forward pass" in text
     assert re.search(r"^norms: best", text, re.MULTILINE)
+    short = re.search(r"^occam +([0-9.]+) .*: [0-9,]+ bits, (\d+) errors? of 2000", text, re.MULTILINE)
+    assert short is not None
+    assert int(short[2]) / 2000 < float(short[1]) < 1
     risk = float(re.search(r"^held-out +([0-9.]+)", text, re.MULTILINE)[1])  # type: ignore[index]
     assert wrong / 1000 < risk < wrong / 1000 + 0.05
 

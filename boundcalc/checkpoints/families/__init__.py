@@ -109,7 +109,7 @@ def _recognise(checkpoint: Checkpoint) -> Family:
             "Describe it with --mapping (docs/weights.md)"
         )
     raise CheckpointError(
-        f"{checkpoint.where} comes without a config.json that names its type: put it beside the weights, say --family "
-        f"({', '.join(FAMILIES)}), or describe the model with a mapping (--mapping, mapping=), which `boundcalc norms MODEL "
-        "--template mapping.json` writes"
+        f"{checkpoint.where} comes without a config.json that names its type: give the module whose weights these are "
+        "(--compare module.py:make, module=), describe the model with a mapping (--mapping, mapping=), which `boundcalc norms "
+        f"MODEL --template mapping.json` writes, put config.json beside the weights, or say --family ({', '.join(FAMILIES)})"
     )

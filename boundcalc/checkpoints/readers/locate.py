@@ -80,6 +80,15 @@ def _directory(path: Path) -> Checkpoint:
     raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
 
 
+def weights_of_folder(path: Path) -> Path | None:
+    """The folder whose model a path is: itself, or that of the weights file which stands for it; None of other files."""
+    folder = path if path.is_dir() else path.parent
+    if not (folder / "config.json").is_file():
+        return None
+    first = next((name for name in _IN_DIRECTORY if (folder / name).is_file()), None)
+    return folder if first is not None and (path.is_dir() or path.name == first) else None
+
+
 def _read_config(path: Path) -> dict[str, Any]:
     """A config.json."""
     reading(path)

@@ -126,10 +126,6 @@ class SympySystem:
         self.capped: list[tuple[Expr, Expr]] = []
 
     @staticmethod
-    def from_log(log_x: float) -> Expr:
-        return sympy.exp(number(log_x))
-
-    @staticmethod
     def log(x: Any) -> Expr:
         return sympy.log(x)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal
+from boundcalc.base.records import dataclass
 from boundcalc.statements.covers import ALWAYS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Policy:
         form: "search" over all theorems of G, or one of the closed forms "closed", "published".
         fixed_positions: whether learned positions, whose number grows with T, are refused.
         meeting: whether linear maps that meet may be covered as one (A6).
-        noise: whether noise may stand for covers in risk bounds (G11).
+        laws: names of the laws whose noise may stand for covers in risk bounds (G11).
         refining: whether levels of a chain may refine one another (G12).
         polish: whether the first scale of the best chain is looked at more closely.
     """
@@ -35,7 +35,7 @@ class Policy:
     form: str = "search"
     fixed_positions: bool = False
     meeting: bool = False
-    noise: bool = False
+    laws: frozenset[str] = frozenset()
     refining: bool = False
     polish: bool = False
 
@@ -54,6 +54,7 @@ class Policy:
 COUNTING = frozenset({"T1", "T2"})
 VOLUMES = frozenset({"T4", "T4r"})
 CENTRES = frozenset({"T11", "T12", "T13", "T14"})
+LAWS = frozenset({"V1", "V2", "V2t", "V3"})
 T_FREE = VOLUMES | CENTRES | {"T3", "T4v", "T4f"}
 _UNIFORM = T_FREE | {"T5", "T6"}
 
@@ -65,7 +66,7 @@ POLICIES: dict[str, Policy] = {
             "every lemma, every theorem of G, the least",
             _UNIFORM | {"T1", "T2"},
             meeting=True,
-            noise=True,
+            laws=LAWS,
             refining=True,
             polish=True,
         ),

@@ -64,7 +64,7 @@ def theorems() -> list[dict[str, Any]]:
                 "js": _with_parts(code),
                 "claim": claim,
                 "formula": rest.partition("<h4>Steps</h4>")[0],
-                "steps": full.partition("<h4>Steps</h4>")[2],
+                "steps": _one_up(full.partition("<h4>Steps</h4>")[2]),
                 "latex": formula.latex(expand=False),
                 "python": formula.code("python"),
             }
@@ -79,6 +79,11 @@ def _fragment(name: str, steps: str) -> str:
     for level in (4, 3, 2, 1):  # the page has headings above them
         text = text.replace(f"<h{level}>", f"<h{level + 2}>").replace(f"</h{level}>", f"</h{level + 2}>")
     return text
+
+
+def _one_up(text: str) -> str:
+    """Steps stand below a heading of level 3 on the page, not below the one they are cut from."""
+    return text.replace("h5>", "h4>").replace("h6>", "h5>")
 
 
 def _with_parts(code: str) -> str:

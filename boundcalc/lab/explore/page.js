@@ -140,6 +140,23 @@ function curves() {
   });
   return found;
 }
+function names(svg, lines, marks, box) {  // each beside its curve where nothing crosses it, as far right as there is room
+  const taken = [];
+  for (const line of lines) {
+    const text = THEOREMS.get(line.name).source, w = 7.6 * text.length, h = 14;
+    const across = [...lines, {points: [[box.here, 0], [box.here, box.bottom]]}];
+    const free = (x, y) => x >= box.left && x + w <= box.right && y >= box.top && y + h <= box.bottom && !marks.some(([a, b]) => a > x - 6 && a < x + w + 6 && b > y - 6 && b < y + h + 6)
+      && !taken.some(([a, b, v]) => x < a + v && a < x + w && y < b + h && b < y + h)
+      && !across.some(l => l.points.some(([a, b], i) => { const [c, d] = l.points[i + 1] || [a, b]; return c > x - 3 && a < x + w + 3 && Math.max(b, d) > y && Math.min(b, d) < y + h; }));
+    for (const [x, y] of line.points.slice().reverse()) {
+      const place = [[x - w, y - h - 4], [x - w, y + 4], [x + 4, y - h - 4], [x + 4, y + 4]].find(([a, b]) => free(a, b));
+      if (!place) continue;
+      taken.push([...place, w]);
+      label(svg, place[0], place[1] + 11, text, {fill: line.colour, "data-label": line.name});
+      break;
+    }
+  }
+}
 function draw() {
   const began = performance.now(), svg = $("chart"), width = Math.max(320, svg.clientWidth || 640), height = Math.round(Math.min(430, Math.max(300, 0.62 * width)));
   const right = 12, left = 58, bottom = 46, top = 12, field = limits(state.axis), lines = curves(), best = state.shown.includes(BEST) ? bestPoints() : [];
@@ -167,7 +184,6 @@ function draw() {
   svg.append(node("path", {d: `M${left},${top}V${height - bottom}H${width - right}`, fill: "none", stroke: "#333"}));
   svg.append(node("line", {x1: left, x2: width - right, y1: sy(1), y2: sy(1), stroke: "#555"}));
   label(svg, (left + width - right) / 2, height - 8, `${state.axis}, ${limits(state.axis).words}`, {"text-anchor": "middle"});
-  const used = [];
   for (const line of lines) {
     for (const quiet of [false, true]) {
       let d = "", on = false;
@@ -178,14 +194,9 @@ function draw() {
       }
       if (d && (!quiet || state.uncapped)) svg.append(node("path", {d, fill: "none", stroke: line.colour, "stroke-width": quiet ? 1.2 : 2.2, "stroke-dasharray": quiet ? "2 4" : line.dash, "data-curve": line.name}));
     }
-    const end = line.points.filter(p => p[1] < SILENT && p[1] >= low).pop();
-    if (end && width >= 480) {
-      let y = sy(end[1]) - 6;
-      while (used.some(v => Math.abs(v - y) < 15)) y -= 15;
-      used.push(y);
-      if (y > sy(1) + 8) label(svg, Math.min(sx(end[0]), width - right) - 4, y, THEOREMS.get(line.name).source, {"text-anchor": "end", fill: line.colour, stroke: "#fff", "stroke-width": 4, "paint-order": "stroke"});
-    }
   }
+  if (width >= 480) names(svg, lines.map(c => ({...c, points: c.points.filter(p => p[1] < SILENT && p[1] >= low).map(([x, y]) => [sx(x), sy(y)])})),
+    [...best.map(p => [sx(p[0]), sy(p[1])]), ...measured.map(p => [sx(p.x), sy(p.y)])], {left: left + 4, right: width - right - 4, top: sy(1) + 4, bottom: height - bottom - 4, here: sx(state[state.axis])});
   if (best.length && DATA.served) svg.append(node("path", {d: "M" + best.filter(p => p[1] < SILENT).map(([x, y]) => `${sx(x)},${sy(y)}`).join("L"), fill: "none", stroke: "#000", "stroke-width": 1}));
   for (const [x, y] of best) if (y < SILENT || state.uncapped) svg.append(node("circle", {cx: sx(x), cy: sy(y), r: 4, fill: y < SILENT ? "#000" : "#fff", stroke: "#000", "data-best": x}));
   for (const p of measured) {
@@ -230,7 +241,13 @@ function values() {
     add(t.name, `${t.title} (${t.source})`, y, y < SILENT ? up(y) : `1 (${up(y)})`, `closed form, floating point${also.length ? `, if also ${also.map(n => `${n} is at most ${number(state[n])}`).join(", ")}` : ""}`.replace("p is at most", "p is"));
   }
   const telling = said.filter(p => p[1] < SILENT).sort((a, b) => a[1] - b[1]);
-  $("says").textContent = telling.length ? `Smallest shown: ${telling[0][0]}, gap at most ${up(telling[0][1])}. ${telling.length} of ${said.length} values say something.` : "Nothing shown says anything here: every bound is 1 or more.";
+  $("says").textContent = (telling.length ? `Smallest shown: ${telling[0][0]}, gap at most ${up(telling[0][1])}. ${telling.length} of ${said.length} values say something.` : "Nothing shown says anything here: every bound is 1 or more.") + enough();
+}
+function enough() {  // how many samples a gap of 0.1 takes, of the values of m that were checked
+  const places = DATA.served ? (state.axis === "m" ? servedPlaces() : []) : table()?.axes.m || [], told = places.map(m => [m, DATA.served ? served.get(key({...state, m})) : row({...state, m})]).filter(p => p[1]);
+  const first = told.find(p => p[1].log10 <= -1);
+  if (!told.length) return "";
+  return first ? ` A gap of at most 0.1 is checked at m = ${up(first[0])}, the least that does of ${told.length} values tried.` : ` No m of the ${told.length} tried has a checked gap of at most 0.1.`;
 }
 function why() {
   const svg = $("why"), exact = here(), at = exact || !table() ? state : nearest(state), found = exact || row(at);
@@ -249,7 +266,8 @@ function why() {
     const y = 6 + i * step;
     svg.append(node("rect", {x: left, y, width: Math.max(1, sx(log) - left), height: step - 6, fill: log > m ? "#D9822B" : "#7FB7BE", "data-piece": name}));
     if (!whole) label(svg, left - 6, y + 12, name, {"text-anchor": "end"});
-    label(svg, whole ? left + 6 : sx(log) + 5, y + 12, whole ? name : note, {});
+    const past = sx(log) + 5 < sx(m) + 4 && sx(log) + 47 > sx(m) - 2;  // the line at m would cross it
+    label(svg, whole ? left + 6 : past ? sx(m) + 6 : sx(log) + 5, y + 12, whole ? name : note, {});
   });
   const base = 6 + bars.length * step;
   svg.append(node("line", {x1: sx(m), x2: sx(m), y1: 0, y2: base + 4, stroke: "#000", "stroke-width": 2}));
@@ -259,6 +277,10 @@ function why() {
     ? `Vacuous: the cheapest cover that would say something has log N = ${number(10 ** found.log10N)}, against m = ${number(at.m)}.` + (found.need ? ` m = ${up(found.need)} would do.` : " No m would do.") + (whole ? "" : ` In that cover ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`)
     : `The dearest cover of the proof has log N = ${number(10 ** found.log10N)} in all, against m = ${number(at.m)}: ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`) + where;
 }
+function reach() {  // formulas wider than their place scroll by keys, too; the others are no stop on the way
+  const all = [...document.querySelectorAll(".math")], wide = all.map(e => e.scrollWidth > e.clientWidth);
+  all.forEach((e, i) => wide[i] ? e.tabIndex = 0 : e.removeAttribute("tabindex"));
+}
 function formula() {
   const t = THEOREMS.get(state.about), list = $("parts");
   if ($("formula").dataset.name !== t.name) {
@@ -266,6 +288,7 @@ function formula() {
     $("formula").dataset.name = t.name;
     $("steps-text").innerHTML = "";
     if ($("steps").open) $("steps-text").innerHTML = t.steps;
+    reach();
   }
   list.replaceChildren();
   const found = compute(t.name, state);
@@ -360,12 +383,12 @@ function build() {
   $("reset").addEventListener("click", () => set(start()));
   $("nearest").addEventListener("click", () => set(nearest(state)));
   $("nearest").hidden = DATA.served;
-  $("steps").addEventListener("toggle", () => { if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = THEOREMS.get(state.about).steps; });
+  $("steps").addEventListener("toggle", () => { if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = THEOREMS.get(state.about).steps; reach(); });
   $("copies").addEventListener("click", event => { if (event.target.dataset.copy) copy(event.target.dataset.copy); });
   $("png").addEventListener("click", png);
   $("controls").addEventListener("submit", event => event.preventDefault());
   addEventListener("hashchange", () => { if (address() !== location.hash.slice(1)) { state = fromAddress(); show(); } });
-  addEventListener("resize", () => { draw(); why(); });
+  addEventListener("resize", () => { draw(); why(); reach(); });
 }
 let pending = 0;
 function set(changes, typed) { state = {...state, ...changes}; show(typed); }

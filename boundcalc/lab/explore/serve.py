@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.explore import content
@@ -24,6 +26,10 @@ MOST_QUERY = 400
 """Characters of a question; those of the page have some 100."""
 MOST_WAITING = 8
 """Questions at a time; more are told to come back."""
+MOST_CONNECTIONS = 32
+"""At a time; a browser has six. More are closed unheard."""
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+"""As the page writes numbers: no blanks, no digits of other scripts, no words."""
 
 
 class Server(ThreadingHTTPServer):
@@ -31,6 +37,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 2 * MOST_CONNECTIONS
 
     def __init__(self, port: int, page: str, setting: Setting) -> None:
         self.page = page.encode("utf-8")
@@ -38,12 +45,32 @@ class Server(ThreadingHTTPServer):
         self.setting = setting
         self.engine = threading.Lock()
         self.waiting = threading.BoundedSemaphore(MOST_WAITING)
+        self.connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__((HOST, port), Handler)
 
     @property
     def url(self) -> str:
         """Where the page is."""
         return f"http://{HOST}:{self.server_address[1]}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread for a connection, if there are not too many."""
+        if self.connections.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """That thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.connections.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Whoever went away is not waited for; anything else is an error of this file, and shown."""
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
     def hosts(self) -> set[str]:
         """The names by which a browser on this machine calls it."""
@@ -62,16 +89,25 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, or a value."""
-        if self.headers.get("Host") not in self.server.hosts():
-            self._answer(HTTPStatus.FORBIDDEN, {"error": "this page is for this machine alone"})
-            return
-        address = urlsplit(self.path)
-        if address.path == "/" and not address.query:
+        names = self.headers.get_all("Host", [])
+        path, _, query = self.path.partition("?")
+        elsewhere = self.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
+        if len(names) != 1 or names[0] not in self.server.hosts() or (elsewhere and path != "/"):
+            self.send_error(HTTPStatus.FORBIDDEN, "this page is for this machine alone")
+        elif "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.send_error(HTTPStatus.BAD_REQUEST, "a question has no body")
+        elif path == "/" and not query:
             self._send(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
-        elif address.path == "/value":
-            self._value(address.query)
+        elif path == "/value":
+            self._value(query)
         else:
             self._answer(HTTPStatus.NOT_FOUND, {"error": "there is / and /value"})
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What cannot be read or is not answered: with the same headers as anything else, and the connection ends."""
+        self.close_connection = True
+        status = HTTPStatus(code)
+        self._answer(status, {"error": message or status.phrase})
 
     def _value(self, query: str) -> None:
         try:
@@ -106,8 +142,11 @@ class Handler(BaseHTTPRequestHandler):
             "Cache-Control": "no-store",
         }.items():
             self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(body)
+        if getattr(self, "command", None) != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is written down."""
@@ -130,10 +169,7 @@ def asked(start: Setting, query: str) -> Setting:
         raise InvalidSetting(f"style is one of {', '.join(content.STYLES)}")
     values: dict[str, float] = {}
     for name, text in given.items():
-        try:
-            values[name] = float(text)
-        except ValueError:
-            values[name] = math.nan
+        values[name] = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(values[name]):
             raise InvalidSetting(f"{name} must be a number")
     return content.at(start.but(style=style), values)

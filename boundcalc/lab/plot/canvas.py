@@ -200,7 +200,8 @@ def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> N
     from matplotlib.lines import Line2D
 
     rows = [i for i, y in enumerate(series.y) if y is not None]
-    seen_at = [i for i in rows if (series.y[i] or 0) > 0]
+    shares = series.quantity == "share"  # on an axis from 0, where 0 is a place as any other
+    seen_at = [i for i in rows if shares or (series.y[i] or 0) > 0]
     none_at = [i for i in rows if i not in seen_at and series.high and (series.high[i] or 0) > 0]
     y = [heights.at(float(series.y[i] or 0)) for i in seen_at]
     if seen_at:
@@ -208,6 +209,7 @@ def draw_measured(axes: Axes, series: Series, heights: Heights, seen: Look) -> N
         if series.low and series.high:
             bounds = [(series.low[i] or 0.0, series.high[i] or 0.0) for i in seen_at]
             floor = min(v for v in (*(e[0] for e in bounds), *(float(series.y[i] or 1) for i in seen_at)) if v > 0) / 10
+            floor = 0.0 if shares else floor
             lows = [heights.at(max(low, floor)) for low, _ in bounds]
             highs = [heights.at(high) for _, high in bounds]
             errors = [

@@ -134,8 +134,15 @@ def _risk(strategy: str, q: Real, count: Real, log_inverse: Real, m: int, alpha:
     c = (count + MP.log(2) + log_inverse) / m
     if strategy == "ghost-realizable":
         demand(q == 0, "G4 is for training error 0")
-        errors = MP.ceil(c * m / MP.log(1 + 1 / num(alpha)))
-        return min(errors, MP.ceil((1 + alpha) * m * (1 - MP.exp(-c)))) / (num(alpha) * m)
+        ghosts = num(alpha) * m
+        errors = min(MP.ceil(c * m / MP.log(1 + 1 / num(alpha))), MP.ceil((1 + alpha) * m * (1 - MP.exp(-c))))
+
+        def middle(k: Real) -> Real:
+            left = ghosts - max(min(k, ghosts) - 1, num(0)) / 2
+            return c * m / MP.log((left + m) / left)
+
+        least = min(middle(errors), ghosts)
+        return min(errors, MP.ceil(max(least, middle(least)))) / ghosts
 
     def objective(x: Real) -> Real:
         return ((1 + alpha) * _kl_inverse(x, c, mu) - x + 1 / num(m)) / alpha

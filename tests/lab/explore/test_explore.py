@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,69 @@ def test_questions_outside_the_limits_are_refused(query: str, server: serve.Serv
     status, text, _ = get(server, f"/value?{query}")
     assert status == 400
     assert "Traceback" not in text
+
+
+def raw(server: serve.Server, text: bytes) -> bytes:
+    """What comes back for bytes as they are."""
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=15) as line:
+        line.sendall(text.replace(b"PORT", str(server.server_address[1]).encode()))
+        found = b""
+        while more := line.recv(65536):
+            found += more
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nHost: evil\r\n\r\n", b"403"),
+        (b"GET http://[::1/ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nConnection: close\r\n\r\n", b"404"),
+        (b"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nConnection: close\r\n\r\n", b"404"),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 30\r\n\r\nGET /value HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET /value?x HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nSec-Fetch-Site: cross-site\r\n\r\n", b"403"),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(200)) + b"\r\n", b"431"),
+        (b"HEAD / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n", b"501"),
+        (b"GET / HTTP/9.9\r\n\r\n", b""),
+        (bytes(range(128, 256)) + b"\r\n\r\n", b""),
+    ],
+)
+def test_what_is_no_question_is_answered_in_order(
+    text: bytes, status: bytes, server: serve.Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = raw(server, text)
+    if status:
+        assert found[9:12] == status
+        assert b"Content-Security-Policy: default-src 'none'" in found
+        assert b"Content-Type: application/json" in found
+    assert b"Traceback" not in found
+    assert get(server, "/")[0] == 200
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("number", ["%D9%A5%D9%A1", "5_12", "+512+", "0x10", "1e5e5", "infinity", "--5"])
+def test_numbers_are_written_as_the_page_writes_them(number: str) -> None:
+    with pytest.raises(InvalidSetting, match="T must be a number"):
+        serve.asked(SETTING, QUESTION.replace("T=512", f"T={number}"))
+    assert serve.asked(SETTING, QUESTION.replace("T=512", "T=5.12e%2B2")).architecture.seq_len == 512
+
+
+def test_connections_are_bounded(server: serve.Server) -> None:
+    """Whoever opens many and says nothing holds no more threads than there are places."""
+    before, where = threading.active_count(), ("127.0.0.1", server.server_address[1])
+    idle = [socket.create_connection(where, timeout=5) for _ in range(3 * serve.MOST_CONNECTIONS)]
+    try:
+        closed = [line for line in idle[serve.MOST_CONNECTIONS + 5 :] if line.recv(1) == b""]
+        assert len(closed) == len(idle) - serve.MOST_CONNECTIONS - 5
+        assert threading.active_count() <= before + serve.MOST_CONNECTIONS
+    finally:
+        for line in idle:
+            line.close()
+    for _ in range(100):
+        if threading.active_count() <= before:
+            break
+        threading.Event().wait(0.05)
+    assert get(server, "/")[0] == 200
 
 
 def test_work_is_bounded(server: serve.Server, monkeypatch: pytest.MonkeyPatch) -> None:

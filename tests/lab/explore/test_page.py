@@ -18,10 +18,12 @@ from boundcalc import Setting, evaluate
 from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.lab.explore import content, page
 from boundcalc.lab.explore.serve import Server
+from tests.lab.explore import axe, walk
 from tests.lab.explore.browser import Browser
+from tests.lab.explore.walk import choose
 
 SETTING = Setting.of("edelman")
-FEW = {"m": (1e3, 1e4, 1e6, 1e8), "depth": (1, 2), "C": (1,), "T": (64, 512)}
+FEW = {"m": (1e3, 1e4, 1e6, 1e8), "depth": (1, 2, 4), "C": (1,), "T": (64, 512)}
 POINTS = [{"axis": "m", "x": 100.0, "y": 0.2, "low": 0.1, "high": 0.3}, {"axis": "m", "x": 1000.0, "y": 0.05}]
 FIRST_CURVE, MOVE = 2000.0, 50.0
 """Milliseconds allowed from the start of loading to the first curve, and for a move of a slider."""
@@ -75,15 +77,6 @@ def wait(until: Callable[[], bool]) -> bool:
     return False
 
 
-def choose(browser: Browser, name: str, value: str) -> None:
-    """Pick from a list."""
-    browser.run(
-        "const e = document.getElementById(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('change'))",
-        name,
-        value,
-    )
-
-
 def every(browser: Browser, css: str, what: str) -> list[Any]:
     """`what` of each element `e` that a selector finds."""
     return browser.run(f"return [...document.querySelectorAll(arguments[0])].map(e => {what})", css)
@@ -131,29 +124,45 @@ def test_the_checked_values_are_those_of_the_engine_and_are_drawn_as_dots(opened
     assert "trivial" in opened.run("return document.getElementById('v-best').textContent")
 
 
-def test_three_questions_are_answered_by_the_page_alone(opened: Browser, tmp_path: Path) -> None:
+def test_three_questions_are_answered_by_the_page_alone(opened: Browser) -> None:
     """The script of docs/explore.md, walked: what one reads off the page is what the library says."""
-    choose(opened, "axis", "T")  # 1. how does the bound grow with T?
+    opened.resize(1000, 2800)
+    walk.ask(opened, "grows")
     dots = every(opened, "[data-best]", "Number(e.getAttribute('cy'))")
     assert len(dots) == len(FEW["T"])
     assert max(dots) - min(dots) < 1  # not at all
-    opened.type("#n-m", "100000000")
     (rising,) = every(opened, "path[data-curve=edelman2022]", "e.getAttribute('d')")
     heights = [float(point.partition(",")[2]) for point in re.findall(r"[-\d.]+,[-\d.]+", rising)]
     assert heights[0] > heights[-1] + 5  # covers with log T: up the page
-    opened.type("#n-T", "512")  # 2. which matrix makes it vacuous?
-    opened.type("#n-m", "10000")
-    (said,) = every(opened, "#why-text", "e.textContent")
+    said = walk.ask(opened, "vacuous")
     needed = evaluate(SETTING.but(n_train=10000)).needed
     assert needed is not None
     there = evaluate(SETTING.but(n_train=needed.n_train))
     level = max(there.breakdown.levels, key=lambda each: each.count.log)
     assert max(level.parts, key=lambda part: part.share).key in said
-    (m,) = re.findall(r"m = (\d+) would do", said)  # 3. how many samples are enough?
+    (m,) = re.findall(r"m = (\d+) would do", said)
     assert int(m) >= (needed.n_train or 0) >= int(m) * 0.999
     assert not evaluate(SETTING.but(n_train=int(m))).vacuous
-    opened.picture(tmp_path / "walked.png")
-    assert (tmp_path / "walked.png").stat().st_size > 10_000
+    said = walk.ask(opened, "enough")
+    model = SETTING.but(depth=int(walk.MODEL["depth"]), seq_len=int(walk.MODEL["T"]), C=float(walk.MODEL["C"]))
+    first = next(m for m in FEW["m"] if evaluate(model.but(n_train=int(m))).gap <= 0.1)
+    assert f"at m = {'10^8' if first == 1e8 else first}, the least that does of {len(FEW['m'])} values" in said
+
+
+@pytest.mark.parametrize("name", walk.QUESTIONS)
+def test_the_pictures_of_the_script_show_what_the_page_says(opened: Browser, name: str) -> None:
+    """Their words are compared, not their pixels, which are those of a machine's letters; the page is not as large here."""
+    file = walk.PICTURES / f"{name}.png"
+    opened.resize(1000, 2800)
+    now, then = walk.ask(opened, name), walk.words_of(file)
+    count = re.compile(r" A gap of at most 0\.1 is checked at .*")  # of more values there
+    assert count.sub("", now) == count.sub("", then) != ""
+    shown = walk.picture(opened, walk.QUESTIONS[name][1])
+    assert shown.height > 150
+    page_text = (walk.PICTURES.parent / "explore.md").read_text(encoding="utf-8")
+    (words,) = re.findall(rf"!\[([^\]]*(?:\[\d\][^\]]*)*)\]\(explore/{name}\.png\)", page_text)
+    assert len(words) > 80
+    assert file.stat().st_size < 130_000
 
 
 def test_curves_are_drawn_where_they_say_something(opened: Browser) -> None:
@@ -169,6 +178,27 @@ def test_curves_are_drawn_where_they_say_something(opened: Browser) -> None:
     m = field[2] * (field[3] / field[2]) ** ((first[0] - left) / (right - left))
     assert by_python("zhang2022", {**state, "m": m * 0.9}) > 0.95
     assert by_python("zhang2022", {**state, "m": m * 1.01}) < 1.0
+
+
+@pytest.mark.parametrize("axis", ["m", "T", "depth", "C"])
+def test_no_curve_crosses_a_name(axis: str, opened: Browser) -> None:
+    """Names stand beside their curves; a curve without room for its name has none."""
+    opened.type("#n-m", "100000000")
+    choose(opened, "axis", axis)
+    boxes = every(opened, "[data-label]", "(b => [b.x, b.y, b.x + b.width, b.y + b.height])(e.getBBox())")
+    assert len(boxes) >= 2
+    paths = every(opened, "path[data-curve]", "e.getAttribute('d')")
+    assert len(paths) >= len(boxes)
+    for text in paths:
+        points = [tuple(map(float, each.split(","))) for each in re.findall(r"[-\d.]+,[-\d.]+", text)]
+        for left, top, right, bottom in boxes:
+            for share in (0.25, 0.5, 0.75, 1.0):
+                between = [
+                    (a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])) for a, b in itertools.pairwise(points)
+                ]
+                assert not any(left < x < right and top + 3 < y < bottom - 3 for x, y in between)
+    for (a, b, c, d), (e, f, g, h) in itertools.combinations(boxes, 2):
+        assert not (a < g and e < c and b + 3 < h and f + 3 < d)
 
 
 def test_sliders_move_by_keys_and_are_quick(opened: Browser) -> None:
@@ -281,6 +311,33 @@ CONTRAST = """
   for (const t of document.querySelectorAll('svg text')) judge(t, getComputedStyle(t).fill, 'rgb(255, 255, 255)');
   return found;
 """
+
+
+def test_axe_finds_nothing(opened: Browser) -> None:
+    """In every state of the page: as it opens, with steps and curves above 1, vacuous, without curves, on a phone."""
+    assert axe.findings(opened, impacts=axe.ALL) == []
+    opened.click("#steps summary")
+    opened.click("#uncapped")
+    assert axe.findings(opened, impacts=axe.ALL) == []
+    opened.resize(390, 800)
+    opened.type("#n-m", "1000")
+    choose(opened, "style", "pre")
+    assert axe.findings(opened, impacts=axe.ALL) == []
+
+
+def test_axe_would_find_what_cannot_be_heard_or_seen(browser: Browser, text: str, tmp_path: Path) -> None:
+    """The control: fields without names, pale words, a picture without a text."""
+    file = tmp_path / "worse.html"
+    label = '<label for="axis">along</label>'
+    worse = text.replace(label, "").replace("<main>", '<main><p id="pale">pale</p><img id="bare" src="data:,">')
+    file.write_text(worse, encoding="utf-8")
+    browser.open(file.as_uri())
+    browser.run("document.getElementById('pale').style.color = '#bbb'")
+    found = axe.findings(browser)
+    assert label in text
+    for rule in ("critical select-name: #axis", "serious color-contrast: #pale", "critical image-alt: #bare"):
+        assert rule in found
+    browser.forget()
 
 
 def test_it_fits_a_phone(opened: Browser) -> None:

@@ -16,7 +16,7 @@ pytest.importorskip("matplotlib")
 from click.testing import CliRunner
 
 from boundcalc.cli import main
-from boundcalc.lab.plot import canvas, gallery, lettering, provenance, render
+from boundcalc.lab.plot import canvas, gallery, lettering, minimality, provenance, render
 from boundcalc.lab.plot.data import FigureData, contradictions, refuse_mixture
 from boundcalc.lab.plot.spec import Spec
 
@@ -174,7 +174,7 @@ def test_the_gallery_is_whole() -> None:
     ("name", "place", "options"),
     [
         ("gap-vs-m", 1e6, ["--depth", "1", "--T", "128", "--m"]),
-        ("gap-vs-T", 1024.0, ["--T"]),
+        ("gap-vs-T", 1024.0, ["--m", "1e8", "--T"]),
         ("gap-vs-depth", 4.0, ["--depth"]),
         ("gap-vs-C", 2.0, ["--C"]),
         ("overlay", 1e7, ["--m"]),
@@ -202,3 +202,16 @@ def test_numbers_in_the_gallery_are_those_of_eval(name: str, place: float, optio
         stale = f"figures/{name}.json: `{one.key}` is another number now: `boundcalc gallery` draws it again"
         same = one.y[at] is None if value is None else one.y[at] == pytest.approx(value, rel=1e-9)
         assert same, stale
+
+
+def test_a_share_of_nothing_is_drawn_where_it_is() -> None:
+    """On an axis from 0 nothing measured is left out, and intervals end where they end."""
+    spec, data, _ = read("minimality")
+    (axes,) = minimality.draw(spec, data).axes
+    lines = {line.get_gid(): line for line in axes.lines}
+    measured = data.of(kind="measured")
+    assert any(0.0 in one.y for one in measured)
+    for one in measured:
+        assert list(lines[canvas.gid(one)].get_ydata()) == list(one.y)
+    ends = {round(float(y), 9) for bars in axes.collections for y in bars.get_segments()[0][:, 1]}
+    assert {round(one.low[0] or 0.0, 9) for one in measured} <= ends

@@ -148,13 +148,10 @@ def certified(**fixed: Any) -> list[dict[str, Any]]:
             for name, c in (("holdout", 3.0), ("p2l", 9.0))
         ]
         refused = {"method": "norms", "risk": None, "refused": "no class"}
-        each["certificates"] = [
-            {
-                "asked": {"method": e["method"], "delta": 0.05, "prefix": 0.0},
-                "entry": e,
-                "certificate": None,
-                "digest": "",
-            }
-            for e in (*entries, refused)
-        ]
+        each["certificates"] = [_stored(each["hash"], entry) for entry in (*entries, refused)]
     return found
+
+
+def _stored(key: str, entry: dict[str, Any]) -> dict[str, Any]:
+    asked, content = {"method": entry["method"], "delta": 0.05, "prefix": 0.0}, {"entry": entry, "certificate": None}
+    return {"asked": asked, **content, "digest": digest_of(key, canonical(asked), canonical(content))}

@@ -1,0 +1,121 @@
+"""The module of a checkpoint, where one is at hand: the user's own, or the transformers library's of a folder it wrote.
+
+The library's is run unasked where it is installed and the model is small enough; a model is never run in place of another.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.errors import NotRun
+from boundcalc.checkpoints.modules import called, made_by, with_weights
+from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.checkpoints.readers.locate import weights_of_folder
+
+LIBRARY, NOTHING = "transformers", "none"
+"""What may be asked for beside a module: the library's, or none."""
+MOST = 15 * 10**7
+"""Parameters of a library's model that is run unasked: that takes about 20 bytes each."""
+
+
+_SPARE = 10**6
+"""Numbers that the library may add, of a read-out that was never saved."""
+
+
+@dataclass(frozen=True)
+class AtHand:
+    """What an architecture can be held against.
+
+    Attributes:
+        module: the user's own, with the weights of the checkpoint.
+        load: loads the library's, which is done when all else is known.
+        name: of what there is.
+        asked: whether somebody asked for it: what cannot be had is refused then.
+        why: why there is nothing, where there could be something.
+    """
+
+    module: Any = None
+    load: Callable[[], Any] | None = None
+    name: str = ""
+    asked: bool = False
+    why: str = ""
+
+
+def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHand:
+    """What a checkpoint's architecture can be held against.
+
+    Args:
+        path: of the checkpoint.
+        checkpoint: as it was read.
+        asked: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for what there is.
+    """
+    if asked == NOTHING:
+        return AtHand(asked=True, why="--compare none")
+    if asked is not None and asked != LIBRARY:
+        own = made_by(asked, checkpoint) if isinstance(asked, str) else with_weights(asked, checkpoint)
+        return AtHand(own, name=called(own), asked=True)
+    folder = weights_of_folder(Path(path))
+    named = checkpoint.config.get("architectures")
+    if folder is None or not (isinstance(named, list) and len(named) == 1 and "model_type" in checkpoint.config):
+        if asked is None:
+            return AtHand()
+        raise InvalidSetting(
+            f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json names one "
+            "of its classes under architectures; or --compare module.py:make"
+        )
+    size = sum(math.prod(tensor.shape) for tensor in checkpoint.tensors.values())
+    name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), size)
+    if asked is not None:
+        return AtHand(load=load, name=name, asked=True)
+    if size > MOST:
+        return AtHand(
+            why=f"its {size:,} numbers are more than the {MOST:,} that are run unasked; --compare transformers runs them, "
+            f"in about {20 * size / 2**30:.0f} GiB"
+        )
+    return AtHand(load=load, name=name)
+
+
+def _loaded(folder: Path, name: str, size: int) -> Any:
+    """What `from_pretrained` gives, from the files alone.
+
+    A config.json that leaves sizes out means the library's own, and billions of numbers that no file has: these are counted
+    before any is made.
+    """
+    for library in ("torch", "transformers"):
+        if importlib.util.find_spec(library) is None:
+            raise NotRun(f"{library} is not installed, whose {name} it could be held against")
+    import torch
+    import transformers
+    from transformers.utils import logging
+
+    cls = getattr(transformers, name, None)
+    if cls is None:
+        raise NotRun(f"transformers {transformers.__version__} has no {name}")
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with torch.device("meta"):
+                made = cls(cls.config_class.from_pretrained(str(folder), local_files_only=True))
+            count = sum(value.numel() for value in (*made.parameters(), *made.buffers()))
+            if count > 2 * size + _SPARE:
+                raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have {size:,}")
+            return cls.from_pretrained(str(folder), local_files_only=True, dtype="auto")
+    except Exception as error:
+        raise NotRun(
+            f"transformers {transformers.__version__} does not load {folder} as {name}: {' '.join(str(error).split())[:200]}"
+        ) from error
+    finally:
+        logging.set_verbosity(before[0])
+        if before[1]:
+            logging.enable_progress_bar()

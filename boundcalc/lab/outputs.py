@@ -1,0 +1,134 @@
+"""What a trained model answers to sequences: its module where one is at hand, else the architecture as described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.compared import ROUNDING
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.audit import Audit
+from boundcalc.checkpoints.data import Sequences, sequences
+from boundcalc.checkpoints.families import Model
+from boundcalc.checkpoints.margins import Margins, margins_of
+from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, of_double, ready, with_weights
+from boundcalc.checkpoints.network import Fixed, Network
+from boundcalc.checkpoints.parity import Call, Parity, rows_of_images
+from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.predictors.data import Data, digest_of_arrays
+from boundcalc.setting import Attention
+from boundcalc.setting.layer import of_class
+
+
+@dataclass(frozen=True, eq=False)
+class Examples(Sequences):
+    """Sequences as certificates of predictors name them."""
+
+    @classmethod
+    def of(cls, data: Sequences | Data) -> Examples:
+        """Any examples."""
+        found = sequences((data.x, data.y)) if isinstance(data, Data) else data
+        return found if isinstance(found, Examples) else cls(found.x, found.y, found.notes)
+
+    @property
+    def sha256(self) -> str:
+        """Names them and their order by every bit; of one shape, as the same arrays in a file are named."""
+        if len({x.shape for x in self.x}) == 1:
+            return Data(np.stack(list(self.x)), self.y).sha256
+        return digest_of_arrays({"y": self.y} | {f"x{i}": x for i, x in enumerate(self.x)})
+
+    def take(self, places: Any) -> Examples:
+        """Some of them, in this order."""
+        return Examples([self.x[int(i)] for i in places], self.y[np.asarray(places)], self.notes)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What the model answers: the module where it is at hand, else the architecture as described."""
+
+    model: Model
+    found: Audit
+    live: Any
+    fixed: Fixed | None = None
+    call: Call | None = None
+
+    @property
+    def parity(self) -> Parity | None:
+        """The forward check."""
+        return self.found.parity
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """What answers, as certificates record it."""
+        by = "the architecture as described" if self.live is None else f"the module {called(self.live)}"
+        compared = self.found.compared
+        return {
+            "name": Path(self.found.where).name,
+            "answers": by,
+            "architecture": self.found.architecture.to_json() if self.live is None else None,
+            "forward_check": None if compared is None else compared.to_json(),
+        }
+
+    def with_tensors(self, checkpoint: Checkpoint) -> Outputs:
+        """The same with other numbers in its tensors."""
+        live = None if self.live is None else with_weights(self._copy, checkpoint)
+        return replace(self, model=Model(checkpoint, self.model.family, self.model.options), live=live)
+
+    @cached_property
+    def _copy(self) -> Any:
+        """A module whose weights may be changed."""
+        return of_double(self.live)
+
+    def margins(self, data: Sequences) -> Margins:
+        """Margins, less what rounding may have added to them."""
+        out = self(data)
+        tolerance = ROUNDING if self.parity is None else self.parity.tolerance
+        return margins_of(out, data.y, 2 * tolerance * float(np.abs(out).max(initial=0)))
+
+    def __call__(self, data: Sequences) -> Any:
+        answers: list[Any] = [None] * len(data)
+        run = self._network() if self.live is None else self._module()
+        for places, x in data.batches():
+            self._check_images(x)
+            out = run(x)
+            for place, row in zip(places, out, strict=True):
+                answers[place] = row
+        return np.stack(answers)
+
+    def _check_images(self, x: Any) -> None:
+        if x.ndim != 4:
+            return
+        rows = rows_of_images(self.model, x)
+        longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.found.architecture.input_radius
+        if longest > radius:
+            raise InvalidSetting(
+                f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels in "
+                "[-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
+            )
+        if rows.shape[1] != self.found.architecture.seq_len:
+            raise InvalidSetting(f"images of {rows.shape[1]} rows, but T is {self.found.architecture.seq_len}")
+
+    def _network(self) -> Callable[[Any], Any]:
+        causal = any(layer.causal for layer in of_class(self.found.architecture.stages, Attention))
+        fixed = self.fixed or Fixed(rotate=self.model.family.rotate, row=-1 if causal else 0)
+        network = Network(self.model, self.found.architecture, fixed)
+        return lambda x: network(rows_of_images(self.model, x) if x.ndim == 4 else x)
+
+    def _module(self) -> Callable[[Any], Any]:
+        copy, row = of_double(self.live), self.parity.row if self.parity else None
+
+        def run(x: Any) -> Any:
+            with ready():
+                return at_row(answer(copy, as_arrays(x), self.call), row)
+
+        return run
+
+
+def weights_digest(checkpoint: Checkpoint) -> str:
+    """Names the tensors of a checkpoint by every bit of them."""
+    return digest_of_arrays({name: tensor.fetch() for name, tensor in checkpoint.tensors.items()})

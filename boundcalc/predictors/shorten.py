@@ -1,0 +1,211 @@
+"""From trained weights to few bits: rounded to steps of powers of two, coarser and coarser, as long as the bound falls.
+
+Any search will do, for the code alone is paid. This one trains nothing: it knows weights and what a network answers with
+others in their place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.predictors.certificate import equal_shares
+from boundcalc.predictors.data import Array, Data
+from boundcalc.predictors.occam import Code, Decoded, Network, certify_message, float_risk
+from boundcalc.predictors.updates import Message, Update
+
+MOST = 2 * 10**6
+"""Numbers of a network of which a rounding is looked for."""
+MOST_WRITTEN = 2**15
+"""Numbers other than 0 in a file: writing and reading take the square of their number."""
+
+
+_SAYS = 0.999
+
+
+class TooLarge(BoundcalcError):
+    """A network of too many numbers to be said in few bits."""
+
+
+@dataclass(frozen=True)
+class RoundingRule:
+    """How hard to look; none of it is paid for.
+
+    Attributes:
+        tries: roundings whose errors are counted, from the shortest on.
+        moves: changes of single tensors after that.
+        screen: examples they are counted on.
+    """
+
+    tries: int = 32
+    moves: int = 24
+    screen: int = 1000
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """Exponents of two of the steps of some tensors; entries below `least` are left out."""
+
+    code: int
+    exponents: Mapping[str, int]
+    least: float = 0.0
+
+
+@dataclass
+class _Search:
+    network: Network
+    codes: Sequence[Code]
+    moved: list[dict[str, Array]]
+    data: Data
+    share: float
+    some: Data
+
+    def numbers(self, rounding: _Rounding) -> dict[str, Array]:
+        """The whole numbers of each tensor."""
+        found: dict[str, Array] = {}
+        for name, exponent in rounding.exponents.items():
+            far = self.moved[rounding.code][name]
+            steps = np.rint(np.ldexp(far, -exponent))
+            steps[np.abs(far) < rounding.least] = 0
+            if steps.any() and np.abs(steps).max() < 2**62:
+                found[name] = steps.astype(np.int64)
+        return found
+
+    def message(self, rounding: _Rounding) -> Message:
+        """What is written."""
+        updates: dict[str, Update] = {}
+        for name, steps in self.numbers(rounding).items():
+            flat = steps.ravel()
+            places = np.flatnonzero(flat)
+            updates[name] = Update(
+                rounding.exponents[name], dict(zip(places.tolist(), flat[places].tolist(), strict=True))
+            )
+        return Message(0, updates)
+
+    def bits(self, rounding: _Rounding) -> float:
+        """About how many bits it takes; infinite where it is too long to write."""
+        found = self.numbers(rounding)
+        if sum(np.count_nonzero(steps) for steps in found.values()) > MOST_WRITTEN:
+            return math.inf
+        usual = self.codes[rounding.code].exponent
+        return 4.0 + sum(_about(steps, rounding.exponents[name] - usual) for name, steps in found.items())
+
+    def risk(self, rounding: _Rounding, bits: float) -> float:
+        """About the bound, its errors counted on some examples."""
+        code = self.codes[rounding.code]
+        weights = code.weights(self.message(rounding), self.network.checkpoint)
+        wrong = float((self.network.scores(weights, self.some) <= 0).mean())
+        return float_risk(round(wrong * len(self.data)), len(self.data), bits, self.share)
+
+
+def _about(steps: Array, apart: int) -> float:
+    """About the bits of a sparse update: exponent, places, signs, which are 1, and how large the others are."""
+    count, size = int(np.count_nonzero(steps)), steps.size
+    large = np.abs(steps[np.abs(steps) > 1]) - 1
+    share = len(large) / count
+    odds = 0.0 if share in (0.0, 1.0) else -share * math.log2(share) - (1 - share) * math.log2(1 - share)
+    places = float(gammaln(size + 1) - gammaln(count + 1) - gammaln(size - count + 1)) / math.log(2)
+    sizes = float((2 * np.floor(np.log2(large)) + 1).sum()) if len(large) else 0.0
+    return 6 + 2 * math.log2(2 * abs(apart) + 1) + 2 * math.log2(count + 1) + places + count * (1 + odds) + sizes
+
+
+def shorten(
+    network: Network,
+    codes: Sequence[Code],
+    trained: Mapping[str, Array],
+    data: Data,
+    delta: float,
+    *,
+    rule: RoundingRule | None = None,
+) -> Decoded:
+    """The certificate of a rounding of trained weights.
+
+    Args:
+        network: answers with any weights.
+        codes: fixed before the data, one for each reference; they share delta.
+        trained: weights, in the order and shapes of the codes.
+        data: the training examples.
+        delta: failure probability.
+        rule: how hard to look.
+
+    Returns:
+        The certificate of the shortest that was found, whose bound may still say nothing.
+    """
+    rule = rule or RoundingRule()
+    size = sum(value.size for value in trained.values())
+    if size > MOST:
+        raise TooLarge(f"its {size:,} numbers are more than the {MOST:,} of which a rounding is looked for")
+    places = np.random.default_rng(0).permutation(len(data))[: rule.screen]
+    some = data if len(data) <= rule.screen else data.take(places)
+    moved: list[dict[str, Array]] = []
+    for code in codes:
+        start = code.reference.weights(0, network.checkpoint)
+        moved.append({name: np.asarray(trained[name], np.float64) - start[name] for name in code.reference.laws})
+    run = _Search(network, codes, moved, data, equal_shares(delta, len(codes)), some)
+    risk, found = _coarse(run, rule.tries)
+    risk, found = _finer(run, rule.moves, risk, found)
+    beside = [code for i, code in enumerate(codes) if i != found.code]
+    return certify_message(network, codes[found.code], run.message(found), data, delta, beside=beside)
+
+
+def _coarse(run: _Search, tries: int) -> tuple[float, _Rounding]:
+    """The best of roundings of all tensors alike; the shortest where all say nothing."""
+    known = [(run.bits(each), i, each) for i, each in enumerate(_alike(run))]
+    known = sorted(entry for entry in known if entry[0] < math.inf)
+    # the longest that can still say something, and as many as are tried between it and the shortest
+    useful = max(1, sum(float_risk(0, len(run.data), bits, run.share) < _SAYS for bits, _, _ in known))
+    picked = sorted({round(i) for i in np.linspace(0, useful - 1, tries)})
+    best = (2.0, _Rounding(0, {}))
+    for bits, _, each in (known[i] for i in picked):
+        if float_risk(0, len(run.data), bits, run.share) < best[0]:
+            best = min(best, (run.risk(each, bits), each), key=lambda pair: pair[0])
+    return best
+
+
+def _alike(run: _Search) -> Iterator[_Rounding]:
+    """Steps in proportion to how far tensors moved, one step for all, and the largest entries alone."""
+    for code, moved in enumerate(run.moved):
+        far = {name: value for name, value in moved.items() if value.any()}
+        if not far:
+            yield _Rounding(code, {})
+            continue
+        typical = {name: math.floor(math.log2(float(np.sqrt((value**2).mean())))) for name, value in far.items()}
+        for finer in range(-3, 5):
+            yield _Rounding(code, {name: exponent - finer for name, exponent in typical.items()})
+        largest = max(typical.values())
+        for finer in range(-3, 8):
+            yield _Rounding(code, dict.fromkeys(far, largest - finer))
+        sizes = np.sort(np.concatenate([np.abs(value).ravel() for value in far.values()]))[::-1]
+        tops = {name: math.floor(math.log2(float(np.abs(value).max()))) for name, value in far.items()}
+        for count in (2**i for i in range(2, 14) if 2**i <= len(sizes) and sizes[2**i - 1] > 0):
+            for finer in range(3):
+                steps = {name: top - finer for name, top in tops.items()}
+                yield _Rounding(code, steps, float(sizes[count - 1]))
+
+
+def _finer(run: _Search, moves: int, risk: float, best: _Rounding) -> tuple[float, _Rounding]:
+    """Steps of single tensors, changed as long as the bound falls."""
+    falling = True
+    while falling:
+        falling = False
+        for name in sorted(best.exponents, key=lambda name: -run.moved[best.code][name].size):
+            others = {key: value for key, value in best.exponents.items() if key != name}
+            for exponent in (None, best.exponents[name] + 1, best.exponents[name] - 1):
+                exponents = others if exponent is None else {**others, name: exponent}
+                changed = _Rounding(best.code, exponents, best.least)
+                bits = run.bits(changed)
+                if float_risk(0, len(run.data), bits, run.share) >= risk:
+                    continue
+                moves -= 1
+                if moves < 0:
+                    return risk, best
+                value = run.risk(changed, bits)
+                if value < risk:
+                    risk, best, falling = value, changed, True
+                    break
+    return risk, best

@@ -1,0 +1,188 @@
+"""Code blocks of documents, told apart by the marks above them, and run in page order in one folder and one namespace.
+
+A mark is a comment on a line of its own between a block and what stands before it:
+
+    <!-- file: NAME -->               the block is a file, written before anything runs
+    <!-- run -->                      what shell blocks are without a mark
+    <!-- smaller: START: OPTIONS -->  lines that begin with START run with these options in place of theirs, or besides
+    <!-- not run: REASON -->          it is parsed, and no more
+    <!-- command: NAME -->, <!-- output: ... -->, <!-- python -->   README.md, reading.md: .ci/run and tests/readme run these
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+from markdown_it import MarkdownIt
+
+from boundcalc.cli import main
+from tests.docs.commands import parsed
+from tests.tutorials.walk import run as run_line
+
+PLAIN = ("text", "math")
+"""No code. Mathematics is converted when the site is built, and what cannot be fails there."""
+DIRECTIVES = ("{toctree}", "{include}", "{eval-rst}")
+"""What the site is made of: a wrong one fails its build."""
+AT_BUILD = ("{run}", "{command}")
+"""What the site's build executes, to show what it prints."""
+_MARK = re.compile(r"<!-- ([\w ]+?)(?:: (.*?))? -->")
+_COMPLETION = re.compile(r'^(?:eval "\$\((?P<bash>.*)\)"|(?P<fish>.*) \| source)$')
+
+
+class Broken(AssertionError):
+    """A block that does not do what a reader expects of it."""
+
+
+@dataclass(frozen=True)
+class Block:
+    page: str
+    line: int
+    language: str
+    text: str
+    marks: tuple[tuple[str, str], ...]
+
+    def mark(self, name: str) -> str | None:
+        return next((value for found, value in self.marks if found == name), None)
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}, line {self.line}"
+
+    @property
+    def lines(self) -> list[str]:
+        """The commands of a shell block, as the shell sees them."""
+        found = [line.strip().removeprefix("$ ") for line in self.text.replace("\\\n", " ").splitlines()]
+        return [line for line in (re.sub(r"\s+# .*$", "", line) for line in found) if line and line[0] != "#"]
+
+
+def blocks(page: str, text: str) -> list[Block]:
+    """Every block of a page that is not prose, whether fenced or indented."""
+    source, found = text.splitlines(), []
+    for token in MarkdownIt("commonmark").parse(text):
+        if token.type not in ("fence", "code_block"):
+            continue
+        assert token.map is not None
+        above, marks = token.map[0] - 1, []
+        while above >= 0 and (mark := _MARK.fullmatch(source[above].strip())):
+            marks.insert(0, (mark[1], mark[2] or ""))
+            above -= 1
+        language = (token.info.split() or [""])[0] if token.type == "fence" else "indented"
+        found.append(Block(page, token.map[0] + 1, language, token.content, tuple(marks)))
+    return found
+
+
+def smaller(line: str, options: str) -> str:
+    """A command with options in place of its own of the same name, or added."""
+    words, given = shlex.split(line), shlex.split(options)
+    pairs, replaced = zip(given[::2], given[1::2], strict=True), set[str]()
+    for name, value in pairs:
+        if name in words and name not in replaced:
+            words[words.index(name) + 1] = value
+            replaced.add(name)
+        else:
+            words += [name, value]
+    return shlex.join(words)
+
+
+class Page:
+    """One page, walked by its reader in an empty folder, which is the current one."""
+
+    def __init__(self, text: str, folder: Path, name: str = "page", given: dict[str, Any] | None = None) -> None:
+        self.blocks, self.folder, self.name = blocks(name, text), folder, name
+        self.space: dict[str, Any] = {"__name__": name.removesuffix(".md"), **(given or {})}
+        self.not_run: list[Block] = []
+        """Blocks that are only parsed."""
+
+    def walk(self) -> None:
+        """Every block, in order; files first, as commands may name them before the page shows them."""
+        for block in self.blocks:
+            file = block.mark("file")
+            if file is not None:
+                (self.folder / file).write_text(block.text, encoding="utf-8")
+        for block in self.blocks:
+            try:
+                self._run(block)
+            except Broken:
+                raise
+            except (Exception, SystemExit) as error:
+                raise Broken(f"{block.place}: {type(error).__name__}: {error}") from error
+
+    def _run(self, block: Block) -> None:
+        if block.language in (*PLAIN, *DIRECTIVES, *AT_BUILD):
+            return
+        if any(block.mark(name) is not None for name in ("command", "output", "python")):
+            return
+        if block.mark("file") is not None:
+            self._is_read(block)
+        elif block.language == "sh":
+            for line in block.lines:
+                self._line(block, line)
+        elif block.language == "python":
+            code = compile(block.text, block.place, "exec")
+            if not self._only_parsed(block):
+                exec(code, self.space)
+        else:
+            raise Broken(
+                f"{block.place}: a block of {block.language!r} that nothing runs: mark it, or say its language"
+            )
+
+    def _only_parsed(self, block: Block) -> bool:
+        if block.mark("not run") is None:
+            return False
+        self.not_run = list(dict.fromkeys([*self.not_run, block]))
+        return True
+
+    def _is_read(self, block: Block) -> None:
+        """A file is read by a command, imported by another file, or typeset from what commands wrote."""
+        name = block.mark("file") or ""
+        if block.language == "tex":
+            parts = [self.folder / f"{part}.tex" for part in re.findall(r"\\input\{(.*?)\}", block.text)]
+            missing = [part.name for part in parts if not part.exists()]
+            if missing or not parts:
+                raise Broken(f"{block.place}: {name} takes in {missing}, which nothing wrote")
+            return
+        others = [other for other in self.blocks if other is not block]
+        if not any(re.search(rf"\b{re.escape(name)}\b|from {Path(name).stem} import", each.text) for each in others):
+            raise Broken(f"{block.place}: nothing on the page reads {name}")
+
+    def _line(self, block: Block, line: str) -> None:
+        for kind, value in block.marks:
+            start, _, options = value.partition(": ")
+            if kind == "smaller" and line.startswith(start):
+                line = smaller(line, options)
+        inner = _COMPLETION.match(line)
+        if inner is not None:
+            self._completes(inner["bash"] or inner["fish"])
+            return
+        program = shlex.split(line)[0]
+        if program not in ("boundcalc", "python"):
+            raise Broken(f"{block.place}: {program!r} is no program that is run here")
+        if not self._only_parsed(block):
+            run_line(line, self.folder)
+        elif program == "boundcalc":
+            parsed(line)
+
+    def _completes(self, line: str) -> None:
+        """What a start-up file of a shell takes in: `_BOUNDCALC_COMPLETE=..._source boundcalc`."""
+        setting, program = line.split()
+        name, _, value = setting.partition("=")
+        done = CliRunner(env={name: value}).invoke(main, [], prog_name=program)
+        if done.exit_code or "boundcalc" not in done.output or os.environ.get(name):
+            raise Broken(f"{line}: {done.output}")
+
+
+def unused_marks(page: Page) -> Iterator[str]:
+    """Marks that say nothing: of a kind that is not known, or `smaller` for a line that is not there."""
+    known = {"file", "run", "smaller", "not run", "command", "output", "python"}
+    for block in page.blocks:
+        for kind, value in block.marks:
+            start = value.partition(": ")[0]
+            if kind not in known or (kind == "smaller" and not any(line.startswith(start) for line in block.lines)):
+                yield f"{block.place}: <!-- {kind}: {value} -->"

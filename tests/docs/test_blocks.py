@@ -1,0 +1,244 @@
+"""Every code block of README.md and docs runs: in page order, in one folder, with what its reader is supposed to have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.docs.blocks import AT_BUILD, DIRECTIVES, PLAIN, Broken, Page, blocks, smaller, unused_marks
+from tests.docs.commands import ROOT
+from tests.lab.plot import trials
+
+DOCS = ROOT / "docs"
+PAGES = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))} | {"README.md": ROOT / "README.md"}
+WALKED = {
+    "tutorials/own-transformer.md": "tests/tutorials/test_own_transformer.py",
+    "tutorials/own-vit.md": "tests/tutorials/test_own_vit.py",
+    "tutorials/own-theorem.md": "tests/lab/plot/test_own.py",
+    "tutorials/article.md": "tests/formulas/derivation/test_tex.py",
+}
+"""Tutorials: tests that walk every block and look at what comes."""
+NOT_RUN = {"explore.md": 1}
+"""How many blocks are only parsed; the comment above each says why."""
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+# ------------------------------------------------------------------- what the readers of pages have before they begin
+
+
+def of_certificates(folder: Path) -> dict[str, Any]:
+    """A module of one's own, and examples."""
+    torch = pytest.importorskip("torch")
+    source = np.random.default_rng(0)
+    x = source.standard_normal((400, 4)).astype(np.float32)
+    make = (
+        "from torch import nn\n\n\ndef make():\n    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))\n"
+    )
+    (folder / "net.py").write_text(make, encoding="utf-8")
+    space: dict[str, Any] = {"torch": torch}
+    exec(make, space)
+    return {"make": space["make"], "x": x, "y": (x[:, 0] > 0).astype(np.int64)}
+
+
+def of_figures(folder: Path) -> dict[str, Any]:
+    """Stores of trials, runs and a theorem of one's own."""
+    pytest.importorskip("matplotlib")
+    _own_theorem(folder)
+    from boundcalc.lab.plot.gallery import sweep_name
+
+    _store(folder / "runs.db", "overlay", trials.certified(T=128))
+    _store(folder / "boundcalc-runs.db", sweep_name("training", quick=False), trials.over_steps())
+    return {}
+
+
+def _store(path: Path, sweep: str, records: list[dict[str, Any]]) -> None:
+    from boundcalc.lab.train.store import Store
+
+    with Store(path) as store:
+        store.merge(records)
+        store.enrol(sweep, [record["hash"] for record in records])
+
+
+def _own_theorem(folder: Path) -> dict[str, Any]:
+    """The files of a tutorial."""
+    for block in blocks("own-theorem.md", PAGES["tutorials/own-theorem.md"].read_text(encoding="utf-8")):
+        if (name := block.mark("file")) is not None:
+            (folder / name).write_text(block.text, encoding="utf-8")
+    return {}
+
+
+def of_explore(folder: Path) -> dict[str, Any]:
+    """Runs of one's own; the page's grid of checked values is small here."""
+    return _own_theorem(folder)
+
+
+def of_learning(folder: Path) -> dict[str, Any]:
+    """A dataset in a file of Python."""
+    pytest.importorskip("torch")
+    text = "import numpy as np\n\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\ndataset = (x, (x[:, 0] > 2) * 1)\n"
+    (folder / "data.py").write_text(text, encoding="utf-8")
+    return {}
+
+
+def of_weights(folder: Path) -> dict[str, Any]:
+    """Checkpoints: one of a known family, one of one's own with its module and data, one that a mapping describes."""
+    torch = pytest.importorskip("torch")
+    from tests.checkpoints import handmade
+
+    tensors, config = handmade.bert(np.random.default_rng(0))
+    small = {name: 0.3 * values if values.dtype.kind == "f" else values for name, values in tensors.items()}
+    handmade.save(folder / "runs" / "bert", small, config)
+    handmade.save(folder / "big", small, config)
+    for block in blocks("own-transformer.md", PAGES["tutorials/own-transformer.md"].read_text(encoding="utf-8")):
+        if block.mark("file") == "model.py":
+            (folder / "model.py").write_text(block.text, encoding="utf-8")
+    space: dict[str, Any] = {}
+    exec((folder / "model.py").read_text(encoding="utf-8"), space)
+    torch.manual_seed(0)
+    model = space["make"]()
+    torch.save(model.state_dict(), folder / "mine.pt")
+    x = np.random.default_rng(0).integers(0, 11, (300, 7))
+    for name, part in (("train", slice(200)), ("test", slice(200, 300))):
+        np.savez(folder / f"{name}.npz", x=x[part], y=x[part].max(1))
+    own = {"norm.weight": np.ones(256), "head.weight": np.full((1, 256), 0.01), "blocks.0.attn.mask": np.ones((4, 4))}
+    for b in range(6):
+        own |= {f"blocks.{b}.attn.{name}.weight": 0.1 * np.eye(256) for name in "qkvo"}
+        own |= {
+            f"blocks.{b}.mlp.up.weight": 0.1 * np.eye(1024, 256),
+            f"blocks.{b}.mlp.down.weight": 0.1 * np.eye(256, 1024),
+        }
+        own |= {f"blocks.{b}.{name}.weight": np.ones(256) for name in ("norm1", "norm2")}
+    (folder / "lm.safetensors").write_bytes(handmade.safetensors(own))
+    data = torch.utils.data
+    sets = [
+        data.TensorDataset(torch.tensor(x[part]), torch.tensor(x[part].max(1)))
+        for part in (slice(200), slice(200, 300))
+    ]
+    return {"model": model.eval(), "loader": data.DataLoader(sets[0], batch_size=50), "test_set": sets[1]}
+
+
+GIVEN: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "certificates.md": of_certificates,
+    "figures.md": of_figures,
+    "explore.md": of_explore,
+    "learning.md": of_learning,
+    "weights.md": of_weights,
+}
+
+
+def page(name: str, folder: Path) -> Page:
+    given = GIVEN[name](folder) if name in GIVEN else {}
+    return Page(PAGES[name].read_text(encoding="utf-8"), folder, name, given)
+
+
+def small_grid(patch: pytest.MonkeyPatch) -> None:
+    from boundcalc.lab.explore import content
+
+    few = {"m": (1e8,), "depth": (2,), "C": (1,), "T": (512,)}
+    patch.setattr(content, "GRID", few)
+    patch.setattr(content, "COARSE", few)
+
+
+def languages(name: str) -> set[str]:
+    return {block.language for block in blocks(name, PAGES[name].read_text(encoding="utf-8"))}
+
+
+RUN = [name for name in PAGES if name not in WALKED and languages(name) - {*PLAIN, *DIRECTIVES, *AT_BUILD}]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_every_block_of_a_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_grid(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    walked = page(name, tmp_path)
+    walked.walk()
+    assert len(walked.not_run) == NOT_RUN.get(name, 0), (
+        "a block that does not run needs a reason, and a place in NOT_RUN"
+    )
+    assert all(len(block.mark("not run") or "") > 20 for block in walked.not_run)
+    assert list(unused_marks(walked)) == []
+
+
+def test_every_page_with_code_is_walked_somewhere() -> None:
+    assert {"README.md", "certificates.md", "cli.md", "explore.md", "figures.md", "learning.md", "weights.md"} <= {*RUN}
+    assert {"theory.md", "theorems.md"} <= {*RUN}
+    for name, test in WALKED.items():
+        assert Path(name).name in (ROOT / test).read_text(encoding="utf-8")
+        for block in blocks(name, PAGES[name].read_text(encoding="utf-8")):
+            marked = block.mark("file") is not None or block.mark("run") is not None
+            assert block.language in PLAIN or marked, block.place
+    at_build = [name for name in PAGES if languages(name) & {*AT_BUILD}]
+    assert at_build == ["tutorial.md"]
+    assert languages("tutorial.md") <= {*AT_BUILD, *PLAIN}
+
+
+# ------------------------------------------------------------------------------------------------- what would be caught
+
+GOOD = """# A page
+
+<!-- file: a.json -->
+```json
+{"depth": 3}
+```
+
+```python
+x = 2
+```
+
+```sh
+boundcalc list
+boundcalc eval --m 1e9 \\
+    --no-solve  # a comment
+```
+
+```python
+assert x == 2
+```
+"""
+
+
+def read(text: str, folder: Path) -> Page:
+    found = Page(text, folder)
+    found.walk()
+    return found
+
+
+def test_a_page_with_a_broken_block_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    reads = GOOD + "\n```python\nopen('a.json').close()\n```\n"
+    assert read(reads, tmp_path).not_run == []
+    for broken, says in (
+        (GOOD, "nothing on the page reads a.json"),
+        (reads.replace("assert x == 2", "assert x == 3"), "line 18: AssertionError"),
+        (reads.replace("x = 2", "x = y"), "line 8: NameError"),
+        (reads.replace("x = 2", "x ="), "SyntaxError"),
+        (reads.replace("--no-solve", "--no-slove"), "--no-slove"),
+        (reads.replace("boundcalc list", "boundcalc verify none.json"), "none.json"),
+        (reads.replace("boundcalc list", "curl example.org"), "no program that is run here"),
+        (reads.replace("<!-- file: a.json -->\n", ""), "'json'"),
+        (reads + "\n    boundcalc list\n", "'indented'"),
+        (reads + "\n<!-- not run: it takes a week -->\n```sh\nboundcalc train --hours 3\n```\n", "--hours"),
+        (reads + "\n<!-- not run: it takes a week -->\n```python\nx = = 3\n```\n", "SyntaxError"),
+    ):
+        with pytest.raises(Broken) as caught:
+            read(broken, tmp_path)
+        assert says in str(caught.value), broken
+
+
+def test_marks_are_read_and_wrong_ones_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert smaller("boundcalc a --m 1000 --x all -q", "--m 3 --x one --x two --y 2") == (
+        "boundcalc a --m 3 --x one -q --x two --y 2"
+    )
+    text = "<!-- smaller: boundcalc eval: --m 100 -->\n```sh\nboundcalc eval --m 5 --no-solve\n```\n"
+    assert list(unused_marks(read(text, tmp_path))) == []
+    for wrong in ("smaller: boundcalc solve: --m 3", "smoller: boundcalc eval: --m 3"):
+        found = Page(text.replace("smaller: boundcalc eval: --m 100", wrong), tmp_path)
+        assert len(list(unused_marks(found))) == 1
+    skipped = read("<!-- not run: it needs another planet -->\n```sh\nboundcalc eval\n```\n", tmp_path)
+    assert len(skipped.not_run) == 1

@@ -1,0 +1,59 @@
+"""Where deep LayerNorm models stand (docs/theory.md, "What does not pay"): what a weight costs, and what it could at most."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from boundcalc.base.numbers import LOG
+from boundcalc.engine.solve import solve
+from boundcalc.setting import LayerNorm, Residual, Setting
+from boundcalc.setting.layer import weights_of
+from boundcalc.statements.compose import lower
+
+
+def weights(setting: Setting) -> int:
+    given = setting.architecture
+    return sum(weight.parameters for weight in weights_of(given.stages, given.seq_len))
+
+
+def mean_gain(setting: Setting) -> float:
+    """Log of how much the loss stretches an error of a weight's map, on average over the weights."""
+    total, count = 0.0, 0
+    for piece in lower(setting, LOG).pieces:
+        for member in piece.members:
+            target = min(member.targets, key=lambda each: each.size)
+            number = member.multiplicity * min(target.size, target.norms.rank * (target.d + target.k))
+            total, count = total + number * piece.gain.log, count + number
+    return total / count
+
+
+def normalisations(setting: Setting) -> int:
+    layers = [inner for layer in setting.architecture.stages for inner in (layer, *flat(layer))]
+    return sum(isinstance(layer, LayerNorm) for layer in layers)
+
+
+def flat(layer: object) -> list[object]:
+    return list(layer.inner()) if isinstance(layer, Residual) else []
+
+
+@pytest.mark.parametrize(
+    ("preset", "gain", "of_norms", "m", "counted"),
+    [("bert", 259.4, 0.79, 1.46e12, 1.22e11), ("gpt2", 145.8, 0.63, 9.5e11, 1.39e11)],
+)
+def test_what_dominates(preset: str, gain: float, of_norms: float, m: float, counted: float) -> None:
+    setting = Setting.of(preset)
+    assert mean_gain(setting) == pytest.approx(gain, rel=1e-3)
+    layers = {
+        layer.eps
+        for layer in setting.architecture.stages
+        for layer in (layer, *flat(layer))
+        if isinstance(layer, LayerNorm)
+    }
+    (eps,) = layers
+    steep = normalisations(setting) * math.log(1 / math.sqrt(eps))
+    assert steep / lower(setting, LOG).amplification.log == pytest.approx(of_norms, abs=0.01)
+    assert solve(setting, "m", 0.1, digits=3).value <= m
+    nats = weights(setting) * 32 * math.log(2) - math.log(setting.sample.delta)  # G7 for weights of 32 bits
+    assert nats / (2 * 0.1**2) == pytest.approx(counted, rel=0.01)
