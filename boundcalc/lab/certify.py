@@ -37,7 +37,7 @@ from boundcalc.lab.outputs import Examples, Outputs, weights_digest
 from boundcalc.predictors.certificate import PredictorCertificate, issue
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.occam import Decoded
-from boundcalc.predictors.shorten import shorten
+from boundcalc.predictors.shorten import refuse_large, shorten
 from boundcalc.setting import Embedding, Sample, Setting
 from boundcalc.setting.layer import of_class
 from boundcalc.setting.sample import MARGIN
@@ -401,7 +401,8 @@ _WHY_NOT = {
     "held-out": "no sequences that the model has not met (test=, --test)",
     "p2l": "it trains a module of its own from few picked sequences (make=, --by p2l with --compare module.py:make)",
     "occam": "not asked for (methods=, --by)",
-    "pac-bayes": "it draws a network around one that it trains: boundcalc train TASK --certify pac-bayes",
+    "pac-bayes": "its posterior must be trained, weight by weight, which boundcalc train TASK --certify pac-bayes does for the "
+    "models of its own tasks",
 }
 
 
@@ -618,6 +619,7 @@ def _short(
     outputs: Outputs, known: Sequences, delta: float, reference: Any, make: Callable[[], Any] | None, seed: int
 ) -> Decoded:
     """The weights in few bits: rounded, written down, read again and counted."""
+    refuse_large(sum(tensor.size for tensor in outputs.model.checkpoint.tensors.values() if tensor.is_float))
     network = GivenNetwork.of(outputs, reference, make, seed)
     data: Any = Examples.of(known)  # of any lengths, where Data are arrays
     return shorten(network, network.codes, network.trained, data, delta)
