@@ -33,7 +33,7 @@ from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.engine.evaluate import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.lab.given import GivenNetwork
-from boundcalc.lab.outputs import Examples, Outputs, weights_digest
+from boundcalc.lab.outputs import Examples, Outputs, token_before, weights_digest
 from boundcalc.predictors.certificate import PredictorCertificate, issue
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.occam import Decoded
@@ -337,6 +337,8 @@ def answered(
     margins = outputs.margins(known)
     wrong = int((margins.values <= 0).sum())
     notes = [*known.notes, *([] if tests is None else _shared(known, tests))]
+    put = token_before(known, found)
+    notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
     notes += [] if mapping is None else [f"described as {_brief(mapping)}"]
     setting, refusal = _setting(Setting(found.architecture, found.norms(power)), margins, delta, gamma, fixed_gamma)
     progress("norm bounds")
@@ -521,8 +523,9 @@ def _fits(data: Sequences, found: Audit) -> None:
     if bool(tables) != data.tokens:
         have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
         raise InvalidSetting(f"the data hold {have}, the model reads {needs}")
-    if data.longest > architecture.seq_len:
-        raise InvalidSetting(f"a sequence of {data.longest} rows, but T is {architecture.seq_len}: say seq_len (--T)")
+    longest = data.longest + (token_before(data, found) is not None)
+    if longest > architecture.seq_len:
+        raise InvalidSetting(f"a sequence of {longest} rows, but T is {architecture.seq_len}: say seq_len (--T)")
     if tables:
         top = max(int(x.max()) for x in data.x)
         low = min(int(x.min()) for x in data.x)
