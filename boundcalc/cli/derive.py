@@ -11,6 +11,7 @@ import click
 from boundcalc.base import kinds, output
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.formulas import formula_options, take_formula
+from boundcalc.cli.text import prose
 
 _FORMATS = ("text", "markdown", "latex", "html", "json")
 
@@ -100,7 +101,7 @@ def command(
         suffix = {"text": "txt", "markdown": "md", "html": "html", "json": "json"}[form]
         _write(out, {f"{derivation.name}.{suffix}": text})
         return
-    click.echo(text, nl=False)
+    click.echo(prose(text) if form == "text" else text, nl=False)
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

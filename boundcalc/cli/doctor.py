@@ -17,6 +17,7 @@ import click
 from boundcalc.base import project
 from boundcalc.cli.idle import Command
 from boundcalc.cli.learning import default_store
+from boundcalc.cli.text import prose
 
 _CORE = ("click", "numpy", "python-flint", "rich", "scipy", "sympy")
 _DISTRIBUTIONS = {"yaml": "pyyaml"}
@@ -59,7 +60,8 @@ def command(context: click.Context, form: str) -> None:
     else:
         width = max(len(finding.what) for finding in findings)
         for finding in findings:
-            click.echo(f"{finding.what:<{width}}  {finding.found}" + (f": {finding.type}" if finding.type else ""))
+            told = finding.found + (f": {finding.type}" if finding.type else "")
+            click.echo(prose(f"{finding.what:<{width}}  {told}", indent=width + 2))
     if any(finding.failed for finding in findings):
         context.exit(1)
 

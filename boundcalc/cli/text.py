@@ -50,6 +50,20 @@ def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) 
     return [line.rstrip() for line in lines]
 
 
+def prose(text: str, *, indent: int = 0) -> str:
+    """A text for where it is printed: on a terminal too narrow for them, sentences break between words, formulas do not."""
+    width = terminal_width()
+    if width is None:
+        return text
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if len(line) <= width or (not indent and (line.startswith(" ") or "<=" in line)):
+            lines.append(line)
+        else:
+            lines += wrapped(line[indent:].split(), first=line[:indent], width=width)
+    return "\n".join(lines)
+
+
 def write_table(
     headings: Sequence[str], lines: Sequence[Line], *, keys: int = 1, right: frozenset[int] = frozenset()
 ) -> None:

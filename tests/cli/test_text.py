@@ -6,7 +6,7 @@ import click
 import pytest
 
 from boundcalc.cli import text
-from boundcalc.cli.text import Line, wrapped, write_table
+from boundcalc.cli.text import Line, prose, wrapped, write_table
 
 from .conftest import Run
 
@@ -57,6 +57,20 @@ def test_paragraphs_keep_every_word_and_the_width(monkeypatch: pytest.MonkeyPatc
     assert lines[0].startswith("Title  word0")
     assert all(line.startswith("       ") for line in lines[1:])
     assert " ".join(lines).split() == ["Title", *words]
+
+
+def test_sentences_break_on_a_narrow_terminal_and_formulas_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence, formula = " ".join(f"word{i}" for i in range(20)), "gap <= " + "x + " * 20
+    told = f"{sentence}\n\n{formula}\n  k = {formula}"
+    assert prose(told) == told  # into a file
+    monkeypatch.setattr(text, "terminal_width", lambda: 40)
+    lines = prose(told).split("\n")
+    assert lines[-2:] == [formula, f"  k = {formula}"]
+    assert max(map(len, lines[:-2])) <= 40
+    assert " ".join(lines[:-3]) == sentence
+    found = prose(f"key   {sentence}", indent=6).split("\n")
+    assert found[0].startswith("key   word0")
+    assert all(line.startswith("      word") and len(line) <= 40 for line in found[1:])
 
 
 def test_what_certificates_of_one_predictor_rest_on_is_explained(run: Run) -> None:
