@@ -53,11 +53,11 @@ def runs_option(function: F) -> F:
         "runs",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Which trials: task, T, m, sweep, status (repeatable).",
+        help="Which trials: task, T, m, s, law, sweep, status (repeatable).",
     )(function)
 
 
-_CHOOSES = ("task", "T", "m", "sweep", "status")
+_CHOOSES = ("task", "T", "m", "s", "law", "sweep", "status")
 _ENDS = ("done", "diverged")
 
 
@@ -77,8 +77,10 @@ def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
             raise InvalidSetting(f"--runs gives {name} twice")
         else:
             found[name] = value
-    for name in found.keys() & {"T", "m"}:
+    for name in found.keys() & {"T", "m", "s"}:
         found[name] = validate.size(f"--runs {name}", found[name], least=0)
+    if "law" in found:
+        validate.choice("law", found["law"], ("balanced", "natural"))
     if "status" in found:
         validate.choice("status", found["status"], _ENDS)
     return found | ({"sweep": sweeps} if sweeps else {})
@@ -92,7 +94,7 @@ def run_pair(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not value:
         raise InvalidSetting(f"--runs is NAME=VALUE, such as task=conjunction or T=128; got {text!r}")
-    amount = number(value) if name not in ("task", "sweep", "status") else None
+    amount = number(value) if name not in ("task", "sweep", "status", "law") else None
     whole = amount is not None and amount == int(amount)
     return name, value if amount is None else int(amount) if whole else amount
 

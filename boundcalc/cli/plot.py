@@ -24,6 +24,7 @@ from boundcalc.setting import validate
 
 _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C": "C"} | {
     "sample-complexity": "T",
+    "gap-slopes": "m",
     "breakdown": "depth",
     "norms-vs-s": "s",
     "posterior-contraction": "L",
@@ -65,13 +66,14 @@ def _drawn(image: Path, values: Mapping[str, Any]) -> Mapping[Path, Kind]:
     name="plot",
     short_help="A figure of predictions against measurements, with the data it shows.",
     epilog="""\b
-Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C overlay sample-complexity
-         tightness parity attention norms breakdown constants norms-vs-s
+Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C gap-slopes overlay
+         sample-complexity sample-laws tightness parity parity-growth
+         attention norms breakdown constants norms-vs-s
          posterior-contraction attention-error attention-smooth minimality
          gap-vs-L kappa
 Of the gallery's trials (`boundcalc gallery --only NAME` trains them):
          gap-vs-T-measured gap-vs-depth-measured gap-vs-L-supervised
-         attention-training norms-training norms-layers
+         attention-training norms-training norms-layers parity-late
 \b
 Examples:
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf

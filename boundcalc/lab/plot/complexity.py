@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
@@ -13,12 +14,22 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, decades, setting_words, task_words
+from boundcalc.lab.plot.style import look
+from boundcalc.lab.plot.words import at_most, decades, setting_words, short, task_words
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import support_floor
 
-_DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters")
+_DEFAULT_BOUNDS = ("best", "log-T")
 LENGTHS = (32, 64, 128, 256, 512, 1024)
+_BEYOND = (4096, 16384, 65536)
+"""Lengths beyond those of trials, at which only what needs no trained norms is shown."""
+_EXPLICIT = {
+    ("best", "compact"): ("eighth", "best, compact positions"),
+    ("best", "orthonormal"): ("fourth", "best, one-hot positions: linear in T"),
+    ("log-T", "orthonormal"): ("fifth", "log T theorem"),
+}
+"""Look and name by bound and positions. One-hot rows are as wide as T, and covers by rank pay for the width; the norms of
+neither grow, but for |W_QK|, which grows like log T."""
 _SPARSE = 3
 _FIT_KEYS = {"log": "second", "power": "third", "linear": "fourth"}
 _FIT_NAMES = {"log": "$a + b\\,\\log T$", "power": "$a\\,T^b$", "linear": "$a + b\\,T$"}
@@ -40,14 +51,17 @@ def collect(spec: Spec) -> FigureData:
         facts |= extra
         facts["task"] = runs.described(chosen)
         trials = tuple(record.hash for record in chosen)
+        series += _certified(spec, chosen)
         base = runs.setting_of(chosen, spec, base)
+    reach = lengths if spec.values else [*lengths, *(float(T) for T in _BEYOND if lengths[-1] < T)]
     settings = [
         (T, base.but(seq_len=round(T) + 1, delta=1 - spec.share, train_error=0.0)) for T in lengths
     ]  # a row of its own is read out beside the T bits
-    series += references(s, lengths, spec.target, 1 - spec.share)
-    series.append(_explicit(s, lengths, spec.target, 1 - spec.share))
+    series += references(s, reach, spec.target, 1 - spec.share)
+    series += explicit(s, reach, spec.target, 1 - spec.share)
     for name in spec.bounds or _DEFAULT_BOUNDS:
-        series.append(least_samples(settings, name, spec.target))
+        one = least_samples(settings, name, spec.target)
+        series.append(replace(one, label=f"{name}, norms of trained models") if spec.norms == "runs" else one)
     facts |= {"s": s, "setting": base.to_json()}
     return FigureData(tuple(series), facts, trials)
 
@@ -66,21 +80,51 @@ def references(s: int, lengths: list[float], target: float, delta: float) -> lis
     ]
 
 
-def _explicit(s: int, lengths: list[float], target: float, delta: float) -> Series:
-    """What the best bound asks for with the norms of certified weights that represent every threshold of s bits."""
+def explicit(s: int, lengths: list[float], target: float, delta: float) -> list[Series]:
+    """What bounds ask for with the norms of certified weights that represent every threshold of s bits."""
     from boundcalc.lab.represent.samples import sample_complexity
 
-    found: list[float | None] = []
+    x = tuple(lengths)
+    found: dict[tuple[str, str], list[float | None]] = {kind: [] for kind in _EXPLICIT}
     for T in lengths:
-        needed: list[float] = []
         for positions in ("orthonormal", "compact"):
+            names = tuple(name for name, where in _EXPLICIT if where == positions)
+            solved: dict[str, float | None] = {}
             with suppress(InvalidSetting):  # few positions fit into fewer dimensions than there are
-                (row,) = sample_complexity(
-                    s, round(T), target, delta, name="threshold", positions=positions, policies=("best",)
+                rows = sample_complexity(
+                    s, round(T), target, delta, name="threshold", positions=positions, policies=names
                 ).rows
-                needed += [] if row.solution is None else [row.solution.value]
-        found.append(min(needed, default=None))
-    return Series("eighth", "explicit weights", "bound", "m", tuple(lengths), tuple(found))
+                solved = {row.policy: None if row.solution is None else row.solution.value for row in rows}
+            for name in names:
+                found[name, positions].append(solved.get(name))
+    return [
+        Series(key, label, "bound", "m", x, tuple(found[kind]), panel="explicit")
+        for kind, (key, label) in _EXPLICIT.items()
+    ]
+
+
+def _certified(spec: Spec, records: Any) -> list[Series]:
+    """The least m tried from which on certificates of one predictor promise the target: the best and the last method."""
+    from boundcalc.lab.plot import measured as runs
+    from boundcalc.lab.plot.certified import groups
+
+    if "certified" not in spec.runs:
+        return []
+    rows: list[tuple[float, float, float]] = []
+    for T, some in runs.grouped(records, "T"):
+        with suppress(NoSolution):  # none of this length
+            medians = [one.series for one in groups(spec, some)]
+            enough = [
+                next(m for m, y in zip(one.x, one.y, strict=True) if y is not None and y <= spec.target)
+                for one in medians
+                if any(y is not None and y <= spec.target for y in one.y)
+            ]
+            if enough:
+                rows.append((T, min(enough), max(enough)))
+    if not rows:
+        return []
+    x, low, high = zip(*rows, strict=True)
+    return [Series("holdout", "certificates of one predictor", "certificate", "m", x, low, (), low, high)]
 
 
 def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float], dict[str, Any]]:
@@ -119,11 +163,14 @@ def draw(spec: Spec, data: FigureData) -> Any:
     width = spec.size or ("wide" if measured else "column")
     figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.85))
     places = canvas.panels(figure, count, width)
-    every = [s for s in data.series if s.kind != "fit" and any(s.y)]
+    every = [s for s in data.series if s.kind not in ("fit", "certificate") and any(s.y)]
     _panel(places[0], every, data)
+    for one in data.of(kind="certificate"):
+        _draw_certified(places[0], one)
     places[0].set_ylabel("samples m")
     if measured:
-        near = [s for s in data.series if s.kind in ("measured", "fit", "reference")]
+        last = max(x for one in measured for x in one.x)
+        near = [_until(last, s) for s in data.series if s.kind in ("measured", "fit", "reference")]
         _panel(places[1], near, data)
         places[1].set_ylabel("samples m, measured")
         low = min(v for s in near for v in s.y if v)
@@ -134,27 +181,37 @@ def draw(spec: Spec, data: FigureData) -> Any:
     hidden = ("seq_len", "n_train", "delta", *(("depth", "d", "heads") if task else ()))
     about = setting_words(base, but=hidden, trained=bool(task) and spec.norms == "runs")
     if task:
-        about = f"{task_words(task, but=('T', 'm'))} · bounds: {about.partition(' · ')[2]}"
+        about = f"{task_words(task, but=('T', 'm'))} · black: {about.partition(' · ')[2]}"
+    about += " · coloured: explicit weights at margin 1"
     finish(figure, f"risk at most {spec.target:g} with probability {spec.share:g} · {about}", title=spec.title)
     return figure
+
+
+def _until(last: float, one: Series) -> Series:
+    """A reference as far as trials go."""
+    if one.kind != "reference":
+        return one
+    kept = [(x, y) for x, y in zip(one.x, one.y, strict=True) if x <= last]
+    return replace(one, x=tuple(x for x, _ in kept), y=tuple(y for _, y in kept))
+
+
+def _draw_certified(axes: Any, one: Series) -> None:
+    """From the m of the best method to that of the last one that gets there; named in the key."""
+    colour = look(one.key).colour
+    y = [float(value or 1) for value in one.y]
+    above = [float(high or 1) - at for high, at in zip(one.high, y, strict=True)]
+    label = "certificates of one predictor, best to last method"
+    drawn = axes.errorbar(one.x, y, yerr=[[0.0] * len(y), above], fmt="s", ms=3.5, color=colour, label=label)
+    drawn.lines[0].set(gid=canvas.gid(one), zorder=3.4)
 
 
 def _panel(axes: Any, series: list[Series], data: FigureData) -> None:
     heights = canvas.Heights()
     canvas.draw_all(axes, series, heights)
     axes.set_yscale("log")
-    axes.set_xscale("log", base=2)
-    ticks = sorted({x for s in series for x in s.x})
-    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    axes.minorticks_on()
-    axes.xaxis.set_minor_locator(_none())
+    x = [x for s in series for x in s.x]
+    (canvas.few_lengths if max(x) >= _BEYOND[0] else canvas.plain_lengths)(axes, x)
     axes.set_xlabel(f"T (bits, of which {data.facts['s']} matter)")
-
-
-def _none() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
 
 
 def _ends(one: Series) -> str:
@@ -166,21 +223,20 @@ def _ends(one: Series) -> str:
 
 def caption(spec: Spec, data: FigureData) -> str:
     """How far the least bound is from what was measured, and what the fits say."""
-    best = min(
-        (s for s in data.of(kind="bound") if s.key not in ("finite-class", "eighth") and any(s.y)),
-        key=lambda s: min(v for v in s.y if v),
-        default=None,
-    )
-    sentences: list[str] = []
+    of_class = [s for s in data.of(kind="bound", panel="main") if s.key != "finite-class"]
+    best = min((s for s in of_class if any(s.y)), key=lambda s: min(v for v in s.y if v), default=None)
+    sentences: list[str] = [f"Samples for risk {spec.target:g} with probability {spec.share:g}."]
     if best is not None:
         which = "the class that holds the trained models" if spec.norms == "runs" else "the class of the setting"
+        sentences.append(f"`{best.key}` asks for {_ends(best)} in {which}.")
+    told = [f"{one.label}: {_ends(one)}" for one in data.of(panel="explicit") if any(one.y)]
+    if told:
         sentences.append(
-            f"For risk {spec.target:g} with probability {spec.share:g}, the {best.label} asks for {_ends(best)} in {which}"
-            + "".join(
-                f", for {_ends(one)} with the norms of explicit weights" for one in data.series if one.key == "eighth"
-            )
-            + "."
+            f"At norms with which certified weights represent every threshold of the bits: {'; '.join(told)}."
         )
+    for one in data.of(kind="certificate"):
+        ends = f"{short(float(one.y[0] or 0))} to {short(float(one.high[0] or 0))}"
+        sentences.append(f"Certificates of one trained predictor reach it with m = {ends} (T = {one.x[0]:g}).")
     hopeless = [s.label for s in data.of(kind="bound") if not any(s.y)]
     if hopeless:
         sentences.append(f"{', '.join(hopeless)}: no m up to 10^18 is enough.")
@@ -191,7 +247,7 @@ def caption(spec: Spec, data: FigureData) -> str:
         far = [v / y for v, y in zip(best.y, one.y, strict=True) if v and y] if best else []
         text = f"Training needs m* = {first:.1f} to {last:.1f}"
         if best and far:
-            text += f", at every T at least {decades(min(far))} fewer than the {best.label} asks for in that class"
+            text += f", at every T at least {decades(min(far))} fewer than `{best.key}` asks for in that class"
         sentences.append(f"{text}.")
         sentences += data.facts["threshold"]["words"]
     return " ".join(sentences)

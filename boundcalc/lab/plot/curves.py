@@ -13,6 +13,7 @@ from boundcalc.lab.plot.words import many, task_words
 
 _DEFAULT_RUNS = {"task": "parity"}
 LEARNED, BEGUN = 0.99, 0.75
+_ALL = ("train_loss", "test_loss", "test_error", "train_error")
 
 
 def collect(spec: Spec) -> FigureData:
@@ -25,14 +26,13 @@ def collect(spec: Spec) -> FigureData:
     series: list[Series] = []
     steps: list[int | None] = []
     lengths: list[int | None] = []
+    fitted: list[int | None] = []
     for record in chosen:
         points = record.result["curves"]
         x = tuple(float(p["step"]) for p in points)
-        for quantity in ("train_loss", "test_loss", "test_error"):
+        for quantity in ("train_loss", "test_loss", "test_error") if online else _ALL:
             panel = "loss" if quantity.endswith("loss") else "error"
-            name = {"train_loss": "fresh batches" if online else "training sample", "test_loss": "test"}.get(
-                quantity, "test"
-            )
+            name = "test" if quantity.startswith("test") else "fresh batches" if online else "training sample"
             y = tuple(float(p[quantity]) for p in points)
             series.append(
                 Series(quantity, f"{name}, seed {record.config['seed']}", "measured", quantity, x, y, panel=panel)
@@ -40,8 +40,11 @@ def collect(spec: Spec) -> FigureData:
         learned = next((p["step"] for p in points if 1 - p["test_error"] >= LEARNED), None)
         begun = next((p["step"] for p in points if 1 - p["test_error"] >= BEGUN), None)
         steps.append(learned)
+        fitted.append(next((p["step"] for p in points if p["train_error"] == 0), None))
         lengths.append(None if learned is None or begun is None else learned - begun)
     facts = {"task": runs.described(chosen), "learned": steps, "transition": lengths, "online": online}
+    if not online:
+        facts["fitted"] = fitted
     return FigureData(tuple(series), facts, tuple(r.hash for r in chosen))
 
 
@@ -53,11 +56,13 @@ def draw(spec: Spec, data: FigureData) -> Any:
     _bundle(loss, data.of(quantity="train_loss"), "#D55E00", "training loss")
     _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss", dashes=(0, (4, 1.2)))
     _bundle(error, data.of(quantity="test_error"), "#111111", "test error")
+    if not data.facts["online"]:
+        _bundle(error, data.of(quantity="train_error"), "#D55E00", "training error", dashes=(0, (4, 1.2)))
     loss.set(yscale="log", xlabel="training step", ylabel="loss")
     drawn = [y for series in data.of(panel="loss") for y in series.y if y]
     loss.set_ylim(0.6 * min(drawn), 1.6 * max(drawn))
     canvas.plain_ticks(loss)
-    error.set(xlabel="training step", ylabel="test error", ylim=(-0.03, None))
+    error.set(xlabel="training step", ylabel="test error" if data.facts["online"] else "error", ylim=(-0.03, None))
     error.axhline(0.5, color="#666666", lw=0.9, ls=(0, (1, 1.2)), label="guessing (reference)", gid="guessing")
     reached = sorted(s for s in data.facts["learned"] if s is not None)
     if reached:
@@ -85,9 +90,28 @@ def caption(spec: Spec, data: FigureData) -> str:
     count = len(data.facts["learned"])
     if not steps:
         return f"None of {many(count, 'trial')} reaches 99% within the steps allowed."
-    lengths = [s for s in data.facts["transition"] if s is not None]
-    return (
+    reach = (
         f"{len(steps)} of {many(count, 'trial')} reach 99% test accuracy, at steps {min(steps)} to {max(steps)} "
-        f"(median {statistics.median(steps):g}). From 75% on this takes at most {max(lengths)} steps, however long they "
-        "waited: the transition is sudden."
+        f"(median {statistics.median(steps):g})."
+    )
+    if not data.facts["online"]:
+        return f"{reach} {_late(data)}"
+    lengths = [s for s in data.facts["transition"] if s is not None]
+    return f"{reach} From 75% on this takes at most {max(lengths)} steps, however long they waited: the transition is sudden."
+
+
+def _late(data: FigureData) -> str:
+    """How long after the last training error the test error falls."""
+    pairs = [
+        (fit, learned)
+        for fit, learned in zip(data.facts["fitted"], data.facts["learned"], strict=True)
+        if fit is not None and learned is not None
+    ]
+    late = [learned - fit for fit, learned in pairs if learned > fit]
+    if not late:
+        return "None of them was right on all its training examples before that: generalisation is not late here."
+    return (
+        f"{many(len(late), 'trial')} had no training error left before that, at a median step of "
+        f"{statistics.median(fit for fit, learned in pairs if learned > fit):g}, and generalise {min(late)} to {max(late)} "
+        f"steps later (median {statistics.median(late):g})."
     )

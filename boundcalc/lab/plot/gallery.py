@@ -62,8 +62,22 @@ PLATES: Sequence[Plate] = (
         "Samples needed against T",
         {"figure": "sample-complexity", "norms": "runs"},
         "conjunction",
+        ("certified", "certified-small"),
+    ),
+    Plate(
+        "sample-laws",
+        "Two laws, more and fewer bits that matter, other widths",
+        {"figure": "sample-laws"},
+        "laws",
     ),
     Plate("parity", "Parity: a phase transition", {"figure": "parity"}, "parity"),
+    Plate("parity-growth", "Parity over T and s", {"figure": "parity-growth"}, "parity-growth"),
+    Plate(
+        "parity-late",
+        "Parity from few examples: late generalisation",
+        {"figure": "parity", "runs": {"m": 150}},
+        "parity-late",
+    ),
     Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
     Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
     Plate("attention-training", "Attention over training", {"figure": "attention"}, "training"),
@@ -89,6 +103,7 @@ PLATES: Sequence[Plate] = (
         "depth",
     ),
     Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
+    Plate("gap-slopes", "Slopes of the gap, where bounds say something", {"figure": "gap-slopes"}),
     Plate(
         "gap-vs-T",
         "The gap bound against T",
@@ -126,6 +141,7 @@ _TINY: dict[str, Any] = {"d": 8, "heads": 1, "d_ff": 8}
 _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "gap-vs-m": (16, 1e3, 1e5, 1e7),
     "overlay": (16, 1e3, 1e5, 1e7),
+    "gap-slopes": (250, 500),
     "gap-vs-T": (64, 1024),
     "gap-vs-depth": (1, 2, 4),
     "gap-vs-C": (0.5, 1, 2),
@@ -141,6 +157,7 @@ _QUICK: Mapping[str, Mapping[str, Any]] = {
     "gap-vs-T-measured": {"runs": {"m": 32}, "values": [8, 16, 32]},
     "gap-vs-depth-measured": {"values": [1, 2]},
     "norms-layers": {"runs": {"depth": 2, "m": 64}},
+    "parity-late": {"runs": {"m": 48}},
 }
 
 
@@ -166,6 +183,29 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
                 "seeds": 3,
                 "n_test": 512,
             },
+            "laws": {
+                **base,
+                "task": {"task": "conjunction"},
+                "seeds": 6,
+                "grid": [{"s": 2, "T": [8, 16], "m": [8, 16, 32]}, {"s": 2, "T": 8, "d": 16, "m": [8, 16, 32]}],
+            },
+            "parity-growth": {
+                "task": {"task": "parity"},
+                "m": 0,
+                "model": _SMALL,
+                "train": parity,
+                "seeds": 3,
+                "n_test": 512,
+                "grid": {"s": 2, "T": [4, 6]},
+            },
+            "parity-late": {
+                "task": {"task": "parity", "T": 6, "s": 2},
+                "m": 48,
+                "model": _SMALL,
+                "train": {**parity, "batch": 16},
+                "seeds": 3,
+                "n_test": 512,
+            },
             "depth": {**base, "seeds": 2, "grid": {"T": 8, "depth": [1, 2], "m": 64}},
             "training": {
                 **base,
@@ -175,7 +215,8 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
             },
             **_latent(LearnPlan(lengths=(4, 8, 16), samples=(16, 32), seeds=3, steps=60, n_test=512)),
         }
-    found = {name: copy.deepcopy(PRESETS[name]) for name in ("conjunction", "parity", "depth")}
+    found = {name: copy.deepcopy(PRESETS[name]) for name in _AS_THEY_ARE}
+    found["laws"] = _laws()
     found["overlay"] = {
         **copy.deepcopy(PRESETS["conjunction"]),
         "about": "gaps from where nothing is learned to where they vanish, at T = 128",
@@ -194,6 +235,27 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
     }
     found["training"]["train"]["stop_loss"] = 0.0
     return found | _latent(LearnPlan())
+
+
+_AS_THEY_ARE = ("conjunction", "parity", "parity-growth", "parity-late", "depth")
+
+
+def _laws() -> dict[str, Any]:
+    """Three presets, and the balanced law's s = 3 as the preset conjunction has it."""
+    from boundcalc.lab.train.presets import PRESETS
+
+    natural, sparse, wide = (PRESETS[f"conjunction-{name}"] for name in ("natural", "sparsity", "width"))
+    grid = [{"task.law": "natural", **places} for places in natural["grid"]]
+    grid += copy.deepcopy(sparse["grid"])
+    grid += [
+        {"s": 3, **places, "T": T} for places in PRESETS["conjunction"]["grid"] for T in places["T"] if T in _LENGTHS
+    ]
+    grid += [{"s": 3, "T": wide["task"]["T"], **places} for places in wide["grid"]]
+    about = "conjunctions of 2, 3, 4 bits under two laws, and models of other widths"
+    return {**copy.deepcopy(sparse), "about": about, "grid": grid}
+
+
+_LENGTHS = (32, 128, 512)
 
 
 def _latent(plan: LearnPlan) -> dict[str, dict[str, Any]]:
@@ -297,8 +359,8 @@ def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
     if quick and raw["figure"] in _QUICK_VALUES and plate.name not in _QUICK:
         raw["values"] = list(_QUICK_VALUES[raw["figure"]])
     if quick and "repetitions" in FIGURES[raw["figure"]].fields:
-        raw["repetitions"] = 50
-    if quick and raw["figure"] in ("attention", "sample-complexity"):
+        raw["repetitions"] = 10 if plate.name == "gap-slopes" else 50
+    if quick and raw["figure"] in ("attention", "sample-complexity", "sample-laws"):
         raw["target"] = 0.1  # tiny models on few examples
     return Spec.from_json(raw)
 

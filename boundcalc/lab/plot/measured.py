@@ -52,6 +52,8 @@ _READ: Mapping[str, Callable[[Record], Any]] = {
     "batch": lambda r: r.config["optimisation"]["batch"],
     "steps": lambda r: r.config["optimisation"]["steps"],
     "seed": lambda r: r.config["seed"],
+    "law": lambda r: r.config["task"].get("law", "balanced"),
+    "d": lambda r: r.trial.architecture.d,
 }
 
 
@@ -151,9 +153,11 @@ def _kind(record: Record, vary: set[str]) -> dict[str, Any]:
     """What must agree, by words that people know."""
     config = record.config
     model = {key: value for key, value in config["architecture"].items() if key not in ("seq_len", "depth")}
-    found = {name: where(record, name) for name in ("task", "s", "T", "m", "depth", "lr", "batch", "steps")}
+    if "d" in vary:  # and what goes with it
+        model = {key: value for key, value in model.items() if key not in ("d", "d_ff", "d_head")}
+    found = {name: where(record, name) for name in ("task", "s", "law", "T", "m", "depth", "lr", "batch", "steps")}
     found = {name: value for name, value in found.items() if name not in vary}
-    rest = {key: value for key, value in config["task"].items() if key not in ("T", "L", "s", "function")}
+    rest = {key: value for key, value in config["task"].items() if key not in ("T", "L", "s", "function", "law")}
     rule = {key: value for key, value in config["optimisation"].items() if key not in ("lr", "batch", "steps")}
     return {**found, "rest of the task": rest, "model": model, "init": config["init"], "optimisation": rule}
 

@@ -46,12 +46,25 @@ FIGURES: dict[str, Entry] = {
         "Samples needed against T: measured, with floors, fits and theorems.",
         reads="setting values bounds norms target share",
     ),
+    "sample-laws": Entry(
+        "laws",
+        "Samples needed for each law and number of bits that matter, and over the width.",
+        "needs",
+        "setting bounds target share",
+    ),
     "tightness": Entry(
         "tightness", "How many times each bound exceeds what was measured.", "needs", "setting bounds quantities norms"
     ),
     "parity": Entry("curves", "Loss and error over training: the phase transition.", "needs"),
+    "parity-growth": Entry("transition", "Steps until parity is learned, against T and s.", "needs"),
     "attention": Entry("attention", "Attention on the coordinates that matter.", "needs", "target"),
     "norms": Entry("norms", "Norms of trained weights.", "needs"),
+    "gap-slopes": Entry(
+        "slopes",
+        "How the gap of a class grows with m, T and C: proved, and met by members fitted to coin tosses.",
+        "none",
+        "values bounds repetitions uncapped",
+    ),
     "breakdown": Entry(
         "breakdown",
         "Where a bound's entropy goes: by kind of matrix, over depth and blocks.",

@@ -152,7 +152,7 @@ class Spec:
 
 _TAKE_OWN = ("gap-vs-m", "gap-vs-T", "gap-vs-depth", "gap-vs-C")
 """Figures that draw theorems of one's own."""
-_RUN_KEYS = ("task", "T", "m", "s", "depth", "lr", "batch", "steps", "sweep", "seed", "certified")
+_RUN_KEYS = ("task", "T", "m", "s", "law", "d", "depth", "lr", "batch", "steps", "sweep", "seed", "certified")
 """By what trials can be chosen."""
 
 

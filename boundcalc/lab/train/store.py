@@ -132,6 +132,10 @@ def summary_columns(config: Mapping[str, Any], result: Mapping[str, Any]) -> dic
     }
 
 
+_S = "json_extract(config, '$.task.s')"
+_LAW = "coalesce(json_extract(config, '$.task.law'), 'balanced')"
+
+
 class Store:
     """An open store. Several processes may have one file open and write to it."""
 
@@ -438,13 +442,16 @@ class Store:
         task: str | None = None,
         T: int | None = None,
         m: int | None = None,
+        s: int | None = None,
+        law: str | None = None,
         sweep: str | Sequence[str] | None = None,
         status: str | None = None,
     ) -> Iterator[Record]:
         """Trials by what they are; of several sweeps, those of any."""
         parts: list[str] = ["1"]
         values: list[Any] = []
-        for name, value in (("task", task), ("T", T), ("m", m), ("status", status)):
+        of_task = (("task", task), ("T", T), ("m", m), ("status", status), (_S, s), (_LAW, law))
+        for name, value in of_task:
             if value is not None:
                 parts.append(f"{name} = ?")
                 values.append(value)

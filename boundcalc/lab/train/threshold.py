@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.lab.train.bend import LEAST_LENGTHS, Bend, measure
 from boundcalc.lab.train.store import Record, summary_columns
 
 _Array = Any
@@ -83,6 +84,8 @@ class Analysis:
     """Lengths the fits have not seen."""
     samples: Mapping[str, _Array] = field(default_factory=dict[str, _Array], repr=False)
     """Bootstrap draws of (a, b) per model."""
+    bend: Bend | None = None
+    """Power law or logarithm, where there are lengths enough to tell."""
 
     def fit(self, model: str) -> Fit:
         """One of the fits."""
@@ -113,6 +116,7 @@ class Analysis:
             "fits": [
                 {**vars(f), "formula": f.formula, "delta_aic": f.aic - min(g.aic for g in self.fits)} for f in self.fits
             ],
+            "bend": None if self.bend is None else {**vars(self.bend), "verdict": self.bend.verdict},
             "words": self.words(),
         }
 
@@ -176,7 +180,8 @@ def analyse(
         samples[model] = _fit(model, lengths, boot)
         low, high = np.quantile(samples[model][:, 1], [0.025, 0.975])
         fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point, noise), float(low), float(high)))
-    return Analysis(level, tuple(thresholds), tuple(fits), left_out, samples)
+    bend = measure(lengths.tolist(), point, boot, noise) if len(lengths) >= LEAST_LENGTHS else None
+    return Analysis(level, tuple(thresholds), tuple(fits), left_out, samples, bend)
 
 
 def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
@@ -194,7 +199,15 @@ def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
         determinant = aa * bb - ab**2
         step_a, step_b = (bb * slope_a - ab * slope_b) / determinant, (aa * slope_b - ab * slope_a) / determinant
         damping = np.minimum(1.0, 5.0 / np.maximum(1e-12, np.maximum(np.abs(step_a), np.abs(step_b))))
-        a, b = a + damping * step_a, np.clip(b + damping * step_b, 0.05, _STEEPEST)
+        now = _likelihood(a, b, x, n, k)
+        new_a, new_b = a, b
+        for _ in range(30):  # the likelihood is concave, but a full step may overshoot it for ever
+            new_a, new_b = a + damping * step_a, np.clip(b + damping * step_b, 0.05, _STEEPEST)
+            worse = _likelihood(new_a, new_b, x, n, k) < now - 1e-12
+            if not worse.any():
+                break
+            damping = np.where(worse, damping / 2, damping)
+        step_a, step_b, a, b = new_a - a, new_b - b, new_a, new_b
         if max(np.abs(step_a).max(), np.abs(step_b).max()) < 1e-9:
             break
     stars = np.exp(
@@ -203,6 +216,12 @@ def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
     # a resample without any contrast: m* lies beyond the grid
     stars = np.where(k.sum(1) == 0, m.max() * 2, stars)
     return np.where(k.sum(1) == n.sum(), m.min() / 2, stars)
+
+
+def _likelihood(a: _Array, b: _Array, x: _Array, n: _Array, k: _Array) -> _Array:
+    """What the fit maximises, by row of counts."""
+    at = a[:, None] + b[:, None] * x
+    return (k * at - n * np.logaddexp(0.0, at)).sum(1) - _RIDGE * b**2 / 2
 
 
 def _curve(model: str, a: Any, b: Any, T: Any) -> _Array:
@@ -279,9 +298,11 @@ def _words(found: Analysis) -> list[str]:
         lines.append(f"The {best.model} fit describes these points best.")
     if worse:
         lines.append(f"Described worse by: {', '.join(worse)}.")
+    if found.bend is not None:
+        lines.append(found.bend.words())
     lines += [_against(found, t) for t in found.held_out]
     lines.append("These fits describe the range measured; they prove nothing about larger T.")
-    return [line[0].upper() + line[1:] for line in lines]
+    return [line[0].upper() + line[1:] if not line.startswith("log m*") else line for line in lines]
 
 
 def _against(found: Analysis, t: Threshold) -> str:

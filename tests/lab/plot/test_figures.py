@@ -35,6 +35,7 @@ VALUES = {
     "gap-vs-C": (0.5, 1.0, 2.0),
     "breakdown": (1.0, 2.0),
     "sample-complexity": (32.0, 64.0),
+    "gap-slopes": (250.0, 500.0),
     "norms-vs-s": (1.0, 2.0, 3.0, 4.0),
     "posterior-contraction": (4.0, 64.0, 256.0),
     "attention-error": (8.0, 64.0, 128.0, 256.0),
@@ -52,17 +53,29 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "certified": trials.write(folder / "certified.json", trials.certified()),
         "T": trials.write(folder / "T.json", trials.over_lengths()),
         "parity": trials.write(folder / "parity.json", parity),
+        "growth": trials.write(folder / "growth.json", trials.over_parities()),
+        "laws": trials.write(folder / "laws.json", trials.over_laws()),
         "L": trials.write(folder / "L.json", trials.over_inputs()),
         "steps": trials.write(folder / "steps.json", trials.over_steps()),
     }
 
 
 def spec_of(name: str, stores: dict[str, str], **changes: Any) -> Spec:
-    stored = {"parity": "parity", "attention": "T", "norms": "T", "sample-complexity": "T", "tightness": "m"}
+    stored = {
+        "parity": "parity",
+        "parity-growth": "growth",
+        "sample-laws": "laws",
+        "attention": "T",
+        "norms": "T",
+        "sample-complexity": "T",
+        "tightness": "m",
+    }
     store = (stored | {"gap-vs-L": "L", "overlay": "certified"}).get(name)
     given: dict[str, Any] = {"values": VALUES.get(name, ()), "bounds": ("best", "published"), "repetitions": 20}
     if store is not None:
         given |= {"store": stores[store], "values": (1e4, 1e6, 1e8) if name == "overlay" else ()}
+    if name == "gap-slopes":  # trains as it is made
+        given["repetitions"] = 10
     if name == "breakdown":  # shows one bound
         given["bounds"] = ("best",)
     read = {field: value for field, value in given.items() if field in FIGURES[name].fields}

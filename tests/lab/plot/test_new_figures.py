@@ -161,3 +161,70 @@ def test_over_training_and_layer_by_layer(figure: str, store: Path) -> None:
     mixed = trials.write(store / "mixed.json", [*trials.over_steps(), trials.record(T=32, m=64)])
     with pytest.raises(InvalidSetting, match="differ in T and in steps: choose one, such as --runs steps=1"):
         render.collect(Spec(figure, store=mixed))
+
+
+def test_thresholds_of_every_law_and_width(tmp_path: Path) -> None:
+    store = trials.write(tmp_path / "laws.json", trials.over_laws())
+    spec = Spec("sample-laws", store=store, target=0.1)
+    data = render.collect(spec)
+    assert {(s.panel, s.label) for s in data.series if s.panel in ("natural", "balanced")} == {
+        (law, f"s = {s}") for law in ("natural", "balanced") for s in (2, 3)
+    }
+    by = {(s.panel, s.label): s for s in data.series}
+    for law in ("natural", "balanced"):
+        few, many = (by[law, f"s = {s}"] for s in (2, 3))
+        assert all((a or 0) < (b or 0) for a, b in zip(few.y, many.y, strict=True))
+        assert data.facts["growth"][f"{law}, s = 2"] > 0
+    seen = next(s for s in data.of(panel="width") if s.kind == "measured")
+    assert seen.x == (4.0, 8.0, 16.0)
+    assert len({s.y for s in (seen,)}) == 1
+    assert seen.y[0] == pytest.approx(seen.y[2], rel=0.05)  # the width changes nothing in these trials
+    best = next(s for s in data.of(panel="width") if s.key == "best")
+    assert all((a or 0) < (b or 0) for a, b in zip(seen.y, best.y, strict=True))
+    assert contradictions(data) == []
+    assert "times as many" in render.caption(spec, data)
+    narrowed = render.collect(spec.but(runs={"law": "natural", "s": 2}))
+    assert {s.panel for s in narrowed.series} == {"natural"}
+
+
+def test_steps_until_parity_is_learned(tmp_path: Path) -> None:
+    spec = Spec("parity-growth", store=trials.write(tmp_path / "p.json", trials.over_parities()))
+    data = render.collect(spec)
+    two, three = data.of(kind="measured")
+    assert (two.x, three.x) == ((8.0, 16.0), (8.0, 16.0))  # nothing is drawn where no seed learns
+    assert two.y == (251.0, 251.0)
+    assert two.high == (253.0, 253.0)
+    assert three.high[1] == 253.0  # a seed that never learns counts as the latest step there is
+    text = render.caption(spec, data)
+    assert "none by the median at s = 3, T = 32 (0 of 4 learn)" in text
+    assert "(2 of 4 seeds learn)" in text
+
+
+def test_late_generalisation_is_told_from_training_errors(tmp_path: Path) -> None:
+    late = trials.write(tmp_path / "late.json", [trials.record("parity", T=8, m=40, seed=s) for s in range(3)])
+    spec = Spec("parity", store=late, runs={"m": 40})
+    data = render.collect(spec)
+    assert data.facts["fitted"] == [0, 0, 0]
+    assert {s.quantity for s in data.of(panel="error")} == {"test_error", "train_error"}
+    assert render.draw(spec, data).axes[1].get_ylabel() == "error"
+    assert "3 trials had no training error left before that" in render.caption(spec, data)
+    assert "generalise 250 to 252 steps later" in render.caption(spec, data)
+
+
+def test_explicit_weights_at_every_length_and_certificates_beside_them(tmp_path: Path) -> None:
+    from boundcalc.lab.plot import complexity
+    from boundcalc.lab.represent.samples import sample_complexity
+
+    compact, one_hot, log_t = complexity.explicit(3, [128.0, 512.0, 4096.0], 0.05, 0.1)
+    assert compact.y[0] is None  # too short for positions in fewer dimensions
+    assert (compact.y[2] or 0) < 1.1 * (compact.y[1] or 0)
+    assert (one_hot.y[2] or 0) > 6 * (one_hot.y[1] or 0)  # linear in T
+    assert 1 < (log_t.y[2] or 0) / (log_t.y[0] or 1) < (12 / 7) ** 3  # polylogarithmic
+    (row,) = sample_complexity(3, 512, 0.05, 0.1, name="threshold", positions="compact", policies=("best",)).rows
+    assert row.solution is not None
+    assert compact.y[1] == row.solution.value
+    records = trials.over_lengths() + trials.certified(T=16)
+    spec = Spec(
+        "sample-complexity", store=trials.write(tmp_path / "t.json", records), runs={"certified": []}, target=0.1
+    )
+    assert complexity._certified(spec.but(runs={}), []) == []

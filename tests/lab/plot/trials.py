@@ -25,10 +25,13 @@ def record(
     depth: int = 1,
     n: int = 500,
     size: float = 2.0,
+    s: int = 3,
+    d: int = 8,
+    **law_of: Any,
 ) -> dict[str, Any]:
     """A trial's record; `wrong` of its `n` test examples, all training examples right with margins above 1."""
-    law = task_from_json({"task": task, "T": T, "s": 3})
-    model = model_for(law, d=8, heads=2, d_ff=16, depth=depth)
+    law = task_from_json({"task": task, "T": T, "s": s, **law_of})
+    model = model_for(law, d=d, heads=2, d_ff=2 * d, depth=depth)
     trial = Trial(law, model, m=m, seed=seed, n_test=n, optimisation=Optimisation(lr=lr))
     margins = {"0": 1.5, "0.5": 3.0, "1": 6.0}
     budgets: dict[str, Any] = {
@@ -86,6 +89,37 @@ def over_lengths() -> list[dict[str, Any]]:
         for j, m in enumerate((8, 16, 32, 64)):
             found += [record(T=T, m=m, seed=s, wrong=0 if j + s / 4 > 1 + 0.4 * i else 100) for s in range(6)]
     return found
+
+
+def over_laws() -> list[dict[str, Any]]:
+    """Trials of two laws and two s that learn from some m on, and of models of other widths."""
+    places = [(law, s, T, 8) for law in ("natural", "balanced") for s in (2, 3) for T in (8, 16, 32)]
+    places += [("balanced", 3, 16, d) for d in (4, 16)]
+    found = []
+    for law, s, T, d in places:
+        for j, m in enumerate((8, 16, 32, 64)):
+            late = 0.4 * (T.bit_length() - 4) + 0.5 * (s - 2) + 0.3 * (law == "natural")
+            found += [
+                record(T=T, m=m, seed=k, wrong=0 if j + k / 4 > 1 + late else 100, s=s, d=d, law=law) for k in range(6)
+            ]
+    return found
+
+
+def over_parities() -> list[dict[str, Any]]:
+    """Parities of two s over two lengths; at the longest no seed learns, at another some do."""
+    found = []
+    for s, T, learned in ((2, 8, 4), (2, 16, 4), (3, 8, 4), (3, 16, 2), (3, 32, 0)):
+        for seed in range(4):
+            one = record("parity", T=T, m=0, seed=seed, s=s)
+            found.append(one if seed < learned else _stuck(one))
+    return found
+
+
+def _stuck(one: dict[str, Any]) -> dict[str, Any]:
+    """A trial that never learned."""
+    result = {**one["result"], "curves": [{**point, "test_error": 0.5} for point in one["result"]["curves"]]}
+    text = canonical(result)
+    return {**one, "result": json.loads(text), "digest": digest_of(one["hash"], canonical(one["config"]), text)}
 
 
 def over_steps() -> list[dict[str, Any]]:

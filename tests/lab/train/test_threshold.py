@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.lab.train.bend import Bend, measure
 from boundcalc.lab.train.threshold import Cell, analyse
 
 LENGTHS = (32, 64, 128, 256, 512, 1024)
@@ -108,6 +110,12 @@ def test_separated_counts_have_a_threshold_between() -> None:
     assert 16 < found.thresholds[0].m_star < 32
 
 
+def test_few_trials_with_a_sharp_rise_are_fitted_too() -> None:
+    """Full Newton steps run past the maximum of these counts and back; the maximum was found by a search without slopes."""
+    rise = [Cell(32, 8, 6, 1), Cell(32, 16, 6, 5), Cell(32, 32, 6, 6), Cell(32, 64, 6, 6)]
+    assert analyse(rise, draws=50).thresholds[0].m_star == pytest.approx(14.994, abs=0.01)
+
+
 def test_binomial_intervals_cover_and_are_exact_at_the_ends() -> None:
     assert clopper_pearson(0, 10)[0] == 0.0
     assert clopper_pearson(10, 10)[1] == 1.0
@@ -120,3 +128,38 @@ def test_binomial_intervals_cover_and_are_exact_at_the_ends() -> None:
         )
         assert mass >= 0.95
     assert hoeffding(0.5, 100)[0] < 0.5 < hoeffding(0.5, 100)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "truth"), [("power", lambda T: 17.3 * T**0.2), ("log", lambda T: 0.8 + 6.6 * math.log2(T))]
+)
+def test_the_bend_tells_a_power_from_a_logarithm(name: str, truth: Callable[[int], float]) -> None:
+    """The test fixed in docs/learning.md, on simulated trials like those of conjunction-long."""
+    lengths = (*LENGTHS, 2048, 4096)
+    verdicts: list[str] = []
+    for seed in range(16):
+        rng = np.random.default_rng([seed, 5])
+        found: list[Cell] = []
+        for T in lengths:
+            for factor in (0.7, 0.85, 1.0, 1.2, 1.45):
+                m = round(truth(T) * factor)
+                p = 1 / (1 + math.exp(-(math.log(4) + 8 * math.log(m / truth(T)))))
+                found.append(Cell(T, m, 40, int(rng.binomial(40, p))))
+        bend = analyse(found, draws=200, seed=seed).bend
+        assert bend is not None
+        verdicts.append(bend.verdict)
+    other = {"power": "log", "log": "power"}[name]
+    assert verdicts.count(name) >= 10
+    assert verdicts.count(other) + verdicts.count("neither") <= 3
+
+
+def test_the_bend_of_exact_laws_is_theirs() -> None:
+    lengths = np.array([32.0, 64, 128, 256, 512, 1024, 2048, 4096])
+    power, log = np.log(3 * lengths**0.7), np.log(0.8 + 6.6 * np.log2(lengths))
+    for logs, bent, beyond in ((power, 0.0, 0.49), (log, -0.0307, 0.0)):
+        found = measure(lengths.tolist(), logs, logs[None], np.full(8, 0.04))
+        assert found.bend == pytest.approx(bent, abs=0.003)
+        assert found.beyond == pytest.approx(beyond, abs=0.003)
+    assert Bend(0.2, 0.0, -0.1, 0.1, 0.04, -0.06, 0.14).verdict == "open"
+    assert Bend(0.2, 0.1, 0.05, 0.15, 0.14, 0.09, 0.2).verdict == "neither"
+    assert analyse(counts({32: 30.0, 64: 36.0, 128: 42.0}), draws=50).bend is None

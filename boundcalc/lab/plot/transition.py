@@ -1,0 +1,79 @@
+"""`parity-growth`: the steps until a parity is learned, against T, for each number of bits that matter."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot.curves import LEARNED
+from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.lettering import finish
+from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.words import many, task_words
+
+_LOOKS = ("first", "second", "third", "fourth", "fifth")
+
+
+def collect(spec: Spec) -> FigureData:
+    """The median over seeds of the step at which 99% are right, and its range; seeds that never get there count as latest."""
+    from boundcalc.lab.plot import measured as runs
+
+    asked = spec if spec.runs else spec.but(runs={"task": "parity"})
+    chosen = runs.read(asked, vary=("T", "s"), online=True)
+    series: list[Series] = []
+    places: list[dict[str, Any]] = []
+    for look, (s, group) in zip(_LOOKS, runs.grouped(chosen, "s"), strict=False):
+        rows: list[tuple[float, float | None, float, float | None, int]] = []
+        for T, some in runs.grouped(group, "T"):
+            steps = sorted(_step(record) for record in some)
+            reached = [step for step in steps if math.isfinite(step)]
+            middle = statistics.median_low(steps)
+            rows.append((T, _known(middle), steps[0] if reached else math.nan, _known(steps[-1]), len(steps)))
+            places.append({"s": s, "T": T, "learned": len(reached), "of": len(steps), "median": _known(middle)})
+        kept = [row for row in rows if row[1] is not None]
+        if kept:
+            x, y, low, high, count = zip(*kept, strict=True)
+            most = max(float(p["step"]) for record in group for p in record.result["curves"])
+            ends = tuple(most if end is None else end for end in high)
+            series.append(Series(look, f"s = {s:g}", "measured", "steps", x, y, (), low, ends, count))
+    facts = {"task": runs.described(chosen), "places": places}
+    return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
+
+
+def _step(record: Any) -> float:
+    points = record.result["curves"]
+    return next((float(p["step"]) for p in points if 1 - p["test_error"] >= LEARNED), math.inf)
+
+
+def _known(step: float) -> float | None:
+    return step if math.isfinite(step) else None
+
+
+def draw(spec: Spec, data: FigureData) -> Any:
+    """Medians and ranges."""
+    width = spec.size or "column"
+    figure = canvas.new_figure(width, 0.8)
+    (axes,) = canvas.panels(figure, 1, width)
+    axes.set_yscale("log")
+    canvas.draw_all(axes, data.series, canvas.Heights())
+    canvas.plain_lengths(axes, [float(place["T"]) for place in data.facts["places"]])
+    canvas.plain_ticks(axes)
+    axes.set(xlabel="T, bits", ylabel="steps until 99% are right")
+    task = {**data.facts["task"], "s": None}
+    about = f"{task_words(task, but=('T', 'm'))} · fresh batches · bars from the first to the last seed"
+    finish(figure, about, title=spec.title)
+    return figure
+
+
+def caption(spec: Spec, data: FigureData) -> str:
+    """Steps by place, and where seeds fail."""
+    parts = [
+        f"{place['median']:g} steps at s = {place['s']:g}, T = {place['T']:g}"
+        + ("" if place["learned"] == place["of"] else f" ({place['learned']} of {many(place['of'], 'seed')} learn)")
+        if place["median"] is not None
+        else f"none by the median at s = {place['s']:g}, T = {place['T']:g} ({place['learned']} of {place['of']} learn)"
+        for place in data.facts["places"]
+    ]
+    return f"Median over seeds of the step from which 99% are right: {'; '.join(parts)}."
