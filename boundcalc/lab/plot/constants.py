@@ -41,7 +41,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     width = spec.size or "wide"
     rungs = data.facts["rungs"]
     narrow = canvas.is_narrow(width)
-    figure = canvas.new_figure(width, {"column": 1.25, "neurips-half": 1.75, "neurips": 0.58}.get(width, 0.47))
+    figure = canvas.new_figure(width, {"column": 1.5, "neurips-half": 2.0, "neurips": 0.58}.get(width, 0.47))
     above, below = figure.subplots(2, 1, gridspec_kw={"height_ratios": [len(rungs) - 1, 1.5]})
     logs = [rung["log10"] for rung in rungs]
     said = finished(figure)
@@ -70,9 +70,13 @@ def draw(spec: Spec, data: FigureData) -> Any:
         if high > 0:
             axes.axvspan(1, axes.get_xlim()[1], color=SHADE, lw=0, zorder=0.4, gid="says nothing")
     above.set(ylim=(len(rungs) - 1.4, -0.9), xlabel="gap bound, uncapped")
-    below.set(ylim=(0.8, -0.8), xlabel="risk bound at training error 0")
+    end = "\n" if width == "neurips-half" else " "
+    below.set(ylim=(0.8, -0.8), xlabel=f"risk bound at{end}training error 0")
     if high > 0:
-        above.annotate("says nothing", (1, -0.6), xytext=(3, 0), textcoords="offset points", color=QUIET, va="center")
+        at, by, side = (above.get_xlim()[1], -3, "right") if narrow else (1, 3, "left")  # inside a narrow band
+        above.annotate(
+            "says nothing", (at, -0.6), xytext=(by, 0), textcoords="offset points", color=QUIET, va="center", ha=side
+        )
     finish(figure, setting_words(Setting.from_json(data.facts["setting"])), title=spec.title)
     return figure
 
