@@ -33,11 +33,11 @@ from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.engine.evaluate import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.lab.given import GivenNetwork
-from boundcalc.lab.outputs import Examples, Outputs, weights_digest
+from boundcalc.lab.outputs import Examples, Outputs, token_before, weights_digest
 from boundcalc.predictors.certificate import PredictorCertificate, issue
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.occam import Decoded
-from boundcalc.predictors.shorten import shorten
+from boundcalc.predictors.shorten import refuse_large, shorten
 from boundcalc.setting import Embedding, Sample, Setting
 from boundcalc.setting.layer import of_class
 from boundcalc.setting.sample import MARGIN
@@ -337,6 +337,8 @@ def answered(
     margins = outputs.margins(known)
     wrong = int((margins.values <= 0).sum())
     notes = [*known.notes, *([] if tests is None else _shared(known, tests))]
+    put = token_before(known, found)
+    notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
     notes += [] if mapping is None else [f"described as {_brief(mapping)}"]
     setting, refusal = _setting(Setting(found.architecture, found.norms(power)), margins, delta, gamma, fixed_gamma)
     progress("norm bounds")
@@ -401,7 +403,8 @@ _WHY_NOT = {
     "held-out": "no sequences that the model has not met (test=, --test)",
     "p2l": "it trains a module of its own from few picked sequences (make=, --by p2l with --compare module.py:make)",
     "occam": "not asked for (methods=, --by)",
-    "pac-bayes": "it draws a network around one that it trains: boundcalc train TASK --certify pac-bayes",
+    "pac-bayes": "its posterior must be trained, weight by weight, which boundcalc train TASK --certify pac-bayes does for the "
+    "models of its own tasks",
 }
 
 
@@ -520,8 +523,9 @@ def _fits(data: Sequences, found: Audit) -> None:
     if bool(tables) != data.tokens:
         have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
         raise InvalidSetting(f"the data hold {have}, the model reads {needs}")
-    if data.longest > architecture.seq_len:
-        raise InvalidSetting(f"a sequence of {data.longest} rows, but T is {architecture.seq_len}: say seq_len (--T)")
+    longest = data.longest + (token_before(data, found) is not None)
+    if longest > architecture.seq_len:
+        raise InvalidSetting(f"a sequence of {longest} rows, but T is {architecture.seq_len}: say seq_len (--T)")
     if tables:
         top = max(int(x.max()) for x in data.x)
         low = min(int(x.min()) for x in data.x)
@@ -618,6 +622,7 @@ def _short(
     outputs: Outputs, known: Sequences, delta: float, reference: Any, make: Callable[[], Any] | None, seed: int
 ) -> Decoded:
     """The weights in few bits: rounded, written down, read again and counted."""
+    refuse_large(sum(tensor.size for tensor in outputs.model.checkpoint.tensors.values() if tensor.is_float))
     network = GivenNetwork.of(outputs, reference, make, seed)
     data: Any = Examples.of(known)  # of any lengths, where Data are arrays
     return shorten(network, network.codes, network.trained, data, delta)

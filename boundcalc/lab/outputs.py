@@ -15,13 +15,14 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.families import Model
+from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, of_double, ready, with_weights
 from boundcalc.checkpoints.network import Fixed, Network
 from boundcalc.checkpoints.parity import Call, Parity, rows_of_images
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.predictors.data import Data, digest_of_arrays
-from boundcalc.setting import Attention
+from boundcalc.setting import Attention, Embedding
 from boundcalc.setting.layer import of_class
 
 
@@ -92,10 +93,10 @@ class Outputs:
 
     def __call__(self, data: Sequences) -> Any:
         answers: list[Any] = [None] * len(data)
-        run = self._network() if self.live is None else self._module()
+        run, first = self._network() if self.live is None else self._module(), token_before(data, self.found)
         for places, x in data.batches():
             self._check_images(x)
-            out = run(x)
+            out = run(x if first is None else np.insert(x, 0, first, axis=1))
             for place, row in zip(places, out, strict=True):
                 answers[place] = row
         return np.stack(answers)
@@ -127,6 +128,33 @@ class Outputs:
                 return at_row(answer(copy, as_arrays(x), self.call), row)
 
         return run
+
+
+def token_before(data: Sequences, found: Audit) -> int | None:
+    """The token that the read row shows in every example (`own_row`), where the data leave it out; None where nothing is put.
+
+    Models of this package read sequences of one length: of others nobody knows what they would mean.
+    """
+    architecture = found.architecture
+    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    own = tables[0].own_row if tables else None
+    if not data.tokens:
+        return None
+    begin = 0 if own is None else sum(int(x[0]) == own for x in data.x)
+    if own is not None and begin not in (0, len(data)):
+        raise InvalidSetting(
+            f"{begin} of {len(data)} sequences begin with token {own}, which the row that is read shows in every example: put "
+            "it before all, or before none"
+        )
+    put = own is not None and not begin
+    lengths = {len(x) + put for x in data.x}
+    if found.family == NATIVE.name and lengths != {architecture.seq_len}:
+        have = sorted({len(x) for x in data.x})
+        raise InvalidSetting(
+            f"{found.where} reads sequences of {architecture.seq_len} rows, the data have {', '.join(map(str, have[:4]))}: of "
+            "bits, the row that is read shows token 2, which the data must then begin with"
+        )
+    return own if put else None
 
 
 def weights_digest(checkpoint: Checkpoint) -> str:

@@ -237,7 +237,7 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
 
 
 def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int, int], list[int]]:
-    """Members by trajectory: stops of one run have batches that begin alike."""
+    """Members by trajectory, in the order of the list: stops of one run have batches that begin alike."""
     found: dict[tuple[int, int, int, int], list[int]] = {}
     for index in sorted(range(len(members)), key=lambda i: len(members[i].batches)):
         member = members[index]
@@ -247,7 +247,7 @@ def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int, int], list[int
             if member.batches[: len(last)] == last:
                 found.setdefault(key, []).append(index)
                 break
-    return found
+    return dict(sorted(found.items(), key=lambda pair: min(pair[1])))
 
 
 def _stops_of(

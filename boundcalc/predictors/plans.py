@@ -150,22 +150,37 @@ def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]
     return shared(splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed), delta)
 
 
-FIRST = 12
+FIRST = 32
 """Examples that Pick-to-Learn starts from unless told otherwise: from nothing, the worst examples teach slowly."""
+_ONE_BY_ONE = (2, 3, 4, 5, 7, 10)
+"""Stops of a run that picks one example at a time."""
+_BY_MORE = (4, 4, 8, 16)
+"""Rounds behind a long prefix; every one ends in a stop."""
 
 
 def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int = 0) -> tuple[Member, ...]:
-    """Pick-to-Learn: behind a few examples, one pick at a time from two seeds; behind a long prefix, by eights.
+    """Pick-to-Learn: behind a few examples one pick at a time, from two seeds; behind a quarter of them in larger rounds.
 
-    A long prefix leaves little to pick, and is tested as it is too: holdout is among its members.
+    The long run is for what few examples do not teach; it costs its shares of delta, and time only where the short ones
+    leave room. A long prefix that is asked for is also tested as it is: holdout is among its members.
     """
-    start = min(FIRST, m // 8) if prefix is None else prefix
-    n = m - start
-    if start > 2 * FIRST:
-        found = stops(n, [8] * 4, (0, 8, 16, 32), prefix=start, seed=seed)
+    if prefix is None:
+        found = (*_short(m, min(FIRST, m // 8), seed), *_long(m, m // 4, seed))
+    elif prefix > FIRST:
+        found = (*splits([prefix], seed=seed), *_long(m, prefix, seed))
     else:
-        at = (4, 6, 8, 10, 14, 20)
-        found = tuple(
-            member for s in (seed, seed + 1) for member in stops(n, [1] * 20, at, prefix=start, seed=s, clean=0.875)
-        )
+        found = _short(m, prefix, seed)
     return shared(found, delta)
+
+
+def _short(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
+    rounds = [1] * _ONE_BY_ONE[-1]
+    return tuple(
+        member
+        for s in (seed, seed + 1)
+        for member in stops(m - prefix, rounds, _ONE_BY_ONE, prefix=prefix, seed=s, clean=0.875)
+    )
+
+
+def _long(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
+    return stops(m - prefix, _BY_MORE, list(accumulate(_BY_MORE)), prefix=prefix, seed=seed)

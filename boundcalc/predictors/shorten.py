@@ -21,7 +21,7 @@ from boundcalc.predictors.updates import Message, Update
 
 MOST = 2 * 10**6
 """Numbers of a network of which a rounding is looked for."""
-MOST_WRITTEN = 2**15
+MOST_WRITTEN = 2**14
 """Numbers other than 0 in a file: writing and reading take the square of their number."""
 
 
@@ -114,6 +114,12 @@ def _about(steps: Array, apart: int) -> float:
     return 6 + 2 * math.log2(2 * abs(apart) + 1) + 2 * math.log2(count + 1) + places + count * (1 + odds) + sizes
 
 
+def refuse_large(size: int) -> None:
+    """Raises `TooLarge` for a network of so many numbers."""
+    if size > MOST:
+        raise TooLarge(f"its {size:,} numbers are more than the {MOST:,} of which a rounding is looked for")
+
+
 def shorten(
     network: Network,
     codes: Sequence[Code],
@@ -137,9 +143,7 @@ def shorten(
         The certificate of the shortest that was found, whose bound may still say nothing.
     """
     rule = rule or RoundingRule()
-    size = sum(value.size for value in trained.values())
-    if size > MOST:
-        raise TooLarge(f"its {size:,} numbers are more than the {MOST:,} of which a rounding is looked for")
+    refuse_large(sum(value.size for value in trained.values()))
     places = np.random.default_rng(0).permutation(len(data))[: rule.screen]
     some = data if len(data) <= rule.screen else data.take(places)
     moved: list[dict[str, Array]] = []

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from boundcalc.base.confidence import clopper_pearson
+from boundcalc.base.rounding import up
+from boundcalc.predictors.plans import shared, stops
+from boundcalc.predictors.statements import STATEMENTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "certificates.md").read_text(encoding="utf-8")
@@ -31,15 +34,34 @@ def rows(name: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["certificates", "certified_digits"])
+@pytest.mark.parametrize("name", ["certificates", "certified_digits", "certified_words", "large_models"])
 def test_tables_are_those_of_the_rows(name: str) -> None:
     shown = PAGE.split(f"<!-- rows: examples/{name}.json -->\n")[1].split("\n\n")[0]
     assert shown.strip() == load(name).table(rows(name)).strip()
 
 
+def test_the_row_of_conjunctions_is_that_of_the_rows() -> None:
+    shown = PAGE.split("<!-- row: examples/certificates.json -->\n")[1].split("\n\n")[0]
+    assert shown.strip() == load("certificates").row(rows("certificates")).strip()
+
+
+def test_where_a_curve_comes_down_is_between_its_sizes() -> None:
+    where = load("certificates").where
+    assert where({100: 0.2, 400: 0.05, 900: 0.01}, 0.1) == pytest.approx(200)
+    assert where({100: 0.2, 400: 0.15}, 0.1) == float("inf")
+    assert where({100: 0.09, 400: 0.05}, 0.1) == float("inf")  # it was below before the first
+
+
+def test_what_is_measured_again_takes_the_place_of_what_was() -> None:
+    joined = load("certificates").joined
+    row = {"part": "a", "method": "p2l", "model": "default", "m": 100, "seed": 1, "risk": 0.5}
+    other = {**row, "m": 300}
+    assert joined([row, other], [{**row, "seed": 2, "risk": 0.4}]) == [other, {**row, "seed": 2, "risk": 0.4}]
+
+
 def test_no_certificate_lies_below_the_error_that_was_measured() -> None:
-    made = [row for row in rows("certificates") if row["risk"] is not None]
-    assert len(made) > 250
+    made = [row for row in rows("certificates") + rows("certified_words") if row["risk"] is not None]
+    assert len(made) > 300
     assert [row for row in made if row["test_error"] > row["risk"]] == []
 
 
@@ -57,7 +79,7 @@ def test_digits_contradict_no_certificate() -> None:
 
 GOALS = {
     ("holdout", "default"): {300: 0.020, 1000: 0.006},
-    ("p2l", "default"): {300: 0.095},
+    ("p2l", "default"): {300: 0.095, 1000: 0.027},
     ("occam", "small"): {300: 0.105, 1000: 0.033},
     ("occam", "default"): {300: 0.111, 1000: 0.035},
     ("pac-bayes", "small"): {300: 0.16, 1000: 0.061},
@@ -75,3 +97,13 @@ def test_medians_over_five_seeds_are_as_good_as_they_were(method: str, model: st
         ]
         assert len(mine) == 5
         assert median(mine) <= goal
+
+
+def test_what_the_planned_vision_transformer_would_certify() -> None:
+    """The numbers of docs/certificates.md for its plan: picks that leave few errors, or many."""
+    plan = shared(stops(40_000, [64] * 16, [0, 256, 512, 1024], prefix=10_000), 0.05)
+    for stop, errors, shown in ((1024, 0, "0.028"), (256, 2000, "0.060")):
+        (member,) = [member for member in plan if member.stop == stop]
+        facts = {"errors": errors, "n": 40_000, "picks": stop, "references": member.references}
+        assert up(STATEMENTS["G10r"].risk(facts, member.delta), 2) in (shown, shown.rstrip("0"))
+        assert shown in PAGE

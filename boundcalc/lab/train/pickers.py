@@ -50,8 +50,8 @@ class PickRule:
     prefix_steps: int = 3000
     prefix_loss: float = 5e-3
     round_steps: int = 300
-    round_loss: float = 0.1
-    round_lr: float = 1e-3
+    round_loss: float = 0.01
+    round_lr: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("batch", "whole", "prefix_steps", "round_steps"):

@@ -380,3 +380,28 @@ def test_a_path_without_its_module_is_certified_as_described(trained: Any, tmp_p
     assert (alone.errors, alone.setting) == (with_it.errors, with_it.setting)
     with pytest.raises(CheckpointError, match=r"not a checkpoint of this module|does not fit"):
         boundcalc.certify(tmp_path / "m.pt", sample(9, 1), module=made("minGPT, first edition"))
+
+
+def test_a_model_of_this_package_meets_its_examples_as_it_was_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`train --examples` leaves out the row that is read, which shows token 2 in every example."""
+    monkeypatch.chdir(tmp_path)
+    line = "train conjunction --T 8 --s 2 --m 60 --quiet -o m.safetensors --certify holdout --examples ex.npz"
+    done = CliRunner().invoke(main, line.split())
+    assert done.exit_code == 0, done.output
+    x, y = (np.load("ex.npz")[name] for name in "xy")
+    found = boundcalc.certify("m.safetensors", "ex.npz", methods=["norms"])
+    assert found.errors == (0, 60)  # as training, which ended when all were right
+    assert "token 2 is put before every sequence" in found.text
+    whole = np.insert(x.astype(int), 0, 2, axis=1)
+    again = boundcalc.certify("m.safetensors", (whole, y), methods=["norms"])
+    assert again.errors == (0, 60)
+    assert again.setting == found.setting
+    assert "is put before" not in again.text
+    for wrong, says in (
+        (np.where(np.arange(60)[:, None] == 0, 2, x), "1 of 60 sequences begin"),
+        (x[:, :5], "rows, the data have 5"),
+    ):
+        with pytest.raises(InvalidSetting, match=says):
+            boundcalc.certify("m.safetensors", (wrong, y), methods=["norms"])

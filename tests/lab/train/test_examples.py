@@ -32,7 +32,14 @@ def kept(promises: str, first: dict[object, float], second: dict[object, float])
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("sparse_conjunction", 3), ("sparse_parity", 3), ("train_and_bound", 6), ("pooling_attention", 1)],
+    [
+        ("sparse_conjunction", 3),
+        ("sparse_parity", 3),
+        ("train_and_bound", 6),
+        ("pooling_attention", 1),
+        ("certified_words", 2),
+        ("large_models", 2),
+    ],
 )
 def test_what_is_promised_is_kept(name: str, count: int, tmp_path: Path) -> None:
     example = load(name)
