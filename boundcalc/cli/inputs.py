@@ -161,7 +161,8 @@ def _checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBo
 
 def show_values(theorem: Theorem, given: Given, form: str) -> None:
     """A table, or JSON or CSV."""
-    from boundcalc.cli.latent import FORMATS, nothing_said, show
+    from boundcalc.cli.latent import nothing_said
+    from boundcalc.cli.latent_show import FORMATS, show
 
     if form not in FORMATS:
         raise InvalidSetting(f"{theorem.name} is shown as {', '.join(FORMATS)}: leave out --format {form}")
@@ -185,7 +186,7 @@ def show_values(theorem: Theorem, given: Given, form: str) -> None:
 
 
 def _height(bound: LatentBound) -> str:
-    from boundcalc.cli.latent import ceiling
+    from boundcalc.cli.latent_show import ceiling
 
     return f"{'~' if bound.kind == 'proxy' else ''}{ceiling(bound.value)}"
 

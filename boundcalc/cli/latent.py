@@ -2,89 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base.rounding import up
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
-from boundcalc.cli.learning import store_option
+from boundcalc.cli.latent_show import NUMBERS, WHOLES, ceiling, form_option, show
+from boundcalc.cli.latent_trained import TRAINED
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.formulas.theorems.attention_bounds import LatentBound
-
-F = TypeVar("F", bound=Callable[..., Any])
-FORMATS = ("table", "json", "csv")
-_NOTES = 160
-"""Characters of a line below a table."""
-
-
-class Many(click.ParamType):
-    """Numbers between commas; a:b is every power of two from a to b."""
-
-    name = "list"
-
-    def __init__(self, kind: click.ParamType) -> None:
-        self.kind = kind
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
-        if not isinstance(value, str):
-            return tuple(value)
-        first, colon, last = value.partition(":")
-        if not value.strip(" ,"):
-            self.fail(f"a list needs at least one number, got {value!r}", param, ctx)
-        if not colon:
-            return tuple(self.kind.convert(word, param, ctx) for word in value.split(",") if word)
-        low, high = (self.kind.convert(word, param, ctx) for word in (first, last))
-        if not 0 < low <= high:
-            self.fail(f"a range is like 8:65536, got {value!r}", param, ctx)
-        out = [low]
-        while out[-1] * 2 <= high:
-            out.append(out[-1] * 2)
-        return tuple(out)
-
-
-WHOLES, NUMBERS = Many(WHOLE), Many(NUMBER)
-
-
-def _form_option(function: F) -> F:
-    """--format."""
-    return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(function)
-
-
-def show(
-    form: str, document: Any, headings: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()
-) -> None:
-    """A document as JSON, or rows as a table with notes below, or as CSV."""
-    if form == "json":
-        import json
-
-        click.echo(json.dumps(document, indent=1, allow_nan=False))
-        return
-    if form == "csv":
-        from boundcalc.cli.formats import write_csv
-
-        write_csv(headings, (dict(zip(headings, row, strict=True)) for row in rows))
-        return
-    from boundcalc.cli.text import Line, wrapped, write_table
-
-    write_table(headings, [Line([_cell(x) for x in row]) for row in rows])
-    for note in notes:
-        click.echo("\n".join(wrapped(note.split(), width=_NOTES)))
-
-
-def _cell(x: Any) -> str:
-    """A cell of a table: "-" for nothing, four digits of a number."""
-    return "-" if x is None else f"{x:.4g}" if isinstance(x, float) else str(x)
-
-
-def ceiling(x: float | None) -> str | None:
-    """An upper bound, where there is one."""
-    return None if x is None else up(x)
 
 
 @click.group(
@@ -129,7 +60,7 @@ def posterior(model: str | None, latex: bool) -> None:
 @click.option("--L", "length", type=WHOLE, default=8, show_default=True, help="Bits in a sequence.")
 @click.option("--a", type=NUMBER, default=2.0, show_default=True, help="First parameter of the Beta prior.")
 @click.option("--b", type=NUMBER, default=1.0, show_default=True, help="Second parameter of the Beta prior.")
-@_form_option
+@form_option
 def sufficient(length: int, a: float, b: float, form: str) -> None:
     """I(y; X | summary) of a Beta-Bernoulli sequence for several summaries: 0 for the sufficient ones (X1)."""
     from boundcalc.lab.latent.information import exact_information, posterior_summary
@@ -197,7 +128,7 @@ Examples:
 @click.option("--downstream", type=NUMBERS, help="w of X6.")
 @click.option("--pretext-error", type=NUMBER, default=0.01, show_default=True, help="e_pre of X6.")
 @click.option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
-@_form_option
+@form_option
 def bound(n: int, form: str, **options: Any) -> None:
     """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
     refuse_idle({"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext"})
@@ -216,9 +147,6 @@ def nothing_said(found: Iterable[LatentBound]) -> list[str]:
         for b in found
         if b.says_nothing
     ]
-
-
-_ABOVE_ONE = "a gap of a loss in [0, 1] is at most 1 anyway."
 
 
 def _inside(parameters: Any) -> str:
@@ -312,7 +240,7 @@ Examples:
 @click.option(
     "--sharpness", type=NUMBER, default=4.0, show_default=True, help="Of the smooth truth: exp(<k, k'>) to it."
 )
-@_form_option
+@form_option
 def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
     """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded.
 
@@ -383,7 +311,7 @@ def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
 @click.option("--m", "pretrain", type=WHOLE, default=2000, show_default=True, help="Sequences of pretraining.")
 @click.option("--repetitions", type=WHOLE, default=20, show_default=True, help="Inputs or runs per place.")
 @click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
-@_form_option
+@form_option
 def transfer(form: str, **options: Any) -> None:
     """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
     from boundcalc.lab.latent.experiments.transfer import TransferPlan
@@ -408,137 +336,5 @@ def transfer(form: str, **options: Any) -> None:
     show(form, [row.to_json() for row in found], headings, rows, reasons)
 
 
-@command.command(
-    short_help="What a trained representation keeps of its input, and what it drops.",
-    epilog="""\b
-Examples:
-  boundcalc latent minimal                    half a minute
-  boundcalc latent minimal --snapshots 1,3000 --seeds 10 --format json""",
-)
-@click.option("--L", "length", type=WHOLE, default=32, show_default=True, help="Tosses of each coin.")
-@click.option(
-    "--snapshots",
-    "steps",
-    type=WHOLES,
-    default="1,10,100,1000,3000",
-    show_default=True,
-    help="Training steps after which networks are looked at.",
-)
-@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Seeds per point.")
-@click.option("--d", type=WHOLE, default=16, show_default=True, help="Width of a row.")
-@click.option(
-    "--eye",
-    "noise",
-    type=NUMBER,
-    default=0.1,
-    show_default=True,
-    help="Noise of who looks: the representation has size 1.",
-)
-@click.option("--weight-decay", "decay", type=NUMBER, default=0.3, show_default=True, help="Decay of the weights.")
-@_form_option
-def minimal(form: str, **options: Any) -> None:
-    """Trains networks to foretell one of two coins; how much their representation tells of its posterior, and of the rest.
-
-    Shares of variance that a non-linear probe explains on fresh sequences, with 95% intervals over networks; the last line
-    is the posterior itself in place of a representation.
-    """
-    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, document
-    from boundcalc.lab.train.minimal import minimal as run
-
-    plan = MinimalPlan(**options)
-    found = run(plan)
-    rows = [
-        (
-            "posterior" if row.steps is None else row.steps,
-            *(str(row.shares[name]) for name in TARGETS),
-            row.error,
-            row.bayes,
-        )
-        for row in found
-    ]
-    show(form, document(plan, found), ("steps", *TARGETS, "test error", "least"), rows)
-
-
-@command.command(
-    short_help="Generalization gaps of trained attention over growing inputs, beside X5.",
-    epilog="""\b
-Examples:
-  boundcalc latent learn --store runs.db      160 trials, a few minutes
-  boundcalc latent learn --L 8,64 --m 64 --seeds 4 --steps 300""",
-)
-@click.option("--L", "lengths", type=WHOLES, default="8,32,128,512", show_default=True, help="Tokens that inform.")
-@click.option("--m", "samples", type=WHOLES, default="64,256", show_default=True, help="Training sequences.")
-@click.option("--kind", "kinds", type=click.Choice(("supervised", "masked")), multiple=True, help="Both, unless given.")
-@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, help="Seeds per point.")
-@click.option("--steps", type=WHOLE, default=600, show_default=True, help="Most steps of training.")
-@click.option("--C", "C", type=NUMBER, default=6.0, show_default=True, help="Radius of the norm balls.")
-@store_option
-@click.option("--quiet", is_flag=True, help="No progress.")
-@_form_option
-def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
-    """Trains small attention models, supervised and on masked tokens; trials the store has are not run again.
-
-    The loss is the squared error cut at 1, or how often a masked token is guessed wrong. Slopes of the gap against log L, with
-    95% intervals, stand below: the claim is that none is significantly positive; a gap that falls does not contradict it.
-    """
-    import torch  # noqa: F401 - what is missing is said before a store is made
-
-    from boundcalc.cli.learning import progress_for, say_kept
-    from boundcalc.lab.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
-    from boundcalc.lab.train.run import run_sweep
-    from boundcalc.lab.train.store import Store
-    from boundcalc.lab.train.sweep import sweep_from_json
-
-    options["kinds"] = options["kinds"] or ("supervised", "masked")
-    plan = LearnPlan(**options)
-    sweeps = [sweep_from_json(plan.sweep(kind)) for kind in plan.kinds]
-    with Store(store_path) as runs:
-        for sweep in sweeps:
-            progress = progress_for(quiet)
-            try:
-                ran = run_sweep(sweep, runs, progress=progress)
-            except KeyboardInterrupt:
-                say_kept(runs, sweep.trials)
-                raise
-            finally:
-                if hasattr(progress, "stop"):
-                    progress.stop()
-            if ran.errors:
-                raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
-        wanted = {trial.hash: trial for sweep in sweeps for trial in sweep.trials}
-        records = [record.to_json() for record in runs.records() if record.hash in wanted]
-    points = gap_points(records)
-    models = {(trial.task.kind, getattr(trial.task, "L", 0)): trial.architecture for trial in wanted.values()}
-    kinds = {"supervised": "gaussian-linear", "masked": "masked-token"}
-    rows = [with_bounds(row, plan, models[kinds[row.kind], row.length]) for row in gap_rows(points)]
-    slopes = flatness(points)
-    headings = ("kind", "m", "L", "train", "test", "gap", "low", "high", "X5", "log T bound")
-    cells = [
-        (
-            *(row.kind, row.m, row.length, row.train, row.test, row.gap.value, row.gap.low, row.gap.high),
-            ("~" if row.kind == "supervised" else "") + str(ceiling(row.x5)),
-            ("~" if row.kind == "supervised" else "") + str(ceiling(row.log_t)),
-        )
-        for row in rows
-    ]
-    notes = [
-        f"{found.kind}, {'all m' if found.m is None else f'm {found.m}'}: slope of the gap against log L {found.slope}, "
-        + ("significantly positive: it rises" if found.rises else "not significantly positive")
-        for found in slopes
-    ]
-    if "masked" in plan.kinds:
-        notes.append(
-            "X5 has no L in it; for masked tokens it bounds the gap of the ramp loss of margin 1, not of the error"
-        )
-        notes.append(
-            "masked: z is known from a few tokens on (the Bayes risk is that of L = 4), so a gap that falls is less "
-            "memorisation, not better inference"
-        )
-    if any(max(row.x5 or 0.0, row.log_t or 0.0) >= 1 for row in rows if row.kind == "masked"):
-        notes.append(f"masked: where X5 and the log T bound are above 1 they are vacuous: {_ABOVE_ONE}")
-    if "supervised" in plan.kinds:
-        notes.append(
-            "~: no bounds, since rows of the supervised task are normal and exceed any radius with small probability"
-        )
-    document = {"rows": [row.to_json() for row in rows], "slopes": [found.to_json() for found in slopes]}
-    show(form, document, headings, cells, notes)
+for _one in TRAINED:
+    command.add_command(_one)

@@ -31,6 +31,9 @@ _AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C
     "attention-error": "L",
     "attention-smooth": "L",
     "minimality": "steps",
+    "desired": "m",
+    "pretext": "steps",
+    "attention-mass": "steps",
 }
 _OWN: Mapping[str, tuple[str, ...]] = {
     "gap-vs-m": ("n_train",),

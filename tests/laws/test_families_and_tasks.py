@@ -117,9 +117,7 @@ def test_what_one_law_of_tasks_alone_sees() -> None:
 
     for broken, law in ((Forgetful, "a_seed_gives_the_same_examples_again"), (Wider, "samples_have_the_shape_it_says")):
         assert law in {complaint.law for complaint in check_task(broken, Cases(examples, None, {})).complaints}
-    masked = TaskExample(
-        {"L": 20, "V": 6, "K": 1, "alpha": 1.0}, lambda world, x: np.full(len(x), np.argmax(world["topics"][0]))
-    )
+    masked = TaskExample({"L": 20, "V": 6}, lambda world, x: MaskedTokenTask(20, 6).posterior_mean(x).argmax(1))
     report = check_task(MaskedTokenTask, Cases([masked], [({"V": 1}, "V")], {}))
     assert {complaint.law for complaint in report.complaints} == {"complete"}  # it brings nothing that is false
     assert len(TASK_LAWS) == 5

@@ -101,6 +101,8 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "--L 4,8 --repetitions 20 --tau 1 --truth smooth --format json",
     ),
     "latent minimal": ("--L 4 --snapshots 1,2 --seeds 3 --format json",),
+    "latent desired": ("--L 2,4 --m 20,30 --seeds 3 --steps 5 --format json",),
+    "latent pretrain": ("--L 2,3 --blur 0,0.3 --seeds 3 --V 4 --steps 5 --draws 5 --n-test 100 --format json",),
     "latent transfer": ("--diversity 1 --m 50 --repetitions 3 --format json",),
     "latent learn": ("--L 4 --m 8 --seeds 3 --steps 3 --kind supervised --store trained.db --format json",),
     "latent extendible": ("sequences.csv",),

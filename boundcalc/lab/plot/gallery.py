@@ -81,6 +81,7 @@ PLATES: Sequence[Plate] = (
     Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
     Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
     Plate("attention-training", "Attention over training", {"figure": "attention"}, "training"),
+    Plate("attention-mass", "Sparse on what matters, or nearly even", {"figure": "attention-mass"}),
     Plate("norms", "Norms of trained weights", {"figure": "norms"}, "conjunction"),
     Plate("norms-training", "Norms over training", {"figure": "norms"}, "training"),
     Plate("norms-layers", "Norms layer by layer", {"figure": "norms", "runs": {"depth": 8, "m": 64}}, "depth"),
@@ -118,6 +119,8 @@ PLATES: Sequence[Plate] = (
     Plate("attention-error", "Attention finds the conditional mean", {"figure": "attention-error"}),
     Plate("attention-smooth", "A conditional mean that is not linear", {"figure": "attention-smooth"}),
     Plate("minimality", "Trained representations are posteriors", {"figure": "minimality"}),
+    Plate("desired", "Learning the desired parameter", {"figure": "desired"}),
+    Plate("pretext", "From masked tokens to a task never seen", {"figure": "pretext"}),
     Plate("gap-vs-L", "Learning independent of the input size", {"figure": "gap-vs-L"}, "latent-masked"),
     Plate(
         "gap-vs-L-supervised",
@@ -151,6 +154,9 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "attention-error": (8, 64, 128, 256),
     "attention-smooth": (8, 64, 256),
     "minimality": (1, 30),
+    "desired": (100, 1000),
+    "pretext": (30,),
+    "attention-mass": (40,),
 }
 
 _QUICK: Mapping[str, Mapping[str, Any]] = {

@@ -58,6 +58,12 @@ FIGURES: dict[str, Entry] = {
     "parity": Entry("curves", "Loss and error over training: the phase transition.", "needs"),
     "parity-growth": Entry("transition", "Steps until parity is learned, against T and s.", "needs"),
     "attention": Entry("attention", "Attention on the coordinates that matter.", "needs", "target"),
+    "attention-mass": Entry(
+        "mass",
+        "Attention by the size of its weights, over tasks of which few or all positions matter.",
+        "none",
+        "values",
+    ),
     "norms": Entry("norms", "Norms of trained weights.", "needs"),
     "gap-slopes": Entry(
         "slopes",
@@ -92,6 +98,18 @@ FIGURES: dict[str, Entry] = {
     "minimality": Entry(
         "minimality",
         "What a trained representation keeps and drops, beside the posterior.",
+        "none",
+        "values",
+    ),
+    "desired": Entry(
+        "desired",
+        "How near training comes to the desired parameter and to the Bayes risk, beside X5.",
+        "none",
+        "values",
+    ),
+    "pretext": Entry(
+        "pretext",
+        "One attention model from masked pretext to downstream task, beside X6.",
         "none",
         "values repetitions",
     ),

@@ -44,7 +44,7 @@ def attention_mass(
         mix = weights_of_read(layer, weights, x, read_row(architecture))
         total = mix.abs().sum(-1).clamp_min(1e-30)
         share = (mix[..., rows].abs().sum(-1) / total).mean(0)
-        size = _head_sizes(architecture, weights, layer.block, mix, x)
+        size = head_sizes(architecture, weights, layer.block, mix, x)
         found.append(
             {
                 "best_head": float(share.max()),
@@ -55,7 +55,7 @@ def attention_mass(
     return found
 
 
-def _head_sizes(architecture: Architecture, weights: Weights, block: int | None, mix: Tensor, x: Tensor) -> Tensor:
+def head_sizes(architecture: Architecture, weights: Weights, block: int | None, mix: Tensor, x: Tensor) -> Tensor:
     """Mean norm of what each head adds to the read row."""
     layer = next(layer for layer in attentions(architecture.stages) if layer.block == block)
     value = weights[weight_name("W_V", block)].repeat_interleave(layer.heads // layer.groups, 0)

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from boundcalc.base import project
 from boundcalc.cli import main
-from boundcalc.cli.latent import ceiling
+from boundcalc.cli.latent_show import ceiling
 
 
 def run(*words: str, code: int = 0) -> Result:
@@ -140,6 +140,37 @@ def test_learning_runs_once_and_is_remembered(tmp_path: Path) -> None:
     assert [row["length"] for row in document["rows"]] == [4, 8, 16]
     assert len({row["x5"] for row in document["rows"]}) == 1
     assert document["slopes"][0]["kind"] == "masked"
+
+
+def test_trained_experiments_print_what_they_count() -> None:
+    pytest.importorskip("torch")
+    small = ("desired", "--L", "2", "--m", "30", "--seeds", "2", "--steps", "5")
+    document = json.loads(run(*small, "--format", "json").stdout)
+    page = (Path(__file__).parents[3] / "docs" / "latent.md").read_text().partition("## JSON")[2]
+    assert document["rows"][0]["members"] == 2
+    assert "where X5 is above 1 it says nothing" in " ".join(run(*small).stdout.split())
+    words = (
+        "pretrain",
+        "--L",
+        "2",
+        "--blur",
+        "0,0.3",
+        "--seeds",
+        "2",
+        "--V",
+        "4",
+        "--steps",
+        "2",
+        "--draws",
+        "2",
+        "--n-test",
+        "100",
+    )
+    other = json.loads(run(*words, "--format", "json").stdout)
+    assert [row["kappa"] for row in other["rows"]] == pytest.approx([1, 2.5])
+    assert "of 8 draws the limit fell short" in " ".join(run(*words).stdout.split())
+    for key in (*document["rows"][0], *other["rows"][0]):
+        assert key in page, key
 
 
 def test_learning_without_torch_says_what_to_install(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ VALUES = {
     "attention-error": (8.0, 64.0, 128.0, 256.0),
     "attention-smooth": (8.0, 64.0, 256.0),
     "minimality": (1.0, 20.0),
+    "desired": (30.0, 100.0),
+    "pretext": (20.0,),
+    "attention-mass": (20.0,),
 }
 
 

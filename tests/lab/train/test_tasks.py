@@ -128,15 +128,41 @@ def test_mixture_rows_lie_around_the_mean_of_their_class(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_masked_tokens_follow_their_topics(kind: str) -> None:
-    task = MaskedTokenTask(L=20, V=6, K=1, alpha=1.0)
-    world, x, y = drawn(task, kind, 8000)
+@pytest.mark.parametrize("alpha", [0.5, 1.5])
+def test_masked_tokens_are_those_of_a_dirichlet_law(kind: str, alpha: float) -> None:
+    task = MaskedTokenTask(L=20, V=6, alpha=alpha)
+    _, x, y = drawn(task, kind, 8000)
     assert (x[:, 0] == 0).all()
     assert x[:, 1:].min() == 1
     assert x.max() == 6
-    shares = np.bincount(x[:, 1:].ravel() - 1, minlength=6) / (20 * 8000)
-    assert np.abs(shares - world["topics"][0]).max() < 0.01
-    assert np.abs(np.bincount(y, minlength=6) / 8000 - world["topics"][0]).max() < 0.03
+    assert np.abs(np.bincount(y, minlength=6) / 8000 - 1 / 6).max() < 0.02
+    for one, other in ((x[:, 1], x[:, 2]), (x[:, 7], y + 1)):  # Polya's urn: two tokens agree so often
+        assert abs((one == other).mean() - (alpha + 1) / (6 * alpha + 1)) < 0.025
+    h = task.posterior_mean(x)
+    assert np.allclose(h.sum(1), 1)
+    own = h[np.arange(len(y)), y]
+    assert abs(own.mean() - np.square(h).sum(1).mean()) < 0.015  # calibrated: E h_y = E sum h^2
+    assert abs((h.argmax(1) != y).mean() - task.bayes_risk().value) < 0.02
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_blur_answers_with_the_twin(kind: str) -> None:
+    task = MaskedTokenTask(L=200, V=4, alpha=0.5, blur=0.25)
+    _, x, y = drawn(task, kind, 8000)
+    assert np.allclose(task.channel, [[0.75, 0.25, 0, 0], [0.25, 0.75, 0, 0], [0, 0, 0.75, 0.25], [0, 0, 0.25, 0.75]])
+    law = task.posterior_mean(x) @ task.channel.T
+    for word in range(4):
+        assert abs((y == word).mean() - law[:, word].mean()) < 0.02
+        assert abs(np.cov(y == word, law[:, word])[0, 1] / law[:, word].var() - 1) < 0.1
+    without = task.posterior_mean(x)[:, 0]
+    assert np.cov(y == 0, without)[0, 1] / without.var() < 0.8  # the answer is not that of the words themselves
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_labels_of_many_fair_bits_are_those_of_the_function(kind: str) -> None:
+    task = BooleanTask(T=13, s=11, function="majority", law="natural")
+    world, x, y = drawn(task, kind, 2000)
+    assert (y == (x[:, world["coordinates"]].sum(1, dtype=int) > 5)).all()
 
 
 def test_complexity_counts_the_hidden_functions() -> None:
@@ -171,6 +197,9 @@ def test_malformed_functions_are_refused(text: str) -> None:
         ({"task": "conjunction", "T": 4, "s": 5}, "choose s <= T"),
         ({"task": "conjunction", "T": 0}, "T must lie between 1"),
         ({"task": "conjunction", "T": 4.5}, "whole number"),
+        ({"task": "masked-token", "alpha": 0.3}, "multiple of 1/2"),
+        ({"task": "masked-token", "V": 5, "blur": 0.1}, "even V"),
+        ({"task": "masked-token", "blur": 0.6}, "blur must lie in"),
         ({"task": "conjunction", "noise": 0.7}, "1/2"),
         ({"task": "conjunction", "low": 1}, "has no 'low'"),
         ({"task": "boolean", "function": "000"}, "truth table"),

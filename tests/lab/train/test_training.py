@@ -216,7 +216,7 @@ def test_test_examples_are_not_the_training_examples() -> None:
 OTHER = [
     (GaussianLinearTask(L=8, p=2), {}, 256),
     (MixtureTask(L=8, K=3, p=4), {"normalisation": "layernorm", "depth": 2}, 64),
-    (MaskedTokenTask(L=8, V=5, K=2), {"style": "pre", "normalisation": "rmsnorm", "gated": True, "bias": False}, 64),
+    (MaskedTokenTask(L=8, V=5), {"style": "pre", "normalisation": "rmsnorm", "gated": True, "bias": False}, 64),
     (BooleanTask(T=8, s=2, function="parity"), {"style": "edelman", "heads": 4, "d_ff": None}, 32),
     (BooleanTask(T=8, s=2, noise=0.1), {"style": "post", "normalisation": "layernorm", "readout": "mean"}, 32),
 ]

@@ -1,9 +1,10 @@
 """Does the generalization gap grow with the input size? A sweep to run, and what its records say.
 
-Supervised: the value of one more key from L pairs that share a latent z. Masked: the hidden token of a sequence of one
-topic. Models have no positions (the sequences are exchangeable) and weights projected onto norm balls after every step,
-so that X5 holds for the whole class they are trained in. The sweep is plain data for `boundcalc sweep`, its records are
-those of the store: this module imports no training code.
+Supervised: the value of one more key from L pairs that share a latent z. Masked: the hidden token of a sequence whose
+tokens share a law of their own. In both longer inputs tell more: the Bayes risk falls with L. Models have no positions
+(the sequences are exchangeable) and weights projected onto norm balls after every step, so that X5 holds for the whole
+class they are trained in. The sweep is plain data for `boundcalc sweep`, its records are those of the store: this module
+imports no training code.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class LearnPlan:
         return {
             "name": f"latent-{kind}",
             "about": f"gap against input size, {kind}",
-            "task": {"task": TASKS[kind]},
+            "task": {"task": TASKS[kind]} if supervised else {"task": TASKS[kind], "alpha": 0.5},
             "model": {
                 "style": "edelman",
                 "depth": 1,
@@ -98,6 +99,7 @@ class GapRow:
         trials: how many.
         x5: the bound X5 for the class trained in.
         log_t: the closed form of covers that count points, uncapped, which grows like a power of log T.
+        bayes: the least risk of anyone who sees L tokens.
     """
 
     kind: str
@@ -109,6 +111,7 @@ class GapRow:
     trials: int
     x5: float | None = None
     log_t: float | None = None
+    bayes: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The numbers."""

@@ -116,7 +116,7 @@ class BooleanTask(Task):
         else:
             rows = source.array([0] * n)
             for i, coordinate in enumerate(where):
-                rows = rows + x[:, coordinate] * (1 << i)
+                rows = rows + x[:, coordinate] * source.array([1 << i])  # a number alone would wrap at 256, as bits do
             y = source.array(self.table.table)[rows]
         if self.noise:
             flipped = source.uniform(n) < self.noise

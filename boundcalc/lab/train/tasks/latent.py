@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import NumpySource, Source
 from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, register
 from boundcalc.setting import validate
 
+_MOST_ALPHA = 64
 _DRAWS = 4000
 """Sequences of a Monte Carlo Bayes risk; its seed is fixed, so a task always reports one number."""
 
@@ -128,67 +130,74 @@ class MixtureTask(Task):
 @register
 @dataclass(frozen=True)
 class MaskedTokenTask(Task):
-    """Tokens of one topic, the first of them masked; say what it was.
+    """Tokens of one law on V words, drawn anew for every sequence; the first is masked: say what it was.
 
-    A sequence picks one of K topics and draws its tokens from it; topics are a trial's own, each a Dirichlet(alpha)
-    law on the vocabulary. The mask is token 0 of a vocabulary of V + 1.
+    The law z is Dirichlet(alpha), so that every further token tells more of it: given L tokens, word v has probability
+    (n_v + alpha)/(L + V alpha), which is what attention can compute (the mean of what is shown, with the mask's own row as
+    V alpha tokens seen before). The mask is token 0 of a vocabulary of V + 1. Words come in pairs of twins (2i, 2i + 1).
 
     Attributes:
         L: tokens that are shown.
-        V: vocabulary.
-        K: topics.
-        alpha: how even a topic is.
+        V: words.
+        alpha: how even a law is: a multiple of 1/2.
+        blur: probability that the answer names the word's twin instead, which hides the difference of twins from whoever
+            learns from answers alone: E[answer | X] = M E[z | X] with singular values 1 and 1 - 2 blur.
     """
 
     kind: ClassVar[str] = "masked-token"
     L: int = 32
     V: int = 16
-    K: int = 4
-    alpha: float = 0.3
+    alpha: float = 0.5
+    blur: float = 0.0
 
     def __post_init__(self) -> None:
         validate.size("L", self.L)
         validate.size("V", self.V, least=2)
-        validate.size("K", self.K)
-        validate.positive("alpha", self.alpha)
-        if self.K * self.V > 10**6:
-            raise InvalidSetting(f"K V = {self.K * self.V} topic entries are too many: keep K V below 10^6")
+        if (2 * validate.positive("alpha", self.alpha)) % 1 or self.alpha > _MOST_ALPHA:
+            raise InvalidSetting(f"alpha must be a multiple of 1/2, at most {_MOST_ALPHA}; got {self.alpha:g}")
+        if not 0 <= validate.fraction("blur", self.blur, ends=True) <= 0.5:
+            raise InvalidSetting(f"blur must lie in [0, 1/2], got {self.blur:g}")
+        if self.blur and self.V % 2:
+            raise InvalidSetting(f"blur mixes twins, and {self.V} words do not come in pairs: choose an even V")
 
     @property
     def shape(self) -> Shape:
         return Shape("tokens", self.L + 1, "classes", vocabulary=self.V + 1, classes=self.V)
 
-    def world(self, source: Source) -> dict[str, Any]:
-        seed = int(source.integers(2**31, 1)[0])  # gamma draws are NumPy's: torch has none that takes a generator
-        topics = np.random.default_rng(seed).dirichlet([self.alpha] * self.V, self.K)
-        return {"topics": [[float(v) for v in row] for row in topics]}
+    @property
+    def channel(self) -> NDArray[np.float64]:
+        """M: the answer given the word, so that E[answer | X] = M E[z | X]."""
+        if not self.blur:
+            return np.eye(self.V)
+        twins = np.eye(self.V)[np.arange(self.V) ^ 1]
+        return (1 - self.blur) * np.eye(self.V) + self.blur * twins
+
+    def posterior_mean(self, tokens: NDArray[Any]) -> NDArray[np.float64]:
+        """E[z | X] of sequences (n, L + 1)."""
+        words = np.arange(1, self.V + 1)
+        counts = np.stack([(tokens[:, 1:] == word).sum(1) for word in words], axis=1)
+        return (counts + self.alpha) / (self.L + self.V * self.alpha)
 
     def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
-        below = source.array(np.cumsum(world["topics"], axis=1).astype(np.float32))
-        chosen = below[source.integers(self.K, n)]
-        tokens = (source.uniform(n, self.L + 1, 1) > chosen[:, None, : self.V - 1]).sum(-1)
+        del world
+        gamma = (source.normal(n, self.V, round(2 * self.alpha)) ** 2).sum(-1)  # twice a Gamma(alpha) variable
+        below = (gamma / gamma.sum(-1, keepdims=True)).cumsum(-1)
+        tokens = (source.uniform(n, self.L + 1, 1) > below[:, None, : self.V - 1]).sum(-1)
         y = tokens[:, 0] * 1
+        if self.blur:
+            y = y ^ (source.uniform(n) < self.blur) * 1
         tokens = tokens + 1
         tokens[:, 0] = 0
         return tokens, y
 
     def bayes_risk(self) -> Risk:
-        """Error of the most likely token under the posterior over topics, over fresh topics."""
-        rng = np.random.default_rng(0)
-        wrong = 0
-        for _ in range(rounds := 40):
-            topics = rng.dirichlet([self.alpha] * self.V, self.K)
-            topic = rng.integers(self.K, size=100)
-            tokens = np.stack([rng.choice(self.V, self.L + 1, p=topics[t]) for t in topic])
-            log_likelihood = np.log(np.maximum(topics, 1e-300))[:, tokens[:, 1:]].sum(-1).T
-            posterior = np.exp(log_likelihood - log_likelihood.max(1, keepdims=True))
-            guess = (posterior @ topics).argmax(1)
-            wrong += int((guess != tokens[:, 0]).sum())
-        risk = wrong / (100 * rounds)
-        return Risk(risk, max(math.sqrt(risk * (1 - risk) / (100 * rounds)), 1 / (100 * rounds)))
+        """1 - E max of the predictive law, over fresh sequences; the law is exact given a sequence."""
+        tokens, _ = self.sample({}, NumpySource(0), _DRAWS)
+        risks = 1 - (self.posterior_mean(tokens) @ self.channel.T).max(1)
+        return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
 
     def complexity(self) -> Complexity:
-        return Complexity(self.K)
+        return Complexity(self.V)
 
 
 @register

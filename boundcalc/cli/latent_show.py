@@ -1,0 +1,80 @@
+"""What commands about latent variables share: lists of numbers, formats, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from boundcalc.base.rounding import up
+from boundcalc.cli.values import NUMBER, WHOLE
+
+F = TypeVar("F", bound=Callable[..., Any])
+FORMATS = ("table", "json", "csv")
+_NOTES = 160
+"""Characters of a line below a table."""
+
+
+class Many(click.ParamType):
+    """Numbers between commas; a:b is every power of two from a to b."""
+
+    name = "list"
+
+    def __init__(self, kind: click.ParamType) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        if not isinstance(value, str):
+            return tuple(value)
+        first, colon, last = value.partition(":")
+        if not value.strip(" ,"):
+            self.fail(f"a list needs at least one number, got {value!r}", param, ctx)
+        if not colon:
+            return tuple(self.kind.convert(word, param, ctx) for word in value.split(",") if word)
+        low, high = (self.kind.convert(word, param, ctx) for word in (first, last))
+        if not 0 < low <= high:
+            self.fail(f"a range is like 8:65536, got {value!r}", param, ctx)
+        out = [low]
+        while out[-1] * 2 <= high:
+            out.append(out[-1] * 2)
+        return tuple(out)
+
+
+WHOLES, NUMBERS = Many(WHOLE), Many(NUMBER)
+
+
+def form_option(function: F) -> F:
+    """--format."""
+    return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(function)
+
+
+def show(
+    form: str, document: Any, headings: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()
+) -> None:
+    """A document as JSON, or rows as a table with notes below, or as CSV."""
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(document, indent=1, allow_nan=False))
+        return
+    if form == "csv":
+        from boundcalc.cli.formats import write_csv
+
+        write_csv(headings, (dict(zip(headings, row, strict=True)) for row in rows))
+        return
+    from boundcalc.cli.text import Line, wrapped, write_table
+
+    write_table(headings, [Line([_cell(x) for x in row]) for row in rows])
+    for note in notes:
+        click.echo("\n".join(wrapped(note.split(), width=_NOTES)))
+
+
+def _cell(x: Any) -> str:
+    """A cell of a table: "-" for nothing, four digits of a number."""
+    return "-" if x is None else f"{x:.4g}" if isinstance(x, float) else str(x)
+
+
+def ceiling(x: float | None) -> str | None:
+    """An upper bound, where there is one."""
+    return None if x is None else up(x)
