@@ -103,6 +103,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "latent minimal": ("--L 4 --snapshots 1,2 --seeds 3 --format json",),
     "latent desired": ("--L 2,4 --m 20,30 --seeds 3 --steps 5 --format json",),
     "latent pretrain": ("--L 2,3 --blur 0,0.3 --seeds 3 --V 4 --steps 5 --draws 5 --n-test 100 --format json",),
+    "latent patches": ("--asked 8 --m 30 --V 5 --d 4 --seeds 2 --steps 3 --n-test 150 --format csv",),
     "latent transfer": ("--diversity 1 --m 50 --repetitions 3 --format json",),
     "latent learn": ("--L 4 --m 8 --seeds 3 --steps 3 --kind supervised --store trained.db --format json",),
     "latent extendible": ("sequences.csv",),
