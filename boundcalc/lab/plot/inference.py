@@ -45,6 +45,8 @@ def collect(spec: Spec) -> FigureData:
     failures = [point.failures.value for point in result.points if point.failures is not None]
     facts: dict[str, Any] = {
         "delta": plan.delta,
+        "width": plan.width,
+        "noise": plan.noise,
         "repetitions": plan.repetitions,
         "failures": max(failures),
         "cells": len(failures),
@@ -85,7 +87,9 @@ def draw(spec: Spec, data: FigureData) -> Any:
         canvas.few_lengths(axes, [x for s in shown for x in s.x])
         canvas.plain_ticks(axes)
     facts = data.facts
-    about = f"95% quantiles of the error over {facts['repetitions']} inputs a place · bounds at $\\delta$ = {facts['delta']:g}"
+    law = f"keys on the sphere in {facts['width']} dimensions, values linear in them with noise {facts['noise']:g}"
+    seen = f"95% quantiles of the error over {facts['repetitions']} inputs a place"
+    about = f"{law} · {seen} · bounds at $\\delta$ = {facts['delta']:g}"
     finish(figure, about, title=spec.title, words={"measured": "measured quantile with its 95% interval"})
     return figure
 

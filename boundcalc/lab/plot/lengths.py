@@ -14,6 +14,9 @@ from boundcalc.lab.plot.words import at_most, task_words
 
 BOUNDS = {"zhang2022": "X5, no T", "closed": "closed form, log T"}
 _DEFAULT_RUNS = {"task": "masked-token"}
+_DELTA = 0.05
+_LOSSES = {"masked": "of the ramp loss, $\\gamma$ = 1", "supervised": "of the squared error cut at 1"}
+"""What the bounds are of, by kind of task."""
 
 
 def collect(spec: Spec) -> FigureData:
@@ -46,7 +49,7 @@ def collect(spec: Spec) -> FigureData:
         )
         if radius is None or m != rows[0].m:
             continue  # free weights are in no class fixed before the data; divided by the first value, m hardly matters
-        bounded = [with_bounds(row, LearnPlan(C=radius), models[row.length]) for row in own]
+        bounded = [with_bounds(row, LearnPlan(C=radius), models[row.length], _DELTA) for row in own]
         # rows of the supervised task are normal: no radius holds for all, and what assumes one is a proxy
         kind = "proxy" if own[0].kind == "supervised" else "bound"
         for key, values in (("zhang2022", [r.x5 for r in bounded]), ("closed", [r.log_t for r in bounded])):
@@ -54,7 +57,8 @@ def collect(spec: Spec) -> FigureData:
             capped, logs = tuple(min(1.0, v) for v in sizes), tuple(math.log10(v) for v in sizes)
             series.append(Series(key, BOUNDS[key], kind, "ramp gap", x, capped, logs, panel="growth"))
     slopes = [found.to_json() for found in flatness(points)]
-    facts = {"task": runs.described(chosen), "kind": rows[0].kind, "slopes": slopes, "radius": radius}
+    kind = rows[0].kind
+    facts = {"task": runs.described(chosen), "kind": kind, "slopes": slopes, "radius": radius, "delta": _DELTA}
     return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
 
 
@@ -84,8 +88,13 @@ def draw(spec: Spec, data: FigureData) -> Any:
         places[-1].set(xlabel="L, tokens that inform", title=f"growth alone ({names[0]})")
         canvas.plain_lengths(places[-1], [x for s in growth for x in s.x])
     task, radius = data.facts["task"], data.facts["radius"]
-    kept = "" if radius is None else f" · every norm kept at most {radius:g} by training"
-    finish(figure, task_words(task, but=("T", "m")) + kept, title=spec.title)
+    about = task_words(task, but=("T", "m"))
+    if radius is not None:
+        about += f" · every norm kept at most {radius:g} by training"
+    if growth:
+        bounds = "proxies" if data.of(kind="proxy") else "bounds"
+        about += f" · {bounds} {_LOSSES[data.facts['kind']]}, $\\delta$ = {data.facts['delta']:g}"
+    finish(figure, about, title=spec.title)
     return figure
 
 

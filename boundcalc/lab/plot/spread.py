@@ -100,4 +100,4 @@ def _counts(axes: Axes, one: Series) -> None:
 
 
 def _few(count: int) -> str:
-    return f"{count}" if count < 1000 else f"{count / 1000:.1f}k"
+    return f"{count}" if count < 1000 else f"{count / 1000:.2g}k"
