@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from boundcalc.cli.files import FileCommand
 from boundcalc.cli.latent_show import NUMBERS, WHOLES, ceiling, form_option, show
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -16,6 +17,7 @@ _ABOVE_ONE = "a gap of a loss in [0, 1] is at most 1 anyway."
 
 
 @click.command(
+    cls=FileCommand,
     short_help="What a trained representation keeps of its input, and what it drops.",
     epilog="""\b
 Examples:
@@ -67,6 +69,7 @@ def minimal(form: str, **options: Any) -> None:
 
 
 @click.command(
+    cls=FileCommand,
     short_help="Generalization gaps of trained attention over growing inputs, beside X5.",
     epilog="""\b
 Examples:
@@ -152,6 +155,7 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
 
 
 @click.command(
+    cls=FileCommand,
     short_help="How near training comes to the desired parameter and to the Bayes risk, beside X5.",
     epilog="""\b
 Examples:
@@ -206,6 +210,7 @@ def desired(form: str, **options: Any) -> None:
 
 
 @click.command(
+    cls=FileCommand,
     short_help="One attention model from masked pretext to downstream task, beside X6.",
     epilog="""\b
 Examples:
@@ -270,6 +275,7 @@ def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
 
 
 @click.command(
+    cls=FileCommand,
     short_help="Masked patches of digits: a frozen network's worth against kappa.",
     epilog="""\b
 Examples:
