@@ -324,7 +324,8 @@ def patches(form: str, **options: Any) -> None:
     ]
     notes = [
         "head wM+ and X6: E(answer - w h)^2 over pairs of digits, as a share of the best constant's; 1 and more is worth "
-        "nothing; above: pairs and networks above X6",
+        "nothing; these and kappa are geometric means over networks; above: pairs and networks above X6 (with ~ none can be: "
+        "limit and error are of the same images)",
         "10 digits: test errors of the head M^+, of heads fitted to m labels, and of h itself (known); M is estimated from "
         "500 labels",
         "~: an estimate, as h is what would hold if the patches of an image were independent given its digit",
