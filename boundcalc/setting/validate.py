@@ -56,7 +56,9 @@ def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
     elif not isinstance(value, float) or not math.isfinite(value) or value != int(value):
         raise InvalidSetting(f"{name} must be a whole number, got {shown(value)}")
     if not least <= value <= most:
-        raise InvalidSetting(f"{name} must lie between {least} and 10^{len(str(most)) - 1}, got {shown(value)}")
+        power = len(str(most)) - 1
+        end = f"10^{power}" if most == 10**power else most
+        raise InvalidSetting(f"{name} must lie between {least} and {end}, got {shown(value)}")
     return int(value)
 
 
