@@ -286,7 +286,7 @@ Examples:
     "--asked", type=WHOLES, default="3,4,5,6,8", show_default=True, help="Hidden places, of 8, with their answers."
 )
 @click.option("--m", "labels", type=WHOLES, default="20,100,500", show_default=True, help="Labels of fitted heads.")
-@click.option("--V", "words", type=WHOLE, default=8, show_default=True, help="Words that patches are made into.")
+@click.option("--V", "words", type=WHOLE, default=8, show_default=True, help="Words, made of patches.")
 @click.option("--d", type=WHOLE, default=64, show_default=True, help="Width of a row.")
 @click.option("--seeds", type=click.IntRange(2), default=4, show_default=True, help="Seeds per point.")
 @click.option("--steps", type=WHOLE, default=1200, show_default=True, help="Most steps of training.")
