@@ -42,6 +42,7 @@ def collect(spec: Spec) -> FigureData:
     facts: dict[str, Any] = {
         "C": plan.C,
         "seeds": plan.seeds,
+        "delta": plan.delta,
         "lengths": list(plan.lengths),
         "exceeded": sum(row.exceeded for row in rows),
         "members": sum(row.members for row in rows),
@@ -66,6 +67,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
             canvas.draw_band(axes, data.of(panel=panel), heights)
     facts = data.facts
     about = f"two hidden odds, a question · class $|A| \\leq {facts['C']:g}$, $|v| \\leq 1$ · {facts['seeds']} seeds"
+    about += f" · bound at $\\delta$ = {facts['delta']:g}"
     finish(figure, about, title=spec.title, words={"measured": "measured over seeds, 95% interval"})
     return figure
 
