@@ -10,6 +10,7 @@ import click
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
+from boundcalc.cli.own_points import points_options
 from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
@@ -35,16 +36,7 @@ Examples:
 )
 @click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
 @click.option("--port", type=WHOLE, help="Of --serve.  [default: any that is free]")
-@click.option(
-    "--points", type=FILE, multiple=True, metavar="CSV", help="Your own measurements: m, train, test, n_test, seed."
-)
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="NAME=COLUMN",
-    help="Which column of --points holds what (repeatable).",
-)
+@points_options
 @click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
 @click.option("--runs", "runs", multiple=True, metavar="NAME=VALUE", help="Which trials: task, T, m, depth, sweep ...")
 @click.option("--along", type=click.Choice(("m", "T", "depth")), help="What the trials differ in.  [default: m]")

@@ -15,6 +15,7 @@ from boundcalc.base.output import Kind
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
+from boundcalc.cli.own_points import points_options
 from boundcalc.cli.setting import OPTIONS, Question, parameters, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -101,16 +102,7 @@ and the hashes of the trials. --from draws exactly that again, with other looks 
 @click.option("--sweep", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
 @click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option("--quantity", "quantities", multiple=True, help="gap (default) or risk; repeated: a panel each.")
-@click.option(
-    "--points", type=FILE, multiple=True, metavar="CSV", help="Your own measurements: m, train, test, n_test, seed."
-)
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="NAME=COLUMN",
-    help="Which column of --points holds what (repeatable).",
-)
+@points_options
 @click.option("--store", type=FILE, help="A store of trials, or a JSON export of one.")
 @click.option(
     "--runs",
