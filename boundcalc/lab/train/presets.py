@@ -24,6 +24,18 @@ _LONG: list[dict[str, Any]] = [
 ]
 """Around the m* that the preset conjunction measured, and between what its two fits foretell beyond T = 1024."""
 
+_HALF: list[dict[str, Any]] = [
+    {"T": 32, "m": [15, 20, 26, 34, 44]},
+    {"T": 64, "m": [18, 23, 30, 39, 50]},
+    {"T": 128, "m": [21, 28, 36, 47, 60]},
+    {"T": 256, "m": [24, 31, 40, 52, 68]},
+    {"T": 512, "m": [27, 35, 45, 58, 76]},
+    {"T": 1024, "m": [27, 36, 48, 64, 84]},
+    {"T": 2048, "m": [30, 40, 54, 72, 96]},
+    {"T": 4096, "m": [34, 46, 62, 84, 113]},
+]
+"""Around the m at which half of the trials of conjunction-long succeed, further apart: a middle needs both sides."""
+
 
 def _coins(lengths: Sequence[int], first: Mapping[int, int]) -> list[dict[str, Any]]:
     """Grids for fair coins: five m in steps of the root of 2, whose first is so much larger for the next length."""
@@ -66,12 +78,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "seeds": list(range(1000, 1024)),
         "grid": _LONG,
     },
-    "conjunction-long-full": {
-        "about": "the same with 320 seeds: some two hours of one core",
+    "conjunction-half": {
+        "about": "power law or logarithm once more, for half of the trials: fresh seeds, an hour of one core (docs/learning.md)",
         "task": _CONJUNCTION,
         "train": _MINI,
-        "seeds": list(range(1000, 1320)),
-        "grid": _LONG,
+        "seeds": list(range(2000, 2160)),
+        "grid": _HALF,
     },
     "conjunction-natural": {
         "about": "the law where all bits are fair coins: s = 2, 3, 4 among T = 32..512",
