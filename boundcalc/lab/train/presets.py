@@ -79,7 +79,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "grid": _LONG,
     },
     "conjunction-half": {
-        "about": "power law or logarithm once more, for half of the trials: fresh seeds, an hour of one core (docs/learning.md)",
+        "about": "power law or logarithm once more, by half of the trials, on fresh seeds (docs/learning.md)",
         "task": _CONJUNCTION,
         "train": _MINI,
         "seeds": list(range(2000, 2160)),
