@@ -170,6 +170,6 @@ def _settle(items: Sequence[Item], options: _Assignment, shares: Sequence[float]
         else:
             snapped = option.snapped(share)
             cost, chosen = cost_at(item, snapped)
-            plain = cost_at(item, share)
+            plain = (cost, chosen) if snapped == share else cost_at(item, share)
             found.append((snapped, cost, chosen) if cost <= plain[0] else (share, *plain))
     return point_of(items, found)

@@ -11,7 +11,6 @@ from boundcalc.base.records import dataclass
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Curve, Params, Power
-from boundcalc.statements.covers.curve import LAST, STEP
 from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
@@ -45,7 +44,8 @@ class Option:
     """Whether the cost is never below its shape (by more than a curve's interpolation)."""
     curve: Curve | None = None
     """The shape, where it is neither."""
-    _far: tuple[float, float] | None = field(default=None, init=False)
+    far: list[float] = field(default_factory=list)
+    """Logs of its costs at two places beyond floats, once they were asked for: the same whatever the reach."""
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
         """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
@@ -102,8 +102,6 @@ class Option:
         n = self.n if samples is None else self.target.points.count(samples)
         if params is None:
             params = self.lemma.params(log_y, self.target, n)
-        if self.curve is not None and log_y >= LAST * STEP:
-            return self.curve.log_cost(log_y)
         if log_y < _FLOAT_RANGE:
             try:
                 cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, n, params)
@@ -115,13 +113,12 @@ class Option:
 
     def _far_cost(self, log_y: float) -> float:
         """Beyond floats a cost is a power of y, or grows like log y: it is read off two places."""
-        if self._far is None:
+        if not self.far:
             places = (_FLOAT_RANGE, 2 * _FLOAT_RANGE)
-            near, far = (
+            self.far += [
                 self.log_cost(self.log_reach - at, self.lemma.params(at, self.target, self.n)) for at in places
-            )
-            self._far = near, far
-        near, far = self._far
+            ]
+        near, far = self.far
         part = log_y / _FLOAT_RANGE - 1
         if far - near > _POWER:
             return near + part * (far - near)
@@ -141,6 +138,7 @@ class Option:
             self.offset,
             self.floor,
             self.curve,
+            self.far,
         )
 
 

@@ -77,11 +77,11 @@ def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterat
         return
     if strategy.refuses(ground.setting) is not None:
         return
-    eta = noise_chance(ground.m)
-    covered = _noise_half(ground, eta, exactly=exactly)
+    covered = _noise_half(ground, exactly=exactly)
     if covered is None:
         return
     items, point = covered
+    eta = noise_chance(ground.m)
     value, mu = least_mu(lambda mu: strategy.value(FLOAT, ground.known(HALF, point.log_count, mu=mu, eta=eta)))
 
     def write() -> Certificate:
@@ -90,10 +90,10 @@ def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterat
     yield Found(_log(value), strategy.name, write)
 
 
-def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
+def _noise_half(ground: Ground, *, exactly: bool) -> Covered | None:
     """Noise, and uniform covers beside it, at half the margin.
 
-    For other samples than those that are searched anyway the lemmas chosen there are tried, and unless exactly, no others.
+    One number of samples is solved from nothing. For others the lemmas chosen there are tried, and unless exactly, no others.
     """
     lemmas = _beside_noise(ground)
     if lemmas is None:
@@ -102,22 +102,31 @@ def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
     laws = origin.policy.laws
     key = ("noise", lemmas, laws)
     noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas), laws))
-    items = noises.at(eta)
+    items = noises.at(noise_chance(ground.m))
     if uncoverable(items) is not None:
         return None
-    if origin is ground:
-        return ground.once((*key, eta), lambda: _told(noises, eta, items, allocate_exactly(items, HALF)))
-    beside = _noise_half(origin, noise_chance(origin.m), exactly=True)
+    first = _first_solved(origin)
+    if ground.m == first:
+        return origin.once((*key, first), lambda: _told(noises, first, items, allocate_exactly(items, HALF)))
+    beside = _noise_half(origin.with_samples(first), exactly=True)
     alike = None if beside is None else allocate_alike(items, HALF, beside[1], moves=exactly)
-    return _told(noises, eta, items, alike or allocate_exactly(items, HALF))
+    return _told(noises, ground.m, items, alike or allocate_exactly(items, HALF))
 
 
-def _told(noises: NoiseItems, eta: float, items: Sequence[Item], point: Point) -> Covered:
+def _first_solved(origin: Ground) -> int:
+    """The number of samples whose noise is solved first: that which is searched anyway, or the least that is not hopeless."""
+    if not origin.has_uniform:
+        return origin.m
+    log_fewest = uniform_half(origin)[1].log_count - math.log(_HOPELESS)
+    return max(origin.m, math.ceil(math.exp(log_fewest)))
+
+
+def _told(noises: NoiseItems, m: int, items: Sequence[Item], point: Point) -> Covered:
     """An allocation, at no more events than those of the pieces that carry noise in it."""
     seen = noises.seen(point.choices(items))
     if seen == noises.events:
         return items, point
-    fewer = noises.at(eta, seen)
+    fewer = noises.at(noise_chance(m), seen)
     alike = allocate_alike(fewer, HALF, point, moves=False)
     return (items, point) if alike is None or noises.seen(alike.choices(fewer)) != seen else (fewer, alike)
 
