@@ -19,6 +19,8 @@ _FEW_POINTS = 1e100
 """So many that what holds of them far beyond the range of floats holds of all."""
 _POWER = 5.0
 """log y grows by a factor of 2 where a power of y grows by more than this (log)."""
+_MANY = 60
+"""Items from which on it pays to look for those that are alike."""
 _SNAP = 60.0
 """Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
 _LOG_2, _LOG_3_2 = math.log(2), math.log(1.5)
@@ -156,6 +158,8 @@ class Item:
     """log of the number of maps."""
     log_bend: float = math.inf
     """log of the error on the loss towards which that of wrong maps bends (S5)."""
+    like: int | None = None
+    """Items of a list that share this number have the same options, but for how far they all reach."""
     _heaviest: list[Option] | None = field(default=None, init=False)
 
     @property
@@ -180,7 +184,23 @@ class Item:
 
 def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
     """The options of every piece under some rule about lemmas, on so many samples."""
-    return [_item(piece, samples, allowed) for piece in lowered.pieces]
+    items = [_item(piece, samples, allowed) for piece in lowered.pieces]
+    if len(items) >= _MANY:
+        shapes: dict[tuple[object, ...], int] = {}
+        for item in items:
+            if len(item.members) == 1 and item.heaviest:
+                item.like = shapes.setdefault(_shape(item), len(shapes))
+    return items
+
+
+def _shape(item: Item) -> tuple[object, ...]:
+    """What costs depend on, beside the reach of the first option."""
+    first = item.heaviest[0].log_reach
+    options = (
+        (o.lemma.name, o.n, o.power, o.log_a, o.log_c, o.offset, id(o.curve), round(o.log_reach - first, 9))
+        for o in item.heaviest
+    )
+    return (item.total, *options)
 
 
 def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> Item:
