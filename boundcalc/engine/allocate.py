@@ -153,6 +153,19 @@ class Bracket:
     log_lambda: float
     """log of the multiplier of `inside`."""
 
+    def floor(self, items: Sequence[Item], log_scale: float) -> float:
+        """Log of what every allocation of an error costs at least, by duality; -inf where pieces bend, which it ignores."""
+        if any(item.log_bend < math.inf for item in items):
+            return -math.inf
+        inside = self.inside
+        dual = log_add(inside.log_count, self.log_lambda + inside.log_scale)
+        spent = self.log_lambda + log_scale
+        return dual + math.log1p(-math.exp(spent - dual)) - _SLACK if spent < dual else -math.inf
+
+
+_SLACK = 1e-3
+"""What minimisers of shapes may miss of the least cost (log)."""
+
 
 def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
     """The hull around an error of e^log_scale, by bisection in the log of the multiplier."""

@@ -186,21 +186,32 @@ def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], 
     """The options of every piece under some rule about lemmas, on so many samples."""
     items = [_item(piece, samples, allowed) for piece in lowered.pieces]
     if len(items) >= _MANY:
-        shapes: dict[tuple[object, ...], int] = {}
-        for item in items:
-            if len(item.members) == 1 and item.heaviest:
-                item.like = shapes.setdefault(_shape(item), len(shapes))
+        _compare(items)
     return items
+
+
+def _compare(items: Sequence[Item]) -> None:
+    """Notes which items are alike; what their options cost beyond floats is found once."""
+    firsts: dict[tuple[object, ...], Item] = {}
+    numbers: dict[int, int] = {}
+    for item in items:
+        if len(item.members) > 1 or not item.heaviest:
+            continue
+        first = firsts.setdefault(_shape(item), item)
+        item.like = numbers.setdefault(id(first), len(numbers))
+        for option, known in zip(item.heaviest, first.heaviest, strict=True):
+            option.far = known.far
 
 
 def _shape(item: Item) -> tuple[object, ...]:
     """What costs depend on, beside the reach of the first option."""
     first = item.heaviest[0].log_reach
-    options = (
-        (o.lemma.name, o.n, o.power, o.log_a, o.log_c, o.offset, id(o.curve), round(o.log_reach - first, 9))
-        for o in item.heaviest
-    )
-    return (item.total, *options)
+    parts: list[object] = [item.total]
+    for o in item.heaviest:
+        target = o.target
+        parts += (o.lemma.name, o.n, o.log_a, o.log_c, o.offset, id(o.curve), round(o.log_reach - first, 9))
+        parts += (target.kind, target.d, target.k, target.norms.rank, target.norms.schatten)
+    return tuple(parts)
 
 
 def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> Item:

@@ -31,11 +31,17 @@ def risks(ground: Ground, only: str | None = None) -> Iterator[Found]:
     """Candidate certificates for the risk at the assumed margin training error; perhaps of one strategy alone."""
     if ground.closed is not None or ground.speaks_of_none:
         return
+    least = math.inf
     if ground.met is not None:
-        yield from risks(ground.met, only)
+        for found in risks(ground.met, only):
+            least = min(least, found.log_value)
+            yield found
     for strategy in ground.strategies(MarginStrategy):
-        if only in (None, strategy.name):
-            yield from _covered(ground, strategy)
+        if only not in (None, strategy.name) or _beaten(ground, strategy, least):
+            continue
+        for found in _covered(ground, strategy):
+            least = min(least, found.log_value)
+            yield found
     for strategy in STRATEGIES.values():
         if isinstance(strategy, MarginStrategy) and strategy.noisy and only in (None, strategy.name):
             yield from _noisy(ground, strategy, exactly=only is None)
@@ -43,11 +49,29 @@ def risks(ground: Ground, only: str | None = None) -> Iterator[Found]:
 
 def _covered(ground: Ground, strategy: MarginStrategy) -> Iterator[Found]:
     items, point = uniform_half(ground) if strategy.uniform else _ghost_half(ground)
-    for alpha in GHOSTS if "alpha" in strategy.parameters else (1,):
+    for alpha in _ghosts(strategy):
         samples = strategy.samples(ground.m, alpha)
         log_count = point.log_count if strategy.uniform else recount(items, point, samples)
         log_value, mu = _value(ground, strategy, log_count, alpha)
         yield Found(log_value, strategy.name, partial(_certificate, ground, strategy, items, point, alpha, mu))
+
+
+def _beaten(ground: Ground, strategy: MarginStrategy, least: float) -> bool:
+    """Whether a strategy that counts points is no better than what is found, even at the least that covers may cost."""
+    if strategy.uniform or least == math.inf:
+        return False
+    curve = ground.curve(uniform=False)
+    floor = curve.hull.floor(curve.items, HALF)
+    for alpha in _ghosts(strategy):
+        if strategy.samples(ground.m, alpha) < (ground.beside or ground).m:  # fewer than the curve was counted on
+            return False
+        if _value(ground, strategy, floor, alpha)[0] < least:
+            return False
+    return True
+
+
+def _ghosts(strategy: MarginStrategy) -> Sequence[int]:
+    return GHOSTS if "alpha" in strategy.parameters else (1,)
 
 
 def uniform_half(ground: Ground) -> Covered:
@@ -109,8 +133,22 @@ def _noise_half(ground: Ground, *, exactly: bool) -> Covered | None:
     if ground.m == first:
         return origin.once((*key, first), lambda: _told(noises, first, items, allocate_exactly(items, HALF)))
     beside = _noise_half(origin.with_samples(first), exactly=True)
-    alike = None if beside is None else allocate_alike(items, HALF, beside[1], moves=exactly)
-    return _told(noises, ground.m, items, alike or allocate_exactly(items, HALF))
+    if beside is None:
+        return _told(noises, ground.m, items, allocate_exactly(items, HALF))
+    at_once = _as_seen(noises, ground.m, beside, moves=exactly)
+    if at_once is not None and not exactly:
+        return at_once
+    alike = allocate_alike(items, HALF, beside[1], moves=exactly)
+    told = _told(noises, ground.m, items, alike or allocate_exactly(items, HALF))
+    return told if at_once is None or told[1].log_count <= at_once[1].log_count else at_once
+
+
+def _as_seen(noises: NoiseItems, m: int, beside: Covered, *, moves: bool) -> Covered | None:
+    """The lemmas of an allocation for other samples, at no more events than it has."""
+    seen = noises.seen(beside[1].choices(beside[0]))
+    items = noises.at(noise_chance(m), seen)
+    alike = allocate_alike(items, HALF, beside[1], moves=moves)
+    return None if alike is None or noises.seen(alike.choices(items)) > seen else (items, alike)
 
 
 def _first_solved(origin: Ground) -> int:
