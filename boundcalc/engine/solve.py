@@ -114,6 +114,11 @@ def solve(
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
 
     refuse_symbols(setting)
+    q = setting.sample.train_error
+    if quantity == "risk" and q >= target:
+        raise NoSolution(
+            f"no {variable} gives a risk of at most {target:g}: every bound of it is above the train error, here {q:g}"
+        )
     axis = _with_members(setting, variable, axis)
     log_target = math.log(target)
     trial: _Samples | _Settings

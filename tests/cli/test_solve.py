@@ -42,6 +42,9 @@ def test_no_solution_is_a_failure_with_its_reason(run: Run) -> None:
     outcome = run("solve", "--for", "m", "--target", "1e-30")
     assert outcome.exit_code == 1
     assert "no m gives a gap of at most 1e-30" in one_line(outcome)
+    outcome = run("solve", "--for", "m", "--quantity", "risk", "--train-error", "0.2", "--target", "0.2")
+    assert outcome.exit_code == 1
+    assert "above the train error, here 0.2" in one_line(outcome)
 
 
 @pytest.mark.parametrize(
