@@ -106,7 +106,7 @@ def extendible(path: Path, delta: float) -> None:
 
 
 @command.command(
-    short_help="Checked values of X3, X4, X5 and X6.",
+    short_help="Checked bounds of attention as inference, of learning and of transfer.",
     epilog="""\b
 Examples:
   boundcalc latent bound --L 512
@@ -135,7 +135,7 @@ def bound(n: int, form: str, **options: Any) -> None:
     found = list(_bounds(n, **options))
     rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
-    notes = ["Each with probability at least 1 - delta; boundcalc explain X3 tells conditions and proof."]
+    notes = [f"Each with probability at least 1 - delta; boundcalc explain {found[0].name} tells conditions and proof."]
     notes += nothing_said(found)
     show(form, [b.to_json() for b in found], headings, rows, notes)
 
@@ -202,7 +202,7 @@ def _bounds(
 
 
 @command.command(
-    short_help="Errors of CME and softmax attention over growing inputs, beside X3, X3k and X4.",
+    short_help="Errors of CME and softmax attention over growing inputs, beside their bounds.",
     epilog="""\b
 Examples:
   boundcalc latent infer                      L = 8..65536, 200 inputs each

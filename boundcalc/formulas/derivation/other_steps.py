@@ -361,3 +361,9 @@ def _binomial(formula: Formula) -> Trial:
         return sparse_class_size(INTERVAL, s, point["T"]), function(point)
 
     return trial
+
+
+STEPS: Mapping[str, Callable[[Formula], Step]] = {
+    "edelman2022_attention": general_steps,
+    "sparse_boolean": finite_steps,
+}

@@ -12,9 +12,7 @@ from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
 from boundcalc.formulas.theorems.edelman import edelman2022_attention as edelman2022_attention
 from boundcalc.formulas.theorems.edelman import edelman2022_head as edelman2022_head
 from boundcalc.formulas.theorems.edelman import edelman2022_multihead as edelman2022_multihead
-from boundcalc.formulas.theorems.inference import X3 as X3
-from boundcalc.formulas.theorems.inference import X4 as X4
-from boundcalc.formulas.theorems.inference import X6 as X6
+from boundcalc.formulas.theorems.inference import INFERENCE
 from boundcalc.formulas.theorems.policies import POLICIES as POLICIES
 from boundcalc.formulas.theorems.policies import Policy as Policy
 from boundcalc.formulas.theorems.sakai import sakai2026 as sakai2026
@@ -40,9 +38,7 @@ THEOREMS: dict[str, Theorem] = {
         sakai2026,
         parameters,
         sparse_boolean,
-        X3,
-        X4,
-        X6,
+        *INFERENCE,
     )
 }
 """Every theorem by name; registering one enrols it in the command line, the README table and the law tests."""
@@ -53,6 +49,10 @@ for _theorem in THEOREMS.values():
         BOUNDS.setdefault(_theorem.name, _theorem.policy)
 """What bounds the gap of any setting: the policies, and the theorems that are about one, by the covers each paper uses
 with this library's constants."""
+
+
+ALONE = tuple(name for name in THEOREMS if name not in BOUNDS)
+"""Theorems that are not about the gap of a setting: `eval` and `solve` take their inputs one by one."""
 
 
 def aliases() -> dict[str, str]:

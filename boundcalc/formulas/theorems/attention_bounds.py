@@ -16,7 +16,7 @@ from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.statement import Statement
 from boundcalc.setting import validate
 from boundcalc.statements import latent
-from boundcalc.statements.texts.latent import LATENT
+from boundcalc.statements.latent import LATENT
 
 _STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in LATENT}
 _STEPS = 80

@@ -1,4 +1,4 @@
-"""Zhang, Liu, Cai, Wang, Wang 2022, the other parts: attention as inference (X3, X4) and transfer (X6).
+"""Zhang, Liu, Cai, Wang, Wang 2022, the other parts: attention as inference, and transfer.
 
 Not gaps of a class but errors of attention over L pairs, and of a downstream task.
 """
@@ -74,6 +74,10 @@ X3 = Theorem(
     statement_name="X3",
     defaults={"L": 512, "kappa": 1.0, "M": 1.0, "g": 1.0, "smoothness": 1.0, "delta": 0.05},
     sharper=_cme_values,
+    examples={
+        "eval": "--bound X3 --L 512 --set smoothness=1.2",
+        "solve": "--for L --target 0.5 --bound X3 --set smoothness=1.5",
+    },
     published_form=_cme_published,
     forms=_cme_forms,
 )
@@ -174,3 +178,5 @@ X6 = Theorem(
     published_form=_transfer_published,
     forms=_transfer_forms,
 )
+
+INFERENCE = (X3, X4, X6)

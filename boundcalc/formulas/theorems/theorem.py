@@ -44,7 +44,9 @@ class Theorem:
         search: how it goes about it, as `Policy.form`.
         fixed_positions: whether it needs positions that are not learned.
         defaults: values of inputs that `boundcalc eval` and `solve` assume, where the theorem is not about a setting.
-        sharper: checked values at given inputs, where a search beats the formula.
+        sharper: checked values at given inputs, where a search beats the formula; what it takes beside `defaults` it may
+            choose itself.
+        examples: what to type after `boundcalc eval` and `boundcalc solve`, by command.
         kind: of its values.
         stated_by: whose word it is, where it is a user's own and neither proved nor checked here.
         published_form: builds the published shape.
@@ -70,6 +72,7 @@ class Theorem:
     fixed_positions: bool = False
     defaults: Mapping[str, float] = field(default_factory=dict[str, float])
     sharper: Callable[..., Sequence[LatentBound]] | None = field(default=None, repr=False)
+    examples: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: str = "bound"
     stated_by: str = ""
     _made: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
@@ -80,6 +83,15 @@ class Theorem:
         if self.lemmas is None:
             return None
         return Policy(self.name, self.title, self.lemmas, self.search, self.fixed_positions)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Inputs that its search chooses unless they are given."""
+        if self.sharper is None:
+            return ()
+        from inspect import signature
+
+        return tuple(name for name in signature(self.sharper).parameters if name not in self.defaults)
 
     # -- formulas
 

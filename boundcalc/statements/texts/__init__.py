@@ -11,7 +11,7 @@ from boundcalc.statements.texts.composition import COMPOSITION
 from boundcalc.statements.texts.covers import COVERS
 from boundcalc.statements.texts.gap import GAP
 from boundcalc.statements.texts.general import GENERAL
-from boundcalc.statements.texts.latent import LATENT
+from boundcalc.statements.latent import LATENT
 from boundcalc.statements.texts.layers import LAYERS, SCORES
 from boundcalc.statements.texts.noises import NOISE
 from boundcalc.statements.texts.posthoc import POSTHOC
