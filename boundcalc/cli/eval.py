@@ -46,7 +46,9 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @setting_options
 @click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
 @click.option("--L", "pairs_seen", type=WHOLE, help=f"Key-value pairs a query sees ({OF_PAIRS}).")
-@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({', '.join(ALONE)}).")
+@click.option(
+    "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({', '.join(ALONE)})."
+)
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True, help="Output format."
 )

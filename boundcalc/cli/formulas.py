@@ -135,9 +135,10 @@ def take_formula(options: dict[str, Any]) -> Asked:
     if theorem.policy is None:
         raise InvalidSetting(f"theorem {bound} is not about an architecture: leave out --preset {preset}")
     if theorem.name != "edelman2022":
+        covers = " and ".join(sorted(THEOREMS["edelman2022"].lemmas or ()))
         raise InvalidSetting(
             f"theorem {bound} is stated for the architecture edelman: leave out --preset, or --bound (the closed form "
-            f"of {' and '.join(sorted(THEOREMS['edelman2022'].lemmas or ()))} exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
+            f"of {covers} exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
         )
     return Asked(_of_preset(preset, values), quantity, values)
 

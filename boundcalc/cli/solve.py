@@ -36,7 +36,9 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
 @click.option("--bound", default="best", show_default=True, shell_complete=complete.bound, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")
-@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({OF_PAIRS}).")
+@click.option(
+    "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({OF_PAIRS})."
+)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     variable: str, target: float, bound: str, quantity: str | None, others: tuple[str, ...], form: str, **options: Any

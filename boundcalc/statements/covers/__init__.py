@@ -7,9 +7,13 @@ from boundcalc.statements.covers.base import Profile as Profile
 from boundcalc.statements.covers.base import Volume as Volume
 from boundcalc.statements.covers.base import lattice as lattice
 from boundcalc.statements.covers.base import random_cover as random_cover
+from boundcalc.statements.covers.centres import Centres as Centres
 from boundcalc.statements.covers.centres import Exponential, Gaussian, MatrixStudent, StudentColumns
 from boundcalc.statements.covers.curve import Curve as Curve
-from boundcalc.statements.covers.empirical import MatrixPerceptron, Perceptron, PublishedPerceptron
+from boundcalc.statements.covers.empirical import Counting as Counting
+from boundcalc.statements.covers.empirical import MatrixPerceptron as MatrixPerceptron
+from boundcalc.statements.covers.empirical import Perceptron as Perceptron
+from boundcalc.statements.covers.empirical import PublishedPerceptron
 from boundcalc.statements.covers.uniform import (
     ColumnBody,
     FrobeniusBody,
@@ -40,3 +44,12 @@ REFINING = ("T4r", "T8", "T9", "T10")
 
 CLOSED = (T1, T2, T8, T9, T10)
 """The covers of the closed forms."""
+
+
+def family(of: str) -> frozenset[str]:
+    """The names of the lemmas of a family."""
+    return frozenset(name for name, lemma in LEMMAS.items() if lemma.family == of)
+
+
+COUNTING = family(Counting.family)
+"""The covers that count points, and so depend on T through a logarithm."""
