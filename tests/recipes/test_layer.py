@@ -11,6 +11,7 @@ import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.formulas.derivation.network import layers_step
 from boundcalc.laws import Cases, LayerExample, check_layer
 from boundcalc.laws.layers import Array, Drawn
 from boundcalc.proof.checker import verify
@@ -124,3 +125,19 @@ def test_a_layer_that_does_not_say_what_it_is_cannot_be_made(missing: str) -> No
         silent()
     with pytest.raises(InvalidSetting, match="tuple of primitive layers"):
         Architecture(layers=(object(),))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Twice(SoftCap):
+    """A layer that holds others and does not say how they run."""
+
+    label: ClassVar[str] = "twice"
+
+    def inner(self) -> tuple[Layer, ...]:
+        return (SoftCap(self.d, self.c), SoftCap(self.d, self.c))
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_layer_that_holds_others_says_how_they_run() -> None:
+    with pytest.raises(Unsupported, match="does not say how they run"):
+        layers_step(network(Twice(4, 0.1)))
