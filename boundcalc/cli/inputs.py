@@ -13,7 +13,7 @@ from boundcalc.cli.values import exactly, number, short
 from boundcalc.formulas.theorems import ALONE, BOUNDS, THEOREMS, Theorem, theorem_called
 
 if TYPE_CHECKING:
-    from boundcalc.formulas.theorems.attention_bounds import LatentBound
+    from boundcalc.base.value import Value
 
 _FIELDS = {
     "T": "seq_len",
@@ -160,7 +160,7 @@ def _needed(theorem: Theorem) -> tuple[list[str], list[str]]:
     return [symbol.name for symbol in theorem.formula(theorem.main_quantity).inputs], []
 
 
-def _checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBound]:
+def _checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[Value]:
     """Values at a point, re-derived in interval arithmetic: by the theorem's own search, or of its formula."""
     if theorem.sharper is not None:
         return theorem.sharper(**values)
@@ -193,7 +193,7 @@ def show_values(theorem: Theorem, given: Given, form: str) -> None:
     show(form, document, headings, rows, notes)
 
 
-def _height(bound: LatentBound) -> str:
+def _height(bound: Value) -> str:
     from boundcalc.cli.latent_show import ceiling
 
     return f"{'~' if bound.kind == 'proxy' else ''}{ceiling(bound.value)}"
@@ -207,7 +207,7 @@ class Size(NamedTuple):
     """The least input size at which a bound meets a target, and the bound there."""
 
     value: int
-    bound: LatentBound
+    bound: Value
 
 
 def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> Size:
@@ -220,7 +220,7 @@ def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> 
     if not target > 0:
         raise InvalidSetting(f"target must be above 0, got {target:g}")
 
-    def at(size: int) -> LatentBound:
+    def at(size: int) -> Value:
         return min(_checked(theorem, {**given.values, variable: size}), key=lambda bound: bound.value)
 
     always = at(1).always

@@ -15,7 +15,7 @@ from boundcalc.cli.latent_trained import TRAINED
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.formulas.theorems.attention_bounds import LatentBound
+    from boundcalc.base.value import Value
 
 
 @click.group(
@@ -140,7 +140,7 @@ def bound(n: int, form: str, **options: Any) -> None:
     show(form, [b.to_json() for b in found], headings, rows, notes)
 
 
-def nothing_said(found: Iterable[LatentBound]) -> list[str]:
+def nothing_said(found: Iterable[Value]) -> list[str]:
     """A line for each bound of which that holds always."""
     return [
         f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
@@ -169,7 +169,7 @@ def _bounds(
     downstream: tuple[float, ...] | None,
     pretext_error: float,
     spread: float | None,
-) -> Iterable[LatentBound]:
+) -> Iterable[Value]:
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import at_least, at_most, up
+from boundcalc.base.rounding import at_least, at_most, log10_up, up
 from boundcalc.cli import complete
 from boundcalc.cli.idle import Command
 from boundcalc.cli.inputs import OF_PAIRS, Size, alone, examples, inputs, least_size, pairs, refuse_inputs
@@ -68,7 +67,7 @@ def command(
 
     found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
     value = found.bound
-    log10 = value.log10 if quantity == "gap" else value.log_risk / math.log(10)
+    bounded = value.of(quantity)
     if form == "json":
         import json
 
@@ -88,10 +87,9 @@ def command(
     if quantity == "risk" and question.assumed("train_error"):
         at += " (assumed)"
     size = at_least if found.direction == "smallest" else at_most
-    strategy = value.strategy if quantity == "gap" else value.risk_strategy
     click.echo(
         f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {size(found.value)}\n"
-        f"there {bound!r} gives {upper(log10)} by {strategy}"
+        f"there {bound!r} gives {upper(log10_up(bounded.log_value))} by {bounded.form}"
     )
     if found.at_end:
         end = "beyond it no network has the margin" if found.none_beyond else "the search ends there"

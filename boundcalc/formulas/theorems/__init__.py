@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
+from boundcalc.base.registry import Brought, Registry
 from boundcalc.formulas.theorems.counting import parameters as parameters
 from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
 from boundcalc.formulas.theorems.edelman import edelman2022_attention as edelman2022_attention
@@ -24,9 +25,25 @@ from boundcalc.formulas.theorems.zhang import zhang2022 as zhang2022
 from boundcalc.formulas.theorems.zhang import zhang2022_masked as zhang2022_masked
 from boundcalc.setting.validate import choice
 
-THEOREMS: dict[str, Theorem] = {
-    theorem.name: theorem
-    for theorem in (
+
+class _Theorems(Registry[Theorem]):
+    """Theorems about the gap of a setting are bounds as well."""
+
+    def register(self, entry: Theorem, cases: Brought) -> Theorem:
+        super().register(entry, cases)
+        if entry.policy is not None:
+            BOUNDS.setdefault(entry.name, entry.policy)
+        return entry
+
+    def remove(self, name: str) -> None:
+        if name in self._brought:
+            BOUNDS.pop(name, None)
+        super().remove(name)
+
+
+THEOREMS = _Theorems(
+    "theorem",
+    (
         edelman2022,
         edelman2022_head,
         edelman2022_multihead,
@@ -39,9 +56,10 @@ THEOREMS: dict[str, Theorem] = {
         parameters,
         sparse_boolean,
         *INFERENCE,
-    )
-}
-"""Every theorem by name; registering one enrols it in the command line, the README table and the law tests."""
+    ),
+    "boundcalc.laws.brought.theorems",
+)
+"""Every theorem by name; one is registered with its cases, which enrols it in the commands, the README table and the laws."""
 
 BOUNDS: dict[str, Policy] = dict(POLICIES)
 for _theorem in THEOREMS.values():

@@ -12,8 +12,8 @@ from boundcalc.base.sources import SMALE2007, ZHANG2022
 from boundcalc.formulas.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
+    from boundcalc.base.value import Value
     from boundcalc.formulas.symbolic.formula import Formula
-    from boundcalc.formulas.theorems.attention_bounds import LatentBound
 
 
 # -- X3
@@ -42,7 +42,7 @@ def _cme_forms() -> tuple[Any, Forms]:
 
 def _cme_values(
     L: float, kappa: float, M: float, g: float, smoothness: float, delta: float, rho: float | None = None
-) -> Sequence[LatentBound]:
+) -> Sequence[Value]:
     from boundcalc.formulas.theorems.attention_bounds import cme_bound
 
     law = {"source": g, "smoothness": smoothness, "kappa": kappa, "most": M, "delta": delta, "reg": rho}
@@ -107,7 +107,7 @@ def _softmax_forms() -> tuple[Any, Forms]:
     }
 
 
-def _softmax_values(L: float, M: float, temperature: float, delta: float) -> Sequence[LatentBound]:
+def _softmax_values(L: float, M: float, temperature: float, delta: float) -> Sequence[Value]:
     from boundcalc.formulas.theorems.attention_bounds import softmax_bound
 
     return [softmax_bound(int(L), tau=temperature, most=M, delta=delta, plain=plain) for plain in (False, True)]

@@ -1,5 +1,6 @@
 """T: covers of one linear map, one object per lemma; `LEMMAS` is the registry."""
 
+from boundcalc.base.registry import Registry
 from boundcalc.statements.covers.base import CoverLemma as CoverLemma
 from boundcalc.statements.covers.base import Params as Params
 from boundcalc.statements.covers.base import Power as Power
@@ -31,10 +32,12 @@ T5, T6, T8, T9, T10 = LowRank(), Schatten(), Offset(), Gain(), Table()
 T11, T12, T13, T14 = Exponential(), Gaussian(), StudentColumns(), MatrixStudent()
 TPUB = PublishedPerceptron()
 
-LEMMAS: dict[str, CoverLemma] = {
-    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, T11, T12, T13, T14, TPUB)
-}
-"""Every covering lemma by name; registering one enrols it in the law tests."""
+LEMMAS: Registry[CoverLemma] = Registry(
+    "lemma",
+    (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, T11, T12, T13, T14, TPUB),
+    "boundcalc.laws.brought.lemmas",
+)
+"""Every covering lemma by name; one is registered with its cases, which enrols it in the laws."""
 
 ALWAYS = frozenset({"T8", "T9", "T10"})
 """Offsets, gains and tables have only these covers: every policy has them."""
