@@ -20,7 +20,7 @@ from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints.account import Account
-    from boundcalc.lab.certify import Certification
+    from boundcalc.lab.certification import Certification
 
 _FORMATS = ("table", "json", "csv", "markdown", "latex")
 
@@ -192,7 +192,8 @@ def _with_data(
 ) -> Certification:
     """The table of every method that applies."""
     from boundcalc.checkpoints.data import sequences
-    from boundcalc.lab.certify import Outputs, answered, wanted_methods
+    from boundcalc.lab.certify import answered, wanted_methods
+    from boundcalc.lab.outputs import Outputs
 
     make, seed, reference = None, options["seed"] or 0, options["reference"]
     if "p2l" in methods:

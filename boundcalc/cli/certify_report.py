@@ -16,7 +16,7 @@ from boundcalc.statements.premise import no_member
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
     from boundcalc.cli.report import Report
-    from boundcalc.lab.certify import Certification
+    from boundcalc.lab.certification import Certification
     from boundcalc.setting import Setting
 
 _LAYERS = 12

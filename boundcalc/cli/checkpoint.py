@@ -103,7 +103,7 @@ def take(
     from boundcalc.checkpoints.at_hand import at_hand
     from boundcalc.checkpoints.audit import chosen_family, open_model
     from boundcalc.checkpoints.readers import open_checkpoint
-    from boundcalc.lab.certify import TRIED, described, held_against
+    from boundcalc.lab.reading import TRIED, described, held_against
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
     taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet", "compare")}

@@ -19,7 +19,7 @@ from boundcalc.checkpoints.margins import margins_of
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.template import template
 from boundcalc.cli import main
-from boundcalc.lab.certify import weights_digest
+from boundcalc.lab.outputs import weights_digest
 from tests.checkpoints.layouts import NanoGPT, TimmViT, made, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -1,0 +1,144 @@
+"""A model that is given: read, described, held against its module, and whether data fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.at_hand import AtHand, at_hand
+from boundcalc.checkpoints.audit import Audit
+from boundcalc.checkpoints.data import Sequences
+from boundcalc.checkpoints.errors import CheckpointError, NotRun
+from boundcalc.checkpoints.families import Family, Model, Options, family_for
+from boundcalc.checkpoints.modules import bare, called
+from boundcalc.checkpoints.network import Fixed
+from boundcalc.checkpoints.parity import Call, compare
+from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
+from boundcalc.lab.outputs import token_before
+from boundcalc.setting import Embedding
+from boundcalc.setting.layer import of_class
+
+TRIED = 4
+"""Sequences of the data in the forward check."""
+
+
+def opened(model: Any, module: Any) -> tuple[Checkpoint, AtHand, str]:
+    """The tensors, the module where there is one, and a name."""
+    if not isinstance(model, str | Path):
+        if module is not None:
+            raise InvalidSetting("the model is a module already: leave out module")
+        inner = bare(model)
+        return open_checkpoint(inner), AtHand(inner, name=called(inner), asked=True), type(inner).__name__
+    checkpoint = open_checkpoint(model)
+    return checkpoint, at_hand(model, checkpoint, module), str(model)
+
+
+def described(
+    checkpoint: Checkpoint, live: Any, chosen: str | Family | None, options: Options, inputs: Any, call: Call | None
+) -> tuple[Family, Mapping[str, Any] | None]:
+    """The family; of a module of none the mapping that agrees with it."""
+    if isinstance(chosen, Family):
+        return chosen, None
+    try:
+        family = family_for(checkpoint, chosen)
+        if chosen is not None or live is None or not Model(checkpoint, family, options).unknown:
+            return family, None
+    except CheckpointError:
+        if live is None or chosen is not None or checkpoint.config.get("model_type"):
+            raise
+    from boundcalc.checkpoints.describe import describe
+    from boundcalc.checkpoints.families.mapping import read_mapping
+
+    found, _ = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
+    return read_mapping(found), found
+
+
+def held_against(
+    found: Audit,
+    model: Model,
+    hand: AtHand,
+    inputs: Any = None,
+    *,
+    fixed: Fixed | None = None,
+    call: Call | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Audit, Any]:
+    """The audit with the forward check, and the module that answers; refused where module and description part.
+
+    What keeps a module that nobody asked for from being run is said, and no more.
+    """
+    if hand.module is None and hand.load is None:
+        return replace(found, why_not=hand.why), None
+    if not hand.asked and (found.account.unknown or found.account.doubts):
+        return replace(found, why_not="what the files say is doubted as it is"), None
+    say(f"a forward pass of {hand.name}")
+    try:
+        live = hand.load() if hand.load is not None else hand.module
+        parity = compare(live, model, found.architecture, inputs, fixed=fixed, call=call)
+    except NotRun as error:
+        if hand.asked:
+            raise
+        return replace(found, why_not=str(error)), None
+    return replace(found, parity=parity), live
+
+
+def brief(mapping: Mapping[str, Any] | None) -> str:
+    """A description in few words."""
+    said = (mapping or {}).get("architecture", {})
+    words = [
+        f"{name} {value}"
+        for name, value in said.items()
+        if name in ("style", "depth", "d", "heads", "activation", "eps")
+    ]
+    words += [name for name in ("causal", "residual", "gated") if said.get(name)]
+    extra = [f"{role} times {factor:g}" for role, factor in (mapping or {}).get("scales", {}).items()]
+    return ", ".join([*words, *extra])
+
+
+def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
+    """Refuses a model that is not, or not surely, what would be bounded."""
+
+    def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:
+        if account.unknown:
+            raise InvalidSetting(
+                f"{name} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be about "
+                "this model: describe it with a mapping (boundcalc norms MODEL --template mapping.json)"
+            )
+        if account.doubts:
+            raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0].text}")
+        if missing:
+            raise InvalidSetting(
+                f"{name} has no {missing[0]}, so it answers nothing: certify a model with its read-out"
+            )
+
+    return inspect
+
+
+def fits(data: Sequences, found: Audit) -> None:
+    """Data that the class of inputs does not hold would make the bound one of something else."""
+    architecture = found.architecture
+    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    if bool(tables) != data.tokens:
+        have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
+        raise InvalidSetting(f"the data hold {have}, the model reads {needs}")
+    longest = data.longest + (token_before(data, found) is not None)
+    if longest > architecture.seq_len:
+        raise InvalidSetting(f"a sequence of {longest} rows, but T is {architecture.seq_len}: say seq_len (--T)")
+    if tables:
+        top = max(int(x.max()) for x in data.x)
+        low = min(int(x.min()) for x in data.x)
+        if top >= tables[0].vocabulary or low < 0:
+            raise InvalidSetting(f"tokens from {low} to {top}, but the model has {tables[0].vocabulary}")
+        return
+    if data.x[0].ndim == 2:
+        longest = max(float(np.sqrt((np.asarray(x, np.float64) ** 2).sum(-1)).max()) for x in data.x)
+        if longest > architecture.input_radius:
+            raise InvalidSetting(
+                f"a row of the data has norm {longest:.6g}, but inputs are taken to lie within {architecture.input_radius:g}: "
+                "say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
+            )
