@@ -12,7 +12,8 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.measured import all_records
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.train.store import Record, Store
+from boundcalc.lab.train.record import Record
+from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.trial import model_for
 
 WHY: Mapping[str, str] = {

@@ -19,7 +19,8 @@ from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import called, many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
 from boundcalc.lab.train.export import read_records
-from boundcalc.lab.train.store import Record, Store
+from boundcalc.lab.train.record import Record
+from boundcalc.lab.train.store import Store
 from boundcalc.setting import Budget, Norms, Setting
 
 _MOST_MARKS = 5

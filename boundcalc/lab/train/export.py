@@ -14,7 +14,9 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import write_text, writing
 from boundcalc.base.strict_json import read_json
-from boundcalc.lab.train.store import Record, Store, StoreError, summary_columns
+from boundcalc.lab.train.record import Record, summary_columns
+from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.store_file import StoreError
 
 
 class DamagedRecord(UserWarning):

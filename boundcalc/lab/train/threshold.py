@@ -11,7 +11,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.train.bend import LEAST_LENGTHS, Bend, measure
-from boundcalc.lab.train.store import Record, summary_columns
+from boundcalc.lab.train.record import Record, summary_columns
 
 _Array = Any
 _RIDGE = 1e-3

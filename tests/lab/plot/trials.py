@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.confidence import clopper_pearson
-from boundcalc.lab.train.store import canonical, digest_of
+from boundcalc.lab.train.record import digest_of
 from boundcalc.lab.train.tasks import task_from_json
-from boundcalc.lab.train.trial import Optimisation, Trial, model_for
+from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
 
 KINDS = ("W_QK[0]", "W_V[0]", "W_O[0]", "W_1[0]", "W_2[0]")
 

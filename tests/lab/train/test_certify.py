@@ -18,7 +18,8 @@ from boundcalc.cli import main
 from boundcalc.lab.train.backends import Where
 from boundcalc.lab.train.certify import METHODS, Asked, Made, certify_trial, wanted
 from boundcalc.lab.train.run import certify_sweep, run_sweep
-from boundcalc.lab.train.store import Store, StoreError
+from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.store_file import StoreError
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.verify import verify_predictor

@@ -22,7 +22,8 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import OutputError
 from boundcalc.cli import main
 from boundcalc.lab.train import defaults
-from boundcalc.lab.train.store import Store, StoreError
+from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.store_file import StoreError
 from boundcalc.lab.train.sweep import sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
 from boundcalc.lab.train.trial import Optimisation

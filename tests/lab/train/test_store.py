@@ -21,7 +21,9 @@ import pytest
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.train.export import export, read_records
 from boundcalc.lab.train.presets import PRESETS, preset_sweep
-from boundcalc.lab.train.store import SCHEMA, Store, StoreError, digest_of
+from boundcalc.lab.train.record import digest_of
+from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.store_file import SCHEMA, StoreError
 from boundcalc.lab.train.sweep import missing, read_sweep_file, sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
 from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
@@ -260,7 +262,7 @@ def test_an_old_store_is_brought_up_to_date(tmp_path: Path) -> None:
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from boundcalc.lab.train import store as module
+    from boundcalc.lab.train import store_file as module
 
     _first_schema(tmp_path / "old.db")
 

@@ -23,9 +23,10 @@ from boundcalc.lab.train.data import Examples  # noqa: E402
 from boundcalc.lab.train.device import resolve  # noqa: E402
 from boundcalc.lab.train.optim import StackedOptimiser, nearest, project_on_balls  # noqa: E402
 from boundcalc.lab.train.parameters import parameters  # noqa: E402
+from boundcalc.lab.train.record import digest_of  # noqa: E402
 from boundcalc.lab.train.rerun import rerun_some  # noqa: E402
 from boundcalc.lab.train.run import run_sweep, stacks_of  # noqa: E402
-from boundcalc.lab.train.store import Store, digest_of  # noqa: E402
+from boundcalc.lab.train.store import Store  # noqa: E402
 from boundcalc.lab.train.sweep import sweep_from_json  # noqa: E402
 from boundcalc.lab.train.tasks import (  # noqa: E402
     ArraysTask,
