@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.checkpoints.data import Sequences
+from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.modules import as_arrays, of_double, ready
 from boundcalc.setting import validate
 

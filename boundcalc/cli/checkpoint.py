@@ -19,7 +19,7 @@ from boundcalc.cli.values import NUMBER, WHOLE
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
     from boundcalc.checkpoints.audit import Progress
-    from boundcalc.checkpoints.data import Sequences
+    from boundcalc.checkpoints.examples import Sequences
     from boundcalc.checkpoints.families import Model
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -16,7 +16,8 @@ import numpy as np
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.attended import Attended, attended
 from boundcalc.checkpoints.audit import audit, chosen_family
-from boundcalc.checkpoints.data import Sequences, sequences
+from boundcalc.checkpoints.data import sequences
+from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model, Options
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.network import Fixed

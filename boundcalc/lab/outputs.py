@@ -13,7 +13,8 @@ import numpy as np
 from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.audit import Audit
-from boundcalc.checkpoints.data import Sequences, sequences
+from boundcalc.checkpoints.data import sequences
+from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, margins_of

@@ -12,8 +12,8 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.at_hand import AtHand, at_hand
 from boundcalc.checkpoints.audit import Audit
-from boundcalc.checkpoints.data import Sequences
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
+from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.network import Fixed

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.checkpoints.data import Sequences, sequences
+from boundcalc.checkpoints.data import sequences
+from boundcalc.checkpoints.examples import Sequences
 
 torch = pytest.importorskip("torch")
 

@@ -15,7 +15,8 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name, load_name
 from boundcalc.base.output import reading
-from boundcalc.checkpoints.data import MASKS, Sequences, sequences
+from boundcalc.checkpoints.data import sequences
+from boundcalc.checkpoints.examples import MASKS, Sequences
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import Shape, Task, ours
 from boundcalc.predictors.data import digest_of_arrays

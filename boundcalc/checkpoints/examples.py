@@ -1,0 +1,211 @@
+"""Examples of any length each, from arrays and batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.base.errors import InvalidSetting
+
+Array = NDArray[Any]
+
+INPUTS = ("x", "input_ids", "tokens", "sequence", "pixel_values", "inputs", "features", "image", "rows")
+LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
+MASKS = ("mask", "attention_mask")
+"""Names that examples are looked for under, in dictionaries and in columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Examples: tokens (T,), rows (T, d) or an image (channels, height, width) each, and a label each.
+
+    Attributes:
+        x: the sequences, without padding.
+        y: labels 0, 1, ...
+        notes: what was read otherwise than as it stands.
+    """
+
+    x: Sequence[Array]
+    y: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or not len(self.y):
+            raise InvalidSetting(f"need as many sequences as labels, and at least one: {len(self.x)} and {len(self.y)}")
+        kinds = {(each.ndim, each.shape[1:] if each.ndim == 2 else (), each.dtype.kind in "iu") for each in self.x}
+        if len(kinds) != 1 or self.x[0].ndim not in (1, 2, 3):
+            raise InvalidSetting(
+                "sequences are tokens (T,), rows (T, d) of one width, or images (channels, height, width)"
+            )
+        if self.x[0].ndim == 1 and self.x[0].dtype.kind not in "iu":
+            raise InvalidSetting("a sequence of numbers (T,) holds tokens 0, 1, ...: reals need rows (T, d)")
+        if any(not each.shape[0] for each in self.x):
+            raise InvalidSetting("a sequence has no rows")
+        if any(not np.isfinite(each).all() for each in self.x):
+            raise InvalidSetting("the sequences hold NaN or Inf")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        kind = "tokens" if self.tokens else "rows" if self.longest else "images"
+        shapes = sorted({x.shape for x in self.x})
+        size = f"{list(shapes[0])}" + (f" to {list(shapes[-1])}" if len(shapes) > 1 else "")
+        return f"Sequences({len(self)} of {kind} {size}, labels {self.y.min()} to {self.y.max()})"
+
+    @property
+    def tokens(self) -> bool:
+        """Whether the sequences are tokens."""
+        return self.x[0].ndim == 1
+
+    @property
+    def longest(self) -> int:
+        """Rows of the longest sequence; of images 0, which are cut into rows by the model."""
+        return 0 if self.x[0].ndim == 3 else max(map(len, self.x))
+
+    def batches(self, most: int = 256) -> Iterator[tuple[Array, Array]]:
+        """Places and stacked sequences, such of one length together."""
+        lengths = np.array([each.shape[0] for each in self.x])
+        for length in np.unique(lengths):
+            places = np.flatnonzero(lengths == length)
+            for start in range(0, len(places), most):
+                part = places[start : start + most]
+                yield part, np.stack([self.x[i] for i in part])
+
+    def first(self, n: int) -> Array:
+        """Up to n sequences of one length, the commonest: a batch to try a model on."""
+        lengths = [each.shape[0] for each in self.x]
+        length = max(set(lengths), key=lengths.count)
+        return np.stack([each for each in self.x if each.shape[0] == length][:n])
+
+    @property
+    def arrays(self) -> tuple[Array, Array]:
+        """All sequences as one array; refused where their lengths differ."""
+        if len({each.shape for each in self.x}) > 1:
+            raise InvalidSetting("sequences of several lengths are no array: this method needs sequences of one length")
+        return np.stack(list(self.x)), self.y
+
+
+def as_array(value: Any) -> Array:
+    """A tensor or anything else as an array."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    return np.asarray(value)
+
+
+def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    if (
+        isinstance(value, list) and len({np.shape(as_array(each)) for each in value}) > 1
+    ):  # one a row, of ragged sequences
+        longest = max(np.size(as_array(each)) for each in value)
+        value = np.array([[-1] * (longest - np.size(as_array(each))) + list(as_array(each).ravel()) for each in value])
+    y = as_array(value)
+    if y.dtype == object and any(each is None for each in y.ravel()):
+        raise InvalidSetting("an example has no label (None): leave such examples out")
+    notes: tuple[str, ...] = ()
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim == 2 and y.dtype.kind in "iu":
+        notes = ("an answer for every row: the last one of each sequence is what is certified",)
+        y = np.array([row[row >= 0][-1] if (row >= 0).any() else -1 for row in y])
+    if y.dtype.kind == "f" and y.size and (y == np.round(y)).all():
+        y = y.astype(np.int64)
+    if y.ndim != 1 or y.dtype.kind not in "iub":
+        raise InvalidSetting(
+            f"labels are whole numbers 0, 1, ... or truth values, one a sequence; got {y.dtype} {y.shape}"
+        )
+    y = y.astype(np.int64)
+    if y.size and y.max() == -1:
+        raise InvalidSetting(
+            "all labels are -1, which is how datasets say that they have none: give a split with labels"
+        )
+    if y.size and y.min() == -1 and set(np.unique(y)) <= {-1, 1}:
+        return (y + 1) // 2, (*notes, "labels -1 and 1 are read as 0 and 1")
+    if y.size and y.min() < 0:
+        raise InvalidSetting(f"labels are 0, 1, ...; got {y.min()}")
+    return y, notes
+
+
+def of_arrays(x: Any, y: Any, mask: Any = None) -> Sequences:
+    """Sequences and labels, a mask perhaps, whatever they are kept in."""
+    labels, notes = _labels(y)
+    if isinstance(x, list | tuple) or (hasattr(x, "dtype") and as_array(x).dtype == object):
+        rows = [as_array(each) for each in x]
+    else:
+        whole = as_array(x)
+        if whole.ndim not in (2, 3, 4):
+            raise InvalidSetting(
+                f"x is (n, T) tokens, (n, T, d) rows or (n, channels, height, width) images; got {whole.shape}"
+            )
+        rows = list(whole)
+    if mask is not None:
+        rows = _unpadded(rows, [as_array(each) for each in mask])
+        if len({len(each) for each in rows}) > 1:
+            notes = (*notes, "padding is cut off: the model sees each sequence by itself")
+    return Sequences(rows, labels, notes)
+
+
+def _unpadded(rows: Sequence[Array], mask: Sequence[Array]) -> list[Array]:
+    if len(rows) != len(mask):
+        raise InvalidSetting(f"{len(rows)} sequences, but {len(mask)} masks")
+    found: list[Array] = []
+    for row, seen in zip(rows, mask, strict=True):
+        if len(row) != len(seen):
+            raise InvalidSetting(f"a mask of {len(seen)} entries for a sequence of {len(row)} rows")
+        places = np.flatnonzero(seen)
+        if not len(places) or places[-1] - places[0] + 1 != len(places):
+            raise InvalidSetting("a mask hides rows inside of a sequence, or all: padding lies before or after it")
+        found.append(row[places[0] : places[-1] + 1])
+    return found
+
+
+def of_fields(fields: Mapping[str, Any], where: str) -> Sequences:
+    """Sequences and labels by their names."""
+    splits = [name for name, value in fields.items() if hasattr(value, "column_names")]
+    if splits:
+        raise InvalidSetting(
+            f"{where} holds datasets by name ({', '.join(map(str, splits))}): give one of them, such as data[{splits[0]!r}]"
+        )
+    keys = [next((name for name in names if name in fields), None) for names in (INPUTS, LABELS, MASKS)]
+    for key, what, names in zip(keys, ("sequences", "labels"), (INPUTS, LABELS), strict=False):
+        if key is None:
+            hint = ": tokenise its text first" if what == "sequences" and "text" in fields else ""
+            raise InvalidSetting(
+                f"{where} has no {what}{hint}: it has {', '.join(map(str, fields))}; need one of {', '.join(names)}"
+            )
+    x, y, mask = (None if key is None else fields[key] for key in keys)
+    found = of_arrays(x, y, mask)
+    rest = [str(name) for name in fields if name not in keys]
+    return replace(found, notes=(*found.notes, f"not read: {', '.join(rest)}")) if rest else found
+
+
+def of_batch(item: Any) -> Sequences:
+    """What a loader gives at a time."""
+    if isinstance(item, Mapping):
+        return of_fields(item, "a batch")
+    if isinstance(item, tuple | list) and len(item) in (2, 3):
+        return of_arrays(*item)
+    raise InvalidSetting(f"a batch is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
+
+
+def of_example(item: Any) -> Sequences:
+    """One example of a dataset, as a batch of one."""
+    if isinstance(item, Mapping):
+        return of_fields({name: [value] for name, value in item.items()}, "an example")
+    if isinstance(item, tuple | list) and len(item) in (2, 3):
+        x, y, *mask = item
+        return of_arrays([x], [as_array(y)], [mask[0]] if mask else None)
+    raise InvalidSetting(f"an example is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
+
+
+def together(parts: Iterable[Sequences]) -> Sequences:
+    """All parts, in order."""
+    found = list(parts)
+    if not found:
+        raise InvalidSetting("there are no examples")
+    notes = dict.fromkeys(note for part in found for note in part.notes)
+    return Sequences([x for part in found for x in part.x], np.concatenate([part.y for part in found]), tuple(notes))
