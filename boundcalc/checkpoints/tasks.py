@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.account import KEY_BIAS, lowered_parameters
+from boundcalc.checkpoints.account import lowered_parameters
+from boundcalc.checkpoints.attention_tasks import attention
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.checkpoints.maps import Found, HeadMaps, difference, head_maps, key_of
+from boundcalc.checkpoints.maps import Found, difference, key_of
+from boundcalc.checkpoints.task import Task, Want, times
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
-from boundcalc.norms.rounding import up
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -31,43 +31,6 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.layer import Rules, flat
-
-_HEADS_BYTES = 32 << 20
-"""Maps of a group of heads take at most so much as float64."""
-SPECTRUM_SIDE = 1024
-"""Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
-
-
-@dataclass(frozen=True)
-class Want:
-    """What to measure.
-
-    Attributes:
-        spectra: singular values of every matrix: True, False, or None where they are cheap.
-        exact: spectral norms by Gram matrices only, however large.
-    """
-
-    spectra: bool | None = None
-    exact: bool = False
-
-    def spectrum(self, shape: Sequence[int]) -> bool:
-        """Whether to compute the singular values of a matrix."""
-        return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
-
-
-@dataclass(frozen=True)
-class Task:
-    """One measurement.
-
-    Attributes:
-        name: unique; a resumed audit skips the names that are done.
-        entries: numbers it reads, for the progress bar.
-        run: makes it, with a generator of its own.
-    """
-
-    name: str
-    entries: int
-    run: Callable[[np.random.Generator], Found] = field(repr=False)
 
 
 class Plan:
@@ -85,7 +48,7 @@ class Plan:
         self.tasks = tuple(self._of(architecture.stages))
         self.shared += lowered_parameters(_repeated(architecture.stages, model), architecture.seq_len)
 
-    def _expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
+    def expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
         """Refuse a tensor whose shape (that of x -> x W) is none of these."""
         tensor = self.model.place(role, block).tensor
         found = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
@@ -96,7 +59,7 @@ class Plan:
                 f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}{_turned(found, shapes[0])}"
             )
 
-    def _use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
+    def use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
         size = self.model.place(role, block).tensor.size
         role, half = self.model.role_of(role, block)
         key = (role, self.model.stored(block))
@@ -115,7 +78,7 @@ class Plan:
         """Weights that are one tensor each."""
         for weight in layer.weights(self.architecture.seq_len):
             if len(weight.shape) == 1:
-                yield self._vector(weight.kind, weight.block, weight.shape[0])
+                yield self.vector(weight.kind, weight.block, weight.shape[0])
             else:
                 yield self._matrix(weight.kind, weight.block, (weight.shape[0], weight.shape[1]))
 
@@ -148,11 +111,11 @@ class Plan:
         else:
             yield self._matrix(layer.kind, layer.block, (layer.d_in, layer.d_out))
         if layer.bias:
-            yield self._vector(layer.bias, layer.block, layer.d_out)
+            yield self.vector(layer.bias, layer.block, layer.d_out)
 
     def _matrix(self, kind: str, block: int | None, shape: tuple[int, int], source: str | None = None) -> Task:
         role = source or kind
-        entries = self.model.place(role, block).tensor.size if source else self._use(kind, block)
+        entries = self.model.place(role, block).tensor.size if source else self.use(kind, block)
         found = self.model.shape(role, block)
         found = found[::-1] if source else found
         if found != shape:
@@ -179,12 +142,12 @@ class Plan:
         found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
         return found.transpose if transposed else found
 
-    def _vector(self, kind: str, block: int | None, size: int) -> Task:
+    def vector(self, kind: str, block: int | None, size: int) -> Task:
         place = block if block is None or self.model.has(kind, block) or not self.model.has(kind) else None
-        self._expect(kind, place, (size,))
+        self.expect(kind, place, (size,))
         if block is not None and place is None and (kind, None) in self.read:
             self.shared += size  # one tensor for all blocks
-        entries = self._use(kind, place)
+        entries = self.use(kind, place)
 
         def run(_: np.random.Generator) -> Found:
             values = self.model.vector(kind, place)
@@ -199,9 +162,9 @@ class Plan:
 
     def _embedding(self, layer: Embedding) -> Iterator[Task]:
         if layer.vocabulary:
-            self._expect("embedding", None, (layer.vocabulary, layer.d))
+            self.expect("embedding", None, (layer.vocabulary, layer.d))
             yield self._table(
-                "embedding", layer.vocabulary, self._use("embedding"), lambda model: model.matrix("embedding")[0]
+                "embedding", layer.vocabulary, self.use("embedding"), lambda model: model.matrix("embedding")[0]
             )
         if layer.positions == "learned":
             (rows, width), seq_len = self.model.table_shape("positions"), self.architecture.seq_len
@@ -211,18 +174,18 @@ class Plan:
                 )
             first = min(self.model.family.first_position(self.model), rows - seq_len)
             why = "positions that no row of the input has" if rows > seq_len else ""
-            self._use("positions", None, seq_len * layer.d, why)
+            self.use("positions", None, seq_len * layer.d, why)
             for row, token in enumerate(self.model.family.tokens):
                 if self.model.has(token):
-                    self._expect(token, None, (layer.d,))
+                    self.expect(token, None, (layer.d,))
                     self.read[token, None] = (0, f"folded into position {row} (families/vit.py)")
             yield self._table(
                 "positions", seq_len, seq_len * layer.d, lambda model: held(positions(model, first, seq_len))
             )
         if layer.segments:
-            self._expect("segments", None, (layer.segments, layer.d))
+            self.expect("segments", None, (layer.segments, layer.d))
             yield self._table(
-                "segments", layer.segments, self._use("segments"), lambda model: model.matrix("segments")[0]
+                "segments", layer.segments, self.use("segments"), lambda model: model.matrix("segments")[0]
             )
 
     def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
@@ -237,126 +200,13 @@ class Plan:
 
         return self._scaled(kind, Task(kind, entries, run))
 
-    # -- attention
-
-    def _attention(self, layer: Attention) -> Iterator[Task]:
-        b = layer.block
-        scores = layer.scores.kind
-        if self.model.has(scores, b):
-            rows, columns = layer.scores.shape
-            self._expect(scores, b, (layer.heads, rows, columns))
-            if any(layer.beside_heads()):
-                raise CheckpointError(
-                    "weights that heads share beside their maps are read where queries and keys are apart"
-                )
-            self._expect("W_V", b, (layer.groups, layer.d, layer.out))
-            yield self._headed(scores, layer)
-            yield self._headed("W_V", layer)
-            if layer.v_bias:
-                self._expect("b_V", b, (layer.groups * layer.out,))
-                yield self._headed_vector("b_V", layer)
-            return
-        if layer.d_head is None:
-            raise CheckpointError("scores of full rank need one tensor W_QK per block")
-        self._expect_heads(layer)
-        fused = self.model.has("W_QKV", b)
-        stacked = not fused and len(self.model.place("W_Q", b).tensor.shape) == 3
-        entries = sum(self._use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
-        split = layer.qk == "split"
-        conserved = layer.normaliser.name == "softmax" and layer.cap is None
-        for role, needed in (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias)):
-            if needed and self.model.has(role, b):
-                self._use(role, b)
-        if layer.qk_bias and not split and conserved and self.model.has("b_K", b):
-            self.read["b_K", self.model.stored(b)] = (0, KEY_BIAS)
-        if self.model.has("b_QKV", b):
-            size = self.model.place("b_QKV", b).tensor.size
-            keys = size * layer.groups // (layer.heads + 2 * layer.groups)
-            used = size if split or not conserved else size - keys
-            self.read["b_QKV", self.model.stored(b)] = (used, "those of the keys: " + KEY_BIAS)
-        per_group = layer.heads // layer.groups
-        step = max(1, _HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
-        for first in range(0, layer.groups, step):
-            part = slice(first, min(first + step, layer.groups))
-            share = entries * (part.stop - part.start) // layer.groups
-            yield Task(f"heads[{b}]{first}", share, self._heads_task(layer, part, per_group, stacked))
-
-        for weight in layer.beside_heads():
-            yield self._vector(weight.kind, b, math.prod(weight.shape))
-
-    def _expect_heads(self, layer: Attention) -> None:
-        """Refuse maps of heads, and their offsets, that are not of the size the architecture says."""
-        b, d, width = layer.block, layer.d, layer.d_head or 0
-        outputs = {"Q": (layer.heads, width), "K": (layer.groups, width), "V": (layer.groups, layer.out)}
-        together = sum(count * out for count, out in outputs.values())
-        if self.model.has("W_QKV", b):
-            self._expect("W_QKV", b, (d, together))
-        for kind, (count, out) in outputs.items():
-            if not self.model.has("W_QKV", b):
-                self._expect(f"W_{kind}", b, (d, count * out), (count, d, out))
-            if self.model.has(f"b_{kind}", b):
-                self._expect(f"b_{kind}", b, (count * out,))
-        if self.model.has("b_QKV", b):
-            self._expect("b_QKV", b, (together,))
-
-    def _heads_task(
-        self, layer: Attention, part: slice, per_group: int, stacked: bool
-    ) -> Callable[[np.random.Generator], Found]:
-        queries = slice(part.start * per_group, part.stop * per_group)
-
-        def maps(model: Model) -> HeadMaps:
-            return head_maps(model, layer, queries, part, stacked)
-
-        def run(_: np.random.Generator) -> Found:
-            own = maps(self.model)
-            out = own.norms(layer, queries.start, part.start)
-            if self.reference is not None:
-                out |= {
-                    key + "'": value
-                    for key, value in own.minus(maps(self.reference), layer, queries.start, part.start).items()
-                }
-            return out
-
-        return run
-
-    def _headed(self, kind: str, layer: Attention) -> Task:
-        b = layer.block
-        entries = self._use(kind, b)
-
-        def run(rng: np.random.Generator) -> Found:
-            own = read(self.model.place(kind, b).tensor)
-            out = {
-                key_of(kind, b, h): measure(held(w), rng, spectrum=self.want.spectrum(w.shape), exact=True)
-                for h, w in enumerate(own)
-            }
-            if self.reference is not None:
-                far = difference(own, read(self.reference.place(kind, b).tensor))
-                out |= {key_of(kind, b, h) + "'": measure(held(w), rng, exact=True).widened for h, w in enumerate(far)}
-            return out
-
-        return Task(key_of(kind, b), entries, run)
-
-    def _headed_vector(self, kind: str, layer: Attention) -> Task:
-        b = layer.block
-        entries = self._use(kind, b)
-
-        def run(_: np.random.Generator) -> Found:
-            own = read(self.model.place(kind, b).tensor).reshape(layer.groups, -1)
-            out = {key_of(kind, b, h): vector(w) for h, w in enumerate(own)}
-            if self.reference is not None:
-                far = difference(own, read(self.reference.place(kind, b).tensor).reshape(layer.groups, -1))
-                out |= {key_of(kind, b, h) + "'": vector(w).widened for h, w in enumerate(far)}
-            return out
-
-        return Task(key_of(kind, b), entries, run)
-
 
 _MEASURES: Rules[Callable[[Plan, Any], Iterator[Task]]] = Rules(
     "measuring norms",
     {
         Linear: Plan._linear,
         Embedding: Plan._embedding,
-        Attention: Plan._attention,
+        Attention: attention,
         **dict.fromkeys((LayerNorm, GatedFeedForward, Activation, Ball, SoftCap, Pool, Residual), Plan._each),
     },
 )
@@ -371,14 +221,6 @@ def _turned(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
         ": stored the other way round, as torch.nn.Linear does or does not, so the model is laid out otherwise; "
         "`boundcalc norms MODEL --template mapping.json` describes it"
     )
-
-
-def times(found: Measured, factor: float) -> Measured:
-    """The norms of a matrix times a constant above 0."""
-    names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
-    larger = {name: None if (value := getattr(found, name)) is None else up(value * factor, 1) for name in names}
-    spectrum = None if found.spectrum is None else tuple(up(s * factor, 1) for s in found.spectrum)
-    return replace(found, spectrum=spectrum, **larger)  # type: ignore[arg-type]
 
 
 def _repeated(layers: Sequence[Layer], model: Model) -> list[Layer]:

@@ -1,0 +1,141 @@
+"""The measurements of attention: maps of heads, queries and keys apart or as scores, a group of heads at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boundcalc.checkpoints.account import KEY_BIAS
+from boundcalc.checkpoints.decode import read
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.maps import Found, HeadMaps, difference, head_maps, key_of
+from boundcalc.checkpoints.task import Task
+from boundcalc.norms.matrix import held, measure, vector
+from boundcalc.setting import Attention
+
+if TYPE_CHECKING:
+    from boundcalc.checkpoints.tasks import Plan
+
+_HEADS_BYTES = 32 << 20
+"""Maps of a group of heads take at most so much as float64."""
+
+
+def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
+    """The measurements of one layer."""
+    b = layer.block
+    scores = layer.scores.kind
+    if plan.model.has(scores, b):
+        rows, columns = layer.scores.shape
+        plan.expect(scores, b, (layer.heads, rows, columns))
+        if any(layer.beside_heads()):
+            raise CheckpointError(
+                "weights that heads share beside their maps are read where queries and keys are apart"
+            )
+        plan.expect("W_V", b, (layer.groups, layer.d, layer.out))
+        yield _headed(plan, scores, layer)
+        yield _headed(plan, "W_V", layer)
+        if layer.v_bias:
+            plan.expect("b_V", b, (layer.groups * layer.out,))
+            yield _headed_vector(plan, "b_V", layer)
+        return
+    if layer.d_head is None:
+        raise CheckpointError("scores of full rank need one tensor W_QK per block")
+    _expect_heads(plan, layer)
+    fused = plan.model.has("W_QKV", b)
+    stacked = not fused and len(plan.model.place("W_Q", b).tensor.shape) == 3
+    entries = sum(plan.use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
+    split = layer.qk == "split"
+    conserved = layer.normaliser.name == "softmax" and layer.cap is None
+    for role, needed in (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias)):
+        if needed and plan.model.has(role, b):
+            plan.use(role, b)
+    if layer.qk_bias and not split and conserved and plan.model.has("b_K", b):
+        plan.read["b_K", plan.model.stored(b)] = (0, KEY_BIAS)
+    if plan.model.has("b_QKV", b):
+        size = plan.model.place("b_QKV", b).tensor.size
+        keys = size * layer.groups // (layer.heads + 2 * layer.groups)
+        used = size if split or not conserved else size - keys
+        plan.read["b_QKV", plan.model.stored(b)] = (used, "those of the keys: " + KEY_BIAS)
+    per_group = layer.heads // layer.groups
+    step = max(1, _HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
+    for first in range(0, layer.groups, step):
+        part = slice(first, min(first + step, layer.groups))
+        share = entries * (part.stop - part.start) // layer.groups
+        yield Task(f"heads[{b}]{first}", share, _heads_task(plan, layer, part, per_group, stacked))
+
+    for weight in layer.beside_heads():
+        yield plan.vector(weight.kind, b, math.prod(weight.shape))
+
+
+def _expect_heads(plan: Plan, layer: Attention) -> None:
+    """Refuse maps of heads, and their offsets, that are not of the size the architecture says."""
+    b, d, width = layer.block, layer.d, layer.d_head or 0
+    outputs = {"Q": (layer.heads, width), "K": (layer.groups, width), "V": (layer.groups, layer.out)}
+    together = sum(count * out for count, out in outputs.values())
+    if plan.model.has("W_QKV", b):
+        plan.expect("W_QKV", b, (d, together))
+    for kind, (count, out) in outputs.items():
+        if not plan.model.has("W_QKV", b):
+            plan.expect(f"W_{kind}", b, (d, count * out), (count, d, out))
+        if plan.model.has(f"b_{kind}", b):
+            plan.expect(f"b_{kind}", b, (count * out,))
+    if plan.model.has("b_QKV", b):
+        plan.expect("b_QKV", b, (together,))
+
+
+def _heads_task(
+    plan: Plan, layer: Attention, part: slice, per_group: int, stacked: bool
+) -> Callable[[np.random.Generator], Found]:
+    queries = slice(part.start * per_group, part.stop * per_group)
+
+    def maps(model: Model) -> HeadMaps:
+        return head_maps(model, layer, queries, part, stacked)
+
+    def run(_: np.random.Generator) -> Found:
+        own = maps(plan.model)
+        out = own.norms(layer, queries.start, part.start)
+        if plan.reference is not None:
+            out |= {
+                key + "'": value
+                for key, value in own.minus(maps(plan.reference), layer, queries.start, part.start).items()
+            }
+        return out
+
+    return run
+
+
+def _headed(plan: Plan, kind: str, layer: Attention) -> Task:
+    b = layer.block
+    entries = plan.use(kind, b)
+
+    def run(rng: np.random.Generator) -> Found:
+        own = read(plan.model.place(kind, b).tensor)
+        out = {
+            key_of(kind, b, h): measure(held(w), rng, spectrum=plan.want.spectrum(w.shape), exact=True)
+            for h, w in enumerate(own)
+        }
+        if plan.reference is not None:
+            far = difference(own, read(plan.reference.place(kind, b).tensor))
+            out |= {key_of(kind, b, h) + "'": measure(held(w), rng, exact=True).widened for h, w in enumerate(far)}
+        return out
+
+    return Task(key_of(kind, b), entries, run)
+
+
+def _headed_vector(plan: Plan, kind: str, layer: Attention) -> Task:
+    b = layer.block
+    entries = plan.use(kind, b)
+
+    def run(_: np.random.Generator) -> Found:
+        own = read(plan.model.place(kind, b).tensor).reshape(layer.groups, -1)
+        out = {key_of(kind, b, h): vector(w) for h, w in enumerate(own)}
+        if plan.reference is not None:
+            far = difference(own, read(plan.reference.place(kind, b).tensor).reshape(layer.groups, -1))
+            out |= {key_of(kind, b, h) + "'": vector(w).widened for h, w in enumerate(far)}
+        return out
+
+    return Task(key_of(kind, b), entries, run)

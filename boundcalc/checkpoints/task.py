@@ -1,0 +1,55 @@
+"""One measurement of an audit, and what is wanted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from boundcalc.checkpoints.maps import Found
+from boundcalc.norms.matrix import Measured
+from boundcalc.norms.rounding import up
+
+SPECTRUM_SIDE = 1024
+"""Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
+
+
+@dataclass(frozen=True)
+class Want:
+    """What to measure.
+
+    Attributes:
+        spectra: singular values of every matrix: True, False, or None where they are cheap.
+        exact: spectral norms by Gram matrices only, however large.
+    """
+
+    spectra: bool | None = None
+    exact: bool = False
+
+    def spectrum(self, shape: Sequence[int]) -> bool:
+        """Whether to compute the singular values of a matrix."""
+        return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement.
+
+    Attributes:
+        name: unique; a resumed audit skips the names that are done.
+        entries: numbers it reads, for the progress bar.
+        run: makes it, with a generator of its own.
+    """
+
+    name: str
+    entries: int
+    run: Callable[[np.random.Generator], Found] = field(repr=False)
+
+
+def times(found: Measured, factor: float) -> Measured:
+    """The norms of a matrix times a constant above 0."""
+    names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
+    larger = {name: None if (value := getattr(found, name)) is None else up(value * factor, 1) for name in names}
+    spectrum = None if found.spectrum is None else tuple(up(s * factor, 1) for s in found.spectrum)
+    return replace(found, spectrum=spectrum, **larger)  # type: ignore[arg-type]
