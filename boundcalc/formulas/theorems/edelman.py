@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.sources import EDELMAN2022
 from boundcalc.formulas.theorems.counting import RAMP, READ_OUT, ROWS, SAMPLE
-from boundcalc.formulas.theorems.policies import COUNTING
 from boundcalc.formulas.theorems.theorem import Forms, Theorem
+from boundcalc.statements.covers import COUNTING
 
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
