@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from boundcalc.base.value import Value as Value
     from boundcalc.engine.arrays import closed_gap as closed_gap
-    from boundcalc.engine.evaluate import BoundValue as BoundValue
     from boundcalc.engine.evaluate import compare as compare
     from boundcalc.engine.evaluate import evaluate as evaluate
+    from boundcalc.engine.proved import BoundValue as BoundValue
     from boundcalc.engine.solve import solve as solve
     from boundcalc.engine.sweep import sweep as sweep
     from boundcalc.formulas.theorems.own import Bound as Bound
@@ -44,7 +44,8 @@ _HOMES = {
     "boundcalc.proof.certificate": ("Certificate",),
     "boundcalc.proof.checker": ("verify",),
     "boundcalc.engine.arrays": ("closed_gap",),
-    "boundcalc.engine.evaluate": ("BoundValue", "compare", "evaluate"),
+    "boundcalc.engine.evaluate": ("compare", "evaluate"),
+    "boundcalc.engine.proved": ("BoundValue",),
     "boundcalc.engine.solve": ("solve",),
     "boundcalc.engine.sweep": ("sweep",),
     "boundcalc.formulas.theorems.own": ("Bound",),

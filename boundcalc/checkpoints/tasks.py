@@ -60,6 +60,7 @@ class Plan:
             )
 
     def use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
+        """Note that a tensor is read (so many entries of it, and why not all); its size."""
         size = self.model.place(role, block).tensor.size
         role, half = self.model.role_of(role, block)
         key = (role, self.model.stored(block))
@@ -143,6 +144,7 @@ class Plan:
         return found.transpose if transposed else found
 
     def vector(self, kind: str, block: int | None, size: int) -> Task:
+        """The measurement of a vector, of one block or of all."""
         place = block if block is None or self.model.has(kind, block) or not self.model.has(kind) else None
         self.expect(kind, place, (size,))
         if block is not None and place is None and (kind, None) in self.read:

@@ -14,8 +14,9 @@ from boundcalc.base.rounding import at_least
 from boundcalc.base.value import Value
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.cli.values import short, upper
-from boundcalc.engine.evaluate import BoundValue, Desk, Proved, compare
+from boundcalc.engine.evaluate import Desk, compare
 from boundcalc.engine.growth import Growth, growth
+from boundcalc.engine.proved import BoundValue, Proved
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.setting import Setting
 

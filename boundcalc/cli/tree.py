@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from boundcalc.base.numbers import LogFloat
-    from boundcalc.engine.evaluate import BoundValue
+    from boundcalc.engine.proved import BoundValue
 
 _LN10 = 2.302585092994046
 _MOST_PIECES = 12

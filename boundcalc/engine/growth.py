@@ -10,7 +10,7 @@ import math
 from typing import Literal, NamedTuple
 
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.engine.evaluate import Proved
+from boundcalc.engine.proved import Proved
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.proof.checker import Checked

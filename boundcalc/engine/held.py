@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT, LOG, log_sum
-from boundcalc.engine.evaluate import BoundValue, Desk
+from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.links import Link
 from boundcalc.engine.noise import NoiseItems
 from boundcalc.engine.options import Item, build_items, cost_at
+from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.proof.certificate import Certificate, Quantity
 from boundcalc.setting import Setting

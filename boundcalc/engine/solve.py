@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.records import dataclass
 from boundcalc.base.rounding import up
-from boundcalc.engine.evaluate import BoundValue, Desk, evaluate, refuse_symbols
+from boundcalc.engine.crossing import Axis, Crossing
+from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
 from boundcalc.engine.ground import Found
+from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
@@ -22,32 +24,16 @@ _Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_le
 Quantity = Literal["gap", "risk"]
 
 
-class _Axis(NamedTuple):
-    """A variable one can solve for: its name in `Setting.but`, where to look, and whether more of it helps."""
-
-    field: str
-    low: float
-    high: float
-    whole: bool
-    more_helps: bool
-    stride: float = math.inf
-    """The longest step, in logs, where a trial costs more the farther out it is."""
-
-
-_AXES: dict[str, _Axis] = {
-    "m": _Axis("n_train", 1, 1e18, True, True),
-    "T": _Axis("seq_len", 1, 1e18, True, False),
-    "C": _Axis("C", 1e-9, 1e9, False, False),
-    "depth": _Axis("depth", 1, 2048, True, False, math.log(4)),
-    "gamma": _Axis("margin", 1e-12, 1e12, False, True),
-    "delta": _Axis("delta", 1e-300, 1 - 1e-12, False, True),
+_AXES: dict[str, Axis] = {
+    "m": Axis("n_train", 1, 1e18, True, True),
+    "T": Axis("seq_len", 1, 1e18, True, False),
+    "C": Axis("C", 1e-9, 1e9, False, False),
+    "depth": Axis("depth", 1, 2048, True, False, math.log(4)),
+    "gamma": Axis("margin", 1e-12, 1e12, False, True),
+    "delta": Axis("delta", 1e-300, 1 - 1e-12, False, True),
 }
 """What can be solved for: the least m, gamma or delta, the greatest T, C or depth; where a network may have the margin."""
-
-_WIDENINGS = 60
-_STRETCH = 1.2
-"""How much longer each further step outward is: where a bound hardly moves, the end of the range is still reached."""
-_NARROWINGS = 60
+_CONFIRMATIONS = 60
 _LOOKS = 4
 """Times that one strategy narrows a range before all of them do at every step."""
 _ROOM = 1e-6
@@ -126,7 +112,7 @@ def solve(
         trial = _Samples(setting, bound, quantity, desk or Desk(setting), log_target, alone)
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
-    search = _Bracket(axis, digits)
+    search = Crossing(axis, digits)
     none_beyond = search.hard not in (_AXES[variable].low, _AXES[variable].high)
     # Where layers shrink what they are given, down to no margin at all, a bound rises with depth and then falls.
     falls_again = variable == "depth" and none_beyond and trial.meets(search.hard)
@@ -141,7 +127,7 @@ def solve(
             f"no {variable} gives a {quantity} of at most {target:g}: "
             f"even {variable} = {search.easy:.12g} gives {reached} (bound {bound!r})"
         )
-    for _ in range(_NARROWINGS):
+    for _ in range(_CONFIRMATIONS):
         value = trial.checked(x)
         if not value.of(quantity).trivial and _log_of(value, quantity) <= log_target:
             if x != search.hard:
@@ -161,7 +147,7 @@ _TRIES = 40
 """Places looked at for a network with the margin, before its range is narrowed by halving."""
 
 
-def _with_members(setting: Setting, variable: str, axis: _Axis) -> _Axis:
+def _with_members(setting: Setting, variable: str, axis: Axis) -> Axis:
     """The part of an axis on which some network may have a margin above gamma (G0e): beyond it a bound speaks of none."""
 
     def at(x: float) -> Refusal | None:
@@ -217,7 +203,7 @@ class _Settings:
         self._tried: dict[float, float] = {}
         self._glances: dict[float, Found | None] = {}
 
-    def narrowed(self, search: _Bracket, start: float) -> float | None:
+    def narrowed(self, search: Crossing, start: float) -> float | None:
         """The value nearest the hard end at which the search meets the target."""
         return search.run(start, lambda x: self._quick(x) - self.log_target)
 
@@ -273,7 +259,7 @@ class _Samples:
         self.alone = alone
         self.base = self.desk.search(self.name)
 
-    def narrowed(self, search: _Bracket, start: float) -> float | None:
+    def narrowed(self, search: Crossing, start: float) -> float | None:
         """The value nearest the hard end at which the search meets the target.
 
         Other strategies than the best one seldom matter: the range is narrowed with that one alone, and all of them are
@@ -317,87 +303,6 @@ class _Samples:
         return self.desk.value_of(self.name, here, self.setting.but(n_train=round(x)), risks=risks)
 
 
-class _Bracket:
-    """Finds where a monotone function of log x changes sign: widen, then narrow (Illinois)."""
-
-    def __init__(self, axis: _Axis, digits: int) -> None:
-        self.axis = axis
-        self.digits = digits
-        self.easy, self.hard = (axis.high, axis.low) if axis.more_helps else (axis.low, axis.high)
-
-    def run(self, start: float, miss_at: Callable[[float], float]) -> float | None:
-        """The value nearest the hard end that does not miss, rounded to the safe side; None where all miss."""
-        x = self._rounded(min(max(start, self.axis.low), self.axis.high))
-        miss = miss_at(x)
-        outward = self.easy if miss > 0 else self.hard
-        step = math.copysign(1.0, outward - x)
-        for i in range(_WIDENINGS):
-            if x == outward:
-                return None if miss > 0 else x
-            length = min((0.3 + 2.2 * min(abs(miss), 40.0)) * _STRETCH**i, self.axis.stride)
-            new = self._rounded(self._clamped(math.log(x) + step * length))
-            if new == x:
-                new = outward
-            found = miss_at(new)
-            if (found > 0) != (miss > 0):
-                good, bad = ((new, found), (x, miss)) if found <= 0 else ((x, miss), (new, found))
-                return self._narrow(good, bad, miss_at)
-            x, miss = new, found
-        return None if miss > 0 else x
-
-    def _narrow(self, good: tuple[float, float], bad: tuple[float, float], miss_at: Callable[[float], float]) -> float:
-        (x, low), (y, high) = good, bad
-        before: bool | None = None
-        for _ in range(_NARROWINGS):
-            if self._settled(x, y):
-                break
-            share = high / (high - low) if low < 0 else 0.5
-            middle = math.exp(math.log(y) + min(0.95, max(0.05, share)) * math.log(x / y))
-            middle = self._between(self._rounded(middle), x, y)
-            if middle in (x, y):
-                break
-            miss = miss_at(middle)
-            met = miss <= 0
-            if met:
-                x, low, high = middle, miss, high / 2 if before is met else high
-            else:
-                y, high, low = middle, miss, low / 2 if before is met else low
-            before = met  # an end that stays twice is trusted less (Illinois)
-        return x
-
-    def _between(self, z: float, x: float, y: float) -> float:
-        """A value strictly between x and y where there is one: next to an end, when that is where z fell."""
-        for end, other in ((x, y), (y, x)):
-            if abs(z - end) < 0.5 * self._unit(end):
-                return self._rounded(end + math.copysign(self._unit(end), other - end))
-        return z
-
-    def _settled(self, x: float, y: float) -> bool:
-        return abs(x - y) <= self._unit(x) * 1.01
-
-    def _unit(self, x: float) -> float:
-        """The last digit asked for (at least 1 for whole numbers)."""
-        unit = 10.0 ** (math.floor(math.log10(x)) - self.digits + 1)
-        return max(1.0, unit) if self.axis.whole else unit
-
-    def _rounded(self, x: float) -> float:
-        unit = self._unit(x)
-        return min(max(float(f"{round(x / unit) * unit:.15g}"), self.axis.low), self.axis.high)
-
-    def harder(self, x: float) -> float:
-        """One last digit towards the hard end."""
-        return self._rounded(x + math.copysign(self._unit(x), self.hard - x)) if x != self.hard else x
-
-    def safer(self, x: float) -> float:
-        """One last digit towards the easy end."""
-        return self._rounded(x + math.copysign(self._unit(x), self.easy - x))
-
-    def _clamped(self, log_x: float) -> float:
-        if log_x >= math.log(self.axis.high):
-            return self.axis.high
-        return self.axis.low if log_x <= math.log(self.axis.low) else math.exp(log_x)
-
-
 def _start(setting: Setting, variable: str) -> float:
     return {
         "m": float(setting.sample.n_train),
@@ -409,7 +314,7 @@ def _start(setting: Setting, variable: str) -> float:
     }[variable]
 
 
-def _change(setting: Setting, variable: str, axis: _Axis, x: float) -> Setting:
+def _change(setting: Setting, variable: str, axis: Axis, x: float) -> Setting:
     if variable == "C" and setting.norms.budgets:
         raise InvalidSetting("C can be solved for only where it is the one norm: the norms file gives others")
     if variable == "depth" and setting.architecture.layers is not None:

@@ -11,7 +11,8 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
 from boundcalc.base.words import spelling
-from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.engine.evaluate import compare
+from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Architecture, Sample, Setting
 from boundcalc.setting.validate import known_keys

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from boundcalc.base.numbers import LOG, LogFloat
-from boundcalc.engine.evaluate import BoundValue, Desk
+from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.proved import BoundValue
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems.policies import CENTRES, LAWS, POLICIES, Policy
 from boundcalc.setting import Setting

@@ -15,8 +15,9 @@ from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.numbers import log_sum
 from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.engine.changes import changers, value_of
-from boundcalc.engine.evaluate import BoundValue, Desk, Proved
+from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.held import Held, held_certificate, held_link, hold
+from boundcalc.engine.proved import BoundValue, Proved
 from boundcalc.engine.search import Search
 from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS, Policy

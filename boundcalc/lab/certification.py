@@ -16,7 +16,7 @@ from boundcalc.base.value import Value
 from boundcalc.checkpoints.attended import Attended
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
-from boundcalc.engine.evaluate import BoundValue
+from boundcalc.engine.proved import BoundValue
 from boundcalc.lab.outputs import Outputs
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.setting import Setting

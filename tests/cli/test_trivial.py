@@ -15,7 +15,7 @@ import pytest
 from boundcalc import Setting, compare, evaluate
 from boundcalc.cli.train import _show_bounds
 from boundcalc.cli.values import upper
-from boundcalc.engine.evaluate import BoundValue
+from boundcalc.engine.proved import BoundValue
 from boundcalc.engine.sweep import sweep
 
 from .conftest import Run, one_line

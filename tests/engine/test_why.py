@@ -8,7 +8,8 @@ import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.engine.changes import changers
-from boundcalc.engine.evaluate import BoundValue, Desk
+from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.proved import BoundValue
 from boundcalc.engine.why import Why, why
 from boundcalc.setting import Budget, Norms
 

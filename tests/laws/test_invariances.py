@@ -7,7 +7,8 @@ import json
 import math
 from dataclasses import replace
 
-from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.engine.evaluate import compare
+from boundcalc.engine.proved import BoundValue
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.engine.evaluate import compare
+from boundcalc.engine.proved import BoundValue
 from boundcalc.setting import Architecture, Budget, Setting
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_of

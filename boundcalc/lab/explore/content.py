@@ -11,7 +11,8 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.prose import plain
-from boundcalc.engine.evaluate import BoundValue, evaluate
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.setting import Setting
 

@@ -8,7 +8,8 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
 from boundcalc.base.load import is_own
 from boundcalc.base.rounding import log10_up
-from boundcalc.engine.evaluate import BoundValue, compare
+from boundcalc.engine.evaluate import compare
+from boundcalc.engine.proved import BoundValue
 from boundcalc.engine.solve import Quantity, solve
 from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.plot.data import Series
