@@ -49,7 +49,7 @@ def command(
     """Train what is missing of the gallery's sweeps, then draw every figure with its data beside it."""
     from click.core import ParameterSource
 
-    from boundcalc.lab.plot import gallery
+    from boundcalc.lab.plot import gallery, making
 
     plates = gallery.chosen(only, predicted=predicted)
     if not any(plate.sweep for plate in plates):
@@ -67,7 +67,7 @@ def command(
         click.echo(text)
 
     if any(plate.sweep for plate in plates):
-        gallery.train(plates, store_path, quick=quick, jobs=jobs, say=say, dry=no_train, watched=watched)
-    made = list(gallery.build(output, store_path, plates, quick=quick, command=typed, say=say))
+        making.train(plates, store_path, quick=quick, jobs=jobs, say=say, dry=no_train, watched=watched)
+    made = list(making.build(output, store_path, plates, quick=quick, command=typed, say=say))
     if not only:
-        say(str(gallery.write_index(output, made, typed)))
+        say(str(making.write_index(output, made, typed)))

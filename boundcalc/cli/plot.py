@@ -181,13 +181,13 @@ def _names() -> list[str]:
 def _spec(
     what: str, settings: dict[str, Any], axis: str | None, runs: Sequence[str], norms: str | None, changes: Any
 ) -> Any:
-    from boundcalc.lab.plot import gallery
+    from boundcalc.lab.plot import gallery, making
     from boundcalc.lab.plot.spec import Spec, read_file
 
     if what in FIGURES:
         spec = Spec(what)
     elif (plate := gallery.plate(what)) is not None:
-        spec = gallery.specification(plate, Path(changes.get("store") or default_store()))
+        spec = making.specification(plate, Path(changes.get("store") or default_store()))
     elif Path(what).suffix.lower() in (".json", ".yaml", ".yml", ".toml"):
         spec = Spec.from_json(read_file(Path(what)))
     else:

@@ -1,27 +1,20 @@
-"""The gallery: which figures there are, which sweeps they need, and one function that makes them all."""
+"""The gallery: which plates there are, and which sweeps they need."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boundcalc.base import kinds, output
-from boundcalc.base.errors import BoundcalcError, InvalidSetting, NoSolution
-from boundcalc.lab.plot import render
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot.registry import FIGURES
-from boundcalc.lab.plot.spec import Spec
 from boundcalc.setting import validate
 
 if TYPE_CHECKING:
     from boundcalc.lab.latent.experiments.learn import LearnPlan
-
-_Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -141,7 +134,7 @@ CERTIFIED: Mapping[str, Sequence[str]] = {
 """By what the trials of a sweep are certified."""
 _TINY: dict[str, Any] = {"d": 8, "heads": 1, "d_ff": 8}
 
-_QUICK_VALUES: Mapping[str, Sequence[float]] = {
+QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "gap-vs-m": (16, 1e3, 1e5, 1e7),
     "overlay": (16, 1e3, 1e5, 1e7),
     "gap-slopes": (250, 500),
@@ -159,7 +152,7 @@ _QUICK_VALUES: Mapping[str, Sequence[float]] = {
     "attention-mass": (40,),
 }
 
-_QUICK: Mapping[str, Mapping[str, Any]] = {
+QUICK: Mapping[str, Mapping[str, Any]] = {
     "gap-vs-T-measured": {"runs": {"m": 32}, "values": [8, 16, 32]},
     "gap-vs-depth-measured": {"values": [1, 2]},
     "norms-layers": {"runs": {"depth": 2, "m": 64}},
@@ -289,113 +282,3 @@ def chosen(only: Sequence[str], *, predicted: bool) -> list[Plate]:
     if not found:
         raise InvalidSetting("all of these plates show trials: leave out --predicted")
     return found
-
-
-def train(
-    plates: Sequence[Plate],
-    store: Path,
-    *,
-    quick: bool,
-    jobs: int,
-    say: _Say,
-    dry: bool = False,
-    watched: Callable[[], AbstractContextManager[Any]],
-) -> None:
-    """Train what the store does not have of the sweeps these plates need; `dry` only notes which trials are theirs."""
-    from boundcalc.lab.train.store import Store
-    from boundcalc.lab.train.sweep import missing, sweep_from_json
-
-    if dry and not store.exists():
-        raise NoSolution(f"there is no store {store}: without --no-train `boundcalc gallery --store {store}` makes one")
-    data = sweeps(quick=quick)
-    with Store(store, create=not dry) as opened:
-        for name in dict.fromkeys(name for plate in plates if plate.sweep for name in (plate.sweep, *plate.certified)):
-            sweep = sweep_from_json({**data[name], "name": sweep_name(name, quick=quick)}, device="cpu")
-            todo = missing(sweep.trials, opened.hashes())
-            say(f"sweep {name}: {len(sweep.trials)} trials, {len(todo)} {'missing' if dry else 'to train'}")
-            absent = {trial.hash for trial in todo}
-            opened.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash not in absent])
-            if dry:
-                continue
-            from boundcalc.lab.train.backends import Where
-            from boundcalc.lab.train.certify import Asked
-            from boundcalc.lab.train.run import certify_sweep, run_sweep
-
-            where = Where("loky", jobs, None, 1, 0.0)
-            errors: Any = []
-            if todo:
-                with watched() as progress:
-                    errors = run_sweep(sweep, opened, where=where, progress=progress).errors
-            if not errors and name in CERTIFIED:
-                made = certify_sweep(sweep.trials, opened, [Asked(method) for method in CERTIFIED[name]], where=where)
-                say(f"certificates of {name}: {made.present} were there, {made.added} made")
-                errors = made.errors
-            if errors:
-                raise BoundcalcError(f"sweep {name}: {len(errors)} stacks failed; the first: {errors[0]}")
-
-
-def build(
-    folder: Path,
-    store: Path,
-    plates: Sequence[Plate],
-    *,
-    quick: bool,
-    command: str,
-    say: _Say,
-) -> Iterator[tuple[Plate, render.Drawn]]:
-    """Draw the plates into a folder, one by one."""
-    for plate in plates:
-        spec = specification(plate, store, quick=quick)
-        data = render.collect(spec)
-        drawn = render.save(spec, data, folder / f"{plate.name}.png", command)
-        if plate.vector:
-            render.save(spec, data, folder / f"{plate.name}.pdf", command)
-        say(f"{drawn.image}")
-        yield plate, drawn
-
-
-def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
-    """What a plate shows; its trials are read from a store."""
-    raw = {**plate.spec, **(_QUICK.get(plate.name, {}) if quick else {})}
-    if plate.sweep:
-        name = sweep_name(plate.sweep, quick=quick)
-        raw |= {"store": str(store), "runs": {**raw.get("runs", {}), "sweep": name}}
-    if plate.certified:
-        raw["runs"]["certified"] = [sweep_name(each, quick=quick) for each in plate.certified]
-    if quick and raw["figure"] in _QUICK_VALUES and plate.name not in _QUICK:
-        raw["values"] = list(_QUICK_VALUES[raw["figure"]])
-    if quick and "repetitions" in FIGURES[raw["figure"]].fields:
-        raw["repetitions"] = 10 if plate.name == "gap-slopes" else 50
-    if quick and raw["figure"] in ("attention", "sample-complexity", "sample-laws"):
-        raw["target"] = 0.1  # tiny models on few examples
-    return Spec.from_json(raw)
-
-
-def _alt_of(drawn: render.Drawn) -> str:
-    """The text for those who do not see the picture, as its JSON has it, without what ends the brackets of Markdown."""
-    return str(json.loads(drawn.record.read_text(encoding="utf-8"))["alt"]).translate({ord("["): "(", ord("]"): ")"})
-
-
-def _again(plate: Plate, command: str) -> str:
-    """The command that makes one picture alone."""
-    store = " --store runs.db" if plate.sweep and "--store" in command else ""
-    return f"boundcalc gallery --only {plate.name}{store}"
-
-
-def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], command: str) -> Path:
-    """A page with every picture and what to conclude from it."""
-    lines = [
-        "# Figures",
-        "",
-        f"Made by `{command}`. Beside every image stands a JSON with the numbers drawn, the versions and",
-        "the hashes of the trials; `boundcalc plot --from NAME.json -o NAME.pdf` draws it again.",
-        "[docs/figures.md](../docs/figures.md) tells how to read them.",
-        "",
-    ]
-    for plate, drawn in made:
-        alt = _alt_of(drawn)
-        lines += [f"## {plate.title}", "", f"![{alt}]({drawn.image.name})", "", drawn.caption, ""]
-        lines += [f"`{_again(plate, command)}`", ""]
-    path = folder / "README.md"
-    output.write_text(path, output.signed(path.name, "\n".join(lines)), kinds.TEXT)
-    return path
