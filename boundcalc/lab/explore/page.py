@@ -13,6 +13,8 @@ from typing import Any
 from boundcalc.lab.explore import content
 from boundcalc.setting import Setting
 
+_SCRIPTS = ("state.js", "drawing.js", "page.js")
+"""One script, in this order: what the page shows and where its numbers are from, how it draws, what can be done with it."""
 MOST_BYTES = 500_000
 """A page that is mailed stays below this."""
 
@@ -43,7 +45,7 @@ def build(setting: Setting, *, points: Sequence[dict[str, Any]] = (), served: bo
         "served": served,
         "base": base,
     }
-    script = f"const FORMULAS = {{{formulas}}};\n{_read('page.js')}"
+    script = "\n".join(['"use strict";', f"const FORMULAS = {{{formulas}}};", *map(_read, _SCRIPTS)])
     style = _read("page.css")
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     about = (

@@ -1,0 +1,60 @@
+"""What one evaluation goes through: `pytest tests/benchmarks/test_trace.py -s`.
+
+Counted are the package's files of which some function runs (not what importing them runs), their lines, the lines of
+them that run, and the functions.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import boundcalc
+
+pytestmark = pytest.mark.benchmark
+
+_TRACER = """
+import json, runpy, sys, threading
+from pathlib import Path
+import boundcalc
+root = str(Path(boundcalc.__file__).parent) + "/"
+functions, lines = set(), set()
+def within(frame, event, argument):
+    if event == "line":
+        lines.add((frame.f_code.co_filename, frame.f_lineno))
+    return within
+def entered(frame, event, argument):
+    code = frame.f_code
+    if not code.co_filename.startswith(root) or code.co_name == "<module>" or not code.co_flags & 2:
+        return None  # a module's or a class' body: flag 2 says that locals are those of a function
+    if not code.co_name.startswith("<"):  # a lambda, a comprehension
+        functions.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+    return within
+sys.settrace(entered)
+try:
+    runpy.run_module("boundcalc", run_name="__main__")
+except SystemExit:
+    pass
+sys.settrace(None)
+print(json.dumps([sorted(functions), len(lines)]), file=sys.stderr)
+"""
+
+
+def test_what_eval_goes_through() -> None:
+    words = ["eval", "--depth", "2", "--T", "512"]
+    out = subprocess.run([sys.executable, "-c", _TRACER, *words], capture_output=True, text=True, check=True)
+    functions, run = json.loads(out.stderr.splitlines()[-1])
+    root = Path(boundcalc.__file__).parent
+    files = sorted({Path(name).relative_to(root) for name, _, _ in functions})
+    lines = sum(len((root / file).read_text(encoding="utf-8").splitlines()) for file in files)
+    print(
+        f"\neval --depth 2 --T 512: {len(files)} files, {lines:,} lines ({run:,} of them run), {len(functions)} functions"
+    )
+    parts = {file.parts[0] for file in files}
+    assert parts <= {"base", "setting", "statements", "proof", "engine", "formulas", "cli"}, parts
+    assert not [file for file in files if file.parts[:2] in (("formulas", "symbolic"), ("formulas", "derivation"))]
+    assert {"best", "closed", "published"} <= set(out.stdout.split())
