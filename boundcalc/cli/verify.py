@@ -138,7 +138,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
     architecture, sample = full["architecture"], full["sample"]
     if architecture["layers"] is not None:
         network = ", ".join(layer["layer"] for layer in architecture["layers"])
-        shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes")}
+        shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes", "bits")}
+        shown = {name: value for name, value in shown.items() if value is not None}
         network = f"layers {network}; {_named(shown)}"
     else:
         normaliser = architecture.pop("normaliser")

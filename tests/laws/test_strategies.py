@@ -14,9 +14,12 @@ TOO_SMALL = {"closed": 0.2, "published": 0.05}
 
 
 def refused(strategy: Strategy) -> list[tuple[Setting | Known, str]] | None:
-    """What a strategy must refuse: another loss, of a bound of the risk; errors; levels that do not chain."""
+    """What a strategy must refuse: another loss, of a bound of the risk; errors; levels that do not chain; no bits."""
+    found: list[tuple[Setting | Known, str]] = [(Setting.of(), "bits")] if strategy.stored else []
     if strategy.quantity == "risk":
-        return [(Setting.of(lipschitz=2.0), "ramp|margin|Lipschitz")]
+        found.append((Setting.of(lipschitz=2.0, bits=16), "ramp|margin|Lipschitz"))
+    if found:
+        return found
     rising = Known(0.5, [0.1, 0.2], [3.0, 2.0], 3.0, 1000, 0.0)
     return [(rising, ".")] if not strategy.one_level else None
 

@@ -12,11 +12,12 @@ from boundcalc.proof.second.network import Walk
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import depth as noise_depth
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
-from boundcalc.setting import Budget, Norms
+from boundcalc.proof.second.stored import log_networks
+from boundcalc.setting import Budget, Norms, Setting
 
 _CLOSED_GHOSTS = 16
 KNOWN = ("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published")
-KNOWN += ("refined-chain", "uniform-margin", "ghost-realizable", "ghost", "noise-margin")
+KNOWN += ("refined-chain", "uniform-margin", "ghost-realizable", "ghost", "noise-margin", "stored-gap", "stored-margin")
 _POWERS = 21
 """Schatten powers one may choose among, or that tied ones differ."""
 _ROUNDED = num("1e-13")
@@ -37,6 +38,14 @@ def _value(certificate: Certificate) -> Real:
     sample = setting.sample
     m, q = sample.n_train, num(sample.train_error)
     log_inverse = -MP.log(num(sample.delta)) + _price(certificate)
+    if strategy in ("stored-gap", "stored-margin"):
+        demand(not certificate.levels and not certificate.meeting, "stored weights are counted, not covered")
+        stored = log_networks(setting.architecture)
+        if strategy == "stored-gap":
+            return MP.sqrt((stored + log_inverse) / (2 * num(m)))
+        _demand_margin(setting)
+        mu = None if certificate.mu is None else num(certificate.mu)
+        return _binomial_limit(q, stored + log_inverse, num(m), mu)
     steep = (MP.sqrt(2) if setting.architecture.classes > 1 else num(1)) / num(sample.margin)  # G0
     if sample.lipschitz is not None:
         steep = num(sample.lipschitz)
@@ -81,11 +90,8 @@ def _value(certificate: Certificate) -> Real:
         demand(scale <= 3 * k, "the published cover is counted above where Dudley's integral starts")
         integral = 12 * k * (1 + max(num(0), MP.log(1 / (6 * k))))
         return 2 * integral + 3 * MP.sqrt((log_inverse + MP.log(2)) / (2 * num(m)))
-    demand(sample.lipschitz is None, "margins are for the ramp loss")
     demand(scale <= num(1) / 2, "margin bounds need a cover at half the margin")
-    classes, longest = setting.architecture.classes, Walk(setting, None, m).radius
-    margin = longest if classes == 1 else longest * MP.sqrt(num(classes) / (classes - 1))
-    demand(q == 1 or margin > num(sample.margin), "no network of the class has a margin above gamma (G0e)")
+    _demand_margin(setting)
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
         eta = num(certificate.eta)
@@ -95,6 +101,16 @@ def _value(certificate: Certificate) -> Real:
         demand(mu is not None, "the kl inverse needs mu")
         return _kl_inverse(q + eta, spent / m, mu) / (1 - eta)
     return _risk(strategy, q, count, log_inverse, m, alpha, mu)
+
+
+def _demand_margin(setting: Setting) -> None:
+    """Some network of the class may have a margin above gamma (G0e), where the loss is the ramp."""
+    sample, classes = setting.sample, setting.architecture.classes
+    demand(sample.lipschitz is None, "margins are for the ramp loss")
+    longest = Walk(setting, None, sample.n_train).radius
+    margin = longest if classes == 1 else longest * MP.sqrt(num(classes) / (classes - 1))
+    over = sample.train_error == 1 or margin > num(sample.margin)
+    demand(over, "no network of the class has a margin above gamma (G0e)")
 
 
 def _chained(scales: Sequence[Real], counts: Sequence[Real], factor: Real, m: int) -> Real:
@@ -127,10 +143,29 @@ def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
     return (1 - MP.exp(-mu * q - c)) / (1 - MP.exp(-mu))
 
 
+def _binomial_limit(q: Real, nats: Real, m: Real, mu: Real | None) -> Real:
+    """Above the p at which qm errors of m have the chance e^-nats: kl, less what Chernoff's bound of tails gives away."""
+    plain = _kl_inverse(q, nats / m, mu)
+    if mu is None or q == 0:
+        return plain
+    errors, right = q * m, m - q * m
+
+    def spared(p: Real) -> Real:
+        steep = right - 1 - errors * (1 - p) / p
+        if steep <= 0 or right < 1:
+            return num(0)
+        mass = MP.sqrt(2 * MP.pi * errors * right / m) * MP.exp(1 / (12 * errors + 2))
+        return max(num(0), MP.log(mass * steep / right))
+
+    first = _kl_inverse(q, max(num(0), nats - spared(plain)) / m, mu)
+    second = _kl_inverse(q, max(num(0), nats - spared(first)) / m, mu)
+    return min(plain, max(first, second))
+
+
 def _risk(strategy: str, q: Real, count: Real, log_inverse: Real, m: int, alpha: int, mu: Real | None) -> Real:
     """G3, G4, G5."""
     if strategy == "uniform-margin":
-        return _kl_inverse(q, (count + log_inverse) / m, mu)
+        return _binomial_limit(q, count + log_inverse, num(m), mu)
     c = (count + MP.log(2) + log_inverse) / m
     if strategy == "ghost-realizable":
         demand(q == 0, "G4 is for training error 0")
@@ -174,7 +209,8 @@ def _price(certificate: Certificate) -> Real:
         total += MP.log((abs(k) + 1) * (abs(k) + 2)) + MP.log(num(3) / 2)
     if "train_error" in seen:
         demand(setting.sample.train_error >= seen["train_error"], "the training error is below the measured one")
-        demand(seen["candidates"] >= 15, "the candidates a training error chose among are at least 15")
+        ways = 15 if setting.architecture.bits is None else 16
+        demand(seen["candidates"] >= ways, f"the candidates a training error chose among are at least {ways}")
         total += MP.log(seen["candidates"])
     delta = num(setting.sample.delta)
     demand(failure < delta, "norms fail with more chance than delta")
