@@ -85,7 +85,7 @@ def command(
         }
         if plain is not None:
             reason = plain if isinstance(plain, str) else None
-            out["without_bits"] = {"value": None if reason else plain.value, "reason": reason}
+            out["without_bits"] = {"value": None if isinstance(plain, str) else plain.value, "reason": reason}
         click.echo(json.dumps(out, indent=1))
         return
     at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
