@@ -20,10 +20,9 @@ from boundcalc.engine.tightness import without
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.laws import Coins
 from boundcalc.laws.strategies import scaled
-from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check, verify
-from boundcalc.proof.second import stored as second_stored
+from boundcalc.proof.second.stored import numbers
 from boundcalc.setting import Architecture, Norms
 from boundcalc.setting.layer import Weight
 from boundcalc.setting.layers import Linear
@@ -31,9 +30,16 @@ from boundcalc.statements import strategies
 from boundcalc.statements.larger import joined
 from boundcalc.statements.strategies import STRATEGIES, stored_count, stored_weights
 from tests.laws.settings import settings
+from tests.proof import alone
 
 SMALL = Setting.of(depth=1, d=3, seq_len=4, n_train=10**5, margin=0.2, C=30.0, bits=4)
 """Few weights of few bits, and norms so large that covers cost more."""
+
+
+def counted_again(setting: Setting) -> int:
+    """As the second checker counts."""
+    read = alone.seen(setting)
+    return numbers(read.stages, read.seq_len)
 
 
 def certificates(setting: Setting = SMALL) -> Iterator[Certificate]:
@@ -51,9 +57,8 @@ def certificates(setting: Setting = SMALL) -> Iterator[Certificate]:
     ],
 )
 def test_published_models_have_as_many_weights_as_their_authors_say(preset: str, weights: int) -> None:
-    architecture = Setting.of(preset).architecture
     assert sum(stored_weights(Setting.of(preset)).values()) == weights
-    assert second_stored._stored(architecture.stages, architecture.seq_len) == weights
+    assert counted_again(Setting.of(preset)) == weights
 
 
 def test_every_tensor_of_a_trained_model_is_counted() -> None:
@@ -74,8 +79,7 @@ def test_every_tensor_of_a_trained_model_is_counted() -> None:
 def counts_differ() -> bool:
     given = [setting for seed in range(2) for setting in settings(seed, 60)]
     counted = [sum(stored_weights(setting).values()) for setting in given]
-    again = [second_stored._stored(each.architecture.stages, each.architecture.seq_len) for each in given]
-    return counted != again
+    return counted != [counted_again(setting) for setting in given]
 
 
 def test_both_checkers_count_alike() -> None:
@@ -116,7 +120,7 @@ def test_it_goes_through_files_and_both_checkers() -> None:
     for certificate in certificates(SMALL.but(train_error=0.01)):
         again = Certificate.from_json(certificate.to_json())
         assert verify(again).log_value == certificate.log_value
-        assert float(second.log_value(again)) == pytest.approx(certificate.log_value, abs=1e-12)
+        assert float(alone.log_value(again)) == pytest.approx(certificate.log_value, abs=1e-12)
 
 
 def test_nothing_is_gained_without_the_premise() -> None:
@@ -137,7 +141,7 @@ def test_it_is_the_least_of_both() -> None:
     assert evaluate(setting.but(bits=64)).log10 == evaluate(setting).log10
 
 
-@pytest.mark.parametrize("checker", [check, second.log_value], ids=["first", "second"])
+@pytest.mark.parametrize("checker", [check, alone.log_value], ids=["first", "second"])
 def test_forgeries_are_refused(checker: Any) -> None:
     for certificate in certificates():
         checker(certificate)
@@ -176,7 +180,7 @@ def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
     assert data["looked_at"]["sample"]["candidates"] == 16
     data["looked_at"]["sample"]["candidates"] = 15
     forged = Certificate.from_json(data)
-    for checker in (check, second.log_value):
+    for checker in (check, alone.log_value):
         with pytest.raises(CertificateError, match="candidates"):
             checker(forged)
 
@@ -205,7 +209,7 @@ def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     certificate, _ = certificates()
     honest = strategies.stored_weights
     monkeypatch.setattr(strategies, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
-    assert check(certificate).log_value < float(second.log_value(certificate)) - 0.1
+    assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.1
 
 
 def test_what_it_is_worth_and_how_many_samples_it_saves() -> None:
