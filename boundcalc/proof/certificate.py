@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.kinds import CERTIFICATE
 from boundcalc.base.output import readable, write_json
 from boundcalc.base.records import dataclass
@@ -164,7 +164,7 @@ class Certificate:
             return _certificate(data)
         except CertificateError:
             raise
-        except InvalidSetting as error:
+        except (InvalidSetting, Unsupported) as error:
             raise CertificateError(f"the certificate's setting is not valid: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise CertificateError(f"malformed certificate: {error}; write a new one with --certificate") from None
