@@ -423,6 +423,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "d_patch": (4,),
     "classes": (3,),
     "seq_len": (7,),
+    "bits": (16,),
 }
 """Values for every field of an architecture."""
 _ALWAYS = {
@@ -433,6 +434,7 @@ _ALWAYS = {
     ("vocabulary", "5"),
     ("d_patch", "4"),
     ("classes", "3"),
+    ("bits", "16"),
 }
 NOT_TRAINED: dict[str, set[tuple[str, str]]] = {
     "post": _ALWAYS,
