@@ -80,11 +80,11 @@ def test_a_file_that_is_no_journal_is_kept(tmp_path: Path, text: str) -> None:
 
 
 def test_the_seed_of_an_interrupted_audit_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from boundcalc.checkpoints import tasks
+    from boundcalc.checkpoints import task
     from boundcalc.norms import spectral
 
     monkeypatch.setattr(spectral, "EXACT_SIDE", 4)
-    monkeypatch.setattr(tasks, "SPECTRUM_SIDE", 4)
+    monkeypatch.setattr(task, "SPECTRUM_SIDE", 4)
     path, journal = model(tmp_path), tmp_path / "journal"
     interrupt(path, journal, after=5)
     seed = json.loads(journal.read_text().splitlines()[0])["seed"]
