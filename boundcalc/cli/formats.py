@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.cli.report import HEADINGS, Report, Row, cells, described, notes
+from boundcalc.cli.described import described
+from boundcalc.cli.report import Report, Row
+from boundcalc.cli.report_text import HEADINGS, cells, notes
 from boundcalc.cli.text import Line, wrapped, write_table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
 from boundcalc.cli.inputs import refuse_idle_bits
-from boundcalc.cli.report import NO_MEMBER, TRIVIAL, amount
+from boundcalc.cli.report_text import NO_MEMBER, TRIVIAL, amount
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
 from boundcalc.cli.text import Line, console, write_table
 from boundcalc.cli.values import short
