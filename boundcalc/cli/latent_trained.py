@@ -93,7 +93,7 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     """
     import torch  # noqa: F401 - what is missing is said before a store is made
 
-    from boundcalc.cli.learning import progress_for, say_kept
+    from boundcalc.cli.learning import kept
     from boundcalc.lab.latent.experiments.learn import TASKS, LearnPlan, flatness, gap_points, gap_rows, with_bounds
     from boundcalc.lab.train.run import run_sweep
     from boundcalc.lab.train.store import Store
@@ -104,15 +104,8 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     sweeps = [sweep_from_json(plan.sweep(kind)) for kind in plan.kinds]
     with Store(store_path) as runs:
         for sweep in sweeps:
-            progress = progress_for(quiet)
-            try:
+            with kept(runs, sweep.trials, quiet) as progress:
                 ran = run_sweep(sweep, runs, progress=progress)
-            except KeyboardInterrupt:
-                say_kept(runs, sweep.trials)
-                raise
-            finally:
-                if hasattr(progress, "stop"):
-                    progress.stop()
             if ran.errors:
                 raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
         wanted = {trial.hash: trial for sweep in sweeps for trial in sweep.trials}

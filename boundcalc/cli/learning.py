@@ -123,7 +123,7 @@ def say_positions(trials: Iterable[Any]) -> None:
             return
 
 
-def say_kept(store: Any, trials: Iterable[Any]) -> None:
+def _say_kept(store: Any, trials: Iterable[Any]) -> None:
     """After an interruption: what is there, and how to go on."""
     kept = len(store.hashes() & {trial.hash for trial in trials})
     click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
@@ -199,7 +199,7 @@ class Bar:
         self.bar.stop()
 
 
-def progress_for(quiet: bool) -> Any:
+def _progress_for(quiet: bool) -> Any:
     """A bar on a terminal, lines elsewhere, nothing when asked to be quiet."""
     from boundcalc.lab.train.run import Silent
 
@@ -211,9 +211,20 @@ def progress_for(quiet: bool) -> Any:
 @contextmanager
 def watched(quiet: bool = False) -> Iterator[Any]:
     """Progress for as long as something trains; the terminal is left as it was."""
-    progress = progress_for(quiet)
+    progress = _progress_for(quiet)
     try:
         yield progress
     finally:
         if hasattr(progress, "stop"):
             progress.stop()
+
+
+@contextmanager
+def kept(store: Any, trials: Iterable[Any], quiet: bool) -> Iterator[Any]:
+    """The same for trials that a store takes one by one: an interruption says what is there."""
+    with watched(quiet) as progress:
+        try:
+            yield progress
+        except KeyboardInterrupt:
+            _say_kept(store, trials)
+            raise

@@ -11,7 +11,7 @@ from boundcalc.base.strict_json import assignments
 from boundcalc.cli import complete
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import clock, device_option, progress_for, say_kept, say_positions, store_option
+from boundcalc.cli.learning import clock, device_option, kept, say_positions, store_option
 from boundcalc.cli.values import NUMBER
 from boundcalc.lab.train.certify import METHODS, Asked, wanted
 
@@ -105,26 +105,18 @@ def command(
         click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
         return
     made = None
-    with Store(store_path) as store:
-        progress = progress_for(quiet)
-        try:
-            ran = run_sweep(
-                sweep,
-                store,
-                where=where,
-                stack=stack,
-                keep_weights=keep_weights,
-                options={"compile": compiled},
-                progress=progress,
-            )
-            if plans and not ran.errors:
-                made = certify_sweep(sweep.trials, store, plans, where=where, progress=progress)
-        except KeyboardInterrupt:
-            say_kept(store, sweep.trials)
-            raise
-        finally:
-            if hasattr(progress, "stop"):
-                progress.stop()
+    with Store(store_path) as store, kept(store, sweep.trials, quiet) as progress:
+        ran = run_sweep(
+            sweep,
+            store,
+            where=where,
+            stack=stack,
+            keep_weights=keep_weights,
+            options={"compile": compiled},
+            progress=progress,
+        )
+        if plans and not ran.errors:
+            made = certify_sweep(sweep.trials, store, plans, where=where, progress=progress)
     if not quiet:
         diverged = f", {ran.diverged} of them diverged" if ran.diverged else ""
         click.echo(
