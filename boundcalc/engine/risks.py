@@ -35,21 +35,27 @@ def risks(ground: Ground, only: str | None = None) -> Iterator[Found]:
 
 
 def _covering(ground: Ground, only: str | None) -> Iterator[Found]:
-    """Those by covers and by noise."""
+    """Those by covers and by noise; those that count points last, if they may be better."""
     least = math.inf
+
+    def seen(candidates: Iterator[Found]) -> Iterator[Found]:
+        nonlocal least
+        for found in candidates:
+            least = min(least, found.log_value)
+            yield found
+
     if ground.met is not None:
-        for found in risks(ground.met, only):
-            least = min(least, found.log_value)
-            yield found
-    for strategy in ground.strategies(MarginStrategy):
-        if only not in (None, strategy.name) or _beaten(ground, strategy, least):
-            continue
-        for found in _covered(ground, strategy):
-            least = min(least, found.log_value)
-            yield found
+        yield from seen(risks(ground.met, only))
+    strategies = [each for each in ground.strategies(MarginStrategy) if only in (None, each.name)]
+    for strategy in strategies:
+        if strategy.uniform:
+            yield from seen(_covered(ground, strategy))
     for strategy in STRATEGIES.values():
         if isinstance(strategy, MarginStrategy) and strategy.noisy and only in (None, strategy.name):
-            yield from _noisy(ground, strategy, exactly=only is None)
+            yield from seen(_noisy(ground, strategy, exactly=only is None))
+    for strategy in strategies:
+        if not strategy.uniform and not _beaten(ground, strategy, least):
+            yield from seen(_covered(ground, strategy))
 
 
 def _covered(ground: Ground, strategy: MarginStrategy) -> Iterator[Found]:
@@ -63,7 +69,7 @@ def _covered(ground: Ground, strategy: MarginStrategy) -> Iterator[Found]:
 
 def _beaten(ground: Ground, strategy: MarginStrategy, least: float) -> bool:
     """Whether a strategy that counts points is no better than what is found, even at the least that covers may cost."""
-    if strategy.uniform or least == math.inf:
+    if least == math.inf:
         return False
     curve = ground.curve(uniform=False)
     floor = curve.hull.floor(curve.items, HALF)
