@@ -22,7 +22,7 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.larger import joined
-from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, MarginStrategy, noise_chance
+from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, GhostChain, MarginStrategy, UniformChain, noise_chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:
 def held_link(policy: str, link: Link, desk: Desk) -> Held:
     """One link, which need not be worth its price."""
     shares = {item.key: share for item, share in zip(link.items, link.point.shares, strict=True)}
-    strategy = "uniform-chain" if link.alpha is None else "ghost-chain"
+    strategy = (UniformChain if link.alpha is None else GhostChain).name
     level = _Level(link.point.log_scale, shares)
     return Held(policy, strategy, (level,), link.alpha or 1, None, desk.log_union, True)
 
