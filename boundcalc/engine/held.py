@@ -22,7 +22,14 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.larger import joined
-from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, GhostChain, MarginStrategy, UniformChain, noise_chance
+from boundcalc.statements.strategies import (
+    STRATEGIES,
+    ChainStrategy,
+    GhostChain,
+    MarginStrategy,
+    UniformChain,
+    noise_chance,
+)
 
 
 @dataclass(frozen=True, slots=True)
