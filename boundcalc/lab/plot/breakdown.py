@@ -12,7 +12,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import FILLS, HATCHES
-from boundcalc.lab.plot.words import rounded_up, called, plain, setting_words
+from boundcalc.lab.plot.words import called, plain, rounded_up, setting_words
 from boundcalc.setting import Setting
 
 _PLACE = re.compile(r"(?P<kind>[^\[]+)(\[(?P<block>\d+).*\])?")

@@ -15,7 +15,7 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import least_samples
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
-from boundcalc.lab.plot.words import rounded_up, decades, setting_words, short, task_words
+from boundcalc.lab.plot.words import decades, rounded_up, setting_words, short, task_words
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import support_floor
 

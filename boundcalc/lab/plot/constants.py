@@ -14,7 +14,7 @@ from boundcalc.lab.plot.data import FigureData
 from boundcalc.lab.plot.lettering import QUIET, finish, finished
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import SHADE
-from boundcalc.lab.plot.words import rounded_up, factor, setting_words, typeset
+from boundcalc.lab.plot.words import factor, rounded_up, setting_words, typeset
 from boundcalc.setting import Setting
 
 GAIN, RISK = "#9DB8C7", "#8E3B46"

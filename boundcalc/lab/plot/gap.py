@@ -20,7 +20,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import curves, least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import rounded_up, called, power, setting_words, short, trials_words
+from boundcalc.lab.plot.words import called, power, rounded_up, setting_words, short, trials_words
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import MOST
 

@@ -13,7 +13,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import rounded_up, many
+from boundcalc.lab.plot.words import many, rounded_up
 from boundcalc.setting import Setting
 
 _LAWS = {"natural": "all bits are fair coins", "balanced": "the label is a fair coin"}

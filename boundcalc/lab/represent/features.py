@@ -1,9 +1,10 @@
 """Several sparse functions at once: one head each, their values side by side in the row of [CLS].
 
-Every head writes to hidden units of its own, and W_1 gives every function a coordinate of its own. Scales are such that
-no row leaves the unit ball, so projections do nothing. A further block (boundcalc.lab.represent.deep) reads the row of
-[CLS] itself: it is found by a marker, a unit of the first head that is on only where attention is selective. Rows other than [CLS] ask no query (their
-[CLS] coordinate is 0), so they attend to all rows alike, and there the marker is off.
+Every head writes to hidden units of its own, and W_1 gives every function a coordinate of its own. Scales are such
+that no row leaves the unit ball, so projections do nothing. A further block (boundcalc.lab.represent.deep) reads the
+row of [CLS] itself: it is found by a marker, a unit of the first head that is on only where attention is selective.
+Rows other than [CLS] ask no query (their [CLS] coordinate is 0), so they attend to all rows alike, and there the
+marker is off.
 """
 
 from __future__ import annotations
