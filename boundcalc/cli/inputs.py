@@ -10,7 +10,7 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.rounding import up
 from boundcalc.cli.setting import OPTION_NAMES, Question
 from boundcalc.cli.values import exactly, number, short
-from boundcalc.formulas.theorems import ALONE, BOUNDS, THEOREMS, Theorem, theorem_called
+from boundcalc.formulas.theorems import ALONE, BOUNDS, THEOREMS, Theorem, known_bound, theorem_called
 
 if TYPE_CHECKING:
     from boundcalc.base.value import Value
@@ -68,7 +68,9 @@ def alone(bounds: Sequence[str]) -> Theorem | None:
     """The theorem that is asked for, where it is not about a setting; such a one is asked for by itself."""
     found = [theorem for name in bounds if (theorem := theorem_called(name)) and theorem.name not in BOUNDS]
     if found and len(bounds) > 1:
-        raise InvalidSetting(f"{found[0].name} ({found[0].title}) is no gap of a setting: ask for it by itself")
+        from boundcalc.base.prose import plain
+
+        raise InvalidSetting(f"{found[0].name} ({plain(found[0].title)}) is no gap of a setting: ask for it by itself")
     return found[0] if found else None
 
 
@@ -80,6 +82,13 @@ def refuse_inputs(given: Mapping[str, float]) -> None:
             f"{name} is no part of a setting: --set and --L are for --bound {', '.join(ALONE)}, which are not about one"
             + ("; layers are --depth" if name == "L" else "")
         )
+
+
+def refuse_idle_bits(question: Question, bounds: Sequence[str]) -> None:
+    """Refuses --bits where no bound that is asked for counts stored weights."""
+    if bounds and not any(BOUNDS[known_bound(name)].stored for name in bounds):
+        able = " and ".join(repr(policy.name) for policy in BOUNDS.values() if policy.stored)
+        question.refuse("bits", f"only {able} counts stored weights (G13), and {', '.join(bounds)} was asked for")
 
 
 def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], without: str = "") -> Given:

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.kinds import CERTIFICATE
 from boundcalc.base.output import readable, write_json
 from boundcalc.base.records import dataclass
@@ -164,7 +164,7 @@ class Certificate:
             return _certificate(data)
         except CertificateError:
             raise
-        except InvalidSetting as error:
+        except (InvalidSetting, Unsupported) as error:
             raise CertificateError(f"the certificate's setting is not valid: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise CertificateError(f"malformed certificate: {error}; write a new one with --certificate") from None
@@ -192,6 +192,8 @@ def problem_of(certificate: Certificate) -> str | None:
     alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
     if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
         return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
+    if strategy.stored and (certificate.meeting or levels):
+        return f"strategy {strategy.name!r} counts stored weights: it has no levels, and no maps meet"
     if certificate.meeting and strategy.every_scale:
         return f"strategy {strategy.name!r} covers every map by itself: no maps meet"
     if "alpha" not in strategy.parameters and alpha != 1:

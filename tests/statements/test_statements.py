@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from boundcalc.base.errors import Refusal
+from boundcalc.base.errors import InvalidSetting, Refusal
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.prose import plain
 from boundcalc.base.statement import Statement
@@ -26,7 +26,7 @@ LETTERS = {
     "L": [str(number) for number in range(1, 16)],
     "S": list("12345"),
     "A": list("01234567"),
-    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12"],
+    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12", "13"],
     "V": ["1", "2", "2t", "3", "4"],
 }
 CALCULUS = [name for name in STATEMENTS if name[0] in "TVLSAGPE"]
@@ -105,7 +105,7 @@ def test_the_checks_of_text_see_mistakes() -> None:
     assert latex_problems(r"\Big(a)") == ["sized brackets"]
     assert latex_problems(r"\sqrt(a") == ["()"]
     assert shown_problems("costs 5$") == ["$"]
-    with pytest.raises(KeyError):
+    with pytest.raises(InvalidSetting, match=r"the command \\undefined is not known"):
         shown_problems(r"$\undefined x$")
     assert dangling("as in T1, T4r and L77") == {"L77"}
 

@@ -47,20 +47,20 @@ def cme_error() -> Formula:
     always = s.M / sympy.sqrt(s.rho) + LARGEST
     expr = sympy.Min(SAMPLING / s.rho, always) + C_R * s.rho**POWER * s.g
     parts = [
-        Definition(SAMPLING, mean_error(), "error of the mean over L pairs", "A"),
+        Definition(SAMPLING, mean_error(), "error of the mean over $L$ pairs", "A"),
         Definition(RADIUS, radius.xreplace({largest: LARGEST}), "largest norm of a centred term", "b"),
         Definition(LARGEST, largest, "norm of the regularised target", "F"),
         *_power_parts(),
         ELL_PART,
     ]
-    return Formula("error", expr, ordered(parts), _CME, "le", ("1/2 < r <= 3/2",))
+    return Formula("error", expr, ordered(parts), _CME)
 
 
 def _no_regularisation() -> list[Definition]:
     """A and b without rho: F <= kappa^(2r-1)|g| and min(rho F, kappa M) <= kappa M."""
     radius = 2 * s.kappa * s.M + s.kappa ** (2 * s.smoothness + 1) * s.g
     return [
-        Definition(SAMPLING, mean_error(), "error of the mean over L pairs", "A"),
+        Definition(SAMPLING, mean_error(), "error of the mean over $L$ pairs", "A"),
         Definition(RADIUS, radius, "largest norm of a centred term, whatever the regularisation", "b"),
     ]
 
@@ -69,7 +69,7 @@ def cme_best_error() -> Formula:
     """X3 at the regularisation that is best: (1 + 1/a) A^(a/(1+a)) (a c_r |g|)^(1/(1+a))."""
     expr = (1 + 1 / POWER) * SAMPLING ** (POWER / (1 + POWER)) * (POWER * C_R * s.g) ** (1 / (1 + POWER))
     parts = [*_no_regularisation(), *_power_parts(), ELL_PART]
-    return Formula("best_error", expr, ordered(parts), _CME, "le", ("1/2 < r <= 3/2",))
+    return Formula("best_error", expr, ordered(parts), _CME)
 
 
 def cme_input_size() -> Formula:
@@ -84,7 +84,7 @@ def cme_input_size() -> Formula:
         *_power_parts(),
         ELL_PART,
     ]
-    return Formula("input_size", expr, ordered(parts), "L", "ge", ("1/2 < r <= 3/2",))
+    return Formula("input_size", expr, ordered(parts), "L", "ge")
 
 
 # -- X4
@@ -107,12 +107,12 @@ def softmax_error() -> Formula:
         Definition(HALF, TILT * (1 - TILT * sympy.sqrt(SECOND * SPREAD)) / 2, "half the linear term", "q_1"),
         Definition(RISE, TILT**2 * SECOND / 2, "quadratic term", "q_2"),
         Definition(TILT, latent.default_tilt(SYMPY, s.L, SPREAD, ELL), "tilt of the Chernoff bound", r"\theta"),
-        Definition(SECOND, second, "bound of E w^2/(E w)^2", "W_2"),
-        Definition(SPREAD, spread, "bound of E w^2 |v - mu|^2/(E w)^2", "U_2"),
+        Definition(SECOND, second, r"bound of $\mathbb E[w^2]/(\mathbb Ew)^2$", "W_2"),
+        Definition(SPREAD, spread, r"bound of $\mathbb E[w^2|v-\mu|^2]/(\mathbb Ew)^2$", "U_2"),
         _ratio(),
         ELL_PART,
     ]
-    return Formula("error", expr, ordered(parts), _SOFTMAX, "le", ())
+    return Formula("error", expr, ordered(parts), _SOFTMAX)
 
 
 def _ratio() -> Definition:
@@ -122,13 +122,13 @@ def _ratio() -> Definition:
 def softmax_plain_error() -> Formula:
     """X4's plain form."""
     expr = latent.softmax_error_hoeffding(SYMPY, s.L, RATIO, s.M, ELL)
-    return Formula("plain_error", expr, (_ratio(), ELL_PART), _SOFTMAX, "le", ())
+    return Formula("plain_error", expr, (_ratio(), ELL_PART), _SOFTMAX)
 
 
 def softmax_input_size() -> Formula:
     """How many pairs are enough for a target, by the plain form."""
     expr = 8 * ELL * (RATIO * s.M / s.target) ** 2
-    return Formula("input_size", expr, (_ratio(), ELL_PART), "L", "ge", ())
+    return Formula("input_size", expr, (_ratio(), ELL_PART), "L", "ge")
 
 
 # -- X6
@@ -137,10 +137,10 @@ def softmax_input_size() -> Formula:
 def transfer_error() -> Formula:
     """X6 with the head w M^+."""
     expr: Any = sympy.expand(latent.transfer_error(SYMPY, s.kappa_w, s.e_pre))
-    return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2", "le", ("w lies in the row space of M",))
+    return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2")
 
 
 def any_head_error() -> Formula:
     """X6 with any head a."""
     expr = latent.transfer_error(SYMPY, s.head, s.e_pre, s.missed, s.spread)
-    return Formula("any_head_error", expr, (), r"\mathbb E|a\hat y-wh|^2", "le", ())
+    return Formula("any_head_error", expr, (), r"\mathbb E|a\hat y-wh|^2")

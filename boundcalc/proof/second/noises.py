@@ -1,14 +1,13 @@
 """G11 in 50 digits: what noise on a map is compared with, and how far it moves a point."""
 
-from __future__ import annotations
+from typing import Any
 
-from boundcalc.proof.certificate import Choice
-from boundcalc.proof.second.centres import majorant, multigamma
-from boundcalc.proof.second.covers import View
-from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from .centres import majorant, multigamma
+from .covers import View
+from .numbers import MP, Real, demand, num, within
 
-PARAMETERS = {"V1": (), "V2": ("s", "r"), "V2t": ("s", "r"), "V3": ("s", "r")}
 _RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
+LAWS = {"V1": {}, "V2": _RANGES, "V2t": _RANGES, "V3": _RANGES}
 
 
 def events(view: View) -> int:
@@ -37,14 +36,10 @@ def spread(view: View, t: Real) -> Real:
     return MP.sqrt(k * a)
 
 
-def divergence(choice: Choice, view: View, eps: Real, t: Real) -> Real:
+def divergence(choice: Any, view: View, eps: Real, t: Real) -> Real:
     """What noise costs that leaves eps."""
     law, sizes, given = choice.lemma, view.sizes, choice.params
-    if law not in PARAMETERS:
-        raise unknown("law of noise", law)
-    demand(set(given) == set(PARAMETERS[law]), f"{law} takes the parameters {', '.join(PARAMETERS[law])}")
-    for name, value in given.items():
-        demand(_RANGES[name][0] <= num(value) <= _RANGES[name][1], f"{law}: {name} is out of range")
+    within(choice, LAWS[law])
     whole = {"vector": 1, "gain": sizes.k, "table": sizes.d}
     plain = view.kind not in whole
     others = ("map", "score", "summed", *(("numbers", "pooled") if law == "V3" else ()))
