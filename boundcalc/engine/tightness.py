@@ -164,3 +164,5 @@ def _less(whole: Policy, bits: int | None) -> Iterator[tuple[str, str, Policy]]:
         laws = frozenset(law.name for law in NOISES.values() if law.family == name)
         yield name, ", ".join(sorted(laws)), replace(whole, laws=whole.laws - laws)
     yield "all noise", "G11", replace(whole, laws=whole.laws - LAWS)
+    bare = replace(whole, lemmas=whole.lemmas - CENTRES, meeting=False, refining=False, laws=whole.laws - LAWS)
+    yield "centres, maps that meet, refinements, noise", "A6, A7, G11, G12, T11-T14", bare
