@@ -100,6 +100,18 @@ class Refinements:
         chain.reverse()
         return [self._link(seen, before, at) for before, at in zip([-1, *chain], chain, strict=False)]
 
+    def along(self, points: Sequence[Point]) -> list[tuple[Link, list[float]]]:
+        """The chain through all of some points, and what every item adds at each level."""
+        found: list[tuple[Link, list[float]]] = []
+        before: _Seen | None = None
+        for at, point in enumerate(points):
+            here = self._seen(point)
+            counts = here.counts if before is None else list(self._counts(before, here))
+            refined = frozenset(k for k, count in enumerate(counts) if count < here.counts[k])
+            found.append((Link(at, point, refined, sum(counts)), counts))
+            before = here
+        return found
+
     def covers(self, link: Link) -> dict[str, Cover]:
         """A level's covers, some of them of what the level before has left."""
         covers = covers_of(self._items, link.point)

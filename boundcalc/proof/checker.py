@@ -7,6 +7,7 @@ the value; the search walks backward and works in floats.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Choice, Cover,
 from boundcalc.proof.network import Network
 from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
-from boundcalc.statements import gap
+from boundcalc.statements import channels, gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
 from boundcalc.statements.larger import joined
 from boundcalc.statements.noises import NOISES, events, spread
@@ -39,6 +40,24 @@ CLAIM_TOLERANCE = 1e-12
 
 
 _NOTHING = Cover(0.0, ())
+
+
+class Heard(NamedTuple):
+    """What the levels so far tell of one map through channels (G14).
+
+    Attributes:
+        target: which way it is seen, at every level the same.
+        log_eps: how near the last level came.
+        total: sum of precision/eps^2 over levels.
+        excess: what all their noise lacks of a Gaussian's entropy.
+        told: what all of it says of the map at most, in nats.
+    """
+
+    target: int
+    log_eps: float
+    total: arb
+    excess: arb
+    told: arb
 
 
 class Booked(NamedTuple):
@@ -218,10 +237,11 @@ class _Run:
         eta = self.certificate.eta
         self.eta = None if eta is None else arb(eta)
         self.booked: list[dict[str, Booked]] = []
+        self.heard: dict[tuple[str, int], Heard] = {}
         for level in levels:
             self.booked.append(self._level(level))
         sample = self.certificate.setting.sample
-        mu = self.certificate.mu
+        mu, weights = self.certificate.mu, self.certificate.weights
         start = INTERVAL.minimum(arb(1) / 2, self.network.reach)
         self.known = Known(
             start=arb(start.upper()),
@@ -233,6 +253,7 @@ class _Run:
             alpha=self.certificate.alpha,
             mu=None if mu is None else arb(mu),
             eta=self.eta,
+            weights=None if weights is None else [arb(weight) for weight in weights],
         )
         for less, more, problem in self.strategy.conditions(INTERVAL, self.known):
             if not certainly_le(less, more):
@@ -295,6 +316,8 @@ class _Run:
                 unbounded = unbounded or not within
             elif choice.refines:
                 total = total + member.multiplicity * self._refinement(index, choice, member, cover.log_eps, name)
+            elif self.strategy.channels and choice.lemma in NOISES:
+                total = total + member.multiplicity * self._channel(index, choice, member, cover.log_eps, name)
             else:
                 total = total + member.multiplicity * self._cost(choice, member, cover.log_eps, eps, name)
         if unbounded:
@@ -325,6 +348,24 @@ class _Run:
         if certainly_le(y, arb(1)):
             return arb(0)
         return lemma.sharp(INTERVAL, y, target, target.points.count(self.samples), choice.params)
+
+    def _channel(self, index: int, choice: Choice, member: Member, log_eps: float, name: str) -> arb:
+        """G14: how much more all levels so far tell of a map than those before, at most."""
+        target, law = self._target(choice, member, name), NOISES[choice.lemma]
+        problem = channels.refuses(law, target) or channels.check_params(law, choice.params)
+        if problem is not None:
+            raise CertificateError(f"{name}: {problem}")
+        before = self.heard.get((name, index), Heard(choice.target, math.inf, arb(0), arb(0), arb(0)))
+        if before.target != choice.target:
+            raise CertificateError(f"{name}: its channels must all see it the same way")
+        if before.log_eps <= log_eps:  # what was heard before is near enough: nothing new is said
+            return arb(0)
+        sides, a = channels.shape(target), choice.params["a"]
+        total = before.total + channels.precision(INTERVAL, sides, a) * (-2 * arb(log_eps)).exp()
+        excess = before.excess + channels.excess(INTERVAL, sides, a)
+        told = excess + channels.told(INTERVAL, law, target, total, choice.params)
+        self.heard[name, index] = Heard(choice.target, log_eps, total, excess, told)
+        return told - before.told
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)

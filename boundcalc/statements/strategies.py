@@ -38,6 +38,7 @@ class Known:
         alpha: ghost samples per sample.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
         eta: chance that noise moves the loss of an example by more than the scale (G11).
+        weights: w_j of every level, where links are taken by their dual form (G12).
     """
 
     start: Number
@@ -49,6 +50,7 @@ class Known:
     alpha: int = 1
     mu: Number | None = None
     eta: Number | None = None
+    weights: Sequence[Number] | None = None
 
 
 class Term(NamedTuple):
@@ -75,10 +77,11 @@ class Strategy(ABC):
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
-        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
+        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta"; "weights" it may.
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds (G12).
+        channels: whether a level may see maps through channels instead of covers (G14).
     """
 
     name: ClassVar[str]
@@ -94,11 +97,12 @@ class Strategy(ABC):
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
+    channels: ClassVar[bool] = False
 
     @property
     def counted(self) -> str:
-        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
-        return "I" if self.noisy else "log N"
+        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11, G14)."""
+        return "I" if self.noisy or self.channels else "log N"
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
@@ -225,10 +229,15 @@ class RefinedChain(UniformChain):
     title = "chaining of uniform covers that refine one another"
     uses = ("G0", "G2", "G12")
     refines = True
+    parameters = ("weights",)
     how = "uniform covers, some of what the level before has left"
 
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
         yield from super().conditions(ns, known)
+        if known.weights is not None:
+            for weight, finer in pairwise(known.weights):
+                yield finer, weight, "the weights of levels must not rise (G12)"
+            return
         scales = [known.start, *known.scales]
         for j, (count, more) in enumerate(pairwise(known.counts)):
             yield scales[j + 1] ** 2 * count, scales[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
@@ -239,7 +248,21 @@ class RefinedChain(UniformChain):
         return gap.gap_chain(ns, last, linked, self.factor(ns, known.alpha), known.log_inverse_delta, known.m)
 
     def links(self, ns: NumberSystem, known: Known) -> list[Number]:
-        return gap.refined_links(ns, [known.start, *known.scales], known.counts, known.m)
+        scales = [known.start, *known.scales]
+        if known.weights is not None:
+            return gap.dual_links(ns, scales, known.counts, known.weights, known.m)
+        return gap.refined_links(ns, scales, known.counts, known.m)
+
+
+class ChannelChain(RefinedChain):
+    """G14."""
+
+    name = "channel-chain"
+    title = "chaining of channels: levels see weights through noise"
+    uses = ("G0", "G2", "G12", "G14")
+    channels = True
+    how = "weights seen through noise, or by uniform covers"
+    formula = "gap <= 2 e_J + sum of e_(j-1) sqrt(2 (I_j - I_(j-1))/m) + deviation, e_0 = min(1/2, L R)"
 
 
 class SingleStrategy(Strategy):
@@ -450,6 +473,7 @@ STRATEGIES: dict[str, Strategy] = {
         Chain(),
         GhostChain(),
         UniformChain(),
+        ChannelChain(),
         RefinedChain(),
         UniformSingle(),
         Closed(),

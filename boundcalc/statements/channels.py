@@ -1,0 +1,84 @@
+"""G14: a level of a uniform chain sees a map through bounded noise instead of a cover.
+
+At level j a map W is seen as V_j = W + (eps_j/b) u, u the noise of T11-T14 with exponent a_j, drawn anew for every level. What
+levels 1..j tell of W together is at most the divergence of Gaussian noise of variance 1/(sum of precisions) from a law fixed
+in advance (V1-V3), and per level how much less entropy u has than a Gaussian of its size.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from boundcalc.base.errors import Refusal
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.setting.validate import shown
+from boundcalc.statements.covers.base import Params
+from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, noise
+from boundcalc.statements.noises import Noise
+from boundcalc.statements.targets import Target
+
+MAPS = frozenset({"map", "query"})
+"""Matrices that are seen in spectral norm: any law that noise is compared with will do."""
+PARTS = frozenset({"vector", "gain", "table"})
+"""What is seen part by part, each in its own norm: the Gaussian law (V1) alone."""
+
+
+class Shape(NamedTuple):
+    """Noise of a target: `copies` independent ones on the spectral ball of d x k."""
+
+    d: int
+    k: int
+    copies: int
+
+
+def shape(target: Target) -> Shape:
+    """A row of a table and an offset have the l2 ball, a coordinate of a gain an interval."""
+    if target.kind == "gain":
+        return Shape(1, 1, target.k)
+    if target.kind in PARTS:
+        return Shape(1, target.k, target.d)
+    return Shape(target.d, target.k, 1)
+
+
+def seen(target: Target) -> bool:
+    """Whether a target may be seen through channels at all."""
+    return target.kind in MAPS | PARTS and min(target.d, target.k) <= LARGEST_SIDE
+
+
+def refuses(law: Noise, target: Target) -> Refusal | None:
+    """Why a target cannot be seen through a channel whose outputs are compared with a law, or None."""
+    name = f"{law.name} of a channel"
+    if target.kind not in MAPS | PARTS:
+        return Refusal(name, f"a {target.kind}", f"a {' or '.join(sorted(MAPS | PARTS))}")
+    if law.names and target.kind in PARTS:
+        return Refusal(name, f"a {target.kind}", "V1")
+    if min(target.d, target.k) > LARGEST_SIDE:
+        return Refusal(name, f"{target.d} x {target.k}", f"a side of at most {LARGEST_SIDE}")
+    return None
+
+
+def check_params(law: Noise, params: Params) -> str | None:
+    """What is wrong with parameters from a certificate, or None: the exponent of the noise, and those of the law."""
+    if "a" not in params:
+        return f"a channel takes the exponent a of its noise, got {shown(sorted(params))}"
+    low, high = RANGES["a"]
+    if not is_number(params["a"], low, high):
+        return f"a channel needs {low:g} <= a <= {high:g}, got {params['a']!r}"
+    return law.check_params({name: value for name, value in params.items() if name != "a"})
+
+
+def precision(ns: NumberSystem, sides: Shape, a: float) -> Number:
+    """1/(variance of an entry of u): an entry has the mean square 1/(d + k + 1 + 2a)."""
+    return ns.number(sides.d + sides.k + 1) + 2 * ns.number(a)
+
+
+def excess(ns: NumberSystem, sides: Shape, a: float) -> Number:
+    """How much less entropy the noise has than a Gaussian of the same variance, at most: its divergence from that."""
+    n = ns.number(sides.d * sides.k)
+    gaussian = n / 2 * (1 + ns.log(2 * ns.pi / precision(ns, sides, a)))
+    return sides.copies * (gaussian - noise(ns, sides.d, sides.k, a).entropy)
+
+
+def told(ns: NumberSystem, law: Noise, target: Target, total: Number, params: Params) -> Number:
+    """The divergence of Gaussian noise from the law; `total` is the sum of precision/eps^2 over the levels so far."""
+    return law.missed(ns, law.reach(target) * ns.sqrt(total), *law.sides(target), params)
