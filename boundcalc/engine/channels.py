@@ -193,7 +193,7 @@ def _least(cost: Callable[[int], float], start: int, last: int) -> int:
 def _promising(name: str, target: Target) -> bool:
     """Whether a law may give less than the others on a target."""
     norms = target.norms
-    if name == "V2":
+    if name in ("V2", "V5"):
         return target.k > 1
     if name == "V2t":
         return target.d > 1 and norms.two_one_t < norms.two_one
@@ -235,8 +235,15 @@ class Channels:
         """A chain of little cost through some of the points; none where no map is better seen through noise."""
         if not any(self._maps):
             return []
-        path = self._path(start, points, m)
-        levels = self._levels(start, [points[i] for i in path], m)
+        found = self._along(start, points, self._path(start, points, m))
+        if found and not any(level.mixed for level in found):
+            return found
+        other = self._along(start, points, [link.at for link in self._refinements.best(start, points, m)])
+        return min((each for each in (found, other) if each), key=lambda each: _cost(start, each, m), default=[])
+
+    def _along(self, start: float, points: Sequence[Point], path: Sequence[int]) -> list[Level]:
+        """The levels of a chain; none where every map is better covered."""
+        levels = self._levels(start, [points[i] for i in path])
         return [Level(i, points[i], *level) for i, level in zip(path, levels, strict=False)]
 
     # -- the path
@@ -294,7 +301,7 @@ class Channels:
 
     # -- the levels
 
-    def _levels(self, start: float, points: Sequence[Point], m: int) -> Iterator[tuple[dict[str, Cover], float, bool]]:
+    def _levels(self, start: float, points: Sequence[Point]) -> Iterator[tuple[dict[str, Cover], float, bool]]:
         scales = [start, *(math.exp(point.log_scale) for point in points)]
         covered = self._refinements.along(points)
         weights = _weights(scales, [self._totals(point) for point in points])
@@ -346,6 +353,13 @@ class Channels:
                 level = [part[at.index(j)] for part in parts]
             found.append(level if point.costs[k] > -math.inf else None)
         return found
+
+
+def _cost(start: float, levels: Sequence[Level], m: int) -> float:
+    """What a chain comes to, but for its deviation."""
+    scales = [start, *(math.exp(level.point.log_scale) for level in levels)]
+    links = (scale * math.sqrt(2 * max(level.adds, 0.0) / m) for scale, level in zip(scales, levels, strict=False))
+    return 2 * scales[-1] + sum(links)
 
 
 def _weights(scales: Sequence[float], totals: Sequence[_Totals]) -> list[float]:

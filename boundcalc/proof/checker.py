@@ -47,16 +47,12 @@ class Heard(NamedTuple):
 
     Attributes:
         target: which way it is seen, at every level the same.
-        log_eps: how near the last level came.
-        total: sum of precision/eps^2 over levels.
-        excess: what all their noise lacks of a Gaussian's entropy.
-        told: what all of it says of the map at most, in nats.
+        noises: (a, log eps) of every level.
+        told: what they tell at most, in nats.
     """
 
     target: int
-    log_eps: float
-    total: arb
-    excess: arb
+    noises: tuple[tuple[float, float], ...]
     told: arb
 
 
@@ -355,16 +351,14 @@ class _Run:
         problem = channels.refuses(law, target) or channels.check_params(law, choice.params)
         if problem is not None:
             raise CertificateError(f"{name}: {problem}")
-        before = self.heard.get((name, index), Heard(choice.target, math.inf, arb(0), arb(0), arb(0)))
+        before = self.heard.get((name, index), Heard(choice.target, (), arb(0)))
         if before.target != choice.target:
             raise CertificateError(f"{name}: its channels must all see it the same way")
-        if before.log_eps <= log_eps:  # what was heard before is near enough: nothing new is said
+        if before.noises and before.noises[-1][1] <= log_eps:  # what was heard is near enough: nothing new is said
             return arb(0)
-        sides, a = channels.shape(target), choice.params["a"]
-        total = before.total + channels.precision(INTERVAL, sides, a) * (-2 * arb(log_eps)).exp()
-        excess = before.excess + channels.excess(INTERVAL, sides, a)
-        told = excess + channels.told(INTERVAL, law, target, total, choice.params)
-        self.heard[name, index] = Heard(choice.target, log_eps, total, excess, told)
+        noises = (*before.noises, (choice.params["a"], log_eps))
+        told = channels.told(INTERVAL, law, target, noises, choice.params)
+        self.heard[name, index] = Heard(choice.target, noises, told)
         return told - before.told
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:

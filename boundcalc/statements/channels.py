@@ -7,6 +7,7 @@ in advance (V1-V3), and per level how much less entropy u has than a Gaussian of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from boundcalc.base.errors import Refusal
@@ -14,7 +15,7 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import Params
 from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, noise
-from boundcalc.statements.noises import Noise
+from boundcalc.statements.noises import GaussianNoise, Noise
 from boundcalc.statements.targets import Target
 
 MAPS = frozenset({"map", "query"})
@@ -50,7 +51,7 @@ def refuses(law: Noise, target: Target) -> Refusal | None:
     name = f"{law.name} of a channel"
     if target.kind not in MAPS | PARTS:
         return Refusal(name, f"a {target.kind}", f"a {' or '.join(sorted(MAPS | PARTS))}")
-    if law.names and target.kind in PARTS:
+    if target.kind in PARTS and not isinstance(law, GaussianNoise):
         return Refusal(name, f"a {target.kind}", "V1")
     if min(target.d, target.k) > LARGEST_SIDE:
         return Refusal(name, f"{target.d} x {target.k}", f"a side of at most {LARGEST_SIDE}")
@@ -79,6 +80,13 @@ def excess(ns: NumberSystem, sides: Shape, a: float) -> Number:
     return sides.copies * (gaussian - noise(ns, sides.d, sides.k, a).entropy)
 
 
-def told(ns: NumberSystem, law: Noise, target: Target, total: Number, params: Params) -> Number:
-    """The divergence of Gaussian noise from the law; `total` is the sum of precision/eps^2 over the levels so far."""
-    return law.missed(ns, law.reach(target) * ns.sqrt(total), *law.sides(target), params)
+def told(
+    ns: NumberSystem, law: Noise, target: Target, noises: Sequence[tuple[float, float]], params: Params
+) -> Number:
+    """I_j: what levels with the noises (a, log eps) tell together of a map, compared with a law of these parameters."""
+    sides = shape(target)
+    total, lacking = ns.number(0), ns.number(0)
+    for a, log_eps in noises:
+        total = total + precision(ns, sides, a) * ns.exp(-2 * ns.number(log_eps))
+        lacking = lacking + excess(ns, sides, a)
+    return lacking + law.missed(ns, law.reach(target) * ns.sqrt(total), *law.sides(target), params)

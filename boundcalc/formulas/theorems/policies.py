@@ -56,7 +56,7 @@ class Policy:
 COUNTING = frozenset({"T1", "T2"})
 VOLUMES = frozenset({"T4", "T4r"})
 CENTRES = frozenset({"T11", "T12", "T13", "T14"})
-LAWS = frozenset({"V1", "V2", "V2t", "V3"})
+LAWS = frozenset({"V1", "V2", "V2t", "V3", "V5"})
 T_FREE = VOLUMES | CENTRES | {"T3", "T4v", "T4f"}
 _UNIFORM = T_FREE | {"T5", "T6"}
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from boundcalc.proof.certificate import Choice, Cover
 from boundcalc.proof.second.attention import Head
+from boundcalc.proof.second.channels import told
 from boundcalc.proof.second.covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
 from boundcalc.proof.second.joint import SLOPES, hidden, lookup
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
@@ -37,6 +39,14 @@ _Maps = Sequence[tuple[int, Sequence[View]]]
 """Maps of one kind: how many alike, and the ways to see one of them."""
 
 
+class Heard(NamedTuple):
+    """Which way a map is seen, (a, eps) of every level so far, and what they tell of it."""
+
+    target: int
+    noises: tuple[tuple[Real, Real], ...]
+    told: Real
+
+
 @dataclass
 class Walk:
     """Radius, error and log count on the way through a network at one level.
@@ -48,6 +58,7 @@ class Walk:
         published: whether L1 and L7 have their published constants.
         depth: t of G11, where maps carry noise instead of being covered.
         before: covers of the level before, where this one may refine them (G12).
+        heard: what the levels before have said of maps through channels (G14); what this one says is added.
     """
 
     setting: Setting
@@ -57,6 +68,7 @@ class Walk:
     published: bool = False
     depth: Real | None = None
     before: Mapping[str, Cover] | None = None
+    heard: dict[tuple[str, int], Heard] | None = None
 
     def __post_init__(self) -> None:
         architecture = self.setting.architecture
@@ -146,6 +158,9 @@ class Walk:
                 outside = outside or all(view.reach > eps for view in views)
                 continue
             demand(choice.target < len(views), f"{key}: there is no way {choice.target} to see it")
+            if self.heard is not None and choice.lemma in LAWS:
+                self.count += number * self._channel((key, index), choice, cover.log_eps, views[choice.target])
+                continue
             if self.depth is not None and choice.lemma in LAWS:
                 self.events += number * events(views[choice.target])
                 self.count += number * divergence(choice, views[choice.target], eps, self.depth)
@@ -160,6 +175,18 @@ class Walk:
         if cap is None or self.every_scale:
             return left
         return cap * MP.tanh(left / cap) if bends else min(left, cap)
+
+    def _channel(self, place: tuple[str, int], choice: Choice, log_eps: float, view: View) -> Real:
+        """G14: what one map says beyond what it has said."""
+        assert self.heard is not None  # noqa: S101 - just asked
+        said = self.heard.get(place, Heard(choice.target, (), num(0)))
+        demand(said.target == choice.target, f"{place[0]}: channels see it in two ways")
+        eps = MP.exp(num(log_eps))
+        if any(finer <= eps for _, finer in said.noises):
+            return num(0)
+        noises = (*said.noises, (num(choice.params.get("a", -1)), eps))
+        self.heard[place] = Heard(choice.target, noises, told(choice, view, noises))
+        return self.heard[place].told - said.told
 
     def _refinement(self, key: str, index: int, choice: Choice, log_eps: float, views: Sequence[View]) -> Real:
         """G12: a cover of the ball in which the level before has left one map."""

@@ -8,7 +8,7 @@ from typing import Any
 from boundcalc.proof.certificate import Certificate, Cover
 from boundcalc.proof.second.covers import UNIFORM
 from boundcalc.proof.second.meeting import joined
-from boundcalc.proof.second.network import Walk
+from boundcalc.proof.second.network import Heard, Walk
 from boundcalc.proof.second.noises import PARAMETERS as LAWS
 from boundcalc.proof.second.noises import depth as noise_depth
 from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
@@ -16,7 +16,8 @@ from boundcalc.setting import Budget, Norms
 
 _CLOSED_GHOSTS = 16
 KNOWN = ("chain", "ghost-chain", "uniform-chain", "uniform-single", "closed", "published")
-KNOWN += ("refined-chain", "uniform-margin", "ghost-realizable", "ghost", "noise-margin")
+KNOWN += ("refined-chain", "channel-chain", "uniform-margin", "ghost-realizable", "ghost", "noise-margin")
+_UNIFORM = ("uniform-chain", "refined-chain", "channel-chain", "uniform-single", "uniform-margin", "noise-margin")
 _POWERS = 21
 """Schatten powers one may choose among, or that tied ones differ."""
 _ROUNDED = num("1e-13")
@@ -46,10 +47,11 @@ def _value(certificate: Certificate) -> Real:
     scales: list[Real] = []
     counts: list[Real] = []
     before: Mapping[str, Cover] | None = None
+    heard: dict[tuple[str, int], Heard] | None = {} if strategy == "channel-chain" else None
     for level in certificate.levels:
-        if strategy in ("uniform-chain", "refined-chain", "uniform-single", "uniform-margin", "noise-margin"):
+        if strategy in _UNIFORM:
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
-            laws = LAWS if strategy == "noise-margin" else {}
+            laws = LAWS if strategy in ("noise-margin", "channel-chain") else {}
             demand(lemmas <= UNIFORM | {"zero"} | set(laws), "a uniform strategy needs uniform covers")
         closed, published = strategy in ("closed", "published"), strategy == "published"
         depth = None
@@ -57,15 +59,19 @@ def _value(certificate: Certificate) -> Real:
             demand(certificate.eta is not None and 0 < num(certificate.eta) <= num(1) / 2, "noise needs a chance eta")
             seen = Walk(walked, level.covers, 1, depth=num(2)).events
             depth = noise_depth(seen, certificate.eta)
-        walk = Walk(walked, level.covers, samples, closed, published, depth, before)
-        before = level.covers if strategy == "refined-chain" else None
+        walk = Walk(walked, level.covers, samples, closed, published, depth, before, heard)
+        before = level.covers if strategy in ("refined-chain", "channel-chain") else None
         scales.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= scales[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
-    if strategy in ("chain", "ghost-chain", "uniform-chain", "refined-chain"):
+    weights = certificate.weights
+    demand(weights is None or strategy in ("refined-chain", "channel-chain"), f"{strategy} takes no weights")
+    if strategy in ("chain", "ghost-chain", "uniform-chain", "refined-chain", "channel-chain"):
         first = min(num(1) / 2, steep * Walk(walked, None, m).radius)
-        if strategy == "refined-chain":
+        if weights is not None:
+            return _weighted([first, *scales], counts, [num(w) for w in weights], m) + deviation
+        if strategy in ("refined-chain", "channel-chain"):
             return _refined([first, *scales], counts, m) + deviation
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha), "uniform-chain": num(1)}[strategy]
         return _chained([first, *scales], counts, factor, m) + deviation
@@ -115,6 +121,19 @@ def _refined(scales: Sequence[Real], counts: Sequence[Real], m: int) -> Real:
         demand(steep * coarse**2 <= count * (1 + num("1e-30")), "what levels add shrinks faster than their links")
         steep = count / coarse**2
         links += coarse * MP.sqrt(2 * count / m)
+    return 2 * scales[-1] + links
+
+
+def _weighted(scales: Sequence[Real], counts: Sequence[Real], weights: Sequence[Real], m: int) -> Real:
+    """2 e_J + sum e_(j-1)^2/(4 w_j) + 2 sum (w_j - w_(j+1)) H_j/m, H_j what all levels so far have added."""
+    demand(len(weights) == len(counts), "every level has a weight")
+    links, told = num(0), num(0)
+    for j, (coarse, weight) in enumerate(zip(scales, weights, strict=False)):
+        demand(scales[j + 1] <= coarse * (1 + num("1e-30")), "the scales of a chain must fall")
+        after = weights[j + 1] if j + 1 < len(weights) else num(0)
+        demand(0 <= after <= weight and weight > 0, "weights are above 0 and do not rise")
+        told += counts[j]
+        links += coarse**2 / (4 * weight) + 2 * (weight - after) * told / m
     return 2 * scales[-1] + links
 
 
