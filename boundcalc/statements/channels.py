@@ -15,7 +15,7 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import Params
 from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, noise
-from boundcalc.statements.noises import GaussianNoise, Noise
+from boundcalc.statements.noises import GaussianNoise, Noise, StudentNoise
 from boundcalc.statements.targets import Target
 
 MAPS = frozenset({"map", "query"})
@@ -53,6 +53,8 @@ def refuses(law: Noise, target: Target) -> Refusal | None:
         return Refusal(name, f"a {target.kind}", f"a {' or '.join(sorted(MAPS | PARTS))}")
     if target.kind in PARTS and not isinstance(law, GaussianNoise):
         return Refusal(name, f"a {target.kind}", "V1")
+    if isinstance(law, StudentNoise) and law.sides(target)[1] == 1:
+        return Refusal(name, "one column", "several (V1 is for one)")
     if min(target.d, target.k) > LARGEST_SIDE:
         return Refusal(name, f"{target.d} x {target.k}", f"a side of at most {LARGEST_SIDE}")
     return None
