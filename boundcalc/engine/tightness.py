@@ -97,7 +97,8 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     many = capacity_of(frozenset(), CLOSED, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
     yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
     whole = POLICIES["best"]
-    fresh = replace(whole, refining=False)
+    refined = replace(whole, channels=False)
+    fresh = replace(refined, refining=False)
     apart = replace(fresh, meeting=False, laws=frozenset())
     for name, statement, policy in (
         (
@@ -107,6 +108,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
         ),
         ("random centres reached through noise", "T11-T14", apart),
         ("linear maps that meet are one", "A6, A7", fresh),
+        ("levels that refine one another", "G12", refined),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)
@@ -114,7 +116,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             yield Rung(name, statement, searched.log10)
     best: BoundValue = desk.value("best")
     if not best.trivial:
-        yield Rung("levels that refine one another", "G12", best.log10)
+        yield Rung("channels instead of covers", "G14", best.log10)
     least = _any(best)
     if least is not None:
         yield Rung("any strategy, at training error 0", "G3, G4, G11", least)
@@ -157,12 +159,14 @@ def _less(whole: Policy) -> Iterator[tuple[str, str, Policy]]:
     ):
         yield name, ", ".join(sorted(lemmas)), replace(whole, lemmas=whole.lemmas - lemmas)
     yield "maps that meet", "A6, A7, V4", replace(whole, meeting=False)
-    yield "levels that refine one another", "G12", replace(whole, refining=False)
+    yield "levels that refine one another", "G12, G14", replace(whole, refining=False, channels=False)
+    yield "channels instead of covers", "G14", replace(whole, channels=False)
     for name, laws in (
         ("Gaussian noise", frozenset({"V1"})),
         ("Student noise", frozenset({"V2", "V2t"})),
         ("matrix-t noise", frozenset({"V3"})),
+        ("exponential noise", frozenset({"V5"})),
         ("all noise", LAWS),
     ):
-        statement = ", ".join(sorted(laws)) if laws != LAWS else "G11"
+        statement = ", ".join(sorted(laws)) if laws != LAWS else "G11, G14"
         yield name, statement, replace(whole, laws=whole.laws - laws)
