@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from boundcalc.base.numbers import FLOAT, log_add
@@ -93,9 +93,9 @@ _FIRST = 7
 
 
 class Said(NamedTuple):
-    """What a member says at one level: its noise, the law its outputs so far are compared with, and what they tell."""
+    """What a member says at one level, seen one way: its noise, the law of its outputs so far, and what they tell."""
 
-    index: int
+    target: int
     law: str
     params: Params
     told: float
@@ -161,19 +161,21 @@ class _Map:
             slopes.append(max(0.0, weights[j] - later) * slope)
         log_total = -math.inf
         for j, log_share in enumerate(log_shares):
-            after = log_shares[j + 1] if j + 1 < len(log_shares) else None
-
-            def cost(at: int, j: int = j, log_share: float = log_share, after: float | None = after) -> float:
-                noise = self.noise(at)
-                now = log_add(log_total, noise.log_precision - 2 * log_share)
-                value = weights[j] * self.copies * noise.excess + slopes[j] * now
-                if after is not None:
-                    value += slopes[j + 1] * log_add(now, self.noise(_FIRST).log_precision - 2 * after)
-                return value
-
+            cost = partial(self._cost, log_total, log_shares[j : j + 2], weights[j], slopes[j : j + 2])
             chosen.append(self.noise(_least(cost, _FIRST, _MOST_EXPONENT)))
             log_total = log_add(log_total, chosen[-1].log_precision - 2 * log_share)
         return chosen
+
+    def _cost(
+        self, log_total: float, log_shares: Sequence[float], weight: float, slopes: Sequence[float], at: int
+    ) -> float:
+        """What a noise costs at a level, and does to what is told there and at the next."""
+        noise = self.noise(at)
+        now = log_add(log_total, noise.log_precision - 2 * log_shares[0])
+        value = weight * self.copies * noise.excess + slopes[0] * now
+        if len(slopes) > 1:
+            value += slopes[1] * log_add(now, self.noise(_FIRST).log_precision - 2 * log_shares[1])
+        return value
 
 
 _STEP = 0.25
@@ -328,7 +330,7 @@ class Channels:
                     adds += now - before[k]
                     before[k] = now
                     key = self._items[k].key
-                    choices = tuple(Choice(each.law, each.index, each.params) for each in level)
+                    choices = tuple(Choice(each.law, each.target, each.params) for each in level)
                     covers[key] = Cover(covers[key].log_eps, choices)
             yield covers, adds, None in spoken
 

@@ -206,9 +206,7 @@ def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], poi
     return _dual(ground, strategy, items, points, added, lambda j: ground.refinements.covers(chain[j]))
 
 
-def _channelled(
-    ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]
-) -> _Way | None:
+def _channelled(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> _Way | None:
     """G14, where some map is seen through noise."""
     chain = ground.channels.best(math.exp(ground.log_start), points, ground.m)
     added = [(level.at, level.point, level.adds) for level in chain]

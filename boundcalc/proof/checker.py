@@ -7,7 +7,6 @@ the value; the search walks backward and works in floats.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property

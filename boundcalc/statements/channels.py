@@ -82,9 +82,7 @@ def excess(ns: NumberSystem, sides: Shape, a: float) -> Number:
     return sides.copies * (gaussian - noise(ns, sides.d, sides.k, a).entropy)
 
 
-def told(
-    ns: NumberSystem, law: Noise, target: Target, noises: Sequence[tuple[float, float]], params: Params
-) -> Number:
+def told(ns: NumberSystem, law: Noise, target: Target, noises: Sequence[tuple[float, float]], params: Params) -> Number:
     """I_j: what levels with the noises (a, log eps) tell together of a map, compared with a law of these parameters."""
     sides = shape(target)
     total, lacking = ns.number(0), ns.number(0)

@@ -12,7 +12,7 @@ from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
 
 
 def told(choice: Choice, view: View, noises: Sequence[tuple[Real, Real]]) -> Real:
-    """KL of V_1, ..., V_j from their own law, at levels of (a, eps): of their mean from a law of V, of the rest from a Gaussian's."""
+    """KL of V_1, ..., V_j from their law, at levels of (a, eps): of their mean from a law of V, of the rest from a Gaussian."""
     law, given = choice.lemma, dict(choice.params)
     if law not in PARAMETERS:
         raise unknown("law of noise", law)

@@ -42,9 +42,7 @@ def _refined(
     weights: Sequence[Number] | None = None,
 ) -> Number:
     links = (
-        gap.refined_links(ns, scales, counts, m)
-        if weights is None
-        else gap.dual_links(ns, scales, counts, weights, m)
+        gap.refined_links(ns, scales, counts, m) if weights is None else gap.dual_links(ns, scales, counts, weights, m)
     )
     return gap.gap_chain(ns, scales[-1], sum(links, start=ns.number(0)), ns.number(1), log_inverse_delta, m)
 
