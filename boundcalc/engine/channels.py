@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import lru_cache, partial
+from operator import itemgetter
 from typing import NamedTuple
 
 from boundcalc.base.numbers import FLOAT, log_add
@@ -114,6 +115,9 @@ class _Map:
             for name, law in NOISES.items()
             if name in laws and channels.refuses(law, target) is None and _promising(name, target)
         ]
+        self._slopes: dict[float, float] = {}  # chains through the same points ask again
+        self._exact: dict[float, tuple[float, str, Params]] = {}
+        self._chose: dict[tuple[float, ...], _Noise] = {}
         self.farthest = max((reach for reach, _, _ in self._laws), default=math.inf)
 
     def noise(self, at: int) -> _Noise:
@@ -124,15 +128,22 @@ class _Map:
         """The least that a law gives at a sum of precisions, nearly."""
         return min([told.nearly(reach + log_total / 2) for reach, _, told in self._laws])
 
+    def slope(self, log_total: float) -> float:
+        """How fast that grows with the log of the sum."""
+        if log_total not in self._slopes:
+            self._slopes[log_total] = (self.told(log_total + _STEP) - self.told(log_total)) / _STEP
+        return self._slopes[log_total]
+
     def exactly(self, log_total: float) -> tuple[float, str, Params]:
-        """The same as the checker counts it, by which law."""
-        best: tuple[float, str, Params] = (math.inf, "", {})
-        for reach, name, told in self._laws:
+        """What the least of them gives, as the checker counts it; by which law."""
+        if log_total not in self._exact:
+            _, reach, name, told = min(
+                ((told.nearly(reach + log_total / 2), reach, name, told) for reach, name, told in self._laws),
+                key=itemgetter(0),
+            )
             params = told.params(reach + log_total / 2)
-            value = told.exactly(reach + log_total / 2, params)
-            if value < best[0]:
-                best = value, name, params
-        return best
+            self._exact[log_total] = told.exactly(reach + log_total / 2, params), name, params
+        return self._exact[log_total]
 
     def said(self, log_shares: Sequence[float], weights: Sequence[float]) -> list[Said]:
         """What it says at falling shares; a nat of level j weighs weights[j]."""
@@ -157,12 +168,14 @@ class _Map:
         for j, log_share in enumerate(log_shares):
             log_total = log_add(log_total, self.noise(_FIRST).log_precision - 2 * log_share)
             later = weights[j + 1] if j + 1 < len(weights) else 0.0
-            slope = (self.told(log_total + _STEP) - self.told(log_total)) / _STEP
-            slopes.append(max(0.0, weights[j] - later) * slope)
+            slopes.append(max(0.0, weights[j] - later) * self.slope(log_total))
         log_total = -math.inf
         for j, log_share in enumerate(log_shares):
-            cost = partial(self._cost, log_total, log_shares[j : j + 2], weights[j], slopes[j : j + 2])
-            chosen.append(self.noise(_least(cost, _FIRST, _MOST_EXPONENT)))
+            key = log_total, *log_shares[j : j + 2], weights[j], *slopes[j : j + 2]
+            if key not in self._chose:
+                cost = partial(self._cost, log_total, log_shares[j : j + 2], weights[j], slopes[j : j + 2])
+                self._chose[key] = self.noise(_least(cost, _FIRST, _MOST_EXPONENT))
+            chosen.append(self._chose[key])
             log_total = log_add(log_total, chosen[-1].log_precision - 2 * log_share)
         return chosen
 
@@ -205,12 +218,13 @@ def _promising(name: str, target: Target) -> bool:
 
 
 class _Totals(NamedTuple):
-    """What all items that channels may serve tell at one point by themselves, and what their noise costs."""
+    """What all items that channels may serve tell at one point by themselves; their excess, and the counts of others."""
 
     told: float
-    excess: float
-    covered: float
-    """Counts of the other items."""
+    fixed: float
+
+
+_NOTHING = _Totals(0.0, 0.0)
 
 
 class Level(NamedTuple):
@@ -252,45 +266,48 @@ class Channels:
 
     def _totals(self, point: Point) -> _Totals:
         if id(point) not in self._known:
-            told = excess = covered = 0.0
+            told = fixed = 0.0
             for maps, share, cost in zip(self._maps, point.shares, point.costs, strict=True):
                 if cost == -math.inf:
                     continue
                 if maps is None or any(each.farthest - share > _LARGEST for each in maps):
-                    covered += math.exp(min(cost, _LARGEST))
+                    fixed += math.exp(min(cost, _LARGEST))
                     continue
                 for each in maps:
                     noise = each.noise(_FIRST)
                     told += each.weight * each.told(noise.log_precision + _BEFORE - 2 * share)
-                    excess += each.weight * each.copies * noise.excess
-            self._known[id(point)] = point, _Totals(told, excess, covered)
+                    fixed += each.weight * each.copies * noise.excess
+            self._known[id(point)] = point, _Totals(told, fixed)
         return self._known[id(point)][1]
 
     def _path(self, start: float, points: Sequence[Point], m: int) -> list[int]:
         """Least cost where each level knows of the one before it alone."""
         root = math.sqrt(2 / m)
+        logs = [point.log_scale for point in points]
+        scales = [math.exp(log_scale) for log_scale in logs]
+        told: list[float] = []
         values: list[float] = []
         backs: list[int] = []
         least, last = 2 * start, -1
-        for j, here in enumerate(points):
-            scale = math.exp(here.log_scale)
+        for j, scale in enumerate(scales):
             best, back = math.inf, -1
-            if scale < start and scale > _FINEST * least:
-                totals = self._totals(here)
-                fixed = totals.excess + totals.covered
-                best = start * math.sqrt(max(0.0, totals.told + fixed)) * root
-                for i in range(j - 1, -1, -1):
-                    apart = points[i].log_scale - here.log_scale
-                    if apart > _FARTHEST:
-                        break
+            totals = _NOTHING
+            if start > scale > _FINEST * least:
+                totals = self._totals(points[j])
+                best, back = start * math.sqrt(max(0.0, totals.told + totals.fixed)) * root, -1
+                farthest, here = logs[j] + _FARTHEST, logs[j]
+                i = j - 1
+                while i >= 0 and logs[i] <= farthest:
                     if values[i] < best:
-                        before = self._totals(points[i])
-                        # precision adds up: the told of both is that of the finer at log(1 + e^(-2 apart)) more precision
-                        slope = (totals.told - before.told) / (2 * apart) if apart > 0 else 0.0
-                        adds = totals.told - before.told + slope * math.log1p(math.exp(-2 * apart)) + fixed
-                        bound = values[i] + math.exp(points[i].log_scale) * math.sqrt(max(0.0, adds)) * root
+                        apart = 2 * (logs[i] - here)
+                        adds = totals.told - told[i]
+                        if apart > 0:  # precisions add up: as much is told as at the finer level's and its log(1 + e^-apart)
+                            adds *= 1 + math.log1p(math.exp(-apart)) / apart
+                        bound = values[i] + scales[i] * math.sqrt(max(0.0, adds + totals.fixed)) * root
                         if bound < best:
                             best, back = bound, i
+                    i -= 1
+            told.append(totals.told)
             values.append(best)
             backs.append(back)
             if best + 2 * scale < least:
@@ -369,7 +386,7 @@ def _weights(scales: Sequence[float], totals: Sequence[_Totals]) -> list[float]:
     found: list[float] = []
     before = 0.0
     for coarser, each in zip(scales, totals, strict=False):
-        adds = max(each.told - before, 0.0) + each.excess + each.covered
+        adds = max(each.told - before, 0.0) + each.fixed
         weight = coarser / math.sqrt(max(adds, 1e-9))
         found.append(min([weight, *found[-1:]]))
         before = each.told

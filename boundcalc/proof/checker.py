@@ -41,17 +41,12 @@ CLAIM_TOLERANCE = 1e-12
 _NOTHING = Cover(0.0, ())
 
 
-class Heard(NamedTuple):
-    """What the levels so far tell of one map through channels (G14).
-
-    Attributes:
-        target: which way it is seen, at every level the same.
-        noises: (a, log eps) of every level.
-        told: what they tell at most, in nats.
-    """
+class Said(NamedTuple):
+    """What one map has said through channels (G14): seen in which way, how finely, and what all of it tells in nats."""
 
     target: int
-    noises: tuple[tuple[float, float], ...]
+    log_eps: float
+    heard: channels.Heard
     told: arb
 
 
@@ -232,7 +227,7 @@ class _Run:
         eta = self.certificate.eta
         self.eta = None if eta is None else arb(eta)
         self.booked: list[dict[str, Booked]] = []
-        self.heard: dict[tuple[str, int], Heard] = {}
+        self.said: dict[tuple[str, int], Said] = {}
         for level in levels:
             self.booked.append(self._level(level))
         sample = self.certificate.setting.sample
@@ -350,15 +345,15 @@ class _Run:
         problem = channels.refuses(law, target) or channels.check_params(law, choice.params)
         if problem is not None:
             raise CertificateError(f"{name}: {problem}")
-        before = self.heard.get((name, index), Heard(choice.target, (), arb(0)))
-        if before.target != choice.target:
+        before = self.said.get((name, index))
+        if before is not None and before.target != choice.target:
             raise CertificateError(f"{name}: its channels must all see it the same way")
-        if before.noises and before.noises[-1][1] <= log_eps:  # what was heard is near enough: nothing new is said
+        if before is not None and before.log_eps <= log_eps:  # what was heard is near enough: nothing new is said
             return arb(0)
-        noises = (*before.noises, (choice.params["a"], log_eps))
-        told = channels.told(INTERVAL, law, target, noises, choice.params)
-        self.heard[name, index] = Heard(choice.target, noises, told)
-        return told - before.told
+        so_far = channels.heard(INTERVAL, target, choice.params["a"], log_eps, before and before.heard)
+        told = channels.told(INTERVAL, law, target, so_far, choice.params)
+        self.said[name, index] = Said(choice.target, log_eps, so_far, told)
+        return told if before is None else told - before.told
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)

@@ -14,7 +14,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import Params
-from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, noise
+from boundcalc.statements.covers.noise import KEPT, LARGEST_SIDE, RANGES, is_number, noise
 from boundcalc.statements.noises import GaussianNoise, Noise, StudentNoise
 from boundcalc.statements.targets import Target
 
@@ -77,16 +77,44 @@ def precision(ns: NumberSystem, sides: Shape, a: float) -> Number:
 
 def excess(ns: NumberSystem, sides: Shape, a: float) -> Number:
     """How much less entropy the noise has than a Gaussian of the same variance, at most: its divergence from that."""
+    key = ns.name, sides, a
+    if key in _KNOWN:
+        return _KNOWN[key]
     n = ns.number(sides.d * sides.k)
     gaussian = n / 2 * (1 + ns.log(2 * ns.pi / precision(ns, sides, a)))
-    return sides.copies * (gaussian - noise(ns, sides.d, sides.k, a).entropy)
+    found = sides.copies * (gaussian - noise(ns, sides.d, sides.k, a).entropy)
+    if ns.name in KEPT:
+        _KNOWN[key] = found
+    return found
 
 
-def told(ns: NumberSystem, law: Noise, target: Target, noises: Sequence[tuple[float, float]], params: Params) -> Number:
-    """I_j: what levels with the noises (a, log eps) tell together of a map, compared with a law of these parameters."""
+_KNOWN: dict[tuple[str, Shape, float], Number] = {}
+
+
+class Heard(NamedTuple):
+    """What levels so far have of a map: the sum of precision/eps^2, and what their noise lacks of a Gaussian's entropy."""
+
+    total: Number
+    lacking: Number
+
+
+def heard(ns: NumberSystem, target: Target, a: float, log_eps: float, before: Heard | None = None) -> Heard:
+    """With one level more."""
     sides = shape(target)
-    total, lacking = ns.number(0), ns.number(0)
+    total, lacking = precision(ns, sides, a) * ns.exp(-2 * ns.number(log_eps)), excess(ns, sides, a)
+    return Heard(total, lacking) if before is None else Heard(before.total + total, before.lacking + lacking)
+
+
+def told(ns: NumberSystem, law: Noise, target: Target, so_far: Heard, params: Params) -> Number:
+    """I_j: what the levels so far tell together of a map, compared with a law of these parameters."""
+    return so_far.lacking + law.missed(ns, law.reach(target) * ns.sqrt(so_far.total), *law.sides(target), params)
+
+
+def information(
+    ns: NumberSystem, law: Noise, target: Target, noises: Sequence[tuple[float, float]], params: Params
+) -> Number:
+    """I_j of levels with the noises (a, log eps)."""
+    so_far = None
     for a, log_eps in noises:
-        total = total + precision(ns, sides, a) * ns.exp(-2 * ns.number(log_eps))
-        lacking = lacking + excess(ns, sides, a)
-    return lacking + law.missed(ns, law.reach(target) * ns.sqrt(total), *law.sides(target), params)
+        so_far = heard(ns, target, a, log_eps, so_far)
+    return ns.number(0) if so_far is None else told(ns, law, target, so_far, params)

@@ -46,7 +46,7 @@ LEVELS: tuple[Noises, ...] = (
 
 def told(law: str, target: Target, noises: Noises, params: Mapping[str, float]) -> float:
     """What the library claims."""
-    return channels.told(FLOAT, NOISES[law], target, noises, params)
+    return channels.information(FLOAT, NOISES[law], target, noises, params)
 
 
 def unit(d: int, k: int, kind: Kind = "map", radius: float = 1.0) -> Target:

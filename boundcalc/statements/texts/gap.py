@@ -90,6 +90,6 @@ GAP = (
     Statement("G7", compute=gap.occam_risk),
     Statement("G11", compute=gap.risk_noise, applies=_needs_ramp),
     Statement("G12", compute=_refined, applies=_falling),
-    Statement("G14", compute=channels.told, applies=channels.refuses),
+    Statement("G14", compute=channels.information, applies=channels.refuses),
     Statement("G8", compute=_sparse, applies=_fits),
 )
