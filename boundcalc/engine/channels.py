@@ -15,7 +15,7 @@ from typing import NamedTuple
 from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.engine.allocate import Point
 from boundcalc.engine.options import Item
-from boundcalc.engine.refine import Refinements
+from boundcalc.engine.refine import Link, Refinements
 from boundcalc.proof.certificate import Choice, Cover
 from boundcalc.statements import channels
 from boundcalc.statements.covers import LEMMAS, Curve, Params
@@ -208,6 +208,8 @@ def _least(cost: Callable[[int], float], start: int, last: int) -> int:
 def _promising(name: str, target: Target) -> bool:
     """Whether a law may give less than the others on a target."""
     norms = target.norms
+    if name == "V1":
+        return target.kind in channels.PARTS or min(target.d, target.k) == 1 or norms.fro < norms.two_one
     if name in ("V2", "V5"):
         return target.k > 1
     if name == "V2t":
@@ -228,11 +230,13 @@ _NOTHING = _Totals(0.0, 0.0)
 
 
 class Level(NamedTuple):
-    """One level of a chain: where its point stands, its covers, what it adds, and whether some map is covered there."""
+    """One level of a chain: its covers and where its point stands, what items say instead, what it adds in all.
 
-    at: int
-    point: Point
-    covers: dict[str, Cover]
+    `mixed`: whether some map stays covered in the whole chain.
+    """
+
+    link: Link
+    said: Sequence[Sequence[Said] | None]
     adds: float
     mixed: bool
 
@@ -260,7 +264,16 @@ class Channels:
     def _along(self, start: float, points: Sequence[Point], path: Sequence[int]) -> list[Level]:
         """The levels of a chain; none where every map is better covered."""
         levels = self._levels(start, [points[i] for i in path])
-        return [Level(i, points[i], *level) for i, level in zip(path, levels, strict=False)]
+        return [level._replace(link=level.link._replace(at=i)) for i, level in zip(path, levels, strict=False)]
+
+    def covers(self, level: Level) -> dict[str, Cover]:
+        """How a certificate says it."""
+        covers = self._refinements.covers(level.link)
+        for item, said in zip(self._items, level.said, strict=True):
+            if said is not None:
+                choices = tuple(Choice(each.law, each.target, each.params) for each in said)
+                covers[item.key] = Cover(covers[item.key].log_eps, choices)
+        return covers
 
     # -- the path
 
@@ -320,7 +333,7 @@ class Channels:
 
     # -- the levels
 
-    def _levels(self, start: float, points: Sequence[Point]) -> Iterator[tuple[dict[str, Cover], float, bool]]:
+    def _levels(self, start: float, points: Sequence[Point]) -> Iterator[Level]:
         scales = [start, *(math.exp(point.log_scale) for point in points)]
         covered = self._refinements.along(points)
         weights = _weights(scales, [self._totals(point) for point in points])
@@ -336,7 +349,6 @@ class Channels:
             return
         before = [0.0] * len(self._items)
         for j, (link, counts) in enumerate(covered):
-            covers = self._refinements.covers(link)
             adds = 0.0
             for k, said in enumerate(spoken):
                 level = None if said is None else said[j]
@@ -346,10 +358,7 @@ class Channels:
                     now = sum(each.told for each in level)
                     adds += now - before[k]
                     before[k] = now
-                    key = self._items[k].key
-                    choices = tuple(Choice(each.law, each.target, each.params) for each in level)
-                    covers[key] = Cover(covers[key].log_eps, choices)
-            yield covers, adds, None in spoken
+            yield Level(link, [None if said is None else said[j] for said in spoken], adds, None in spoken)
 
     def _said(
         self, k: int, maps: Sequence[_Map], points: Sequence[Point], weights: Sequence[float]
@@ -376,7 +385,7 @@ class Channels:
 
 def _cost(start: float, levels: Sequence[Level], m: int) -> float:
     """What a chain comes to, but for its deviation."""
-    scales = [start, *(math.exp(level.point.log_scale) for level in levels)]
+    scales = [start, *(math.exp(level.link.point.log_scale) for level in levels)]
     links = (scale * math.sqrt(2 * max(level.adds, 0.0) / m) for scale, level in zip(scales, levels, strict=False))
     return 2 * scales[-1] + sum(links)
 

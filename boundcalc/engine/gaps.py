@@ -209,10 +209,10 @@ def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], poi
 def _channelled(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> _Way | None:
     """G14, where some map is seen through noise."""
     chain = ground.channels.best(math.exp(ground.log_start), points, ground.m)
-    added = [(level.at, level.point, level.adds) for level in chain]
+    added = [(level.link.at, level.link.point, level.adds) for level in chain]
     if not chain:
         return None
-    way = _dual(ground, strategy, items, points, added, lambda j: chain[j].covers)
+    way = _dual(ground, strategy, items, points, added, lambda j: ground.channels.covers(chain[j]))
     return way._replace(settles=not any(level.mixed for level in chain))
 
 
