@@ -23,7 +23,7 @@ from boundcalc.statements.covers.tuning import tuning
 from boundcalc.statements.noises import NOISES, Noise
 from boundcalc.statements.targets import Target
 
-_FARTHEST = 4.0
+_FARTHEST = 3.0
 """Log of the largest ratio of neighbouring scales that is tried."""
 _FINEST = 1e-4
 """Scales below this part of the least value found so far are of no use."""
