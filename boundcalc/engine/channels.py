@@ -314,7 +314,9 @@ class Channels:
                     if values[i] < best:
                         apart = 2 * (logs[i] - here)
                         adds = totals.told - told[i]
-                        if apart > 0:  # precisions add up: as much is told as at the finer level's and its log(1 + e^-apart)
+                        if (
+                            apart > 0
+                        ):  # precisions add up: as much is told as at the finer level's and its log(1 + e^-apart)
                             adds *= 1 + math.log1p(math.exp(-apart)) / apart
                         bound = values[i] + scales[i] * math.sqrt(max(0.0, adds + totals.fixed)) * root
                         if bound < best:
