@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.kinds import CERTIFICATE
 from boundcalc.base.output import readable, write_json
 from boundcalc.base.records import dataclass
@@ -82,7 +82,7 @@ class Certificate:
         strategy: which theorem of G.
         levels: scales, coarse to fine.
         log_value: log of the value claimed, not capped at 1.
-        alpha: ghost samples per sample (G2, G4, G5).
+        alpha: ghost samples per sample, where the strategy counts them.
         mu: parameter of the kl inverse; None for its limit.
         measured: what was read off trained weights or the sample, when the setting's numbers are those rounded by P1.
         nats: what is said to be paid for that, in log(1/delta).
@@ -169,7 +169,7 @@ class Certificate:
             return _certificate(data)
         except CertificateError:
             raise
-        except InvalidSetting as error:
+        except (InvalidSetting, Unsupported) as error:
             raise CertificateError(f"the certificate's setting is not valid: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise CertificateError(f"malformed certificate: {error}; write a new one with --certificate") from None

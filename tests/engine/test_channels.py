@@ -17,13 +17,13 @@ from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.ground import Found
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems.policies import POLICIES
-from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.larger import joined
 from boundcalc.statements.strategies import STRATEGIES, Known
+from tests.proof import alone
 from tests.recorded.before import comparable
 
 BEST = POLICIES["best"]
@@ -146,11 +146,11 @@ def test_a_chain_that_adds_less_and_less_needs_its_weights() -> None:
     with pytest.raises(CertificateError, match="must grow as links shrink"):
         check(certificate)
     with pytest.raises(CertificateError):
-        second.log_value(certificate)
+        alone.log_value(certificate)
     weights = pooled_for(certificate)
     assert len(set(weights)) == 1
     found = check(replace(certificate, weights=weights))
-    assert abs(float(second.log_value(found.certificate)) - found.log_value) < 1e-12
+    assert abs(float(alone.log_value(found.certificate)) - found.log_value) < 1e-12
     for other in ((weights[0], weights[1] / 2), (weights[0] * 2, weights[1])):
         assert check(replace(certificate, weights=other)).log_value > found.log_value
 
@@ -159,7 +159,7 @@ def test_what_are_no_weights_is_refused() -> None:
     certificate = coarse()
     weight = pooled_for(certificate)[0]
     for weights in ((weight, 1.1 * weight), (weight,), (weight, 0.0), (weight, -1.0), (weight, math.inf), ()):
-        for checker in (check, second.log_value):
+        for checker in (check, alone.log_value):
             with pytest.raises(CertificateError):
                 checker(replace(certificate, weights=weights))
     plain = replace(certificate, strategy="uniform-chain", weights=(weight, weight))

@@ -12,13 +12,13 @@ import pytest
 
 from boundcalc import Budget, Norms, Setting, evaluate
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.posthoc import grid_value
 from boundcalc.statements.strategies import STRATEGIES
+from tests.proof import alone
 from tests.proof.samples import SETTINGS, proved
 
 Json = dict[str, Any]
@@ -117,7 +117,7 @@ def contradiction(data: Json) -> str | None:
     except CertificateError:
         return None
     try:
-        exact = second.log_value(certificate)
+        exact = alone.log_value(certificate)
     except CertificateError as error:
         return f"accepted at e^{log_value}, though {error}"
     difference = abs(float(log_value - exact))

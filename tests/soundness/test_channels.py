@@ -20,7 +20,6 @@ from scipy.special import gammaln
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.proof.second import centres as centres_mp
@@ -28,7 +27,8 @@ from boundcalc.setting import Setting
 from boundcalc.statements import channels
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.targets import Kind, MatrixNorms, Points, Target
-from tests.soundness.test_centres import sample_noise
+from tests.proof import alone
+from tests.soundness.test_centres import exact_entropy, sample_noise
 from tests.soundness.test_noise import student
 
 Noises = Sequence[tuple[float, float]]
@@ -123,7 +123,7 @@ def undershoots(claim: Claim, laws: Sequence[str] = ("V1", "V2", "V2t", "V5")) -
                 radius = 1.3
                 params = {"s": 1.5, "r": 0.4} if NOISES[law].names else {}
                 claimed = claim(law, unit(d, k, radius=radius), noises, params)
-                slack = sum(float(centres_mp.entropy(d, k, a) - centres_mp.entropy_used(d, k, a)) for a, _ in noises)
+                slack = sum(float(exact_entropy(d, k, a) - centres_mp.entropy_used(d, k, a)) for a, _ in noises)
                 for w in corners(law, d, k):
                     mean, error = drawn(law, w, noises, params, radius)
                     if claimed < mean - 4 * error:
@@ -261,7 +261,7 @@ def changed(index: int, key: str, log_eps: float | None = None, **what: Any) -> 
 def refusals(certificate: Certificate) -> list[str]:
     """What both checkers say against a certificate."""
     found: list[str] = []
-    for checker in (check, second.log_value):
+    for checker in (check, alone.log_value):
         with pytest.raises(CertificateError) as error:
             checker(certificate)
         found.append(str(error.value))
@@ -270,7 +270,7 @@ def refusals(certificate: Certificate) -> list[str]:
 
 def test_both_checkers_agree_and_it_is_below_covers() -> None:
     found = check(chain())
-    assert abs(float(second.log_value(chain())) - found.log_value) < 1e-12
+    assert abs(float(alone.log_value(chain())) - found.log_value) < 1e-12
     plain = [evaluate(chain().setting, name).certificate.log_value for name in ("trauger", "log-T")]
     assert all(found.log_value < value for value in plain)
 
@@ -345,7 +345,7 @@ def test_a_covers_refinement_of_what_noise_left_is_accepted() -> None:
     """V is within eps of W surely, so W - V lies in a known ball."""
     key = "readout"
     refined = changed(1, key, lemma="T4r", params={"t": 1 / 16}, refines=True)
-    assert abs(float(second.log_value(refined)) - check(refined).log_value) < 1e-12
+    assert abs(float(alone.log_value(refined)) - check(refined).log_value) < 1e-12
     assert check(refined).log_value > check(chain()).log_value
 
 

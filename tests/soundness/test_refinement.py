@@ -14,11 +14,11 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
-from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known
+from tests.proof import alone
 
 M = 400
 DRAWS = 300
@@ -90,7 +90,7 @@ def changed(index: int, key: str, choices: tuple[Choice, ...], log_eps: float | 
 def refusals(certificate: Certificate) -> list[str]:
     """What both checkers say against a certificate."""
     found: list[str] = []
-    for checker in (check, second.log_value):
+    for checker in (check, alone.log_value):
         with pytest.raises(CertificateError) as error:
             checker(certificate)
         found.append(str(error.value))
@@ -100,7 +100,7 @@ def refusals(certificate: Certificate) -> list[str]:
 def test_a_refined_chain_is_below_the_plain_one_and_both_checkers_agree() -> None:
     setting = refined().setting
     found = check(refined())
-    assert abs(float(second.log_value(refined())) - found.log_value) < 1e-12
+    assert abs(float(alone.log_value(refined())) - found.log_value) < 1e-12
     plain = [v for v in (evaluate(setting, name) for name in POLICIES if name != "best") if not v.trivial]
     assert all(found.value < math.exp(v.certificate.log_value) for v in plain)
 

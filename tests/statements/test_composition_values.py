@@ -13,6 +13,7 @@ from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.proof.certificate import Choice
 from boundcalc.proof.second.channels import told
 from boundcalc.proof.second.covers import Sizes, View
+from boundcalc.proof.second.setting import Budget as Read
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -295,13 +296,14 @@ def g14(rng: Rng) -> tuple[Value, Any]:
     radius, size = some(rng, 2, 0.3, 2.0)
     params = {"a": float(rng.choice([0.0, 0.7, 20.0]))} | dict(zip(law.names, some(rng, 2), strict=False))
     noises = [(float(rng.choice([params["a"], 3.0])), -1.0 - 1.5 * j) for j in range(whole(rng, 1, 5))]
-    budget = Budget(op=size, two_one=1.5 * size, two_one_t=1.3 * size, schatten=(1.0, 1.2 * size))
-    plain = kind in ("map", "query")
-    view = View(kind, num(radius), 1, Sizes.of(budget, d, k) if plain else Sizes(d, k, *(num(size),) * 6, rank=1))
+    limits: dict[str, Any] = {"op": size, "two_one": 1.5 * size, "two_one_t": 1.3 * size, "schatten": (1.0, 1.2 * size)}
+    plain, alike = kind in ("map", "query"), [num(size)] * 6
+    view = View(kind, num(radius), 1, Sizes.of(Read(**limits), d, k) if plain else Sizes(d, k, *alike, rank=1))
     truth = told(Choice(law.name, 0, params), view, [(num(a), MP.exp(num(log_eps))) for a, log_eps in noises])
 
     def value(ns: NumberSystem) -> Any:
-        norms = matrix_norms(ns, budget, d, k) if plain else MatrixNorms(*6 * (ns.number(size),), 1)
+        x = ns.number(size)
+        norms = matrix_norms(ns, Budget(**limits), d, k) if plain else MatrixNorms(x, x, x, x, x, x, 1)
         assert norms is not None
         target = Target(kind, d, k, ns.number(radius), norms, Points(1))
         return compute("G14")(ns, law, target, noises, params)

@@ -25,13 +25,7 @@ _METHODS: Mapping[type, Callable[[Any, str, Formula], Step]] = {
 }
 
 
-_STEPS: dict[str, Callable[[Formula], Step]] = {
-    "edelman2022_attention": other_steps.general_steps,
-    "sparse_boolean": other_steps.finite_steps,
-    "X3": inference_steps.cme_steps,
-    "X4": inference_steps.softmax_steps,
-    "X6": inference_steps.transfer_steps,
-}
+_STEPS: Mapping[str, Callable[[Formula], Step]] = {**other_steps.STEPS, **inference_steps.STEPS}
 """The steps of theorems without a form of a network, by name. One that brings none is shown as it is stated."""
 
 
@@ -75,7 +69,7 @@ def _as_stated(theorem: Theorem, formula: Formula) -> Step:
     assumed = "; ".join(theorem.assumptions)
     if theorem.stated_by:
         assumed = f"stated by {theorem.stated_by}, and neither proved nor checked here"
-    relation = Relation(Words(left_hand_side(formula), formula.name.replace("_", " ")), formula.relation, formula.expr)
+    relation = Relation(Words(left_hand_side(formula)), formula.relation, formula.expr)
     return Step("the theorem as stated", theorem.uses, assumed, relation, tuple(formula.where))
 
 

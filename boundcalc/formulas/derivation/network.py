@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -17,23 +17,10 @@ from boundcalc.formulas.symbolic.code import interval_function
 from boundcalc.formulas.symbolic.depth import PROBE, on_spheres
 from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.pieces import Costed, lowered
+from boundcalc.formulas.symbolic.printing import latex
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
-from boundcalc.setting import (
-    Activation,
-    Attention,
-    Ball,
-    Embedding,
-    Experts,
-    GatedFeedForward,
-    Layer,
-    LayerNorm,
-    Linear,
-    Norms,
-    Residual,
-    Setting,
-    SoftCap,
-)
-from boundcalc.setting.layer import Rules, rows_used
+from boundcalc.setting import Layer, Norms, Setting
+from boundcalc.setting.layer import rows_used
 from boundcalc.statements.compose import Lowered, loss_lipschitz
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
 from boundcalc.statements.slots import Context, Facts, total
@@ -49,13 +36,13 @@ def loss_step(setting: Setting) -> Step:
     note, uses = "the loss is Lipschitz in the read-out, as given", tuple[str, ...]()
     if setting.sample.lipschitz is None:
         uses = ("G0",)
-        note = "the ramp loss falls from 1 to 0 while the margin grows from 0 to gamma"
+        note = r"the ramp loss falls from 1 to 0 while the margin grows from 0 to $\gamma$"
         trials = (_ramp(setting, constant),)
     return Step(
         "the loss",
         uses,
         note,
-        Relation(Words(r"L_\ell", "L_l"), "eq", constant),
+        Relation(Words(r"L_\ell"), "eq", constant),
         trials=trials,
     )
 
@@ -87,15 +74,6 @@ def _ramp(setting: Setting, constant: Expr) -> Trial:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """How a class of layers stands in a derivation: its name, trials of its statement, matrices of its Lipschitz factor."""
-
-    name: str
-    trials: Callable[[Any], tuple[Trial, ...]] = lambda _: ()
-    matrices: Callable[[Any], tuple[str, ...]] = lambda _: ()
-
-
-@dataclass(frozen=True)
 class Visit:
     """A layer met on the way through the network."""
 
@@ -117,7 +95,7 @@ def _through(layers: Sequence[Layer], at: Context, rows: Any, *, inside: bool) -
     radius = at.radius
     for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=used)
-        if isinstance(layer, Residual):
+        if layer.branches:
             reaches: list[Expr] = []
             for branch in layer.branches:
                 reach: Expr = radius
@@ -178,21 +156,22 @@ def _layer_step(visit: Visit, norms: Norms) -> Step | None:
     layer = visit.layer
     if not visit.facts.uses:  # a pool: neither stretches nor enlarges
         return None
-    shown = _SHOWN.of(layer)
-    title = shown.name
-    kind = getattr(layer, "kind", None) or getattr(layer, "name", "")
-    if kind:
-        title = f"{title} ({kind})"
-    trials = shown.trials(layer)
+    title = layer.title or named(layer.label)
+    if kind := getattr(layer, "kind", None):
+        title = f"{title} ({named(kind)})"
+    elif function := getattr(layer, "name", ""):
+        title = f"{title} (`{function}`)"
     uses = tuple(name for name in visit.facts.uses if not name.startswith(("S", "T")))
-    if any(derived(norms, kind, "op") for kind in shown.matrices(layer)):
+    found = (_TRIALS[name](layer) for name in uses if name in _TRIALS)
+    trials = tuple(trial for trial in found if trial is not None)
+    if any(derived(norms, weight.kind, "op") for weight in layer.weights(1) if weight.role == "matrix"):
         uses = (*uses, "A5")
         trials = (*trials, norms_in_order)
     return Step(
         title,
         uses,
         f"input rows have norm at most {spoken(visit.radius)}",
-        Relation(Words(r"\mathrm{Lip}", "Lip"), "le", visit.facts.lipschitz),
+        Relation(Words(r"\mathrm{Lip}"), "le", visit.facts.lipschitz),
         trials=trials,
     )
 
@@ -244,42 +223,35 @@ def _linear(random: Random) -> tuple[arb, arb]:
     return _norm(image), _norm(x) * _norm([value for row in rows for value in row])
 
 
-def _activation(name: str) -> Trial:
-    functions: dict[str, Callable[[arb], arb]] = {
-        "relu": lambda x: INTERVAL.maximum(arb(0), x),
-        "tanh": lambda x: x.tanh(),
-        "silu": lambda x: x / (1 + (-x).exp()),
-    }
+_FUNCTIONS: Mapping[str, Callable[[arb], arb]] = {
+    "relu": lambda x: INTERVAL.maximum(arb(0), x),
+    "tanh": lambda x: x.tanh(),
+    "silu": lambda x: x / (1 + (-x).exp()),
+}
+
+
+def _entrywise(layer: Layer) -> Trial | None:
+    """L3, where the layer is an activation that is written here."""
+    name = getattr(layer, "name", "")
+    function = _FUNCTIONS.get(name)
+    if function is None:
+        return None
 
     def trial(random: Random) -> tuple[arb, arb]:
         x, y = arb(random.gauss(0, 3)), arb(random.gauss(0, 3))
-        return abs(functions[name](x) - functions[name](y)), arb(ACTIVATION_LIPSCHITZ[name]) * abs(x - y)
+        return abs(function(x) - function(y)), arb(ACTIVATION_LIPSCHITZ[name]) * abs(x - y)
 
     return trial
 
 
-def _matrices(layer: Layer) -> tuple[str, ...]:
-    return tuple(weight.kind for weight in layer.weights(1) if weight.role == "matrix")
-
-
-def _activations(layer: Activation) -> tuple[Trial, ...]:
-    return (_activation(layer.name),) if layer.name in ("relu", "tanh", "silu") else ()
-
-
-_SHOWN = Rules(
-    "a derivation",
-    {
-        Linear: _Shown("linear map", lambda _: (_linear,), _matrices),
-        Activation: _Shown("activation", _activations),
-        Ball: _Shown("projection onto the ball", lambda _: (_projection,)),
-        SoftCap: _Shown("soft cap"),
-        LayerNorm: _Shown("normalisation"),
-        Attention: _Shown("attention", lambda _: (_softmax, _sharper_head), _matrices),
-        GatedFeedForward: _Shown("gated feed-forward", matrices=_matrices),
-        Experts: _Shown("experts mixed by a gate", matrices=_matrices),
-        Embedding: _Shown("embedding"),
-    },
-)
+_TRIALS: Mapping[str, Callable[[Layer], Trial | None]] = {
+    "L1": lambda _: _softmax,
+    "L3": _entrywise,
+    "L4": lambda _: _projection,
+    "L6": lambda _: _linear,
+    "L7": lambda _: _sharper_head,
+}
+"""Trials of the statements that layers rest on."""
 
 
 def derived(norms: Norms, kind: str, *fields: str) -> bool:
@@ -328,44 +300,61 @@ def error_step(
     gains = [piece.gain for piece in back] + [piece.gain for piece in last]
     parts = tuple(
         Definition(
-            sympy.Symbol(f"kappa_{name}", positive=True), gain, f"error of the loss per eps of {name}", _kappa(name)
+            sympy.Symbol(f"kappa_{name}", positive=True),
+            gain,
+            rf"error of the loss per $\varepsilon$ of {named(name)}",
+            rf"\kappa_{{{_index(name)}}}",
         )
         for name, gain in zip(names, gains, strict=True)
     )
     note = "covers are taken layer by layer, the later ones at the finitely many approximate inputs"
     if ratio is not None:
-        note += "; in earlier blocks every kappa is multiplied by r per block that follows"
+        note += r"; in earlier blocks every $\kappa$ is multiplied by $r$ per block that follows"
     return Step(
         "errors add up",
         ("A0",),
         note,
         Relation(
-            Words(r"\sup_f|\ell(f)-\ell(\hat f)|", "sup |l(f) - l(f^)|"),
+            Words(r"\sup_f|\ell(f)-\ell(\hat f)|"),
             "le",
-            Words(r"\sum_j\kappa_j\varepsilon_j", "sum_j kappa_j eps_j"),
+            Words(r"\sum_j\kappa_j\varepsilon_j"),
         ),
         parts,
         identities=(forward_is_backward,),
     )
 
 
-def _kappa(name: str) -> str:
-    return rf"\kappa_{{{plain(name)}}}"
-
-
-def plain(key: str) -> str:
-    """A piece's key in LaTeX: W_QK as a matrix, others as text."""
+def _matrix(key: str) -> str:
+    """LaTeX of a piece's key, where it is that of a matrix or a vector, such as W_QK."""
     letter, _, index = key.partition("_")
-    if len(letter) == 1 and index.isalnum():
-        return f"{letter}_{{{index}}}" if len(index) == 1 or index.isupper() else rf"{letter}_{{\text{{{index}}}}}"
+    if len(letter) != 1 or not index.isalnum():
+        return ""
+    return f"{letter}_{{{index}}}" if len(index) == 1 or index.isupper() else rf"{letter}_{{\text{{{index}}}}}"
+
+
+def named(key: str) -> str:
+    """A piece's key in prose: a matrix as mathematics, a word as it is, other names as code."""
+    matrix = _matrix(key)
+    return f"${matrix}$" if matrix else key if key.isalpha() else f"`{key}`"
+
+
+def _index(key: str) -> str:
+    """A piece's key as an index."""
     escaped = key.replace("_", r"\_").replace("#", r"\#")
-    return rf"\text{{{escaped}}}"
+    return _matrix(key) or rf"\text{{{escaped}}}"
+
+
+def log_count_of(key: str) -> Words:
+    """The log count of a piece."""
+    return Words(rf"\log N_{{{_index(key)}}}(\varepsilon)")
+
+
+_LONGEST = 36
 
 
 def spoken(expr: Expr) -> str:
-    """An expression as words have it: 17 T^2 m instead of 17*T**2*m."""
-    text = str(expr).replace("heads", "H").replace("depth", "D").replace("**", "^").replace("*", " ")
-    return text if len(text) < 36 else "a size that the budgets fix"
+    """A size in prose, where it is short enough."""
+    return f"${latex(expr)}$" if len(str(expr)) < _LONGEST else "a size that the budgets fix"
 
 
 def _forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str, Expr]) -> Expr:
@@ -376,7 +365,7 @@ def _forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[st
 
     def through(layers: Sequence[Layer], radius: Expr, error: Expr, rows: Any) -> tuple[Expr, Expr]:
         for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
-            if isinstance(layer, Residual):
+            if layer.branches:
                 walked = [through(branch, radius, error, used) for branch in layer.branches]
                 radius, error = total([reach for reach, _ in walked]), total([made for _, made in walked])
                 continue

@@ -1,24 +1,40 @@
-"""G14 in 50 digits: what levels tell of a map that they see through noise."""
-
-from __future__ import annotations
+"""G14 in 50 digits: what levels tell of maps that they see through noise."""
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from boundcalc.proof.certificate import Choice
-from boundcalc.proof.second.centres import RANGES, entropy_used
-from boundcalc.proof.second.covers import View
-from boundcalc.proof.second.noises import PARAMETERS, against
-from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from .centres import RANGES, entropy_used
+from .covers import View
+from .noises import LAWS, against
+from .numbers import MP, Real, demand, num, unknown, within
 
 
-def told(choice: Choice, view: View, noises: Sequence[tuple[Real, Real]]) -> Real:
+class Said(NamedTuple):
+    """Which way a map is seen, (a, eps) of every level so far, and what they tell of it."""
+
+    target: int
+    noises: tuple[tuple[Real, Real], ...]
+    told: Real
+
+
+def more(heard: dict[tuple[str, int], Said], place: tuple[str, int], choice: Any, log_eps: float, view: View) -> Real:
+    """What one map says beyond what it has said, which is kept."""
+    said = heard.get(place, Said(choice.target, (), num(0)))
+    demand(said.target == choice.target, f"{place[0]}: channels see it in two ways")
+    eps = MP.exp(num(log_eps))
+    if any(finer <= eps for _, finer in said.noises):
+        return num(0)
+    noises = (*said.noises, (num(choice.params.get("a", -1)), eps))
+    heard[place] = Said(choice.target, noises, told(choice, view, noises))
+    return heard[place].told - said.told
+
+
+def told(choice: Any, view: View, noises: Sequence[tuple[Real, Real]]) -> Real:
     """KL of V_1, ..., V_j from their law, at levels of (a, eps): of their mean from a law of V, of the rest from a Gaussian."""
-    law, given = choice.lemma, dict(choice.params)
-    if law not in PARAMETERS:
+    law = choice.lemma
+    if law not in LAWS:
         raise unknown("law of noise", law)
-    demand(set(given) == {"a", *PARAMETERS[law]}, f"a channel with {law} takes a and the parameters of {law}")
-    for name, value in given.items():
-        demand(RANGES[name][0] <= num(value) <= RANGES[name][1], f"a channel with {law}: {name} is out of range")
+    within(choice, {"a": RANGES["T12"]["a"], **LAWS[law]})
     demand(view.kind in ("map", "query", "vector", "gain", "table"), f"no channel is for a {view.kind}")
     matrix = view.kind in ("map", "query")
     demand(matrix or law == "V1", f"{law} is not for a {view.kind} behind a channel")
@@ -32,4 +48,4 @@ def told(choice: Choice, view: View, noises: Sequence[tuple[Real, Real]]) -> Rea
         square = size**2 / (d + k + 1 + 2 * num(a))
         sharp += 1 / square
         lacking += n / 2 * MP.log(2 * MP.pi * MP.e * square) - n * MP.log(size) - entropy_used(d, k, a)
-    return against(law, view, 1 / MP.sqrt(sharp), given) + copies * lacking
+    return against(law, view, 1 / MP.sqrt(sharp), choice.params) + copies * lacking
