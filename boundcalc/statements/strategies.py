@@ -103,7 +103,7 @@ class Strategy(ABC):
     @property
     def counted(self) -> str:
         """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11, G14)."""
-        return "I" if self.noisy or self.channels else "log N"
+        return "I" if self.noisy else "added I" if self.channels else "log N"
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
@@ -232,6 +232,7 @@ class RefinedChain(UniformChain):
     refines = True
     parameters = ("weights",)
     how = "uniform covers, some of what the level before has left"
+    formula = "gap <= 2 e_J + sum of e_(j-1) sqrt(2 c_j/m), or of e_(j-1)^2/(4 w_j) + 2 w_j c_j/m, + deviation"
 
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
         yield from super().conditions(ns, known)
@@ -254,6 +255,11 @@ class RefinedChain(UniformChain):
             return gap.dual_links(ns, scales, known.counts, known.weights, known.m)
         return gap.refined_links(ns, scales, known.counts, known.m)
 
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        last, linked, deviation = super().terms(ns, known)
+        each = "links" if known.weights is None else "e_(j-1)^2/(4 w_j) + 2 w_j c_j/m"
+        return [last, Term(f"sum of {each} ({self.how})", linked.value, ", ".join(self.uses[1:])), deviation]
+
 
 class ChannelChain(RefinedChain):
     """G14."""
@@ -263,7 +269,6 @@ class ChannelChain(RefinedChain):
     uses = ("G0", "G2", "G12", "G14")
     channels = True
     how = "weights seen through noise, or by uniform covers"
-    formula = "gap <= 2 e_J + sum of e_(j-1) sqrt(2 (I_j - I_(j-1))/m) + deviation, e_0 = min(1/2, L R)"
 
 
 class SingleStrategy(Strategy):
