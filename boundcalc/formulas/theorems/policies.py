@@ -30,6 +30,7 @@ class Policy:
         refining: whether levels of a chain may refine one another (G12).
         channels: whether levels of a uniform chain may see maps through channels (G14).
         polish: whether the first scale of the best chain is looked at more closely.
+        stored: whether weights of so many bits, where a setting says how many, may be counted instead of covered (G13).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Policy:
     refining: bool = False
     channels: bool = False
     polish: bool = False
+    stored: bool = False
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
@@ -74,6 +76,7 @@ POLICIES: dict[str, Policy] = {
             refining=True,
             channels=True,
             polish=True,
+            stored=True,
         ),
         Policy(
             "closed",

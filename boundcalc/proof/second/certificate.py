@@ -7,7 +7,7 @@ from .setting import Norms, Setting, read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 5
+STATEMENTS = 6
 """The version of the statements that are written here a second time."""
 
 
@@ -19,6 +19,7 @@ class Strategy(NamedTuple):
     uniform: bool = False
     one_level: bool = True
     every_scale: bool = False
+    stored: bool = False
 
 
 STRATEGIES = {
@@ -34,6 +35,8 @@ STRATEGIES = {
     "ghost-realizable": Strategy("risk", ("alpha",)),
     "ghost": Strategy("risk", ("alpha", "mu")),
     "noise-margin": Strategy("risk", ("mu", "eta"), uniform=True),
+    "stored-gap": Strategy("gap", one_level=False, stored=True),
+    "stored-margin": Strategy("risk", ("mu",), one_level=False, stored=True),
 }
 
 
@@ -74,6 +77,8 @@ def read_certificate(data: Any) -> Certificate:
         raise unknown("strategy", how.name)
     kind = STRATEGIES[how.name]
     demand(len(raw.levels) == 1 or not kind.one_level, f"{how.name} has one level")
+    demand(not kind.stored or not (raw.levels or how.meeting), "stored weights are counted, not covered")
+    demand(not kind.stored or setting.bits is not None, "nobody said how many bits a stored weight has")
     demand(not (how.meeting and kind.every_scale), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in kind.says  # the kl inverse has one, without mu
     says = {name for name in kind.says if name != "mu" or not limit}

@@ -9,6 +9,8 @@ from .setting import SIZES, Budget, Norms, Setting, kind_and_block, placed, trai
 
 _POWERS = [i / 10 for i in range(1, 21)]
 """Schatten powers one may choose among; that tied ones differ is one choice more."""
+_WAYS = 15
+"""Bounds of the risk that a training error may choose among: of the gap, G3, G11, and G4 and G5 with each number of ghosts."""
 _GHOSTS = (1, 2, 4, 8, 16, 32)
 """Ghost samples per sample that one may choose among."""
 
@@ -32,6 +34,8 @@ def price(certificate: Certificate) -> Real:
         demand(sample.train_error >= seen["train_error"], "the training error is below the measured one")
         risky = certificate.kind.quantity == "risk"
         demand(not risky or certificate.alpha in _GHOSTS, "alpha is not among the choices that were paid for")
+        ways = _WAYS + (setting.bits is not None)  # G13 is one more
+        demand(seen["candidates"] >= ways, f"the candidates a training error chose among are at least {ways}")
         total += MP.log(seen["candidates"])
     return total
 

@@ -111,13 +111,14 @@ class Setting(NamedTuple):
     input_radius: float
     norms: Norms
     sample: Any
+    bits: int | None = None
 
 
 def read_setting(where: str, data: Any) -> Setting:
     """A setting whose shapes fit and whose budgets are all read."""
     given = read("architecture:object norms:norms sample:sample", where, data)
     about, stages = read_architecture(given.architecture)
-    setting = Setting(stages, about.seq_len, about.classes, about.input_radius, given.norms, given.sample)
+    setting = Setting(stages, about.seq_len, about.classes, about.input_radius, given.norms, given.sample, about.bits)
     demand(widths(stages)[1] in (None, about.classes), "the layers do not end with the classes")
     _account(setting)
     return setting

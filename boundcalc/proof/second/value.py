@@ -12,6 +12,7 @@ from .noises import LAWS
 from .noises import depth as noise_depth
 from .numbers import MP, Real, demand, num
 from .posthoc import price
+from .stored import log_networks
 
 _CLOSED_GHOSTS = 16
 
@@ -29,6 +30,9 @@ def follow(certificate: Certificate) -> Found:
     setting, strategy, alpha, kind = certificate.setting, certificate.strategy, certificate.alpha, certificate.kind
     walked = joined(setting) if certificate.meeting else setting
     sample, noisy = setting.sample, strategy == "noise-margin"
+    if kind.stored:
+        nats = price(certificate)
+        return Found(_value(certificate, (), (log_networks(setting),), -MP.log(num(sample.delta)) + nats), (), nats)
     steep = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
     if sample.lipschitz is not None:
         steep = num(sample.lipschitz)
@@ -84,7 +88,10 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
             return _refined(chain, counts, m) + deviation
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha), "uniform-chain": num(1)}[strategy]
         return _chained(chain, counts, factor, m) + deviation
-    (scale,), (count,) = chain[1:], counts
+    (count,) = counts
+    if strategy == "stored-gap":
+        return MP.sqrt((count + log_inverse) / (2 * num(m)))
+    scale = num(0) if certificate.kind.stored else chain[1]  # every network is its own centre
     if strategy == "uniform-single":
         return 2 * scale + MP.sqrt((count + log_inverse) / (2 * num(m)))
     if strategy == "closed":
@@ -154,10 +161,29 @@ def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
     return (1 - MP.exp(-mu * q - c)) / (1 - MP.exp(-mu))
 
 
+def _binomial_limit(q: Real, nats: Real, m: Real, mu: Real | None) -> Real:
+    """Above the p at which qm errors of m have the chance e^-nats: kl, less what Chernoff's bound of tails gives away."""
+    plain = _kl_inverse(q, nats / m, mu)
+    if mu is None or q == 0:
+        return plain
+    errors, right = q * m, m - q * m
+
+    def spared(p: Real) -> Real:
+        steep = right - 1 - errors * (1 - p) / p
+        if steep <= 0 or right < 1:
+            return num(0)
+        mass = MP.sqrt(2 * MP.pi * errors * right / m) * MP.exp(1 / (12 * errors + 2))
+        return max(num(0), MP.log(mass * steep / right))
+
+    first = _kl_inverse(q, max(num(0), nats - spared(plain)) / m, mu)
+    second = _kl_inverse(q, max(num(0), nats - spared(first)) / m, mu)
+    return min(plain, max(first, second))
+
+
 def _risk(strategy: str, q: Real, count: Real, log_inverse: Real, m: int, alpha: int, mu: Real | None) -> Real:
-    """G3, G4, G5."""
-    if strategy == "uniform-margin":
-        return _kl_inverse(q, (count + log_inverse) / m, mu)
+    """G3, G13, G4, G5."""
+    if strategy in ("uniform-margin", "stored-margin"):
+        return _binomial_limit(q, count + log_inverse, num(m), mu)
     c = (count + MP.log(2) + log_inverse) / m
     if strategy == "ghost-realizable":
         demand(q == 0, "G4 is for training error 0")
