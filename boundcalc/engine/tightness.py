@@ -167,3 +167,7 @@ def _less(whole: Policy, bits: int | None) -> Iterator[tuple[str, str, Policy]]:
         laws = frozenset(law.name for law in NOISES.values() if law.family == name)
         yield name, ", ".join(sorted(laws)), replace(whole, laws=whole.laws - laws)
     yield "all noise", "G11, G14", replace(whole, laws=whole.laws - LAWS)
+    bare = replace(
+        whole, lemmas=whole.lemmas - CENTRES, meeting=False, refining=False, channels=False, laws=whole.laws - LAWS
+    )
+    yield "centres, maps that meet, refinements, channels, noise", "A6, A7, G11, G12, G14, T11-T14", bare

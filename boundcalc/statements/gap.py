@@ -166,9 +166,7 @@ def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, 
     """G4: errors/(alpha m), for margin training error 0 and N counted on (1+alpha)m samples.
 
     errors is the least of ceil(c m/log(1+1/alpha)), ceil((1+alpha) m (1 - e^(-c))) and ceil(c m/h(x)), with c =
-    log(2N/delta)/m. No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among
-    the ghosts exceeds delta/2; that chance is at most (alpha/(1+alpha))^k, at most (1 - k/((1+alpha)m))^m, and at most
-    e^(-k h(x)), h(x) = log(1 + m/(alpha m - x)), for every x <= (k-1)/2.
+    log(2N/delta)/m and h(x) = log(1 + m/(alpha m - x)), x half of the last count less one: three ways to count permutations.
     """
     c = count + ns.log(ns.number(2)) + log_inverse_delta
     by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))
