@@ -23,7 +23,7 @@ def log_mass(d: int, k: int, a: Real) -> Real:
     return num(d * k) / 2 * MP.log(MP.pi) + multigamma(z, low) - multigamma(z + num(high) / 2, low)
 
 
-def _entropy_used(d: int, k: int, a: Real) -> Real:
+def entropy_used(d: int, k: int, a: Real) -> Real:
     """The bound from below: the slope is at most three differences over 1/2 less the next."""
     at, half, one = (log_mass(d, k, num(a) + num(i) / 2) for i in range(3))
     return at - num(a) * (3 * (half - at) - (one - half))
@@ -43,7 +43,7 @@ def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> R
     """I at eps' = 1/y for a budget of 1."""
     a, n = num(params["a"]), num(d * k)
     eps = 1 / num(y)
-    own = n * MP.log(eps) + _entropy_used(d, k, a)
+    own = n * MP.log(eps) + entropy_used(d, k, a)
     c2 = eps**2 * _energy(d, k, a)
     if name == "T11":
         spread = MP.sqrt(1 + c2) + (k - 1) * MP.sqrt(c2)

@@ -7,7 +7,7 @@ from .setting import Norms, Setting, read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 5
+STATEMENTS = 6
 """The version of the statements that are written here a second time."""
 
 
@@ -27,6 +27,7 @@ STRATEGIES = {
     "ghost-chain": Strategy("gap", ("alpha",), one_level=False),
     "uniform-chain": Strategy("gap", uniform=True, one_level=False),
     "refined-chain": Strategy("gap", uniform=True, one_level=False),
+    "channel-chain": Strategy("gap", uniform=True, one_level=False),
     "uniform-single": Strategy("gap", uniform=True),
     "closed": Strategy("gap", every_scale=True),
     "published": Strategy("gap", every_scale=True),
@@ -53,6 +54,7 @@ class Certificate(NamedTuple):
     alpha: int
     mu: float | None
     eta: float | None
+    weights: tuple[float, ...] | None
     levels: tuple[Any, ...]
     log_value: float
 
@@ -70,7 +72,7 @@ def read_certificate(data: Any) -> Certificate:
     raw = read(line + "found_by:text forward_check:compared?", "the certificate", data)
     demand(raw.statements == STATEMENTS, f"it knows the statements of version {STATEMENTS}, got {raw.statements}")
     setting = read_setting("setting", raw.setting)
-    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance")
+    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance weights:weight*")
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
     kind = STRATEGIES[how.name]
@@ -80,8 +82,9 @@ def read_certificate(data: Any) -> Certificate:
     demand(not (how.meeting and kind.every_scale), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in kind.says  # the kl inverse has one, without mu
     says = {name for name in kind.says if name != "mu" or not limit}
+    says |= {"weights"} if how.name in ("refined-chain", "channel-chain") and hasattr(how, "weights") else set()
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
-    given = {"alpha": 1, "mu": None, "eta": None} | {name: getattr(how, name) for name in says}
+    given = {"alpha": 1, "mu": None, "eta": None, "weights": None} | {name: getattr(how, name) for name in says}
     demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
     claim = _claim(raw.claim, kind.quantity, setting.sample)
     return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
@@ -133,4 +136,6 @@ def _choice(where: str, data: Any) -> Record:
 
 
 KINDS.update(looked=_looked, compared=_compared, level=_level, choice=_choice)
-KINDS.update(alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True))
+KINDS.update(
+    weight=ranged(0, 1e300, apart=True), alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True)
+)

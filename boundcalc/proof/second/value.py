@@ -40,17 +40,19 @@ def follow(certificate: Certificate) -> Found:
     scales: list[Real] = []
     counts: list[Real] = []
     before: Mapping[str, Any] | None = None
+    heard: dict[Any, Any] | None = {} if strategy == "channel-chain" else None
     demand(not noisy or all(_carries_noise(layer) for layer in flat(walked.stages)), "G11 is for other layers")
     for level in certificate.levels:
         if kind.uniform:
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
-            demand(lemmas <= {*UNIFORM, "zero", *(LAWS if noisy else ())}, "a uniform strategy needs uniform covers")
+            laws = () if heard is None and not noisy else LAWS
+            demand(lemmas <= {*UNIFORM, "zero", *laws}, "a uniform strategy needs uniform covers")
         depth = None
         if certificate.eta is not None:
             depth = noise_depth(walk_through(walked, level.covers, depth=num(2)).events, certificate.eta)
         how = {"every_scale": kind.every_scale, "published": strategy == "published", "depth": depth, "before": before}
-        walk = walk_through(walked, level.covers, samples, **how)
-        before = level.covers if strategy == "refined-chain" else None
+        walk = walk_through(walked, level.covers, samples, heard=heard, **how)
+        before = level.covers if strategy in ("refined-chain", "channel-chain") else None
         scales.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= scales[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
@@ -79,8 +81,10 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     setting, strategy, alpha = certificate.setting, certificate.strategy, certificate.alpha
     m, q = setting.sample.n_train, num(setting.sample.train_error)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
-    if strategy in ("chain", "ghost-chain", "uniform-chain", "refined-chain"):
-        if strategy == "refined-chain":
+    if certificate.weights is not None:
+        return _weighted(chain, counts, [num(weight) for weight in certificate.weights], m) + deviation
+    if strategy in ("chain", "ghost-chain", "uniform-chain", "refined-chain", "channel-chain"):
+        if strategy in ("refined-chain", "channel-chain"):
             return _refined(chain, counts, m) + deviation
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha), "uniform-chain": num(1)}[strategy]
         return _chained(chain, counts, factor, m) + deviation
@@ -132,6 +136,19 @@ def _refined(scales: Sequence[Real], counts: Sequence[Real], m: int) -> Real:
         demand(steep * coarse**2 <= count * (1 + num("1e-30")), "what levels add shrinks faster than their links")
         steep = count / coarse**2
         links += coarse * MP.sqrt(2 * count / m)
+    return 2 * scales[-1] + links
+
+
+def _weighted(scales: Sequence[Real], counts: Sequence[Real], weights: Sequence[Real], m: int) -> Real:
+    """2 e_J + sum e_(j-1)^2/(4 w_j) + 2 sum (w_j - w_(j+1)) H_j/m, H_j what all levels so far have added."""
+    demand(len(weights) == len(counts), "every level has a weight")
+    links, told = num(0), num(0)
+    for j, (coarse, weight) in enumerate(zip(scales, weights, strict=False)):
+        demand(scales[j + 1] <= coarse * (1 + num("1e-30")), "the scales of a chain must fall")
+        after = weights[j + 1] if j + 1 < len(weights) else num(0)
+        demand(0 <= after <= weight and weight > 0, "weights are above 0 and do not rise")
+        told += counts[j]
+        links += coarse**2 / (4 * weight) + 2 * (weight - after) * told / m
     return 2 * scales[-1] + links
 
 

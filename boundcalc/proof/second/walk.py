@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .channels import Said, more
 from .covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
 from .noises import LAWS, divergence, events
 from .numbers import MP, Real, Refused, demand, num
@@ -22,6 +23,7 @@ class Walk:
         published: whether L1 and L7 have their published constants.
         depth: t of G11, where maps carry noise instead of being covered.
         before: covers of the level before, where this one may refine them (G12).
+        heard: what the levels before have said of maps through channels (G14); what this one says is added.
         at: the radius at which each layer (its id) is reached.
     """
 
@@ -32,6 +34,7 @@ class Walk:
     published: bool = False
     depth: Real | None = None
     before: Mapping[str, Any] | None = None
+    heard: dict[tuple[str, int], Said] | None = None
 
     def __post_init__(self) -> None:
         self.norms, self.seq_len = self.setting.norms, self.setting.seq_len
@@ -120,6 +123,8 @@ class Walk:
             view = views[choice.target]
             if choice.refines:
                 self.count += number * self._refinement(key, index, choice, cover.log_eps, view)
+            elif self.heard is not None and choice.lemma in LAWS:
+                self.count += number * more(self.heard, (key, index), choice, cover.log_eps, view)
             elif self.depth is not None and choice.lemma in LAWS:
                 self.events += number * events(view)
                 self.count += number * divergence(choice, view, eps, self.depth)
