@@ -75,10 +75,8 @@ class _Expansion:
         if given.d_patch:
             yield self._map("W_patch", given.d_patch, d, "b_patch", None)
         if given.vocabulary or given.positions != "none":
-            own = {
-                name: getattr(given, name) for name in ("vocabulary", "d", "positions", "position_radius", "own_row")
-            }
-            yield Layer(label="embedding", segments=0, **own)
+            own = {"vocabulary": given.vocabulary, "d": d, "segments": 0, "own_row": given.own_row}
+            yield Layer(label="embedding", positions=given.positions, position_radius=given.position_radius, **own)
         if given.embedding_norm:
             yield from self._norm("norm_embedding", None)
         for block in range(given.depth):

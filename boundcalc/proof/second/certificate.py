@@ -1,9 +1,10 @@
 """A certificate's file: what is claimed, of what, and by which steps."""
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 from .numbers import demand, unknown
-from .setting import Norms, Setting, read_setting
+from .setting import Norms, read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
@@ -11,52 +12,27 @@ STATEMENTS = 4
 """The version of the statements that are written here a second time."""
 
 
-class Strategy(NamedTuple):
-    """What a strategy bounds, what it says beside its levels, and what its covers must be."""
-
-    quantity: str
-    says: tuple[str, ...] = ()
-    uniform: bool = False
-    one_level: bool = True
-    every_scale: bool = False
+STRATEGIES = {"chain": "gap levels", "ghost-chain": "gap levels alpha", "uniform-chain": "gap levels uniform"}
+STRATEGIES |= {"refined-chain": "gap levels uniform", "uniform-single": "gap uniform", "closed": "gap closed"}
+STRATEGIES |= {"published": "gap closed", "uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
+STRATEGIES |= {"ghost": "risk alpha mu", "noise-margin": "risk uniform mu eta"}
+"""Of each what it bounds; whether it may have any number of levels, asks for uniform covers, is a closed form for all scales;
+and what it says beside its levels."""
 
 
-STRATEGIES = {
-    "chain": Strategy("gap", one_level=False),
-    "ghost-chain": Strategy("gap", ("alpha",), one_level=False),
-    "uniform-chain": Strategy("gap", uniform=True, one_level=False),
-    "refined-chain": Strategy("gap", uniform=True, one_level=False),
-    "uniform-single": Strategy("gap", uniform=True),
-    "closed": Strategy("gap", every_scale=True),
-    "published": Strategy("gap", every_scale=True),
-    "uniform-margin": Strategy("risk", ("mu",), uniform=True),
-    "ghost-realizable": Strategy("risk", ("alpha",)),
-    "ghost": Strategy("risk", ("alpha", "mu")),
-    "noise-margin": Strategy("risk", ("mu", "eta"), uniform=True),
-}
+_FIELDS = namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta levels log_value")
 
 
-class Certificate(NamedTuple):
+class Certificate(_FIELDS):
     """A claim and its steps.
 
     `looked`: norms and numbers of the sample that were read off before they were chosen, and what is said to be paid (nats).
     `levels`: each with log_scale, log_count and covers by piece, which have log_eps and a choice for each kind of map.
     """
 
-    setting: Setting
-    looked: Any
-    strategy: str
-    meeting: bool
-    alpha: int
-    mu: float | None
-    eta: float | None
-    levels: tuple[Any, ...]
-    log_value: float
-
-    @property
-    def kind(self) -> Strategy:
-        """Its strategy."""
-        return STRATEGIES[self.strategy]
+    def has(self, word: str) -> bool:
+        """Whether a word is true of its strategy."""
+        return word in STRATEGIES[self.strategy].split()
 
 
 def read_certificate(data: Any) -> Certificate:
@@ -70,15 +46,15 @@ def read_certificate(data: Any) -> Certificate:
     how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance")
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
-    kind = STRATEGIES[how.name]
-    demand(len(raw.levels) == 1 or not kind.one_level, f"{how.name} has one level")
-    demand(not (how.meeting and kind.every_scale), "a closed form covers every map by itself")
-    limit = setting.sample.train_error == 0 and "eta" not in kind.says  # the kl inverse has one, without mu
-    says = {name for name in kind.says if name != "mu" or not limit}
+    words = set(STRATEGIES[how.name].split())
+    demand(len(raw.levels) == 1 or "levels" in words, f"{how.name} has one level")
+    demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
+    limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
+    says = words & ({"alpha", "eta"} if limit else {"alpha", "eta", "mu"})
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
     given = {"alpha": 1, "mu": None, "eta": None} | {name: getattr(how, name) for name in says}
     demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
-    claim = _claim(raw.claim, kind.quantity, setting.sample)
+    claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
     return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
 
 
@@ -106,7 +82,7 @@ def _compared(where: str, data: Any) -> None:
     line = "module:text largest:share allowed:chance inputs:size rows:size places:index outputs:flag"
     raw = read(line, where, data)
     demand(
-        raw.module and raw.module.isprintable() and raw.largest <= raw.allowed, f"{where} does not say that they agreed"
+        raw.module.isprintable() and raw.module != "" and raw.largest <= raw.allowed, f"{where} tells of no agreement"
     )
 
 
@@ -121,7 +97,8 @@ def _choice(where: str, data: Any) -> Record:
         return Record(lemma="zero", target=0, params={}, refines=False)
     raw = read("lemma:text target:index params:object", where, data, "refines:flag")
     demand(
-        raw.lemma != "zero" and getattr(raw, "refines", True), f"{where}: zero is all of it, refines true or left out"
+        raw.lemma != "zero" and getattr(raw, "refines", True),
+        f"{where}: zero stands alone, refines is true or not said",
     )
     params = {name: value("number", f"{where}: {name}", each) for name, each in raw.params.items()}
     return raw.but(params=params, refines=hasattr(raw, "refines"))

@@ -1,7 +1,7 @@
 """T and A5 in 50 digits: what covers of one map cost, and which norms follow from which."""
 
+from collections import namedtuple
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from . import centres
@@ -12,20 +12,11 @@ LEAST = 1e-300
 """Stands for a budget of 0."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Every norm of a d x k matrix."""
+_NORMS = namedtuple("_NORMS", "d k op fro two_one two_one_t one_one nuclear rank spectrum", defaults=[None])
 
-    d: int
-    k: int
-    op: Real
-    fro: Real
-    two_one: Real
-    two_one_t: Real
-    one_one: Real
-    nuclear: Real
-    rank: int
-    spectrum: tuple[Real, Real] | None = None
+
+class Sizes(_NORMS):
+    """Every norm of a d x k matrix; `spectrum`: power and sum of a Schatten budget, if there is one."""
 
     @classmethod
     def of(cls, budget: Budget, d: int, k: int, rank: int | None = None) -> "Sizes":
@@ -62,26 +53,17 @@ def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
     return op ** (1 - p) * total if p <= 1 else (rank ** (p - 1) * total) ** (1 / p)
 
 
-@dataclass(frozen=True)
-class View:
+_VIEW = namedtuple("_VIEW", "kind radius points sizes cap extra most", defaults=[None] * 3)
+
+
+class View(_VIEW):
     """One way to see a class of maps.
 
-    Attributes:
-        kind: map, score, query, key (S1, S2), vector (T8), gain (T9) or table (T10).
-        radius: largest norm of a point (of a score: the product of both).
-        points: per sample.
-        sizes: the norms of what is covered; of vectors, gains and tables `op` is the one that counts.
-        cap: the most points there are, however many samples.
-        extra: what is added to the spread of noise, for noise of at most `most` at a point (V4).
+    `kind`: map, score, query, key (S1, S2), vector (T8), gain (T9), table (T10), numbers, pooled (A7) or summed (V4). `radius`:
+    largest norm of a point (of a score: the product of both). `points`: per sample, at most `cap`. `sizes`: the norms of what
+    is covered; of vectors, gains and tables `op` is the one that counts. `extra`: what is added to the spread of noise, for
+    noise of at most `most` at a point (V4).
     """
-
-    kind: str
-    radius: Real
-    points: int
-    sizes: Sizes
-    cap: int | None = None
-    extra: Real | None = None
-    most: Real | None = None
 
     @property
     def columns(self) -> int:

@@ -156,7 +156,7 @@ def weights(layer: Layer) -> tuple[Weight, ...]:
             return of("matrix", layer.first, layer.last) + of("vector", layer.bias)
         case "lookup":
             return tuple(
-                Weight(f"{side}_{role}", role) for role in ("scores", "values") for side in ("token", "position")
+                Weight(f"{side}_{role}", role) for side in ("token", "position") for role in ("scores", "values")
             )
     return ()
 
@@ -192,9 +192,7 @@ def widths(layers: Iterable[Layer]) -> Widths:
     width: int | None = None
     for layer in layers:
         reads, makes = _widths(layer)
-        demand(
-            None in (reads, width) or reads == width, f"a {layer.label} reads rows of width {reads}, and gets {width}"
-        )
+        demand(None in (reads, width) or reads == width, f"{layer.label} reads rows of width {reads}, and gets {width}")
         start = reads if start is None and width is None else start
         width = next((x for x in (makes, reads, width) if x is not None), None)
     return start, width

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .attention import attention
-from .joint import hidden, lookup
 from .layers import Layer, rows_read
 from .numbers import demand, num
-from .rules import activation, ball, embedding, experts, gated, layernorm, linear, pool, softcap
+from .rules import activation, ball, embedding, experts, gated, hidden, layernorm, linear, lookup, pool, softcap
 from .setting import Setting
 from .walk import Walk
 
@@ -19,8 +18,7 @@ def walk_through(setting: Setting, covers: Any = None, samples: int = 1, **how: 
     """Radius, error and log count of a network at one level; without covers its radius alone."""
     walk = Walk(setting, covers, samples, **how)
     _through(walk, setting.stages, 1)
-    extra = set(covers or ()) - walk.keys
-    demand(not extra, f"there is no piece {sorted(extra)[:1]}")
+    demand(covers is None or len(covers) == sum(walk.seen.values()), "covers are given for pieces that there are not")
     return walk
 
 

@@ -1,6 +1,6 @@
 """A6 in 50 digits: norms of products, and the setting that is made of them."""
 
-from dataclasses import replace
+from typing import Any
 
 from .covers import Sizes
 from .layers import Layer
@@ -17,7 +17,7 @@ def times(a: Sizes, b: Sizes) -> Sizes:
 
 def turned(a: Sizes) -> Sizes:
     """Norms of A'."""
-    return replace(a, d=a.k, k=a.d, two_one=a.two_one_t, two_one_t=a.two_one)
+    return a._replace(d=a.k, k=a.d, two_one=a.two_one_t, two_one_t=a.two_one)
 
 
 def rounded(a: Sizes) -> Budget:
@@ -57,15 +57,9 @@ class Made:
         same = sum(number for (other, _), number in self.uses.items() if other == kind)
         return kind is None or (self.uses[kind, block] == 1 and (block is not None or same == 1))
 
-    def matrix(self, kind: str, block: int | None, head: int | None, size: Sizes) -> None:
-        """A product's budget."""
-        self._write(kind, block, head, rounded(size))
-
-    def length(self, kind: str, block: int | None, head: int | None, size: Real) -> None:
-        """An offset's budget."""
-        self._write(kind, block, head, Budget(op=grown(size)))
-
-    def _write(self, kind: str, block: int | None, head: int | None, made: Budget) -> None:
+    def put(self, kind: str, block: int | None, head: int | None, size: Any) -> None:
+        """The budget of a product, by its norms, or of an offset, by its length."""
+        made = rounded(size) if isinstance(size, Sizes) else Budget(op=grown(size))
         self.budgets[placed(kind, block, head)] = made
         self._places.add((kind, block))
 

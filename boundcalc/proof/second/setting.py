@@ -1,6 +1,6 @@
 """What is bounded, as a certificate's file says it: norms, sample and network, with every budget read by something."""
 
-from collections import Counter
+from collections import Counter, namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ from .layers import Layer, Weight, flat, weights, widths
 from .numbers import demand
 from .strict import KINDS, Record, read, value
 
-SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
 _NAMES = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one", "sup": "sup", "row": "row"}
 _LENGTH = {"op", "fro", "two_one"}
 _MATRIX = {*_LENGTH, "two_one_t", "one_one", "rank", "schatten"}
@@ -28,19 +27,11 @@ _READ: Mapping[str, set[str]] = {
 """The limits that a bound can use, by what a weight is."""
 
 
-class Budget(NamedTuple):
-    """Limits on the norms of one matrix or vector; None where none is set. `distance`: those from a reference."""
+_LIMITS = namedtuple("_LIMITS", "op fro two_one two_one_t one_one rank schatten sup row distance", defaults=[None] * 10)
 
-    op: float | None = None
-    fro: float | None = None
-    two_one: float | None = None
-    two_one_t: float | None = None
-    one_one: float | None = None
-    rank: int | None = None
-    schatten: tuple[float, float] | None = None
-    sup: float | None = None
-    row: float | None = None
-    distance: Any = None
+
+class Budget(_LIMITS):
+    """Limits on the norms of one matrix or vector; None where none is set. `distance`: those from a reference."""
 
     @property
     def limits(self) -> frozenset[str]:
@@ -90,10 +81,8 @@ def _budgets(where: str, data: Any) -> Mapping[str, Budget]:
 
 
 def _sample(where: str, data: Any) -> Record:
-    line = (
-        "n_train:size delta:chance margin:positive train_error:share lipschitz:positive? measured:margin|train_error*"
-    )
-    found = read(line, where, data)
+    line = "n_train:size delta:chance margin:positive train_error:share lipschitz:positive? "
+    found = read(line + "measured:margin|train_error*", where, data)
     ramp = found.lipschitz is None or (found.margin == 0.5 and found.train_error == 0 and not found.measured)
     demand(ramp, f"{where}: margins belong to the ramp loss, and the loss is another one")
     return found
@@ -102,15 +91,8 @@ def _sample(where: str, data: Any) -> Record:
 KINDS.update(budget=_budget, budgets=_budgets, norms=_norms, sample=_sample)
 
 
-class Setting(NamedTuple):
-    """A network as a list of layers, the norms of its weights, and the sample."""
-
-    stages: tuple[Layer, ...]
-    seq_len: int
-    classes: int
-    input_radius: float
-    norms: Norms
-    sample: Any
+Setting = namedtuple("Setting", "stages seq_len classes input_radius norms sample")
+"""A network as a list of layers, the norms of its weights, and the sample."""
 
 
 def read_setting(where: str, data: Any) -> Setting:

@@ -1,7 +1,6 @@
 """A7, and A6 where a residual meets the read-out, in 50 digits."""
 
-from dataclasses import replace
-
+from .attention import joint_scores
 from .covers import Sizes
 from .layers import Layer, linear, residual
 from .network import walk_through
@@ -23,7 +22,7 @@ def looked_up(setting: Setting) -> Setting:
     words, places = (walk.vector(("row", "op", "fro", "two_one"), kind)[0] for kind in ("embedding", "positions"))
     query, value, carried = num(0), num(0), num(0)
     for head in range(heads.heads):  # one by one, alike or not
-        query = max(query, _score_norm(walk, heads, head))
+        query = max(query, joint_scores(walk, heads, head)[0].op)
         value += walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0].op ** 2
         carried += walk.offset("b_V" if heads.v_bias else None, heads.block, head)[0] ** 2
     row = words + places
@@ -36,18 +35,6 @@ def looked_up(setting: Setting) -> Setting:
     lookup = Layer(label="lookup", vocabulary=first.vocabulary, heads=heads.heads, d_value=heads.out)
     pool = Layer(label="pool", how="cls")
     return _other(setting, (lookup, pool, output.but(bias="first_row"), *setting.stages[2:]), made)
-
-
-def _score_norm(walk: Walk, heads: Layer, head: int) -> Real:
-    """Spectral norm of a head's score matrix, an offset of its queries being one more row."""
-    extra = 1 if heads.qk_bias else 0
-    if walk.budget("W_Q", heads.block, head) is None and walk.budget("W_K", heads.block, head) is None:
-        return walk.matrix("W_QK", heads.block, head, heads.d + extra, heads.d, heads.d_head)[0].op
-    width = heads.d_head or heads.d
-    q = walk.matrix("W_Q", heads.block, head, heads.d, width)[0].op
-    k = walk.matrix("W_K", heads.block, head, heads.d, width)[0].op
-    b = walk.offset("b_Q" if heads.qk_bias else None, heads.block, head)[0]
-    return MP.sqrt(q**2 + b**2) * k
 
 
 def _least(walk: Walk, kind: str, block: int | None, name: str, size: Real) -> Budget:
@@ -94,7 +81,7 @@ def _product(walk: Walk, kind: str, last: Layer, readout: Layer, a: Sizes, r: Si
     if given is not None:
         sizes = Sizes.of(given, last.d_in, readout.d_out)
         names = ("op", "fro", "two_one", "two_one_t", "nuclear", "rank")
-        product = replace(product, **{name: min(getattr(product, name), getattr(sizes, name)) for name in names})
+        product = product._replace(**{name: min(getattr(product, name), getattr(sizes, name)) for name in names})
     return rounded(product)
 
 

@@ -26,48 +26,44 @@ class Found(NamedTuple):
 
 def follow(certificate: Certificate) -> Found:
     """What the steps give, without rounding; refuses where a side condition fails."""
-    setting, strategy, alpha, kind = certificate.setting, certificate.strategy, certificate.alpha, certificate.kind
+    setting, strategy = certificate.setting, certificate.strategy
     walked = joined(setting) if certificate.meeting else setting
     sample, noisy = setting.sample, strategy == "noise-margin"
-    steep = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
-    if sample.lipschitz is not None:
-        steep = num(sample.lipschitz)
-    samples = sample.n_train * (1 + (_CLOSED_GHOSTS if strategy == "closed" else alpha if "alpha" in kind.says else 0))
-    scales: list[Real] = []
+    ramp = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
+    steep = ramp if sample.lipschitz is None else num(sample.lipschitz)
+    ghosts = _CLOSED_GHOSTS if strategy == "closed" else certificate.alpha if certificate.has("alpha") else 0
+    samples = sample.n_train * (1 + ghosts)
+    chain = [min(num(1) / 2, steep * walk_through(walked).radius)]
     counts: list[Real] = []
     before: Mapping[str, Any] | None = None
     demand(not noisy or all(_carries_noise(layer) for layer in flat(walked.stages)), "G11 is for other layers")
     for level in certificate.levels:
-        if kind.uniform:
+        if certificate.has("uniform"):
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
             demand(lemmas <= {*UNIFORM, "zero", *(LAWS if noisy else ())}, "a uniform strategy needs uniform covers")
         depth = None
         if certificate.eta is not None:
             depth = noise_depth(walk_through(walked, level.covers, depth=num(2)).events, certificate.eta)
-        how = {"every_scale": kind.every_scale, "published": strategy == "published", "depth": depth, "before": before}
+        how = {
+            "every_scale": certificate.has("closed"),
+            "published": strategy == "published",
+            "depth": depth,
+            "before": before,
+        }
         walk = walk_through(walked, level.covers, samples, **how)
         before = level.covers if strategy == "refined-chain" else None
-        scales.append(MP.exp(num(level.log_scale)))
-        demand(steep * walk.error <= scales[-1], "a level's covers leave more error than its scale")
+        chain.append(MP.exp(num(level.log_scale)))
+        demand(steep * walk.error <= chain[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
     nats = price(certificate)
-    start = min(num(1) / 2, steep * walk_through(walked).radius)
-    value = _value(certificate, [start, *scales], counts, -MP.log(num(sample.delta)) + nats)
-    return Found(value, tuple(counts), nats)
+    return Found(_value(certificate, chain, counts, -MP.log(num(sample.delta)) + nats), tuple(counts), nats)
 
 
 def _carries_noise(layer: Layer) -> bool:
     """Whether G11 was proved for a layer: not with options that came later."""
-    match layer.label:
-        case "softcap" | "experts":
-            return False
-        case "attention":
-            return layer.offsets == "none" and layer.cap is None and layer.qk_norm == "none"
-        case "gated":
-            return not layer.bias
-        case "layernorm":
-            return not layer.around_one
-    return True
+    given = vars(layer)
+    later = (given.get("cap"), given.get("qk_eps"), given.get("around_one"), given.get("offsets", "none") != "none")
+    return layer.label not in ("softcap", "experts") and not any(later) and not (layer.label == "gated" and layer.bias)
 
 
 def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Real], log_inverse: Real) -> Real:
@@ -75,11 +71,9 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     setting, strategy, alpha = certificate.setting, certificate.strategy, certificate.alpha
     m, q = setting.sample.n_train, num(setting.sample.train_error)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
-    if strategy in ("chain", "ghost-chain", "uniform-chain", "refined-chain"):
-        if strategy == "refined-chain":
-            return _refined(chain, counts, m) + deviation
-        factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha), "uniform-chain": num(1)}[strategy]
-        return _chained(chain, counts, factor, m) + deviation
+    if certificate.has("levels"):
+        factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha)}.get(strategy, num(1))
+        return 2 * chain[-1] + factor * _links(chain, counts, m, refined=strategy == "refined-chain") + deviation
     (scale,), (count,) = chain[1:], counts
     if strategy == "uniform-single":
         return 2 * scale + MP.sqrt((count + log_inverse) / (2 * num(m)))
@@ -93,39 +87,19 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
         return 2 * integral + 3 * MP.sqrt((log_inverse + MP.log(2)) / (2 * num(m)))
     demand(setting.sample.lipschitz is None, "margins are for the ramp loss")
     demand(scale <= num(1) / 2, "margin bounds need a cover at half the margin")
-    classes, longest = setting.classes, walk_through(setting).radius
+    classes, longest, gamma = setting.classes, walk_through(setting).radius, num(setting.sample.margin)
     margin = longest if classes == 1 else longest * MP.sqrt(num(classes) / (classes - 1))
-    demand(q == 1 or margin > num(setting.sample.margin), "no network of the class has a margin above gamma (G0e)")
+    demand(q == 1 or margin > gamma, "no network of the class has a margin above gamma (G0e)")
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
-        eta = num(certificate.eta)
-        if "train_error" in certificate.looked.sample:
-            demand(certificate.eta == 0.25 / m, "after a look at the training error eta is 1/(4m)")
+        eta, looked = num(certificate.eta), "train_error" in certificate.looked.sample
+        demand(not looked or certificate.eta == 0.25 / m, "after a look at the training error eta is 1/(4m)")
         spent = count + log_inverse + MP.log(2 + MP.sqrt(MP.pi * m / 2))
-        demand(mu is not None, "the kl inverse needs mu")
         return _kl_inverse(q + eta, spent / m, mu) / (1 - eta)
-    return _risk(strategy, q, count, log_inverse, m, alpha, mu)
-
-
-def _chained(scales: Sequence[Real], counts: Sequence[Real], factor: Real, m: int) -> Real:
-    """2 e_J + factor sum e_(j-1) sqrt(2 log N_j/m), counts made monotone."""
-    links = num(0)
-    for j, coarse in enumerate(scales[:-1]):
-        demand(scales[j + 1] <= coarse * (1 + num("1e-30")), "the scales of a chain must fall")
-        links += coarse * MP.sqrt(2 * min(counts[j:]) / m)
-    return 2 * scales[-1] + factor * links
-
-
-def _refined(scales: Sequence[Real], counts: Sequence[Real], m: int) -> Real:
-    """2 e_J + sum e_(j-1) sqrt(2 c_j/m), c_j what a level adds; by parts, where c_j/e_(j-1)^2 does not fall."""
-    links = num(0)
-    steep = num(0)
-    for coarse, fine, count in zip(scales, scales[1:], counts, strict=False):
-        demand(fine <= coarse * (1 + num("1e-30")), "the scales of a chain must fall")
-        demand(steep * coarse**2 <= count * (1 + num("1e-30")), "what levels add shrinks faster than their links")
-        steep = count / coarse**2
-        links += coarse * MP.sqrt(2 * count / m)
-    return 2 * scales[-1] + links
+    if strategy == "uniform-margin":
+        return _kl_inverse(q, (count + log_inverse) / m, mu)
+    c = (count + MP.log(2) + log_inverse) / m
+    return _without_errors(q, c, m, alpha) if strategy == "ghost-realizable" else _with_errors(q, c, m, alpha, mu)
 
 
 def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
@@ -133,31 +107,39 @@ def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
     if mu is None:
         demand(q == 0, "the limit of the kl inverse is for training error 0")
         return 1 - MP.exp(-c)
-    demand(mu > 0, "mu must be above 0")
     return (1 - MP.exp(-mu * q - c)) / (1 - MP.exp(-mu))
 
 
-def _risk(strategy: str, q: Real, count: Real, log_inverse: Real, m: int, alpha: int, mu: Real | None) -> Real:
-    """G3, G4, G5."""
-    if strategy == "uniform-margin":
-        return _kl_inverse(q, (count + log_inverse) / m, mu)
-    c = (count + MP.log(2) + log_inverse) / m
-    if strategy == "ghost-realizable":
-        demand(q == 0, "G4 is for training error 0")
-        ghosts = num(alpha) * m
-        errors = min(MP.ceil(c * m / MP.log(1 + 1 / num(alpha))), MP.ceil((1 + alpha) * m * (1 - MP.exp(-c))))
+def _without_errors(q: Real, c: Real, m: int, alpha: int) -> Real:
+    """G4."""
+    demand(q == 0, "G4 is for training error 0")
+    ghosts = num(alpha) * m
+    errors = min(MP.ceil(c * m / MP.log(1 + 1 / num(alpha))), MP.ceil((1 + alpha) * m * (1 - MP.exp(-c))))
 
-        def middle(k: Real) -> Real:
-            left = ghosts - max(min(k, ghosts) - 1, num(0)) / 2
-            return c * m / MP.log((left + m) / left)
+    def middle(k: Real) -> Real:
+        left = ghosts - max(min(k, ghosts) - 1, num(0)) / 2
+        return c * m / MP.log((left + m) / left)
 
-        least = min(middle(errors), ghosts)
-        return min(errors, MP.ceil(max(least, middle(least)))) / ghosts
+    least = min(middle(errors), ghosts)
+    return min(errors, MP.ceil(max(least, middle(least)))) / ghosts
 
-    def objective(x: Real) -> Real:
-        return ((1 + alpha) * _kl_inverse(x, c, mu) - x + 1 / num(m)) / alpha
 
-    best = num(0)
-    if mu is not None:  # where the concave objective is stationary
-        best = (MP.log((1 + alpha) * mu / (1 - MP.exp(-mu))) - c) / mu
-    return objective(max(num(0), min(q, best)))
+def _with_errors(q: Real, c: Real, m: int, alpha: int, mu: Real) -> Real:
+    """G5, at the training error up to q where the concave objective is largest."""
+    demand(q > 0, "G5 is for training errors above 0")
+    best = (MP.log((1 + alpha) * mu / (1 - MP.exp(-mu))) - c) / mu
+    worst = max(num(0), min(q, best))
+    return ((1 + alpha) * _kl_inverse(worst, c, mu) - worst + 1 / num(m)) / alpha
+
+
+def _links(scales: Sequence[Real], counts: Sequence[Real], m: int, *, refined: bool) -> Real:
+    """Sum of e_(j-1) sqrt(2 c_j/m), c_j = log N_j made monotone, or what a level adds, where c_j/e_(j-1)^2 does not fall."""
+    links, steep, almost = num(0), num(0), 1 + num("1e-30")
+    for j, count in enumerate(counts):
+        coarse = scales[j]
+        demand(scales[j + 1] <= coarse * almost, "the scales of a chain must fall")
+        if refined:
+            demand(steep * coarse**2 <= count * almost, "what levels add shrinks faster than their links")
+            steep = count / coarse**2
+        links += coarse * MP.sqrt(2 * (count if refined else min(counts[j:])) / m)
+    return links

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from .covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
 from .noises import LAWS, divergence, events
 from .numbers import MP, Real, Refused, demand, num
 from .setting import Budget, Setting
+
+_Maps = Sequence[tuple[int, list[View]]]
 
 
 @dataclass
@@ -40,7 +42,6 @@ class Walk:
         self.count: Real = num(0)
         self.events = 0
         self.seen: dict[str, int] = Counter()
-        self.keys: set[str] = set()
         self.at: dict[int, Real] = {}
 
     # -- budgets
@@ -79,11 +80,9 @@ class Walk:
 
     # -- pieces
 
-    def cover(
-        self, kind: str, block: int | None, view: View, steep: Any = 1, copies: int = 1, cap: Real = None
-    ) -> None:
+    def cover(self, kind: str, block: int | None, view: View, steep: Any = 1, n: int = 1, cap: Real = None) -> None:
         """One kind of map with one way to see it: what its cover leaves is added to the error."""
-        self.error += self.piece(kind, block, [(copies, [view])], num(steep), cap)
+        self.error += self.piece(kind, block, [(n, [view])], num(steep), cap)
 
     def shift(self, kind: str | None, block: int | None, size: int, apart: Real, steep: Any = 1) -> None:
         """The same for an offset, if there is one (T8)."""
@@ -91,13 +90,7 @@ class Walk:
             self.cover(kind, block, single("vector", size, apart), steep)
 
     def piece(
-        self,
-        kind: str,
-        block: int | None,
-        maps: Sequence[tuple[int, Sequence[View]]],
-        sensitivity: Real,
-        cap: Real | None = None,
-        bends: bool = False,
+        self, kind: str, block: int | None, maps: _Maps, sensitivity: Real, cap: Real = None, bends: bool = False
     ) -> Real:
         """Adds the cost of a piece (for each kind of map how many, and the ways to see it); returns the error it leaves."""
         name = kind if block is None else f"{kind}[{block}]"
@@ -106,7 +99,6 @@ class Walk:
             return num(0)
         key = name if self.seen[name] == 1 else f"{name}#{self.seen[name]}"
         demand(key in self.covers, f"{key} is not covered")
-        self.keys.add(key)
         cover = self.covers[key]
         demand(len(cover.choices) == len(maps), f"{key} has {len(maps)} kinds of maps")
         eps = MP.exp(num(cover.log_eps))
@@ -141,9 +133,8 @@ class Walk:
         if old is None or index >= len(old.choices):
             raise Refused(f"{key}: there is nothing before it to refine")
         mine = old.choices[index]
-        both = choice.lemma in REFINING and mine.lemma != "zero"
-        demand(both, f"{key}: {choice.lemma} of {mine.lemma} refines nothing")
-        demand(mine.target == choice.target, f"{key}: it is refined in another metric")
+        both = choice.lemma in REFINING and mine.lemma != "zero" and mine.target == choice.target
+        demand(both, f"{key}: {choice.lemma} of {mine.lemma} refines nothing in the same metric")
         ratio = MP.exp(num(old.log_eps) - num(log_eps))
-        unit = replace(view, radius=num(1), sizes=replace(view.sizes, op=ratio))
+        unit = view._replace(radius=num(1), sizes=view.sizes._replace(op=ratio))
         return cost(choice, unit, num(1), self.samples)
