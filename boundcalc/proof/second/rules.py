@@ -1,11 +1,14 @@
-"""L3-L6, L9, L12, L15, T8-T10, A7 and V4 in 50 digits: radius, error and pieces of every layer but attention."""
+"""L3-L6, L9, L12, L15, T8-T10, A7 and V4 in 50 digits: the walk through a network, layer by layer."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from .attention import attention
 from .covers import LEAST, Sizes, View, nuclear_of
 from .covers import single as one
-from .layers import Layer
+from .layers import Layer, rows_read
 from .numbers import MP, Real, demand, num
+from .setting import Setting
 from .walk import Walk
 
 SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
@@ -178,3 +181,30 @@ def _summed(layer: Layer, slope: Real, row: View, inner: Real) -> list[View]:
     for room in (0.3, 0.6, 1.2, 2.4):
         found.append(row._replace(kind="summed", extra=1 / (2 * slope) + kinks + num(room), most=num(room) / bends))
     return found
+
+
+_PARTS = (linear, activation, ball, softcap, layernorm, attention, gated, experts, embedding, hidden, lookup, pool)
+_RULES = {rule.__name__: rule for rule in _PARTS}
+
+
+def walk_through(setting: Setting, covers: Any = None, samples: int = 1, **how: Any) -> Walk:
+    """Radius, error and log count of a network at one level; without covers its radius alone."""
+    walk = Walk(setting, covers, samples, **how)
+    _through(walk, setting.stages, 1)
+    demand(covers is None or len(covers) == sum(walk.seen.values()), "covers are given for pieces that there are not")
+    return walk
+
+
+def _through(walk: Walk, layers: Sequence[Layer], rows: int) -> None:
+    for layer, read in zip(layers, rows_read(layers, rows, walk.seq_len), strict=True):
+        walk.at[id(layer)] = max(walk.radius, walk.at.get(id(layer), walk.radius))
+        if layer.label != "residual":
+            _RULES[layer.label](walk, layer, read)
+            continue
+        radius, error = walk.radius, walk.error
+        sums = (radius, error) if layer.skip else (num(0), num(0))
+        for branch in (layer.branch, *layer.beside):
+            walk.radius, walk.error = radius, error
+            _through(walk, branch, read)
+            sums = sums[0] + walk.radius, sums[1] + walk.error
+        walk.radius, walk.error = sums

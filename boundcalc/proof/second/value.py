@@ -7,11 +7,11 @@ from .certificate import Certificate
 from .covers import UNIFORM
 from .layers import Layer, flat
 from .meeting import joined
-from .network import walk_through
 from .noises import LAWS
 from .noises import depth as noise_depth
 from .numbers import MP, Real, demand, num
 from .posthoc import price
+from .rules import walk_through
 
 _CLOSED_GHOSTS = 16
 
