@@ -44,6 +44,7 @@ def command(steps: bool, apart: bool, **options: Any) -> None:
     if steps and apart:
         raise click.UsageError("--ladder and --without are two tables: ask for one of them")
     if not (steps or apart):
+        question.refuse("bits", "the table compares covers; --ladder and --without take it")
         for name, values in (("depth", DEPTHS), ("C", KNOBS), ("seq_len", LENGTHS), ("n_train", SAMPLES)):
             question.refuse(
                 name,

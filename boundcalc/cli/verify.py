@@ -130,7 +130,8 @@ def _lines(certificate: Certificate, found: _Found) -> list[str]:
     sure = f"with probability at least {confidence(sample.delta)}"
     levels = len(certificate.levels)
     claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
-    how = f"strategy {certificate.strategy}, {levels} level{'s' * (levels != 1)}; "
+    said_levels = f", {levels} level{'s' * (levels != 1)}" if levels else ""
+    how = f"strategy {certificate.strategy}{said_levels}; "
     if covers_nothing(certificate):
         claim = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
         how = ""
@@ -155,7 +156,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
     architecture, sample = full["architecture"], full["sample"]
     if architecture["layers"] is not None:
         network = ", ".join(layer["layer"] for layer in architecture["layers"])
-        shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes")}
+        shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes", "bits")}
+        shown = {name: value for name, value in shown.items() if value is not None}
         network = f"layers {network}; {_named(shown)}"
     else:
         normaliser = architecture.pop("normaliser")

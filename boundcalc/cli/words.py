@@ -27,6 +27,7 @@ FORMER: Mapping[str, Mapping[str, str]] = {
     "--preset": {"train": "--style and --normalisation (block was --style post, the default)"},
     "--risk": {"sparse": "--target"},
     "--width": {"latent": "--d"},
+    "--bits": {"represent": "--reads"},
     "--noise": {"latent": "--value-noise"},
     "--confidence": {"latent": "--delta, which is 1 minus it"},
 }

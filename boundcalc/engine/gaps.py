@@ -13,6 +13,7 @@ from boundcalc.engine.chain import Chains, best_chain
 from boundcalc.engine.closed import closed_form
 from boundcalc.engine.ground import Found, Ground
 from boundcalc.engine.options import Item
+from boundcalc.engine.stored import beside_counted
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.statements import gap
 from boundcalc.statements.strategies import GHOSTS, ChainStrategy, Known, SingleStrategy, Strategy
@@ -36,6 +37,11 @@ class _Way(NamedTuple):
 
 def gaps(ground: Ground, only: str | None = None) -> Iterator[Found]:
     """Candidate certificates for the gap; perhaps of one strategy alone."""
+    yield from beside_counted(ground, "gap", only, _covering)
+
+
+def _covering(ground: Ground, only: str | None) -> Iterator[Found]:
+    """Those by covers."""
     if ground.closed is not None:
         yield closed_form(ground, ground.closed)
         return

@@ -87,7 +87,8 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     def dudley(value: LogFloat) -> float:
         return (2 * gap.complexity_published(LOG, value, m) + deviation).log / _LN10
 
-    desk = Desk(setting.but(train_error=0.0))
+    bits, setting = setting.architecture.bits, setting.but(train_error=0.0, bits=None)
+    desk = Desk(setting)
     yield Rung("published constants", "PUB", desk.value("published").log10)
     both, counted = frozenset({"L1", "L7"}), ", ".join(sorted(COUNTING))
     yield Rung("perceptron covers with explicit constants", counted, dudley(capacity_of(both, CLOSED, sample.n_train)))
@@ -117,9 +118,14 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     best: BoundValue = desk.value("best")
     if not best.trivial:
         yield Rung("levels that refine one another", "G12", best.log10)
+    if bits is not None:
+        setting = setting.but(bits=bits)
+        best = Desk(setting).value("best")
+        if not best.trivial:
+            yield Rung(f"weights of {bits} bits, counted where that is less", "G13", best.log10)
     least = _any(best)
     if least is not None:
-        ways = [s.uses[-1] for s in STRATEGIES.values() if s.quantity == "risk" and s.refuses(desk.setting) is None]
+        ways = [s.uses[-1] for s in STRATEGIES.values() if s.quantity == "risk" and s.refuses(setting) is None]
         yield Rung("any strategy, at training error 0", ", ".join(ways), least)
 
 
@@ -136,16 +142,18 @@ class Left:
 def without(setting: Setting) -> Iterator[Left]:
     """What the best bound of the gap, and of the risk at training error 0, is worth without each of its ingredients."""
     desk = Desk(setting.but(train_error=0.0))
-    for name, statement, policy in _less(POLICIES["best"]):
+    for name, statement, policy in _less(POLICIES["best"], setting.architecture.bits):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         value = desk.value_of(policy.name, search, desk.setting)
         silent = value.risk_refusal is not None or value.risk_trivial
         yield Left(name, statement, None if value.trivial else value.log10, None if silent else value.log_risk / _LN10)
 
 
-def _less(whole: Policy) -> Iterator[tuple[str, str, Policy]]:
+def _less(whole: Policy, bits: int | None) -> Iterator[tuple[str, str, Policy]]:
     """The whole search, and searches that lack one thing."""
     yield "everything", "", whole
+    if bits is not None:
+        yield f"weights of {bits} bits", "G13", replace(whole, stored=False)
     families = dict.fromkeys(LEMMAS[name].family for name in LEMMAS if name in whole.lemmas)
     lacking = [(name, family(name)) for name in families] + [("all centres of a chosen law", CENTRES)]
     for name, lemmas in lacking:

@@ -192,6 +192,8 @@ def problem_of(certificate: Certificate) -> str | None:
     alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
     if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
         return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
+    if strategy.stored and (certificate.meeting or levels):
+        return f"strategy {strategy.name!r} counts stored weights: it has no levels, and no maps meet"
     if certificate.meeting and strategy.every_scale:
         return f"strategy {strategy.name!r} covers every map by itself: no maps meet"
     if "alpha" not in strategy.parameters and alpha != 1:

@@ -28,7 +28,7 @@ from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import Member, Slot
-from boundcalc.statements.strategies import STRATEGIES, Known
+from boundcalc.statements.strategies import STRATEGIES, Known, stored_count, stored_weights
 from boundcalc.statements.targets import Target
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ class Checked:
 
     @cached_property
     def shares(self) -> Mapping[str, float]:
-        """Each piece's part of the log counts, averaged over levels by how much they matter."""
+        """Each piece's (or stored weight's) part of the log counts, averaged over levels by how much they matter."""
+        if self._run.strategy.stored:
+            weights = stored_weights(self.certificate.setting)
+            return {kind: number / sum(weights.values()) for kind, number in weights.items()}
         return _shares(self._run.booked, STRATEGIES[self.certificate.strategy].weights(INTERVAL, self._run.known))
 
     @cached_property
@@ -204,7 +207,7 @@ class _Run:
         self.m = setting.sample.n_train
         self.price = arb(posthoc_cost(INTERVAL, certificate))
         walked = checker.larger(setting) if certificate.meeting else setting
-        self.network = checker.network(walked, published=self.strategy.published)
+        self.network = None if self.strategy.stored else checker.network(walked, published=self.strategy.published)
         self.samples = self.strategy.samples(self.m, certificate.alpha)
         refusal = self.strategy.refuses(setting)
         if refusal is not None:
@@ -222,11 +225,12 @@ class _Run:
             self.booked.append(self._level(level))
         sample = self.certificate.setting.sample
         mu = self.certificate.mu
-        start = INTERVAL.minimum(arb(1) / 2, self.network.reach)
+        start = arb(1) / 2 if self.network is None else INTERVAL.minimum(arb(1) / 2, self.network.reach)
+        counts = [sum((entry.cost for entry in booked.values()), start=arb(0)) for booked in self.booked]
         self.known = Known(
             start=arb(start.upper()),
             scales=[arb(level.log_scale).exp() for level in levels],
-            counts=[sum((entry.cost for entry in booked.values()), start=arb(0)) for booked in self.booked],
+            counts=counts if self.network is not None else [stored_count(INTERVAL, self.certificate.setting)],
             log_inverse_delta=-arb(sample.delta).log() + self.price,
             m=arb(self.m),
             train_error=arb(sample.train_error),
@@ -244,12 +248,17 @@ class _Run:
             self.certificate,
             upper_log(self.value),
             upper_float(self.value),
-            tuple(max(upper_log(count), LEAST_COUNT) for count in self.known.counts),
+            tuple(max(upper_log(count), LEAST_COUNT) for count in counts),
             upper_float(self.price),
             self,
         )
 
     # -- one level: costs of its covers, and the error they leave
+
+    @property
+    def _walked(self) -> Network:
+        assert self.network is not None  # noqa: S101 - only strategies without levels have none
+        return self.network
 
     def _level(self, level: Level) -> dict[str, Booked]:
         booked: dict[str, Booked] = {}
@@ -262,7 +271,7 @@ class _Run:
             booked[key] = Booked(slot, level.covers[key], error, cost)
             return error
 
-        error = self.network.error(cover)
+        error = self._walked.error(cover)
         unknown = set(level.covers) - set(booked)
         if unknown:
             raise CertificateError(f"the setting has no piece {shown(sorted(unknown)[0])}")
@@ -273,7 +282,7 @@ class _Run:
     def _noise_depth(self, level: Level) -> arb:
         """G11: the t that leaves eta to all Gaussians of the level that one example sees together."""
         seen = 0
-        for key, slot in self.network.slots():
+        for key, slot in self._walked.slots():
             cover = level.covers.get(key, _NOTHING)
             for choice, member in zip(cover.choices, slot.members, strict=False):
                 if choice.lemma in NOISES:

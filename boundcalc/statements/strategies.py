@@ -15,7 +15,8 @@ from typing import ClassVar, Literal, NamedTuple
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
 from boundcalc.base.registry import Registry
-from boundcalc.setting import Setting
+from boundcalc.setting import Attention, Setting
+from boundcalc.setting.layer import of_class, weights_of
 from boundcalc.statements import gap
 from boundcalc.statements.noisy import unknown_layer
 
@@ -80,6 +81,8 @@ class Strategy(ABC):
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds (G12).
+        stored: whether it counts the values that stored weights may take (G13) instead of covers: it has no levels, one
+            count, and is about settings that say how many bits a weight has.
     """
 
     name: ClassVar[str]
@@ -95,6 +98,7 @@ class Strategy(ABC):
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
+    stored: ClassVar[bool] = False
 
     @property
     def counted(self) -> str:
@@ -360,7 +364,7 @@ class UniformMargin(MarginStrategy):
     uses = ("G0", "G0e", "G3")
     uniform = True
     parameters = ("mu",)
-    formula = "risk <= klinv(train error, (log N + log(1/delta))/m)"
+    formula = "risk <= largest p at which train error * m errors or fewer have the chance delta/N"
 
     def value(self, ns: NumberSystem, known: Known) -> Number:
         q, mu = known.train_error, known.mu
@@ -440,6 +444,80 @@ class NoiseMargin(MarginStrategy):
         ]
 
 
+class _Stored(Strategy):
+    """G13: every network of the class is its own centre."""
+
+    one_level = False
+    uniform = True
+    stored = True
+
+    def refuses(self, setting: Setting) -> str | None:
+        if setting.architecture.bits is None:
+            return "G13 is about weights of so many bits, fixed before the data, and nobody said how many (--bits 16)"
+        return super().refuses(setting)
+
+    def _counted(self, ns: NumberSystem, known: Known) -> list[Term]:
+        del ns
+        return [
+            Term("log N = n b log 2, for n stored weights of b bits", known.counts[0], "G13"),
+            Term("log(1/delta)", known.log_inverse_delta, ""),
+        ]
+
+
+class StoredGap(_Stored):
+    """G13, of the gap."""
+
+    name = "stored-gap"
+    title = "weights of so many bits: a finite class, fixed before the data"
+    quantity = "gap"
+    uses = ("G0", "G13")
+    formula = "gap <= sqrt((n b log 2 + log(1/delta))/(2m)), n stored weights of b bits"
+
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        return gap.deviation(ns, known.counts[0] + known.log_inverse_delta, known.m)
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        return self._counted(ns, known)
+
+
+class StoredMargin(_Stored, UniformMargin):
+    """G13, of the risk."""
+
+    name = "stored-margin"
+    title = "weights of so many bits: a finite class, fixed before the data; any training error"
+    uses = ("G0", "G0e", "G3", "G13")
+    formula = (
+        "risk <= largest p at which train error * m errors or fewer have the chance delta/2^(n b), n weights of b bits"
+    )
+
+    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+        yield from ()
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        return self._counted(ns, known)
+
+
+def stored_weights(setting: Setting) -> dict[str, int]:
+    """How many numbers a network of the class stores, by kind of weight.
+
+    Offsets of keys are stored even where softmax forgets them: rounded arithmetic may not.
+    """
+    found: dict[str, int] = {}
+    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
+        found[weight.kind] = found.get(weight.kind, 0) + weight.parameters
+    for layer in of_class(setting.architecture.stages, Attention):
+        if layer.qk_bias and not layer.key_bias:
+            found["b_K"] = found.get("b_K", 0) + layer.groups * (layer.d_head or layer.d)
+    return found
+
+
+def stored_count(ns: NumberSystem, setting: Setting) -> Number:
+    """G13: log of how many networks the class has, at most."""
+    bits = setting.architecture.bits
+    assert bits is not None  # noqa: S101 - a strategy about stored weights refuses settings that do not say
+    return gap.stored_count(ns, ns.number(sum(stored_weights(setting).values())), bits)
+
+
 def noise_chance(m: int) -> float:
     """The eta that is fixed in advance, for P1: a training error that was looked at may not choose it."""
     return 0.25 / m
@@ -459,17 +537,20 @@ STRATEGIES: Registry[Strategy] = Registry(
         GhostRealizable(),
         Ghost(),
         NoiseMargin(),
+        StoredGap(),
+        StoredMargin(),
     ),
     "boundcalc.laws.brought.strategies",
 )
 """Every strategy by name; one is registered with its cases, which enrols it in search, checker, tables and laws."""
 
 
-def risk_candidates() -> int:
+def risk_candidates(setting: Setting) -> int:
     """Ways to bound the risk that one may choose among after seeing the training error, for P1.
 
     The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
-    counts once, or once per number of ghosts.
+    counts once, or once per number of ghosts; those about stored weights where the setting says how many bits they have.
     """
-    ways = [len(GHOSTS) if "alpha" in s.parameters else 1 for s in STRATEGIES.values() if s.quantity == "risk"]
-    return 1 + sum(ways)
+    of_risk = [each for each in STRATEGIES.values() if each.quantity == "risk"]
+    able = [each for each in of_risk if not each.stored or setting.architecture.bits is not None]
+    return 1 + sum(len(GHOSTS) if "alpha" in each.parameters else 1 for each in able)

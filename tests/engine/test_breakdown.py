@@ -27,6 +27,7 @@ SETTINGS = [
     Setting.of(depth=1, norms=Norms(C=1.0, measured=True)),
     Setting.of("bert", depth=1, d=48, heads=4, vocabulary=50, seq_len=8, n_train=10**11),
     Setting.of(depth=40, C=3.0),
+    Setting.of(depth=2, d=8, C=9.0, bits=4),
 ]
 
 

@@ -85,6 +85,7 @@ SETTINGS = {
     "capped": Setting.of(layers=CAPPED, seq_len=5, n_train=10**6, C=0.5, classes=2, margin=0.3),
     "normalised": Setting.of(layers=NORMALISED, seq_len=5, n_train=10**6, C=0.4),
     "pooled": Setting.of(layers=POOLED, seq_len=5, n_train=10**6, norms=Norms(C=0.7, budgets={"q[1]": Budget(op=3.0)})),
+    "stored": Setting.of(**SMALL, bits=4, C=9.0, margin=0.2, train_error=0.03),
     "measured": Setting.of(
         **SMALL,
         norms=Norms(

@@ -280,9 +280,10 @@ def g12(rng: Rng) -> tuple[Value, Any]:
 
 def g3(rng: Rng) -> tuple[Value, Any]:
     q, count, confidence, m, mu = risk_case(rng)
-    c = (num(count) + num(confidence)) / num(m)
-    truth = gap_mp.klinv_mu(q, c, mu)
-    assert truth >= gap_mp.g3(q, count, m, delta_of(confidence))
+    truth = gap_mp.g3_by_tail(q, num(count) + num(confidence), m, mu)
+    errors = int(q * m)
+    if errors < 300:
+        assert truth >= gap_mp.g3_binomial(errors, count, int(m), delta_of(confidence))
     return of("G3", q, count, confidence, m, mu), truth
 
 
@@ -323,10 +324,27 @@ def g5(rng: Rng) -> tuple[Value, Any]:
 
 def g7(rng: Rng) -> tuple[Value, Any]:
     q, bits, confidence, m, mu = risk_case(rng)
-    c = (num(bits) * MP.log(2) + num(confidence)) / num(m)
-    truth = gap_mp.klinv_mu(q, c, mu)
-    assert truth >= gap_mp.g7(q, bits, m, delta_of(confidence))
+    truth = gap_mp.g3_by_tail(q, num(bits) * MP.log(2) + num(confidence), m, mu)
+    errors = int(q * m)
+    if errors < 300:
+        assert truth >= gap_mp.g3_binomial(errors, num(bits) * MP.log(2), int(m), delta_of(confidence))
     return of("G7", q, bits, confidence, m, mu), truth
+
+
+def g13(rng: Rng) -> tuple[Value, Any]:
+    q, _, confidence, m, mu = risk_case(rng)
+    weights, bits = whole(rng, 10, 10**9), whole(rng, 1, 64)
+    nats = num(weights) * bits * MP.log(2)
+
+    def value(ns: NumberSystem) -> Any:
+        told = (ns.number(confidence), ns.number(m), ns.number(q), ns.number(mu))
+        return compute("G13")(ns, ns.number(weights), bits, *told)
+
+    return value, {
+        "log N": nats,
+        "gap": MP.sqrt((nats + num(confidence)) / (2 * num(m))),
+        "risk": gap_mp.g3_by_tail(q, nats + num(confidence), m, mu),
+    }
 
 
 def g8(rng: Rng) -> tuple[Value, Any]:
@@ -359,6 +377,7 @@ def pub(rng: Rng) -> tuple[Value, Any]:
 CHECKS: dict[str, Check] = {
     "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6, "A7": a7, "V4": v4,
     "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8, "G11": g11, "G12": g12,
+    "G13": g13,
     "P1": p1, "PUB": pub,
 }  # fmt: skip
 

@@ -29,6 +29,7 @@ class Policy:
         laws: names of the laws whose noise may stand for covers in risk bounds (G11).
         refining: whether levels of a chain may refine one another (G12).
         polish: whether the first scale of the best chain is looked at more closely.
+        stored: whether weights of so many bits, where a setting says how many, may be counted instead of covered (G13).
     """
 
     name: str
@@ -40,6 +41,7 @@ class Policy:
     laws: frozenset[str] = frozenset()
     refining: bool = False
     polish: bool = False
+    stored: bool = False
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
@@ -71,6 +73,7 @@ POLICIES: dict[str, Policy] = {
             laws=LAWS,
             refining=True,
             polish=True,
+            stored=True,
         ),
         Policy(
             "closed",

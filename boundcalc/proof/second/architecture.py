@@ -6,15 +6,16 @@ from typing import Any
 
 from .layers import ACTIVATIONS, Layer, linear, residual, widths
 from .numbers import demand
-from .strict import Record, read
+from .strict import KINDS, Record, ranged, read
 
 LINE = (
     "depth:stacked seq_len:size d:size heads:stacked d_head:size? d_ff:size? style:edelman|post|pre kv_heads:size? "
     f"activation:{ACTIVATIONS} normaliser:normaliser normalisation:ball|layernorm|rmsnorm|none eps:length "
     "variance_floor:length residual:flag bias:flag gated:flag rope:flag causal:flag vocabulary:index own_row:index? "
     "d_patch:index positions:none|fixed|learned position_radius:length embedding_norm:flag pooler:flag readout:cls|mean "
-    "classes:size input_radius:positive layers:layer*?"
+    "classes:size input_radius:positive bits:bits? layers:layer*?"
 )
+KINDS.update(bits=ranged(1, 128, whole=True))
 _PLAIN = Record(name="softmax", temperature=None, c=None, mu=None)
 _SAYS_NOTHING = {"depth": 2, "seq_len": 512, "d": 64, "heads": 1, "style": "edelman", "activation": "relu"}
 _SAYS_NOTHING |= {"normaliser": _PLAIN, "normalisation": "ball", "eps": 1e-5, "input_radius": 1.0, "classes": 1}

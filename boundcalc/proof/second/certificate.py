@@ -8,7 +8,7 @@ from .setting import Norms, read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 4
+STATEMENTS = 5
 """The version of the statements that are written here a second time."""
 
 
@@ -16,8 +16,9 @@ STRATEGIES = {"chain": "gap levels", "ghost-chain": "gap levels alpha", "uniform
 STRATEGIES |= {"refined-chain": "gap levels uniform", "uniform-single": "gap uniform", "closed": "gap closed"}
 STRATEGIES |= {"published": "gap closed", "uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
 STRATEGIES |= {"ghost": "risk alpha mu", "noise-margin": "risk uniform mu eta"}
-"""Of each what it bounds; whether it may have any number of levels, asks for uniform covers, is a closed form for all scales;
-and what it says beside its levels."""
+STRATEGIES |= {"stored-gap": "gap stored", "stored-margin": "risk stored mu"}
+"""Of each what it bounds; whether it may have any number of levels, asks for uniform covers, is a closed form for all scales
+or a count of stored weights; and what it says beside its levels."""
 
 
 _FIELDS = namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta levels log_value")
@@ -47,7 +48,10 @@ def read_certificate(data: Any) -> Certificate:
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
     words = set(STRATEGIES[how.name].split())
-    demand(len(raw.levels) == 1 or "levels" in words, f"{how.name} has one level")
+    free, stored = {"levels", "stored"} & words, "stored" in words
+    demand(len(raw.levels) == 1 or free, f"{how.name} has one level")
+    demand(not stored or not (raw.levels or how.meeting), "stored weights are counted, not covered")
+    demand(not stored or setting.bits is not None, "nobody said how many bits a stored weight has")
     demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
     says = words & ({"alpha", "eta"} if limit else {"alpha", "eta", "mu"})

@@ -12,6 +12,7 @@ from .noises import depth as noise_depth
 from .numbers import MP, Real, demand, num
 from .posthoc import price
 from .rules import walk_through
+from .stored import log_networks
 
 _CLOSED_GHOSTS = 16
 
@@ -29,6 +30,9 @@ def follow(certificate: Certificate) -> Found:
     setting, strategy = certificate.setting, certificate.strategy
     walked = joined(setting) if certificate.meeting else setting
     sample, noisy = setting.sample, strategy == "noise-margin"
+    log_inverse, nats = -MP.log(num(sample.delta)), price(certificate)
+    if certificate.has("stored"):
+        return Found(_value(certificate, (), (log_networks(setting),), log_inverse + nats), (), nats)
     ramp = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
     steep = ramp if sample.lipschitz is None else num(sample.lipschitz)
     ghosts = _CLOSED_GHOSTS if strategy == "closed" else certificate.alpha if certificate.has("alpha") else 0
@@ -55,8 +59,7 @@ def follow(certificate: Certificate) -> Found:
         chain.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= chain[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
-    nats = price(certificate)
-    return Found(_value(certificate, chain, counts, -MP.log(num(sample.delta)) + nats), tuple(counts), nats)
+    return Found(_value(certificate, chain, counts, log_inverse + nats), tuple(counts), nats)
 
 
 def _carries_noise(layer: Layer) -> bool:
@@ -74,7 +77,10 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     if certificate.has("levels"):
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha)}.get(strategy, num(1))
         return 2 * chain[-1] + factor * _links(chain, counts, m, refined=strategy == "refined-chain") + deviation
-    (scale,), (count,) = chain[1:], counts
+    (count,) = counts
+    if strategy == "stored-gap":
+        return MP.sqrt((count + log_inverse) / (2 * num(m)))
+    scale = num(0) if certificate.has("stored") else chain[1]  # every network is its own centre
     if strategy == "uniform-single":
         return 2 * scale + MP.sqrt((count + log_inverse) / (2 * num(m)))
     if strategy == "closed":
@@ -96,8 +102,8 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
         demand(not looked or certificate.eta == 0.25 / m, "after a look at the training error eta is 1/(4m)")
         spent = count + log_inverse + MP.log(2 + MP.sqrt(MP.pi * m / 2))
         return _kl_inverse(q + eta, spent / m, mu) / (1 - eta)
-    if strategy == "uniform-margin":
-        return _kl_inverse(q, (count + log_inverse) / m, mu)
+    if strategy in ("uniform-margin", "stored-margin"):
+        return _binomial_limit(q, count + log_inverse, num(m), mu)
     c = (count + MP.log(2) + log_inverse) / m
     return _without_errors(q, c, m, alpha) if strategy == "ghost-realizable" else _with_errors(q, c, m, alpha, mu)
 
@@ -108,6 +114,25 @@ def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
         demand(q == 0, "the limit of the kl inverse is for training error 0")
         return 1 - MP.exp(-c)
     return (1 - MP.exp(-mu * q - c)) / (1 - MP.exp(-mu))
+
+
+def _binomial_limit(q: Real, nats: Real, m: Real, mu: Real | None) -> Real:
+    """Above the p at which qm errors of m have the chance e^-nats: kl, less what Chernoff's bound of tails gives away."""
+    plain = _kl_inverse(q, nats / m, mu)
+    if mu is None or q == 0:
+        return plain
+    errors, right = q * m, m - q * m
+
+    def spared(p: Real) -> Real:
+        steep = right - 1 - errors * (1 - p) / p
+        if steep <= 0 or right < 1:
+            return num(0)
+        mass = MP.sqrt(2 * MP.pi * errors * right / m) * MP.exp(1 / (12 * errors + 2))
+        return max(num(0), MP.log(mass * steep / right))
+
+    first = _kl_inverse(q, max(num(0), nats - spared(plain)) / m, mu)
+    second = _kl_inverse(q, max(num(0), nats - spared(first)) / m, mu)
+    return min(plain, max(first, second))
 
 
 def _without_errors(q: Real, c: Real, m: int, alpha: int) -> Real:

@@ -72,6 +72,20 @@ def _needs_no_error(setting: Setting) -> Refusal | None:
     return _needs_ramp(setting)
 
 
+def _stored(
+    ns: NumberSystem, weights: Number, bits: int, log_inverse_delta: Number, m: Number, train_error: Number, mu: Number
+) -> Mapping[str, Number]:
+    count = gap.stored_count(ns, weights, bits)
+    risk = gap.risk_uniform(ns, train_error, count, log_inverse_delta, m, mu)
+    return {"log N": count, "gap": gap.deviation(ns, count + log_inverse_delta, m), "risk": risk}
+
+
+def _says_bits(setting: Setting) -> Refusal | None:
+    if setting.architecture.bits is None:
+        return Refusal("G13", "weights of which nobody said how many bits they have", "bits", "Use --bits 16.")
+    return None
+
+
 GAP = (
     Statement("G0", compute=loss_lipschitz),
     Statement("G0e", compute=largest_margin, applies=no_member),
@@ -83,5 +97,6 @@ GAP = (
     Statement("G7", compute=gap.occam_risk),
     Statement("G11", compute=gap.risk_noise, applies=_needs_ramp),
     Statement("G12", compute=_refined, applies=_falling),
+    Statement("G13", compute=_stored, applies=_says_bits),
     Statement("G8", compute=_sparse, applies=_fits),
 )
