@@ -39,7 +39,7 @@ SMALL = Setting.of(depth=1, d=3, seq_len=4, n_train=10**5, margin=0.2, C=30.0, b
 def counted_again(setting: Setting) -> int:
     """As the second checker counts."""
     read = alone.seen(setting)
-    return numbers(read.stages, read.seq_len)
+    return numbers(read)
 
 
 def certificates(setting: Setting = SMALL) -> Iterator[Certificate]:

@@ -23,26 +23,21 @@ class Sizes(_NORMS):
         """A5, by going through its inequalities until nothing changes."""
         r = min(x for x in (d, k, rank, budget.rank) if x is not None) or 1
         names = ("op", "fro", "two_one", "two_one_t", "one_one")
-        v = {name: MP.inf if (x := getattr(budget, name)) is None else num(x or LEAST) for name in names}
-        p = total = None
-        if budget.schatten is not None:
-            p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
-            v["op"] = min(v["op"], total ** (1 / p))
+        o, f, c, t, e = (MP.inf if (x := getattr(budget, name)) is None else num(x or LEAST) for name in names)
+        p, total = (None, None) if budget.schatten is None else (num(x or LEAST) for x in budget.schatten)
+        o = o if p is None else min(o, total ** (1 / p))
         for _ in range(20):
-            before = dict(v)
-            v["op"] = min(v["op"], v["fro"])
-            mixed = [MP.sqrt(v["op"] * v["two_one"]), MP.sqrt(v["op"] * v["two_one_t"])]
-            v["fro"] = min(v["fro"], v["two_one"], v["two_one_t"], MP.sqrt(r) * v["op"], *mixed)
-            if p is not None:
-                v["fro"] = min(v["fro"], MP.sqrt(v["op"] ** (2 - p) * total))
-            v["two_one"] = min(v["two_one"], v["one_one"], MP.sqrt(k) * v["fro"])
-            v["two_one_t"] = min(v["two_one_t"], v["one_one"], MP.sqrt(d) * v["fro"])
-            v["one_one"] = min(v["one_one"], MP.sqrt(d) * v["two_one"], MP.sqrt(k) * v["two_one_t"])
-            if v == before:
+            before = (o, f, c, t, e)
+            o = min(o, f)
+            f = min(f, c, t, MP.sqrt(r) * o, MP.sqrt(o * c), MP.sqrt(o * t))
+            f = f if p is None else min(f, MP.sqrt(o ** (2 - p) * total))
+            c, t = min(c, e, MP.sqrt(k) * f), min(t, e, MP.sqrt(d) * f)
+            e = min(e, MP.sqrt(d) * c, MP.sqrt(k) * t)
+            if before == (o, f, c, t, e):
                 break
-        demand(v["op"] < MP.inf, "a budget sets no norm")
-        nuclear = min(v["two_one"], v["two_one_t"], MP.sqrt(r) * v["fro"], r * v["op"], nuclear_of(budget, v["op"], r))
-        return cls(d, k, **v, nuclear=nuclear, rank=r, spectrum=None if p is None else (p, total))
+        demand(o < MP.inf, "a budget sets no norm")
+        nuclear = min(c, t, MP.sqrt(r) * f, r * o, nuclear_of(budget, o, r))
+        return cls(d, k, o, f, c, t, e, nuclear, r, None if p is None else (p, total))
 
 
 def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
@@ -74,11 +69,6 @@ class View(_VIEW):
         """Points among so many samples."""
         shown = self.points * samples
         return shown if self.cap is None else min(shown, self.cap)
-
-    @property
-    def reach(self) -> Real:
-        """How far the maps move a point at most."""
-        return self.radius * self.sizes.op
 
 
 def single(kind: str, size: int, norm: Real, radius: Real = 1) -> View:

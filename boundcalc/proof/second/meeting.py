@@ -32,9 +32,6 @@ def joined(setting: Setting) -> Setting:
     return larger
 
 
-# -- norms of products, and the setting that is made of them
-
-
 def _times(a: Sizes, b: Sizes) -> Sizes:
     """Norms of AB."""
     fro, nuclear = min(a.op * b.fro, a.fro * b.op), min(a.op * b.nuclear, a.nuclear * b.op, a.fro * b.fro)
@@ -112,9 +109,6 @@ def _rewritten(layers: Iterable[Layer], meets: Callable[[list[Layer], Layer], bo
         elif not meets(out, layer):
             out.append(layer)
     return tuple(out)
-
-
-# -- maps in a row, and heads and the map behind them
 
 
 class _Joining:
@@ -258,9 +252,6 @@ def _out_of_heads(setting: Setting) -> Setting:
         return found
 
     return made.setting(_rewritten(setting.stages, meets))
-
-
-# -- tables (A7), and a residual that meets the read-out
 
 
 _TABLES = ("token_scores", "position_scores", "token_values", "position_values")

@@ -26,23 +26,15 @@ def linear(walk: Walk, layer: Layer, rows: int) -> None:
     walk.radius = walk.radius * whole.op + size
 
 
-def activation(walk: Walk, layer: Layer, rows: int) -> None:
-    """L3."""
-    walk.error *= num(SLOPES[layer.name])
-
-
-def ball(walk: Walk, layer: Layer, rows: int) -> None:
-    """L4."""
-    walk.radius = min(walk.radius, num(layer.radius))
-
-
-def softcap(walk: Walk, layer: Layer, rows: int) -> None:
-    """L12."""
-    walk.radius = min(walk.radius, num(layer.cap) * MP.sqrt(layer.d))
-
-
-def pool(walk: Walk, layer: Layer, rows: int) -> None:
-    """A row that is selected, or the mean of all, is no longer and errs no more."""
+def plain(walk: Walk, layer: Layer, rows: int) -> None:
+    """L3, L4, L12; a row that is selected, or the mean of all, is no longer and errs no more."""
+    match layer.label:
+        case "activation":
+            walk.error *= num(SLOPES[layer.name])
+        case "ball":
+            walk.radius = min(walk.radius, num(layer.radius))
+        case "softcap":
+            walk.radius = min(walk.radius, num(layer.cap) * MP.sqrt(layer.d))
 
 
 def layernorm(walk: Walk, layer: Layer, rows: int) -> None:
@@ -183,8 +175,8 @@ def _summed(layer: Layer, slope: Real, row: View, inner: Real) -> list[View]:
     return found
 
 
-_PARTS = (linear, activation, ball, softcap, layernorm, attention, gated, experts, embedding, hidden, lookup, pool)
-_RULES = {rule.__name__: rule for rule in _PARTS}
+_RULES = {rule.__name__: rule for rule in (linear, layernorm, attention, gated, experts, embedding, hidden, lookup)}
+_RULES |= dict.fromkeys(("activation", "ball", "softcap", "pool"), plain)
 
 
 def walk_through(setting: Setting, covers: Any = None, samples: int = 1, **how: Any) -> Walk:

@@ -11,19 +11,10 @@ from .numbers import demand
 from .strict import KINDS, Record, read, value
 
 _NAMES = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one", "sup": "sup", "row": "row"}
-_LENGTH = {"op", "fro", "two_one"}
-_MATRIX = {*_LENGTH, "two_one_t", "one_one", "rank", "schatten"}
-_READ: Mapping[str, set[str]] = {
-    "matrix": {*_MATRIX, "distance"},
-    "factor": _MATRIX,
-    "vector": {*_LENGTH, "distance"},
-    "factor vector": _LENGTH,
-    "gain": {"sup", "distance"},
-    "table": {*_MATRIX, "row", "distance"},
-    "rows": {*_LENGTH, "row", "distance"},
-    "scores": {"sup", "fro", "schatten"},
-    "values": {"row", "fro", "schatten"},
-}
+_MATRIX = "op fro two_one two_one_t one_one rank schatten"
+_READ = {"matrix": f"{_MATRIX} distance", "factor": _MATRIX, "table": f"{_MATRIX} row distance"}
+_READ |= {"vector": "op fro two_one distance", "factor vector": "op fro two_one", "rows": "op fro two_one row distance"}
+_READ |= {"gain": "sup distance", "scores": "sup fro schatten", "values": "row fro schatten"}
 """The limits that a bound can use, by what a weight is."""
 
 
@@ -105,9 +96,9 @@ def read_setting(where: str, data: Any) -> Setting:
     return setting
 
 
-def weights_of(layers: Iterable[Layer]) -> Iterator[Weight]:
+def weights_of(layers: Iterable[Layer], seq_len: int = 0) -> Iterator[Weight]:
     """All that layers train."""
-    return (weight for layer in flat(layers) for weight in weights(layer))
+    return (weight for layer in flat(layers) for weight in weights(layer, seq_len))
 
 
 def trained(layers: Iterable[Layer]) -> Iterator[Weight]:
@@ -151,7 +142,7 @@ def _account(setting: Setting) -> None:
     places += [(weight, norms.place(weight.kind, weight.block)) for weight in _products(setting.stages)]
     read: dict[str | None, set[str]] = {}
     for weight, key in places:
-        read[key] = read.get(key, set()) | _READ[weight.role]
+        read[key] = read.get(key, set()) | set(_READ[weight.role].split())
     for key, budget in norms.budgets.items():
         demand(key in read, f"nothing reads the norms of {key:.60}")
         apart = budget.distance.limits if budget.distance is not None else frozenset[str]()
@@ -196,7 +187,7 @@ def reads_out(layers: Sequence[Layer]) -> tuple[tuple[Layer, ...], Layer, Layer,
 def _products(layers: Sequence[Layer]) -> Iterator[Weight]:
     first, last = looks_up(layers), reads_out(layers)
     if first is not None:
-        yield from weights(Layer(label="lookup"))
-        yield Weight("first_row", "vector", first[2].block)
+        yield from weights(Layer(label="lookup", vocabulary=0, heads=0, d_value=0))
+        yield Weight("first_row", "vector", 0, first[2].block)
     if last is not None:
-        yield Weight(f"{last[2].kind}_to_readout", "matrix", last[2].block)
+        yield Weight(f"{last[2].kind}_to_readout", "matrix", 0, last[2].block)

@@ -106,7 +106,7 @@ class Walk:
         for index, (choice, (number, views)) in enumerate(zip(cover.choices, maps, strict=True)):
             if choice.lemma == "zero":
                 demand(not self.every_scale, f"{key}: a closed form leaves nothing out")
-                outside = outside or all(view.reach > eps for view in views)
+                outside = outside or all(view.radius * view.sizes.op > eps for view in views)
                 continue
             demand(choice.target < len(views), f"{key}: there is no way {choice.target} to see it")
             view = views[choice.target]
