@@ -54,7 +54,7 @@ class Held:
     """Whether the proof is about the class in which maps that meet are one (A6)."""
 
     def counts(self, setting: Setting) -> list[dict[str, float]] | None:
-        """Log counts of every level by piece, or of stored weights by kind; None where the pieces are others."""
+        """Log counts of every level by piece, or of stored weights; None where the pieces are others."""
         if STRATEGIES[self.strategy].stored:
             weights, whole = stored_weights(setting), stored_count(FLOAT, setting)
             total = sum(weights.values())

@@ -129,7 +129,7 @@ def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) ->
             if choice.lemma == "zero":
                 continue
             if choice.lemma in NOISES:
-                yield choice.lemma
+                yield from (choice.lemma, *(("S3",) if member.targets[choice.target].kind == "query" else ()))
                 if key.partition("[")[0].partition("#")[0] in referred:
                     yield "T7"
                 continue

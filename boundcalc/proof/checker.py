@@ -21,7 +21,7 @@ from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Choice, Cover,
 from boundcalc.proof.network import Network
 from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
-from boundcalc.statements import gap
+from boundcalc.statements import channels, gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
 from boundcalc.statements.larger import joined
 from boundcalc.statements.noises import NOISES, events, spread
@@ -39,6 +39,15 @@ CLAIM_TOLERANCE = 1e-12
 
 
 _NOTHING = Cover(0.0, ())
+
+
+class Said(NamedTuple):
+    """What one map has said through channels (G14): seen in which way, how finely, and what all of it tells in nats."""
+
+    target: int
+    log_eps: float
+    heard: channels.Heard
+    told: arb
 
 
 class Booked(NamedTuple):
@@ -221,10 +230,11 @@ class _Run:
         eta = self.certificate.eta
         self.eta = None if eta is None else arb(eta)
         self.booked: list[dict[str, Booked]] = []
+        self.said: dict[tuple[str, int], Said] = {}
         for level in levels:
             self.booked.append(self._level(level))
         sample = self.certificate.setting.sample
-        mu = self.certificate.mu
+        mu, weights = self.certificate.mu, self.certificate.weights
         start = arb(1) / 2 if self.network is None else INTERVAL.minimum(arb(1) / 2, self.network.reach)
         counts = [sum((entry.cost for entry in booked.values()), start=arb(0)) for booked in self.booked]
         self.known = Known(
@@ -237,6 +247,7 @@ class _Run:
             alpha=self.certificate.alpha,
             mu=None if mu is None else arb(mu),
             eta=self.eta,
+            weights=None if weights is None else [arb(weight) for weight in weights],
         )
         for less, more, problem in self.strategy.conditions(INTERVAL, self.known):
             if not certainly_le(less, more):
@@ -304,6 +315,8 @@ class _Run:
                 unbounded = unbounded or not within
             elif choice.refines:
                 total = total + member.multiplicity * self._refinement(index, choice, member, cover.log_eps, name)
+            elif self.strategy.channels and choice.lemma in NOISES:
+                total = total + member.multiplicity * self._channel(index, choice, member, cover.log_eps, name)
             else:
                 total = total + member.multiplicity * self._cost(choice, member, cover.log_eps, eps, name)
         if unbounded:
@@ -334,6 +347,22 @@ class _Run:
         if certainly_le(y, arb(1)):
             return arb(0)
         return lemma.sharp(INTERVAL, y, target, target.points.count(self.samples), choice.params)
+
+    def _channel(self, index: int, choice: Choice, member: Member, log_eps: float, name: str) -> arb:
+        """G14: how much more all levels so far tell of a map than those before, at most."""
+        target, law = self._target(choice, member, name), NOISES[choice.lemma]
+        problem = channels.refuses(law, target) or channels.check_params(law, choice.params)
+        if problem is not None:
+            raise CertificateError(f"{name}: {problem}")
+        before = self.said.get((name, index))
+        if before is not None and before.target != choice.target:
+            raise CertificateError(f"{name}: its channels must all see it the same way")
+        if before is not None and before.log_eps <= log_eps:  # what was heard is near enough: nothing new is said
+            return arb(0)
+        so_far = channels.heard(INTERVAL, target, choice.params["a"], log_eps, before and before.heard)
+        told = channels.told(INTERVAL, law, target, so_far, choice.params)
+        self.said[name, index] = Said(choice.target, log_eps, so_far, told)
+        return told if before is None else told - before.told
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)

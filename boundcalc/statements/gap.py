@@ -27,9 +27,19 @@ def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Num
 def refined_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
     """G12: e_(j-1) sqrt(2 c_j/m) for every level, c_j what it adds to the log count of all centres so far.
 
-    Asks that c_j/e_(j-1)^2 does not fall with j.
+    Asks that c_j/e_(j-1)^2 does not fall with j; `dual_links` does without.
     """
     return [coarser * ns.sqrt(2 * count / m) for coarser, count in zip(scales, counts, strict=False)]
+
+
+def dual_links(
+    ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], weights: Sequence[Number], m: Number
+) -> list[Number]:
+    """G12 for any weights w_j > 0 that do not rise: e_(j-1)^2/(4 w_j) + 2 w_j c_j/m for every level."""
+    return [
+        coarser**2 / (4 * weight) + 2 * weight * count / m
+        for coarser, count, weight in zip(scales, counts, weights, strict=False)
+    ]
 
 
 def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
@@ -156,9 +166,7 @@ def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, 
     """G4: errors/(alpha m), for margin training error 0 and N counted on (1+alpha)m samples.
 
     errors is the least of ceil(c m/log(1+1/alpha)), ceil((1+alpha) m (1 - e^(-c))) and ceil(c m/h(x)), with c =
-    log(2N/delta)/m. No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among
-    the ghosts exceeds delta/2; that chance is at most (alpha/(1+alpha))^k, at most (1 - k/((1+alpha)m))^m, and at most
-    e^(-k h(x)), h(x) = log(1 + m/(alpha m - x)), for every x <= (k-1)/2.
+    log(2N/delta)/m and h(x) = log(1 + m/(alpha m - x)), x half of the last count less one: three ways to count permutations.
     """
     c = count + ns.log(ns.number(2)) + log_inverse_delta
     by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))

@@ -17,6 +17,7 @@ from boundcalc.base.records import dataclass
 from boundcalc.base.registry import Registry
 from boundcalc.setting import Attention, Setting
 from boundcalc.setting.layer import of_class, weights_of
+from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
 from boundcalc.statements.noisy import unknown_layer
 
@@ -40,6 +41,7 @@ class Known:
         alpha: ghost samples per sample.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
         eta: chance that noise moves the loss of an example by more than the scale (G11).
+        weights: w_j of every level, where links are taken by their dual form (G12).
     """
 
     start: Number
@@ -51,6 +53,7 @@ class Known:
     alpha: int = 1
     mu: Number | None = None
     eta: Number | None = None
+    weights: Sequence[Number] | None = None
 
 
 class Term(NamedTuple):
@@ -77,10 +80,11 @@ class Strategy(ABC):
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
-        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
+        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta"; "weights" it may.
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds (G12).
+        channels: whether a level may see maps through channels instead of covers (G14).
         stored: whether it counts the values that stored weights may take (G13) instead of covers: it has no levels, one
             count, and is about settings that say how many bits a weight has.
     """
@@ -98,12 +102,13 @@ class Strategy(ABC):
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
+    channels: ClassVar[bool] = False
     stored: ClassVar[bool] = False
 
     @property
     def counted(self) -> str:
-        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
-        return "I" if self.noisy else "log N"
+        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11, G14)."""
+        return "I" if self.noisy else "added I" if self.channels else "log N"
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
@@ -230,10 +235,16 @@ class RefinedChain(UniformChain):
     title = "chaining of uniform covers that refine one another"
     uses = ("G0", "G2", "G12")
     refines = True
+    parameters = ("weights",)
     how = "uniform covers, some of what the level before has left"
+    formula = "gap <= 2 e_J + sum of e_(j-1) sqrt(2 c_j/m), or of e_(j-1)^2/(4 w_j) + 2 w_j c_j/m, + deviation"
 
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
         yield from super().conditions(ns, known)
+        if known.weights is not None:
+            for weight, finer in pairwise(known.weights):
+                yield finer, weight, "the weights of levels must not rise (G12)"
+            return
         scales = [known.start, *known.scales]
         for j, (count, more) in enumerate(pairwise(known.counts)):
             yield scales[j + 1] ** 2 * count, scales[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
@@ -244,7 +255,25 @@ class RefinedChain(UniformChain):
         return gap.gap_chain(ns, last, linked, self.factor(ns, known.alpha), known.log_inverse_delta, known.m)
 
     def links(self, ns: NumberSystem, known: Known) -> list[Number]:
-        return gap.refined_links(ns, [known.start, *known.scales], known.counts, known.m)
+        scales = [known.start, *known.scales]
+        if known.weights is not None:
+            return gap.dual_links(ns, scales, known.counts, known.weights, known.m)
+        return gap.refined_links(ns, scales, known.counts, known.m)
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        last, linked, deviation = super().terms(ns, known)
+        each = "links" if known.weights is None else "e_(j-1)^2/(4 w_j) + 2 w_j c_j/m"
+        return [last, Term(f"sum of {each} ({self.how})", linked.value, ", ".join(self.uses[1:])), deviation]
+
+
+class ChannelChain(RefinedChain):
+    """G14."""
+
+    name = "channel-chain"
+    title = "chaining of channels: levels see weights through noise"
+    uses = ("G0", "G2", "G12", "G14")
+    channels = True
+    how = "weights seen through noise, or by uniform covers"
 
 
 class SingleStrategy(Strategy):
@@ -498,16 +527,18 @@ class StoredMargin(_Stored, UniformMargin):
 
 
 def stored_weights(setting: Setting) -> dict[str, int]:
-    """How many numbers a network of the class stores, by kind of weight.
+    """How many numbers a network of the class stores, by kind and block.
 
     Offsets of keys are stored even where softmax forgets them: rounded arithmetic may not.
     """
     found: dict[str, int] = {}
     for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
-        found[weight.kind] = found.get(weight.kind, 0) + weight.parameters
+        place = place_named(weight.kind, weight.block)
+        found[place] = found.get(place, 0) + weight.parameters
     for layer in of_class(setting.architecture.stages, Attention):
         if layer.qk_bias and not layer.key_bias:
-            found["b_K"] = found.get("b_K", 0) + layer.groups * (layer.d_head or layer.d)
+            place = place_named("b_K", layer.block)
+            found[place] = found.get(place, 0) + layer.groups * (layer.d_head or layer.d)
     return found
 
 
@@ -529,6 +560,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         Chain(),
         GhostChain(),
         UniformChain(),
+        ChannelChain(),
         RefinedChain(),
         UniformSingle(),
         Closed(),

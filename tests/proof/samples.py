@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -97,6 +98,10 @@ SETTINGS = {
 }
 
 
+COVERED = replace(POLICIES["best"], channels=False)
+"""Where nothing is seen through noise, levels refine one another (G12)."""
+
+
 @cache
 def found(name: str) -> tuple[Certificate, ...]:
     """Every certificate that the policies' searches propose for a setting and the checker accepts."""
@@ -104,7 +109,7 @@ def found(name: str) -> tuple[Certificate, ...]:
     if setting.norms.measured:
         values = [v for v in compare(setting) if v.by_gap is not None]
         return tuple(proof.certificate for v in values for proof in (v.by_gap, v.by_risk) if proof is not None)
-    searches = [Search(setting, policy) for policy in POLICIES.values()]
+    searches = [Search(setting, policy) for policy in (*POLICIES.values(), COVERED)]
     risks = no_member(setting) is None  # else they speak of no network (G0e)
     return tuple(f.certificate for s in searches for f in (*s.gaps(), *(s.risks() if risks else ())))
 

@@ -22,7 +22,7 @@ from boundcalc.laws import Coins
 from boundcalc.laws.strategies import scaled
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check, verify
-from boundcalc.proof.second.stored import numbers
+from boundcalc.proof.second.value import numbers
 from boundcalc.setting import Architecture, Norms
 from boundcalc.setting.layer import Weight
 from boundcalc.setting.layers import Linear

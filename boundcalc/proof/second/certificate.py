@@ -4,27 +4,24 @@ from collections import namedtuple
 from typing import Any
 
 from .numbers import demand, unknown
-from .setting import Norms, read_setting
+from .setting import read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 5
-"""The version of the statements that are written here a second time."""
+STATEMENTS = 6  # the version of the statements that are written here a second time
 
 
 STRATEGIES = {"chain": "gap levels", "ghost-chain": "gap levels alpha", "uniform-chain": "gap levels uniform"}
-STRATEGIES |= {"refined-chain": "gap levels uniform", "uniform-single": "gap uniform", "closed": "gap closed"}
-STRATEGIES |= {"published": "gap closed", "uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
+STRATEGIES |= {"refined-chain": "gap levels uniform refines", "channel-chain": "gap levels uniform refines"}
+STRATEGIES |= {"uniform-single": "gap uniform", "closed": "gap closed", "published": "gap closed"}
+STRATEGIES |= {"uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
 STRATEGIES |= {"ghost": "risk alpha mu", "noise-margin": "risk uniform mu eta"}
 STRATEGIES |= {"stored-gap": "gap stored", "stored-margin": "risk stored mu"}
-"""Of each what it bounds; whether it may have any number of levels, asks for uniform covers, is a closed form for all scales
-or a count of stored weights; and what it says beside its levels."""
+"""Of each what it bounds; whether it may have any number of levels, asks for uniform covers, which may
+refine those before, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""
 
 
-_FIELDS = namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta levels log_value")
-
-
-class Certificate(_FIELDS):
+class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta weights levels log_value")):
     """A claim and its steps.
 
     `looked`: norms and numbers of the sample that were read off before they were chosen, and what is said to be paid (nats).
@@ -44,7 +41,7 @@ def read_certificate(data: Any) -> Certificate:
     raw = read(line + "found_by:text forward_check:compared?", "the certificate", data)
     demand(raw.statements == STATEMENTS, f"it knows the statements of version {STATEMENTS}, got {raw.statements}")
     setting = read_setting("setting", raw.setting)
-    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance")
+    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance weights:weight*")
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
     words = set(STRATEGIES[how.name].split())
@@ -55,8 +52,9 @@ def read_certificate(data: Any) -> Certificate:
     demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
     says = words & ({"alpha", "eta"} if limit else {"alpha", "eta", "mu"})
+    says |= {"weights"} if "refines" in words and hasattr(how, "weights") else set()
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
-    given = {"alpha": 1, "mu": None, "eta": None} | {name: getattr(how, name) for name in says}
+    given = {"alpha": 1, "mu": None, "eta": None, "weights": None} | {name: getattr(how, name) for name in says}
     demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
     claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
     return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
@@ -73,8 +71,7 @@ def _claim(data: Any, quantity: str, sample: Record) -> float:
 
 def _looked(where: str, data: Any) -> Record:
     raw = read("norms:norms? sample:object? nats:number", where, data)
-    norms: Norms | None = raw.norms
-    demand(norms is None or norms.measured, f"{where}.norms are measured norms")
+    demand(raw.norms is None or raw.norms.measured, f"{where}.norms are measured norms")
     seen = read("", f"{where}.sample", raw.sample or {}, "margin:number train_error:number candidates:candidates")
     chosen = hasattr(seen, "train_error") == hasattr(seen, "candidates")
     demand(chosen and raw.sample != {}, f"{where}.sample: a training error is chosen among candidates")
@@ -109,4 +106,6 @@ def _choice(where: str, data: Any) -> Record:
 
 
 KINDS.update(looked=_looked, compared=_compared, level=_level, choice=_choice)
-KINDS.update(alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True))
+KINDS.update(
+    weight=ranged(0, 1e300, apart=True), alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True)
+)

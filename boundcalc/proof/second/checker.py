@@ -1,7 +1,8 @@
 """From the text of a file to what is confirmed of it."""
 
+from collections import namedtuple
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .centres import multigamma
 from .certificate import Certificate, read_certificate
@@ -9,20 +10,12 @@ from .numbers import DIGITS, MP, Real, Refused, demand, num
 from .strict import parse
 from .value import Found, follow
 
-_TOLERANCE = num("1e-12")
-"""A claim is a rounded logarithm: it may fall short of the value by its last printed digits."""
-_LEAST = num(-1e4)
-"""What is claimed as the log of a count of 0."""
+_TOLERANCE = num("1e-12")  # a claim is a rounded logarithm: it may fall short of the value by its last printed digits
+_LEAST = num(-1e4)  # what is claimed as the log of a count of 0
 
 
-class Confirmed(NamedTuple):
-    """What is bounded, the log of the bound, its chance to fail, whether P1 was needed, and what that adds to log(1/delta)."""
-
-    quantity: str
-    log_value: Real
-    delta: float
-    measured: bool
-    nats: Real
+Confirmed = namedtuple("Confirmed", "quantity log_value delta measured nats")
+"""What is bounded, the log of the bound, its chance to fail, whether P1 was needed, and what that adds to log(1/delta)."""
 
 
 def confirm(text: str) -> Confirmed:
@@ -39,8 +32,7 @@ def derive(data: Any, *, claims: bool = False) -> Confirmed:
             _hold(certificate, found, _again(certificate))
     except (ArithmeticError, ValueError, RecursionError) as error:
         raise Refused(f"its steps cannot be evaluated: {error}") from None
-    about, delta = certificate.looked, certificate.setting.sample.delta
-    measured = about.norms is not None or bool(about.sample)
+    delta, measured = certificate.setting.sample.delta, bool(certificate.looked.norms or certificate.looked.sample)
     return Confirmed("risk" if certificate.has("risk") else "gap", _log(found.value), delta, measured, found.nats)
 
 

@@ -8,14 +8,10 @@ from . import centres
 from .numbers import MP, Real, demand, log_ball, num, unknown, within
 from .setting import Budget
 
-LEAST = 1e-300
-"""Stands for a budget of 0."""
+LEAST = 1e-300  # stands for a budget of 0
 
 
-_NORMS = namedtuple("_NORMS", "d k op fro two_one two_one_t one_one nuclear rank spectrum", defaults=[None])
-
-
-class Sizes(_NORMS):
+class Sizes(namedtuple("_NORMS", "d k op fro two_one two_one_t one_one nuclear rank spectrum", defaults=[None])):
     """Every norm of a d x k matrix; `spectrum`: power and sum of a Schatten budget, if there is one."""
 
     @classmethod
@@ -48,10 +44,7 @@ def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
     return op ** (1 - p) * total if p <= 1 else (rank ** (p - 1) * total) ** (1 / p)
 
 
-_VIEW = namedtuple("_VIEW", "kind radius points sizes cap extra most", defaults=[None] * 3)
-
-
-class View(_VIEW):
+class View(namedtuple("_VIEW", "kind radius points sizes cap extra most", defaults=[None] * 3)):
     """One way to see a class of maps.
 
     `kind`: map, score, query, key (S1, S2), vector (T8), gain (T9), table (T10), numbers, pooled (A7) or summed (V4). `radius`:
@@ -67,8 +60,7 @@ class View(_VIEW):
 
     def count(self, samples: int) -> int:
         """Points among so many samples."""
-        shown = self.points * samples
-        return shown if self.cap is None else min(shown, self.cap)
+        return self.points * samples if self.cap is None else min(self.points * samples, self.cap)
 
 
 def single(kind: str, size: int, norm: Real, radius: Real = 1) -> View:
@@ -97,8 +89,7 @@ _LEMMAS: dict[str, tuple[tuple[str, ...], str, Mapping[str, tuple[float, float]]
     "T14": (_MAPS, "nuclear", centres.RANGES["T14"]),
 }
 """What a lemma covers, the norm that it limits, and the ranges of its parameters."""
-REFINING = ("T4r", "T8", "T9", "T10")
-"""Covers of a ball in the metric of the maps themselves."""
+REFINING = ("T4r", "T8", "T9", "T10")  # covers of a ball in the metric of the maps themselves
 UNIFORM = frozenset(_LEMMAS) - {"T1", "T2", "Tpub"}
 
 

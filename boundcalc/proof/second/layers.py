@@ -1,7 +1,8 @@
 """Layers as data: what a file may say of each, what each trains, and which widths and rows it reads."""
 
+from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .numbers import demand, unknown
 from .strict import KINDS, Record, read
@@ -29,15 +30,8 @@ Widths = tuple[int | None, int | None]
 """The widths of the rows that a layer reads (None: any; 0: tokens) and makes (None: the same)."""
 
 
-class Weight(NamedTuple):
-    """What a budget may be given for: name, what it is, how many numbers, block, heads, the factors of a product."""
-
-    kind: str
-    role: str
-    size: int = 0
-    block: int | None = None
-    heads: int = 0
-    factors: tuple[Any, ...] = ()
+Weight = namedtuple("Weight", "kind role size block heads factors", defaults=[0, None, 0, ()])
+"""What a budget may be given for: its name, what it is, how many numbers, its block, its heads, the factors of a product."""
 
 
 class Layer(Record):

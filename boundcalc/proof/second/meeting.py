@@ -283,9 +283,8 @@ def looked_up(setting: Setting) -> Setting:
 
 
 def _least(walk: Walk, kind: str, block: int | None, name: str, size: Real) -> Budget:
-    given = walk.budget(kind, block) or Budget()
+    given, most = walk.budget(kind, block) or Budget(), grown(size)
     own = getattr(given, name)
-    most = grown(size)
     return given._replace(**{name: most if own is None else min(own, most)})
 
 

@@ -11,8 +11,7 @@ _POWERS = [i / 10 for i in range(1, 21)]
 """Schatten powers one may choose among; that tied ones differ is one choice more."""
 _WAYS = 15
 """Bounds of the risk that a training error may choose among: of the gap, G3, G11, and G4 and G5 with each number of ghosts."""
-_GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that one may choose among."""
+_GHOSTS = (1, 2, 4, 8, 16, 32)  # ghost samples per sample that one may choose among
 
 
 def price(certificate: Certificate) -> Real:
@@ -26,9 +25,9 @@ def price(certificate: Certificate) -> Real:
         total += _norms_price(setting, looked.norms) - MP.log(1 - failure / delta)
     seen = looked.sample
     if "margin" in seen:
-        fraction, power = math.frexp(sample.margin)
+        fraction, k = math.frexp(sample.margin)
         demand(fraction == 0.5 and sample.margin <= seen["margin"], "the margin is not rounded down to 2^-k")
-        k = abs(1 - power)
+        k = abs(1 - k)
         total += MP.log((k + 1) * (k + 2)) + MP.log(num(3) / 2)
     if "train_error" in seen:
         demand(sample.train_error >= seen["train_error"], "the training error is below the measured one")

@@ -3,7 +3,7 @@
 from collections import Counter, namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from .architecture import read_architecture
 from .layers import Layer, Weight, flat, weights, widths
@@ -18,10 +18,7 @@ _READ |= {"gain": "sup distance", "scores": "sup fro schatten", "values": "row f
 """The limits that a bound can use, by what a weight is."""
 
 
-_LIMITS = namedtuple("_LIMITS", "op fro two_one two_one_t one_one rank schatten sup row distance", defaults=[None] * 10)
-
-
-class Budget(_LIMITS):
+class Budget(namedtuple("_", "op fro two_one two_one_t one_one rank schatten sup row distance", defaults=[None] * 10)):
     """Limits on the norms of one matrix or vector; None where none is set. `distance`: those from a reference."""
 
     @property
@@ -41,13 +38,8 @@ def _budget(where: str, data: Any) -> Budget:
     return found
 
 
-class Norms(NamedTuple):
+class Norms(namedtuple("_NORMS", "C budgets measured failure", defaults=[False, 0.0])):
     """The knob for what is not given, budgets by place, whether they were measured, and with which chance wrongly."""
-
-    C: float | None
-    budgets: Mapping[str, Budget]
-    measured: bool = False
-    failure: float = 0.0
 
     @property
     def headed(self) -> bool:

@@ -1,7 +1,9 @@
 """G in 50 digits: the value of a certificate."""
 
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 from .certificate import Certificate
 from .covers import UNIFORM
@@ -12,17 +14,14 @@ from .noises import depth as noise_depth
 from .numbers import MP, Real, demand, num
 from .posthoc import price
 from .rules import walk_through
-from .stored import log_networks
+from .setting import Setting, weights_of
 
 _CLOSED_GHOSTS = 16
+_ALMOST = 1 + num("1e-30")
 
 
-class Found(NamedTuple):
-    """What the steps of a certificate give: the value, the log count of every level, what P1 adds to log(1/delta)."""
-
-    value: Real
-    counts: tuple[Real, ...]
-    nats: Real
+Found = namedtuple("Found", "value counts nats")
+"""What the steps of a certificate give: the value, the log count of every level, what P1 adds to log(1/delta)."""
 
 
 def follow(certificate: Certificate) -> Found:
@@ -32,7 +31,9 @@ def follow(certificate: Certificate) -> Found:
     sample, noisy = setting.sample, strategy == "noise-margin"
     log_inverse, nats = -MP.log(num(sample.delta)), price(certificate)
     if certificate.has("stored"):
-        return Found(_value(certificate, (), (log_networks(setting),), log_inverse + nats), (), nats)
+        return Found(
+            _value(certificate, (), (numbers(setting) * num(setting.bits) * MP.log(2),), log_inverse + nats), (), nats
+        )
     ramp = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
     steep = ramp if sample.lipschitz is None else num(sample.lipschitz)
     ghosts = _CLOSED_GHOSTS if strategy == "closed" else certificate.alpha if certificate.has("alpha") else 0
@@ -40,26 +41,32 @@ def follow(certificate: Certificate) -> Found:
     chain = [min(num(1) / 2, steep * walk_through(walked).radius)]
     counts: list[Real] = []
     before: Mapping[str, Any] | None = None
+    heard: dict[Any, Any] | None = {} if strategy == "channel-chain" else None
     demand(not noisy or all(_carries_noise(layer) for layer in flat(walked.stages)), "G11 is for other layers")
     for level in certificate.levels:
         if certificate.has("uniform"):
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
-            demand(lemmas <= {*UNIFORM, "zero", *(LAWS if noisy else ())}, "a uniform strategy needs uniform covers")
-        depth = None
-        if certificate.eta is not None:
-            depth = noise_depth(walk_through(walked, level.covers, depth=num(2)).events, certificate.eta)
-        how = {
-            "every_scale": certificate.has("closed"),
-            "published": strategy == "published",
-            "depth": depth,
-            "before": before,
-        }
-        walk = walk_through(walked, level.covers, samples, **how)
-        before = level.covers if strategy == "refined-chain" else None
+            laws = () if heard is None and not noisy else LAWS
+            demand(lemmas <= {*UNIFORM, "zero", *laws}, "a uniform strategy needs uniform covers")
+        seen = walk_through(walked, level.covers, depth=num(2)).events if noisy else 0
+        depth = noise_depth(seen, certificate.eta) if noisy else None
+        how = {"published": strategy == "published", "depth": depth, "before": before, "heard": heard}
+        walk = walk_through(walked, level.covers, samples, every_scale=certificate.has("closed"), **how)
+        before = level.covers if certificate.has("refines") else None
         chain.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= chain[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
     return Found(_value(certificate, chain, counts, log_inverse + nats), tuple(counts), nats)
+
+
+def numbers(setting: Setting) -> int:
+    """G13: how many numbers a network stores; offsets of keys too, though a softmax forgets them."""
+    found = weights_of(setting.stages, setting.seq_len)
+    total = sum(each.size for weight in found for each in weight.factors or (weight,))
+    for layer in flat(setting.stages):
+        if layer.label == "attention" and layer.qk == "joint" and layer.qk_bias and layer.keys_alone:
+            total += layer.groups * (layer.d_head or layer.d)
+    return total
 
 
 def _carries_noise(layer: Layer) -> bool:
@@ -74,9 +81,14 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     setting, strategy, alpha = certificate.setting, certificate.strategy, certificate.alpha
     m, q = setting.sample.n_train, num(setting.sample.train_error)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
+    falling = all(fine <= coarse * _ALMOST for coarse, fine in pairwise(chain))
+    demand(falling or not certificate.has("levels"), "the scales of a chain must fall")
+    if certificate.weights is not None:
+        weights = [num(weight) for weight in certificate.weights]
+        return 2 * chain[-1] + _weighted(chain, counts, weights, m) + deviation
     if certificate.has("levels"):
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha)}.get(strategy, num(1))
-        return 2 * chain[-1] + factor * _links(chain, counts, m, refined=strategy == "refined-chain") + deviation
+        return 2 * chain[-1] + factor * _links(chain, counts, m, refined=certificate.has("refines")) + deviation
     (count,) = counts
     if strategy == "stored-gap":
         return MP.sqrt((count + log_inverse) / (2 * num(m)))
@@ -159,12 +171,22 @@ def _with_errors(q: Real, c: Real, m: int, alpha: int, mu: Real) -> Real:
 
 def _links(scales: Sequence[Real], counts: Sequence[Real], m: int, *, refined: bool) -> Real:
     """Sum of e_(j-1) sqrt(2 c_j/m), c_j = log N_j made monotone, or what a level adds, where c_j/e_(j-1)^2 does not fall."""
-    links, steep, almost = num(0), num(0), 1 + num("1e-30")
+    links, steep = num(0), num(0)
     for j, count in enumerate(counts):
-        coarse = scales[j]
-        demand(scales[j + 1] <= coarse * almost, "the scales of a chain must fall")
-        if refined:
-            demand(steep * coarse**2 <= count * almost, "what levels add shrinks faster than their links")
-            steep = count / coarse**2
-        links += coarse * MP.sqrt(2 * (count if refined else min(counts[j:])) / m)
+        falls = refined and steep * scales[j] ** 2 > count * _ALMOST
+        demand(not falls, "what levels add shrinks faster than their links")
+        steep = count / scales[j] ** 2
+        links += scales[j] * MP.sqrt(2 * (count if refined else min(counts[j:])) / m)
+    return links
+
+
+def _weighted(scales: Sequence[Real], counts: Sequence[Real], weights: Sequence[Real], m: int) -> Real:
+    """Sum of e_(j-1)^2/(4 w_j) + 2 (w_j - w_(j+1)) H_j/m, H_j what all levels so far have added."""
+    after = [*weights[1:], num(0)]
+    falls = all(0 <= low <= high and high > 0 for low, high in zip(after, weights, strict=True))
+    demand(len(weights) == len(counts) and falls, "every level has a weight above 0, and they do not rise")
+    links, told = num(0), num(0)
+    for coarse, high, low, count in zip(scales, weights, after, counts, strict=False):
+        told += count
+        links += coarse**2 / (4 * high) + 2 * (high - low) * told / m
     return links

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
-from .noises import LAWS, divergence, events
+from .noises import LAWS, divergence, events, more
 from .numbers import MP, Real, Refused, demand, num
 from .setting import Budget, Setting
 
@@ -17,14 +17,11 @@ _Maps = Sequence[tuple[int, list[View]]]
 class Walk:
     """Radius, error and log count on the way through a network at one level.
 
-    Attributes:
-        covers: of every piece; None to learn the radius alone.
-        samples: covers are counted on so many.
-        every_scale: whether costs stand for all scales (A4, PUB).
-        published: whether L1 and L7 have their published constants.
-        depth: t of G11, where maps carry noise instead of being covered.
-        before: covers of the level before, where this one may refine them (G12).
-        at: the radius at which each layer (its id) is reached.
+    `covers`: of every piece, counted on so many `samples`; None to learn the radius alone. `every_scale`: whether costs
+    stand for all scales (A4, PUB). `published`: whether L1 and L7 have their published constants. `depth`: t of G11, where
+    maps carry noise instead of being covered. `before`: covers of the level before, where this one may refine them (G12).
+    `heard`: what the levels before have said of maps through channels (G14); what this one says is added. `at`: the radius
+    at which each layer (its id) is reached.
     """
 
     setting: Setting
@@ -34,6 +31,7 @@ class Walk:
     published: bool = False
     depth: Real | None = None
     before: Mapping[str, Any] | None = None
+    heard: dict[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         self.norms, self.seq_len = self.setting.norms, self.setting.seq_len
@@ -56,9 +54,7 @@ class Walk:
         C = self.norms.C
         return self.budget(kind, block, head) or Budget(op=C, two_one=C, sup=C, row=C)
 
-    def matrix(
-        self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None
-    ) -> tuple[Sizes, Sizes]:
+    def matrix(self, kind: str, block: Any, head: Any, d: int, k: int, rank: int | None = None) -> tuple[Sizes, Sizes]:
         """Norms of a matrix, and of its distance from a reference, of twice the rank (T7)."""
         budget = self.limit(kind, block, head)
         whole, apart = Sizes.of(budget, d, k, rank), budget.distance
@@ -89,9 +85,7 @@ class Walk:
         if kind:
             self.cover(kind, block, single("vector", size, apart), steep)
 
-    def piece(
-        self, kind: str, block: int | None, maps: _Maps, sensitivity: Real, cap: Real = None, bends: bool = False
-    ) -> Real:
+    def piece(self, kind: str, block: Any, maps: _Maps, steep: Real, cap: Real = None, bends: bool = False) -> Real:
         """Adds the cost of a piece (for each kind of map how many, and the ways to see it); returns the error it leaves."""
         name = kind if block is None else f"{kind}[{block}]"
         self.seen[name] += 1
@@ -112,6 +106,8 @@ class Walk:
             view = views[choice.target]
             if choice.refines:
                 self.count += number * self._refinement(key, index, choice, cover.log_eps, view)
+            elif self.heard is not None and choice.lemma in LAWS:
+                self.count += number * more(self.heard, (key, index), choice, cover.log_eps, view)
             elif self.depth is not None and choice.lemma in LAWS:
                 self.events += number * events(view)
                 self.count += number * divergence(choice, view, eps, self.depth)
@@ -122,7 +118,7 @@ class Walk:
         if outside:
             demand(cap is not None and all(c.lemma == "zero" for c in cover.choices), f"{key} is not covered at eps")
             return cap
-        left = sensitivity * eps
+        left = steep * eps
         if cap is None or self.every_scale:
             return left
         return cap * MP.tanh(left / cap) if bends else min(left, cap)
