@@ -90,6 +90,9 @@ def test_the_trusted_base_is_what_is_imported(run: Run) -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(loaded) <= counted
+    later = {module["name"] for module in found["modules"]["later"]}
+    assert "boundcalc.base.output" in later
+    assert not later & {*loaded, *counted}
     assert not any(name.startswith(("boundcalc.engine", "boundcalc.cli", "boundcalc.lab")) for name in counted)
     assert {module["name"].rpartition(".")[0] for module in found["modules"]["second"]} == {"boundcalc.proof.second"}
     assert found["believed"]
