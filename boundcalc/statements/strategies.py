@@ -106,6 +106,11 @@ class Strategy(ABC):
     stored: ClassVar[bool] = False
 
     @property
+    def proportional(self) -> bool:
+        """Whether the risk is a share of ghosts that the counts allow, instead of where kl crosses them."""
+        return self.quantity == "risk" and "mu" not in self.parameters
+
+    @property
     def counted(self) -> str:
         """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11, G14)."""
         return "I" if self.noisy else "added I" if self.channels else "log N"
