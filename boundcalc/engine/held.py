@@ -25,7 +25,9 @@ from boundcalc.statements.larger import joined
 from boundcalc.statements.strategies import (
     STRATEGIES,
     ChainStrategy,
+    GhostChain,
     MarginStrategy,
+    UniformChain,
     noise_chance,
     stored_count,
     stored_weights,
@@ -54,7 +56,7 @@ class Held:
     """Whether the proof is about the class in which maps that meet are one (A6)."""
 
     def counts(self, setting: Setting) -> list[dict[str, float]] | None:
-        """Log counts of every level by piece, or of stored weights by kind; None where the pieces are others."""
+        """Log counts of every level by piece, or of stored weights; None where the pieces are others."""
         if STRATEGIES[self.strategy].stored:
             weights, whole = stored_weights(setting), stored_count(FLOAT, setting)
             total = sum(weights.values())
@@ -123,7 +125,7 @@ def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:
 def held_link(policy: str, link: Link, desk: Desk) -> Held:
     """One link, which need not be worth its price."""
     shares = {item.key: share for item, share in zip(link.items, link.point.shares, strict=True)}
-    strategy = "uniform-chain" if link.alpha is None else "ghost-chain"
+    strategy = (UniformChain if link.alpha is None else GhostChain).name
     level = _Level(link.point.log_scale, shares)
     return Held(policy, strategy, (level,), link.alpha or 1, None, desk.log_union, True)
 

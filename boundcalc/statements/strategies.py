@@ -17,6 +17,7 @@ from boundcalc.base.records import dataclass
 from boundcalc.base.registry import Registry
 from boundcalc.setting import Attention, Setting
 from boundcalc.setting.layer import of_class, weights_of
+from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
 from boundcalc.statements.noisy import unknown_layer
 
@@ -103,6 +104,11 @@ class Strategy(ABC):
     refines: ClassVar[bool] = False
     channels: ClassVar[bool] = False
     stored: ClassVar[bool] = False
+
+    @property
+    def proportional(self) -> bool:
+        """Whether the risk is a share of ghosts that the counts allow, instead of where kl crosses them."""
+        return self.quantity == "risk" and "mu" not in self.parameters
 
     @property
     def counted(self) -> str:
@@ -526,16 +532,18 @@ class StoredMargin(_Stored, UniformMargin):
 
 
 def stored_weights(setting: Setting) -> dict[str, int]:
-    """How many numbers a network of the class stores, by kind of weight.
+    """How many numbers a network of the class stores, by kind and block.
 
     Offsets of keys are stored even where softmax forgets them: rounded arithmetic may not.
     """
     found: dict[str, int] = {}
     for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
-        found[weight.kind] = found.get(weight.kind, 0) + weight.parameters
+        place = place_named(weight.kind, weight.block)
+        found[place] = found.get(place, 0) + weight.parameters
     for layer in of_class(setting.architecture.stages, Attention):
         if layer.qk_bias and not layer.key_bias:
-            found["b_K"] = found.get("b_K", 0) + layer.groups * (layer.d_head or layer.d)
+            place = place_named("b_K", layer.block)
+            found[place] = found.get(place, 0) + layer.groups * (layer.d_head or layer.d)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boundcalc.base.registry import Cases
+from boundcalc.base.cases import Cases
 from boundcalc.laws.strategies import COINS, Coins, scaled
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
