@@ -68,7 +68,7 @@ def best_chain(
 
 
 def pooled(scales: Sequence[float], counts: Sequence[float], m: int) -> list[float]:
-    """The weights of G12's dual form that make it least: those of links, neighbours pooled where they would rise.
+    """The weights of the refined chain's dual form that make it least: those of links, neighbours pooled where they would rise.
 
     A block of levels with E = sum of e_(j-1)^2 and L = sum of 2 c_j/m has the weight sqrt(E/L)/2 and costs sqrt(E L).
     """
