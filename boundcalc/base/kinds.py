@@ -78,9 +78,23 @@ def _digest(data: Any) -> str:
 
 
 def _store(path: Path) -> bool:
+    """What names it may stand in the write-ahead log alone, beside the file, where a sweep was killed: then SQLite is asked."""
     with path.open("rb") as file:
         head = file.read(72)
-    return head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72]) == STORE_ID
+    if not head.startswith(b"SQLite format 3\0"):
+        return False
+    return int.from_bytes(head[68:72]) == STORE_ID or _logged(path)
+
+
+def _logged(path: Path) -> bool:
+    """Whether a file with its log is a store, or one that was killed before it held anything."""
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return application == STORE_ID or not (application or tables)
 
 
 def _weights(path: Path) -> bool:

@@ -11,6 +11,7 @@ import logging
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -25,6 +26,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("joblib")
 
+from boundcalc.base import kinds, output
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.kinds import STORE_ID
 from boundcalc.lab.train.backends import Where
 from boundcalc.lab.train.run import run_sweep
 from boundcalc.lab.train.store import Store
@@ -116,6 +120,41 @@ def test_kill_9_in_mid_sweep_again_and_again(tmp_path: Path, times: int) -> None
     assert 0 < len(before) < TOTAL
     subprocess.run(sweep_command(tmp_path), cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
     whole(path)
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+from boundcalc.lab.train.store import Store
+if sys.argv[2] == "0":
+    connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+else:
+    store = Store(sys.argv[1])
+    store.enrol("survival", ["0" * 64])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("begun", [0, 1])
+def test_a_store_whose_process_was_killed_is_still_known_as_one(tmp_path: Path, begun: int) -> None:
+    """All that was written may be in the log beside the file: typing the command again must not be refused."""
+    path = tmp_path / "runs.db"
+    died = subprocess.run([sys.executable, "-c", KILLED, str(path), str(begun)], timeout=PATIENCE, check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert int.from_bytes(path.read_bytes()[68:72]) != STORE_ID  # else this would show nothing
+    output.check(path, kinds.STORE)
+    with Store(path) as store:
+        assert store.verify() == []
+
+
+def test_a_database_of_another_program_is_no_store_in_a_log_either(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("CREATE TABLE mine (x)")
+    with pytest.raises(InvalidSetting, match="something else than a store of trials"):
+        output.check(path, kinds.STORE)
+    other.close()
 
 
 @pytest.mark.slow
