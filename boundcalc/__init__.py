@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from boundcalc.base.value import Value as Value
     from boundcalc.engine.arrays import closed_gap as closed_gap
     from boundcalc.engine.evaluate import BoundValue as BoundValue
     from boundcalc.engine.evaluate import compare as compare
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "boundcalc.base.value": ("Value",),
     "boundcalc.proof.certificate": ("Certificate",),
     "boundcalc.proof.checker": ("verify",),
     "boundcalc.engine.arrays": ("closed_gap",),

@@ -47,16 +47,20 @@ def exponent_up(log10: float, places: int = 1) -> str:
     return str((Decimal(log10) * lost).quantize(Decimal(1).scaleb(-places), ROUND_CEILING))
 
 
+def log_up(log: float) -> float:
+    """A float above a logarithm that rounded operations made."""
+    return log + 4 * math.ulp(log)
+
+
 def log10_up(log: float) -> float:
     """A natural logarithm as a base-10 one, not below it."""
-    found = log / _LN10
-    return found + 4 * math.ulp(found)
+    return log_up(log / _LN10)
 
 
 def value_up(log: float) -> float:
     """The upper bound e^log, at most 1."""
     found = 1.0 if log >= 0 else math.exp(log)
-    return min(1.0, found + 4 * math.ulp(found))
+    return min(1.0, log_up(found))
 
 
 def at_least(x: float) -> str:

@@ -20,7 +20,7 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.modules import answer, as_arrays, called, of_double, ready
 from boundcalc.checkpoints.network import Fixed, Network, Rows, Step
-from boundcalc.setting import Architecture, Attention, Embedding, Layer, LayerNorm, Linear, Pool
+from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
 from boundcalc.setting.layer import of_class
 
 SINGLE = 4e-6
@@ -131,15 +131,13 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     """Up to the rows that a read-out would read, where the checkpoint has no read-out yet."""
     stages = architecture.stages
     last = stages[-1]
-    tied = isinstance(last, Linear) and model.has("embedding") and model.shape("embedding") == (last.d_out, last.d_in)
-    pools = [index for index, layer in enumerate(stages) if isinstance(layer, Pool)]
-    if (
-        not pools
-        or not isinstance(last, Linear)
-        or last.kind != "readout"
-        or model.has("readout")
-        or (tied and last.d_out > 1)
-    ):
+    pooling = set(of_class(stages, Pool))
+    pools = [index for index, layer in enumerate(stages) if layer in pooling]
+    if not pools or getattr(last, "kind", None) != "readout" or model.has("readout"):
+        return architecture
+    into, classes = last.widths()
+    tied = model.has("embedding") and model.shape("embedding") == (classes, into)
+    if tied and classes != 1:
         return architecture
     width = next(made for layer in reversed(stages[: pools[-1]]) if (made := layer.widths()[1]))
     return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
@@ -381,15 +379,13 @@ def _inside(
 
 def _names(model: Model, layer: Layer) -> tuple[str, str, bool] | None:
     """The name of a layer's weight, of the part of the module that holds it, and whether the model scales it."""
-    if isinstance(layer, Linear):
-        kind = layer.kind
-        kind = "embedding" if kind == "readout" and not model.has(kind) else kind
-    elif isinstance(layer, LayerNorm) and layer.gain:
-        kind = f"{layer.kind}.gain"
-    else:
+    own, weights = getattr(layer, "kind", None), layer.weights(1)
+    if own is None or not weights:
         return None
-    label = layer.kind if layer.block is None else f"{layer.kind}[{layer.block}]"
-    block = layer.block if model.has(kind, layer.block) else None
+    kind, place = weights[0].kind, layer.where()
+    kind = "embedding" if kind == "readout" and not model.has(kind) else kind
+    label = own if place is None else f"{own}[{place}]"
+    block = place if model.has(kind, place) else None
     if not model.has(kind, block) or model.role_of(kind, block)[1] is not None:
         return None
     tensor = model.place(kind, block).tensor
@@ -425,22 +421,10 @@ def _parted(found: Sequence[tuple[Place, int]], index: int, steps: Sequence[Step
     start = found[index - 1][1] if index else -1
     entered = index > 0 and found[index - 1][0].name.startswith("what enters")
     between = steps[start + (not entered) : step + (not place.name.startswith("what enters"))]
-    words = ", ".join(dict.fromkeys(_word(each.layer) for each in between)) or "nothing"
+    words = ", ".join(dict.fromkeys(each.layer.said() for each in between)) or "nothing"
     up_to = f"agree up to {found[index - 1][0].name}" if index else "part at the start"
     return (
         f"the module and the architecture as described {up_to}, and differ in {place.name}, by {place.apart:.1g} of the "
         f"largest entry; between the two the description has {words}: a bound of it would not be about this module; "
         "correct the mapping or the options"
     )
-
-
-def _word(layer: Layer) -> str:
-    if isinstance(layer, Attention):
-        causal = "causal" if layer.causal else "not causal"
-        return f"attention of {layer.heads} heads ({causal}, {layer.normaliser.name})"
-    if isinstance(layer, LayerNorm):
-        return f"{'layernorm' if layer.centred else 'rmsnorm'} (eps {layer.eps:g})"
-    if isinstance(layer, Linear):
-        return layer.kind
-    name = getattr(layer, "name", None)
-    return f"{layer.label} {name}" if name else "an added residual" if layer.label == "residual" else layer.label

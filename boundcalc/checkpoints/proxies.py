@@ -20,7 +20,7 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_sum
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.setting import Activation, Attention, Layer
-from boundcalc.setting.layer import flat
+from boundcalc.setting.layer import flat, of_class
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 
 
@@ -130,10 +130,12 @@ def block_norms(found: Audit) -> list[BlockNorms]:
     blocks: dict[int, dict[str, Layer]] = {}
     activations: dict[int, str] = {}
     last: int | None = None
-    for layer in flat(found.architecture.stages):
+    stages = found.architecture.stages
+    names: dict[Layer, str] = {each: each.name for each in of_class(stages, Activation)}
+    for layer in flat(stages):
         block = layer.where()
-        if isinstance(layer, Activation) and last is not None:
-            activations.setdefault(last, layer.name)
+        if layer in names and last is not None:
+            activations.setdefault(last, names[layer])
         if block is not None:
             last = block
             blocks.setdefault(block, {})[getattr(layer, "kind", layer.label)] = layer
@@ -141,8 +143,8 @@ def block_norms(found: Audit) -> list[BlockNorms]:
 
 
 def _block(found: Audit, index: int, parts: dict[str, Layer], activation: str) -> BlockNorms:
-    attention = parts.get("attention")
-    if not isinstance(attention, Attention) or "W_1" not in parts or "W_2" not in parts:
+    attention = next(of_class(parts.values(), Attention), None)
+    if attention is None or "W_1" not in parts or "W_2" not in parts:
         raise Unsupported(
             Refusal(
                 "a proxy of BERT-like models",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.cli.checkpoint import account_lines
-from boundcalc.engine.evaluate import VACUOUS_MARGIN
 from boundcalc.statements.premise import no_member
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.garbage import uncollected
-from boundcalc.cli.inputs import alone, inputs, pairs, refuse_inputs, show_values
+from boundcalc.cli.inputs import OF_PAIRS, alone, examples, inputs, pairs, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
+from boundcalc.formulas.theorems import ALONE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ _FORMATS = ("table", "json", "csv", "markdown", "latex")
     cls=FileCommand,
     name="eval",
     short_help="Bounds of the generalization gap and of the risk for a setting.",
-    epilog="""\b
+    epilog=f"""\b
 Examples:
   boundcalc eval --depth 2 --T 512
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
@@ -35,8 +36,7 @@ Examples:
   boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
   boundcalc eval --depth 1 --explain
   boundcalc eval --preset gpt2 --C 2 --why
-  boundcalc eval --certificate gap.json && boundcalc verify gap.json
-  boundcalc eval --bound X3 --L 512 --set smoothness=1.2
+  boundcalc eval --certificate gap.json && boundcalc verify gap.json{examples("eval")}
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
 \b
 Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),
@@ -45,8 +45,10 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 )
 @setting_options
 @click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
-@click.option("--L", "pairs_seen", type=WHOLE, help="Key-value pairs a query sees (X3, X4).")
-@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4, X6).")
+@click.option("--L", "pairs_seen", type=WHOLE, help=f"Key-value pairs a query sees ({OF_PAIRS}).")
+@click.option(
+    "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({', '.join(ALONE)})."
+)
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True, help="Output format."
 )

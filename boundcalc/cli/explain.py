@@ -25,11 +25,10 @@ def _names(context: click.Context, parameter: click.Parameter, incomplete: str) 
     short_help="A theorem, a policy, or a statement with its conditions and proof.",
     epilog="""\b
 Examples:
-  boundcalc explain T2
-  boundcalc explain G1
+  boundcalc explain A1
   boundcalc explain truong2024
   boundcalc explain trauger
-  boundcalc explain T2 --format json""",
+  boundcalc explain A1 --format json""",
 )
 @click.argument("name", shell_complete=_names)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.inputs import pairs
+from boundcalc.cli.inputs import OF_PAIRS, pairs
 from boundcalc.cli.lazy import near
 from boundcalc.cli.values import exactly, number
 from boundcalc.formulas.theorems import POLICIES, THEOREMS, theorem_called
@@ -36,7 +36,7 @@ _SIZES = (
     Size("--heads", "H", "heads", True, "Attention heads per block."),
     Size("--gamma", "gamma", "gamma", False, "Margin of the ramp loss."),
     Size("--delta", "delta", "delta", False, "Failure probability."),
-    Size("--L", "L", "L", True, "Key-value pairs a query sees (X3, X4)."),
+    Size("--L", "L", "L", True, f"Key-value pairs a query sees ({OF_PAIRS})."),
 )
 
 
@@ -135,9 +135,10 @@ def take_formula(options: dict[str, Any]) -> Asked:
     if theorem.policy is None:
         raise InvalidSetting(f"theorem {bound} is not about an architecture: leave out --preset {preset}")
     if theorem.name != "edelman2022":
+        covers = " and ".join(sorted(THEOREMS["edelman2022"].lemmas or ()))
         raise InvalidSetting(
             f"theorem {bound} is stated for the architecture edelman: leave out --preset, or --bound (the closed form "
-            f"of T1 and T2 exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
+            f"of {covers} exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
         )
     return Asked(_of_preset(preset, values), quantity, values)
 

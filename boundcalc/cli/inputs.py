@@ -1,4 +1,4 @@
-"""Theorems that are not about a setting (X3, X4, X6, one layer, finite classes) in `eval` and `solve`."""
+"""Theorems that are not about a setting (attention as inference, one layer, finite classes) in `eval` and `solve`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.rounding import up
 from boundcalc.cli.setting import OPTION_NAMES, Question
 from boundcalc.cli.values import exactly, number, short
-from boundcalc.formulas.theorems import BOUNDS, Theorem, theorem_called
+from boundcalc.formulas.theorems import ALONE, BOUNDS, THEOREMS, Theorem, theorem_called
 
 if TYPE_CHECKING:
-    from boundcalc.formulas.theorems.attention_bounds import LatentBound
+    from boundcalc.base.value import Value
 
 _FIELDS = {
     "T": "seq_len",
@@ -28,10 +28,18 @@ _FIELDS = {
     "vocabulary": "vocabulary",
 }
 """Inputs of formulas that are options of a setting."""
+OF_PAIRS = " and ".join(name for name, theorem in THEOREMS.items() if "L" in theorem.defaults)
+"""The theorems about attention over L pairs."""
 _SOLVED = ("L", "m")
 """Inputs that more of makes a bound smaller."""
 _MOST = 10**18
 _NEAR = 1e-4
+
+
+def examples(command: str) -> str:
+    """What theorems give as examples of a command, for its help."""
+    typed = (theorem.examples.get(command) for theorem in THEOREMS.values())
+    return "".join(f"\n  boundcalc {command} {words}" for words in typed if words)
 
 
 class Given(NamedTuple):
@@ -69,8 +77,8 @@ def refuse_inputs(given: Mapping[str, float]) -> None:
     if given:
         name = next(iter(given))
         raise InvalidSetting(
-            f"{name} is no part of a setting: --set and --L are for --bound X3, X4, X6 and other theorems "
-            "that are not about one" + ("; layers are --depth" if name == "L" else "")
+            f"{name} is no part of a setting: --set and --L are for --bound {', '.join(ALONE)}, which are not about one"
+            + ("; layers are --depth" if name == "L" else "")
         )
 
 
@@ -148,11 +156,11 @@ def _of_setting(question: Question, field: str) -> float:
 def _needed(theorem: Theorem) -> tuple[list[str], list[str]]:
     """Inputs that are needed, and those a search may choose."""
     if theorem.sharper is not None:
-        return list(theorem.defaults), ["rho"] if theorem.name == "X3" else []
+        return list(theorem.defaults), list(theorem.chosen)
     return [symbol.name for symbol in theorem.formula(theorem.main_quantity).inputs], []
 
 
-def _checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[LatentBound]:
+def _checked(theorem: Theorem, values: Mapping[str, float]) -> Sequence[Value]:
     """Values at a point, re-derived in interval arithmetic: by the theorem's own search, or of its formula."""
     if theorem.sharper is not None:
         return theorem.sharper(**values)
@@ -185,7 +193,7 @@ def show_values(theorem: Theorem, given: Given, form: str) -> None:
     show(form, document, headings, rows, notes)
 
 
-def _height(bound: LatentBound) -> str:
+def _height(bound: Value) -> str:
     from boundcalc.cli.latent_show import ceiling
 
     return f"{'~' if bound.kind == 'proxy' else ''}{ceiling(bound.value)}"
@@ -199,7 +207,7 @@ class Size(NamedTuple):
     """The least input size at which a bound meets a target, and the bound there."""
 
     value: int
-    bound: LatentBound
+    bound: Value
 
 
 def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> Size:
@@ -212,7 +220,7 @@ def least_size(theorem: Theorem, variable: str, target: float, given: Given) -> 
     if not target > 0:
         raise InvalidSetting(f"target must be above 0, got {target:g}")
 
-    def at(size: int) -> LatentBound:
+    def at(size: int) -> Value:
         return min(_checked(theorem, {**given.values, variable: size}), key=lambda bound: bound.value)
 
     always = at(1).always

@@ -15,7 +15,7 @@ from boundcalc.cli.latent_trained import TRAINED
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.formulas.theorems.attention_bounds import LatentBound
+    from boundcalc.base.value import Value
 
 
 @click.group(
@@ -106,7 +106,7 @@ def extendible(path: Path, delta: float) -> None:
 
 
 @command.command(
-    short_help="Checked values of X3, X4, X5 and X6.",
+    short_help="Checked bounds of attention as inference, of learning and of transfer.",
     epilog="""\b
 Examples:
   boundcalc latent bound --L 512
@@ -135,12 +135,12 @@ def bound(n: int, form: str, **options: Any) -> None:
     found = list(_bounds(n, **options))
     rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
-    notes = ["Each with probability at least 1 - delta; boundcalc explain X3 tells conditions and proof."]
+    notes = [f"Each with probability at least 1 - delta; boundcalc explain {found[0].name} tells conditions and proof."]
     notes += nothing_said(found)
     show(form, [b.to_json() for b in found], headings, rows, notes)
 
 
-def nothing_said(found: Iterable[LatentBound]) -> list[str]:
+def nothing_said(found: Iterable[Value]) -> list[str]:
     """A line for each bound of which that holds always."""
     return [
         f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
@@ -169,7 +169,7 @@ def _bounds(
     downstream: tuple[float, ...] | None,
     pretext_error: float,
     spread: float | None,
-) -> Iterable[LatentBound]:
+) -> Iterable[Value]:
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound
 
@@ -202,7 +202,7 @@ def _bounds(
 
 
 @command.command(
-    short_help="Errors of CME and softmax attention over growing inputs, beside X3, X3k and X4.",
+    short_help="Errors of CME and softmax attention over growing inputs, beside their bounds.",
     epilog="""\b
 Examples:
   boundcalc latent infer                      L = 8..65536, 200 inputs each

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.base.rounding import at_least
+from boundcalc.base.value import Value
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.evaluate import BoundValue, Desk, Proved, compare
@@ -227,12 +228,13 @@ NO_MEMBER = "-"
 
 def _amounts(value: BoundValue) -> tuple[str, str]:
     """The gap and the risk bound as they are shown: capped at 1, with the uncapped value beside; proxies with '~'."""
-    gap = TRIVIAL if value.trivial else amount(value.log10)
-    risk = NO_MEMBER
-    if value.risk_refusal is None:
-        risk = TRIVIAL if value.risk_trivial else amount(value.log10_risk)
     mark = "~" if value.kind == "proxy" else ""
-    return (mark + gap, mark + risk)
+    risk = NO_MEMBER if value.risk_refusal is not None else _amount(value.of("risk"))
+    return (mark + _amount(value.of("gap")), mark + risk)
+
+
+def _amount(value: Value) -> str:
+    return TRIVIAL if value.trivial else amount(value.log10)
 
 
 def amount(log10: float) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import at_least, at_most, up
+from boundcalc.base.rounding import at_least, at_most, log10_up, up
 from boundcalc.cli import complete
 from boundcalc.cli.idle import Command
-from boundcalc.cli.inputs import Size, alone, inputs, least_size, pairs, refuse_inputs
+from boundcalc.cli.inputs import OF_PAIRS, Size, alone, examples, inputs, least_size, pairs, refuse_inputs
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
 
@@ -23,12 +22,11 @@ _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
     cls=Command,
     name="solve",
     short_help="How large m, T, C, depth, gamma, delta or L must or may be.",
-    epilog="""\b
+    epilog=f"""\b
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
   boundcalc solve --for T --target 0.2 --m 1e8 --bound log-T
-  boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
-  boundcalc solve --for L --target 0.5 --bound X3 --set smoothness=1.5
+  boundcalc solve --for C --target 0.05 --quantity risk --m 1e7{examples("solve")}
 \b
 Exit code 1 when no value in the range searched is enough.""",
 )
@@ -37,7 +35,9 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
 @click.option("--bound", default="best", show_default=True, shell_complete=complete.bound, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")
-@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other input of a theorem (X3, X4).")
+@click.option(
+    "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({OF_PAIRS})."
+)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     variable: str, target: float, bound: str, quantity: str | None, others: tuple[str, ...], form: str, **options: Any
@@ -56,7 +56,7 @@ def command(
         return
     refuse_inputs(given)
     if variable == "L":
-        raise InvalidSetting(f"{bound!r} does not depend on L: it is an input of --bound X3 and X4")
+        raise InvalidSetting(f"{bound!r} does not depend on L: it is an input of --bound {OF_PAIRS}")
     quantity = quantity or "gap"
     question.refuse(_FIELDS.get(variable, variable), f"{variable} is what is solved for; leave it out")
     if quantity == "gap":
@@ -67,7 +67,7 @@ def command(
 
     found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
     value = found.bound
-    log10 = value.log10 if quantity == "gap" else value.log_risk / math.log(10)
+    bounded = value.of(quantity)
     if form == "json":
         import json
 
@@ -87,10 +87,9 @@ def command(
     if quantity == "risk" and question.assumed("train_error"):
         at += " (assumed)"
     size = at_least if found.direction == "smallest" else at_most
-    strategy = value.strategy if quantity == "gap" else value.risk_strategy
     click.echo(
         f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {size(found.value)}\n"
-        f"there {bound!r} gives {upper(log10)} by {strategy}"
+        f"there {bound!r} gives {upper(log10_up(bounded.log_value))} by {bounded.form}"
     )
     if found.at_end:
         end = "beyond it no network has the margin" if found.none_beyond else "the search ends there"

@@ -22,6 +22,8 @@ _BISECTIONS, _CLOSE = 60, 0.02
 _TRIED = 4
 """Options whose true cost is computed, the best few by their shape."""
 _BY_ESTIMATE = operator.itemgetter(0)
+_FAR = 37.0
+"""log y from where 1 + y is y, in floats."""
 _NEAR = 0.01
 """An option whose shape is a floor is not tried where its estimate is this much (log) above what is found."""
 
@@ -86,9 +88,44 @@ def _best_share(item: Item, log_lambda: float) -> tuple[float, float, Option | N
     return best
 
 
+def _best_shares(items: Sequence[Item], log_lambda: float) -> list[tuple[float, float, Option | None]]:
+    """The best share of every item, last item first.
+
+    Among items that are alike, what is best for one far out is best for those that reach farther: there a cover by volume
+    costs its dimension times log y and a constant, no cover of the same body grows more slowly, and steps grow faster.
+    """
+    best: dict[int, tuple[float, int]] = {}
+    found: list[tuple[float, float, Option | None]] = []
+    for item in reversed(items):
+        like, options = item.like, item.heaviest
+        known = None if like is None else best.get(like)
+        if known is not None and known[0] <= options[0].log_reach:
+            option = options[known[1]]
+            share = option.minimiser(item.total, log_lambda)
+            cost = option.log_cost(share) + item.total
+            least = share < item.log_zero and log_add(cost, log_lambda + share) < log_lambda + item.log_zero
+            found.append((share, cost, option) if least else (item.log_zero, -math.inf, None))
+            continue
+        found.append(_best_share(item, log_lambda))
+        share, _, option = found[-1]
+        if like is not None and option is not None and option.log_reach - share > _FAR and _slowest(option, options):
+            best[like] = options[0].log_reach, options.index(option)
+    return found[::-1]
+
+
+def _slowest(option: Option, options: Sequence[Option]) -> bool:
+    """Whether far out none of the options grows more slowly: a cover by volume, of the least dimension."""
+    if option.power or option.curve is not None:
+        return False
+    return all(
+        other.power or option.log_a <= (other.log_a if other.curve is None else math.log(other.target.size))
+        for other in options
+    )
+
+
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     """The Lagrangian minimiser: a vertex of the hull of (error, log count)."""
-    found = [_best_share(item, log_lambda) for item in items]
+    found = _best_shares(items, log_lambda)
     point = point_of(items, found)
     point.log_lambda = log_lambda
     return point
@@ -109,10 +146,25 @@ def point_of(items: Sequence[Item], found: Sequence[tuple[float, float, Option |
 class Bracket:
     """Two neighbouring vertices of the hull: one that spends at most a given error, and the next, which spends more."""
 
+    log_scale: float
+    """log of the error."""
     inside: Point
     outside: Point | None
     log_lambda: float
     """log of the multiplier of `inside`."""
+
+    def floor(self, items: Sequence[Item], log_scale: float) -> float:
+        """Log of what every allocation of an error costs at least, by duality; -inf where pieces bend, which it ignores."""
+        if any(item.log_bend < math.inf for item in items):
+            return -math.inf
+        inside = self.inside
+        dual = log_add(inside.log_count, self.log_lambda + inside.log_scale)
+        spent = self.log_lambda + log_scale
+        return dual + math.log1p(-math.exp(spent - dual)) - _SLACK if spent < dual else -math.inf
+
+
+_SLACK = 1e-3
+"""What minimisers of shapes may miss of the least cost (log)."""
 
 
 def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
@@ -139,7 +191,7 @@ def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
     if inside is None:
         high = log_lambda + 10
         inside = allocate(items, high)
-    return Bracket(inside, outside, high)
+    return Bracket(log_scale, inside, outside, high)
 
 
 _PARTS = (0.3, 0.6)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.base.records import dataclass
-from boundcalc.base.rounding import upper, upper_latex
+from boundcalc.base.rounding import log_up, upper, upper_latex
+from boundcalc.base.value import Kind, Value
 from boundcalc.engine.ground import Found, Shared
 from boundcalc.engine.links import Needed
 from boundcalc.engine.search import Search
@@ -21,6 +22,7 @@ from boundcalc.proof.checker import Checked, Checker
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
+from boundcalc.setting.validate import choice
 from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
@@ -28,22 +30,6 @@ from boundcalc.statements.strategies import Quantity
 if TYPE_CHECKING:
     from boundcalc.base.compared import Compared
     from boundcalc.proof.breakdown import Breakdown
-
-Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
-_LN10 = math.log(10)
-VACUOUS_MARGIN = 1e-3
-"""Bounds within a thousandth of 1 (in logs) say nothing either: the one notion of vacuous, and what 'below 1' asks for."""
-
-
-def _up(x: float) -> float:
-    """A float above what two rounded operations may have lost."""
-    return x + 4 * math.ulp(x)
-
-
-def capped(log_value: float) -> float:
-    """The value of an upper bound given by its logarithm, rounded up, at most 1."""
-    return 1.0 if log_value >= 0 else min(1.0, _up(math.exp(log_value)))
-
 
 _VALUE_FIELDS = (
     *("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
@@ -72,16 +58,6 @@ class Proved(NamedTuple):
     def breakdown(self) -> Breakdown:
         """The proof taken apart, as it was checked."""
         return self.checked.breakdown
-
-    @property
-    def log10(self) -> float:
-        """Base-10 logarithm of the uncapped value."""
-        return _up(self.log_value / _LN10)
-
-    @property
-    def capped(self) -> float:
-        """The value, at most 1."""
-        return capped(self.log_value)
 
     @property
     def trivial(self) -> bool:
@@ -121,6 +97,38 @@ class BoundValue:
     risk_refusal: Refusal | None = field(default=None)
     needed: Needed | None = field(default=None)
 
+    def of(self, quantity: str) -> Value:
+        """The bound of the gap, or of the risk at the assumed training error, by itself.
+
+        Args:
+            quantity: "gap" or "risk".
+
+        Returns:
+            The value with its kind, the theorem of G that gives it, and its proof.
+
+        Raises:
+            Unsupported: where there is none.
+        """
+        choice("quantity", quantity, ("gap", "risk"))
+        proof = self._gap if quantity == "gap" else self._risk
+        log, form = proof.log_value, proof.certificate.strategy
+        whole = proof.certificate.quantity == quantity
+        q = self.setting.sample.train_error
+        if not whole:  # a bound of the gap and the training error
+            log, form = (log if q == 0 else log_up(log_add(log, math.log(q)))), f"{form} + train error"
+        saturates = whole and quantity == "risk"  # what its formula gives above 1 is no distance from saying something
+        return Value(
+            self.name,
+            quantity,
+            self.kind,
+            log,
+            form,
+            always=1.0,
+            trivial=proof.trivial,
+            saturates=saturates,
+            proof=proof,
+        )
+
     @property
     def trivial(self) -> bool:
         """Whether the least proof of the gap covers nothing: `gap` is then no statement about learning."""
@@ -134,45 +142,37 @@ class BoundValue:
     @property
     def gap(self) -> float:
         """Upper bound of the gap, capped at 1."""
-        return self._gap.capped
+        return self.of("gap").value
 
     @property
     def log10(self) -> float:
         """Base-10 logarithm of the gap bound, uncapped."""
-        return self._gap.log10
+        return self.of("gap").log10
 
     @property
     def risk(self) -> float:
         """Upper bound of the risk at the assumed training error, capped at 1."""
-        return capped(self.log_risk)
+        return self.of("risk").value
 
     @property
     def log_risk(self) -> float:
         """Logarithm of the risk bound, uncapped."""
-        proof = self._risk
-        if proof.certificate.quantity == "risk":
-            return proof.log_value
-        q = self.setting.sample.train_error
-        return proof.log_value if q == 0 else _up(log_add(proof.log_value, math.log(q)))
+        return self.of("risk").log_value
 
     @property
     def log10_risk(self) -> float:
-        """Base-10 logarithm of the risk bound, for print; of a gap bound and the training error, uncapped.
-
-        Theorems of the risk saturate: what their formulas give above 1 is no distance from saying something.
-        """
-        log10 = _up(self.log_risk / _LN10)
-        return min(log10, 0.0) if self._risk.certificate.quantity == "risk" else log10
+        """Base-10 logarithm of the risk bound, for print."""
+        return self.of("risk").log10
 
     @property
     def vacuous(self) -> bool:
         """Whether the gap bound is 1 (within a thousandth), as for every [0, 1] loss anyway, or trivial."""
-        return self.trivial or self._gap.log_value > -VACUOUS_MARGIN
+        return self.of("gap").says_nothing
 
     @property
     def risk_vacuous(self) -> bool:
         """Whether the risk bound is 1 (within a thousandth), or rests on a trivial gap."""
-        return self.risk_trivial or self.log_risk > -VACUOUS_MARGIN
+        return self.of("risk").says_nothing
 
     @property
     def strategy(self) -> str:
@@ -182,9 +182,7 @@ class BoundValue:
     @property
     def risk_strategy(self) -> str:
         """The theorem of G that bounds the risk."""
-        proof = self._risk
-        risk = proof.certificate.quantity == "risk"
-        return proof.certificate.strategy if risk else f"{proof.certificate.strategy} + train error"
+        return self.of("risk").form
 
     @property
     def pieces(self) -> Mapping[str, float]:

@@ -44,7 +44,7 @@ def _hull(items: Sequence[Item], budget: float, known: Bracket | None) -> Bracke
     same = len(known.inside.options) == len(items) and all(
         option is None or option in item.heaviest for item, option in zip(items, known.inside.options, strict=True)
     )
-    if same and -_CLOSE < known.inside.log_scale - budget <= 0:
+    if same and abs(known.log_scale - budget) < _CLOSE and known.inside.log_scale <= budget:
         return known
     return bracket(items, budget)
 
@@ -170,6 +170,6 @@ def _settle(items: Sequence[Item], options: _Assignment, shares: Sequence[float]
         else:
             snapped = option.snapped(share)
             cost, chosen = cost_at(item, snapped)
-            plain = cost_at(item, share)
+            plain = (cost, chosen) if snapped == share else cost_at(item, share)
             found.append((snapped, cost, chosen) if cost <= plain[0] else (share, *plain))
     return point_of(items, found)

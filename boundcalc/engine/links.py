@@ -69,6 +69,8 @@ def best_link(ground: Ground) -> Link | None:
         if ground.has_uniform if uniform else ground.has_empirical:
             rough += _links(ground, rough, uniform=uniform)
     rough.sort(key=lambda link: link.log_m)
+    if rough and rough[0].log_m > _LARGEST_LOG:  # no settling brings a link back
+        return _settled(ground, rough[0])
     return min((_settled(ground, link) for link in rough[:_LINKS]), key=lambda link: link.log_m, default=None)
 
 

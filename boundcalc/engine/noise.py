@@ -24,12 +24,13 @@ class NoiseItems:
             member.multiplicity * max(map(events, member.targets)) for members in self._members for member in members
         )
         self._covers = covers
+        far: dict[int, list[float]] = {}
         self._laws = [
             [
                 [
                     made
                     for index, target in enumerate(member.targets)
-                    for made in _options(index, target, item.log_gain, laws)
+                    for made in _options(index, target, item.log_gain, laws, far)
                 ]
                 for member in piece.members
             ]
@@ -66,13 +67,18 @@ class NoiseItems:
         ]
 
 
-def _options(index: int, target: Target, log_gain: float, laws: Container[str]) -> list[Option]:
-    """The laws for a target, with the reach of noise that moves points of norm 1 by 1."""
+def _options(
+    index: int, target: Target, log_gain: float, laws: Container[str], far: dict[int, list[float]]
+) -> list[Option]:
+    """The laws for a target, with the reach of noise that moves points of norm 1 by 1; `far`: known costs by shape."""
     found: list[Option] = []
     for law in NOISES.values():
         if law.name in laws and law.applies(target) is None:
             profile = law.profile(target, 1)
             assert isinstance(profile, Curve)  # noqa: S101 - all laws of noise have curves
             reach = law.reach(target).log + log_gain
-            found.append(Option(law, index, target, 1, reach, False, 0.0, 0.0, 0.0, True, profile))
+            option = Option(law, index, target, 1, reach, False, 0.0, 0.0, 0.0, True, profile)
+            if target.most is None:  # else costs depend on more than the shape
+                option.far = far.setdefault(id(profile), option.far)
+            found.append(option)
     return found

@@ -11,7 +11,6 @@ from boundcalc.base.records import dataclass
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Curve, Params, Power
-from boundcalc.statements.covers.curve import LAST, STEP
 from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
@@ -20,6 +19,8 @@ _FEW_POINTS = 1e100
 """So many that what holds of them far beyond the range of floats holds of all."""
 _POWER = 5.0
 """log y grows by a factor of 2 where a power of y grows by more than this (log)."""
+_MANY = 60
+"""Items from which on it pays to look for those that are alike."""
 _SNAP = 60.0
 """Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
 _LOG_2, _LOG_3_2 = math.log(2), math.log(1.5)
@@ -45,7 +46,8 @@ class Option:
     """Whether the cost is never below its shape (by more than a curve's interpolation)."""
     curve: Curve | None = None
     """The shape, where it is neither."""
-    _far: tuple[float, float] | None = field(default=None, init=False)
+    far: list[float] = field(default_factory=list)
+    """Logs of its costs at two places beyond floats, once they were asked for: the same whatever the reach."""
 
     def minimiser(self, log_weight: float, log_lambda: float) -> float:
         """Log of the share s that minimises weight * cost(reach/s) + lambda * s, for the cost's shape."""
@@ -102,8 +104,6 @@ class Option:
         n = self.n if samples is None else self.target.points.count(samples)
         if params is None:
             params = self.lemma.params(log_y, self.target, n)
-        if self.curve is not None and log_y >= LAST * STEP:
-            return self.curve.log_cost(log_y)
         if log_y < _FLOAT_RANGE:
             try:
                 cost = self.lemma.sharp(FLOAT, math.exp(log_y), self.target, n, params)
@@ -115,13 +115,12 @@ class Option:
 
     def _far_cost(self, log_y: float) -> float:
         """Beyond floats a cost is a power of y, or grows like log y: it is read off two places."""
-        if self._far is None:
+        if not self.far:
             places = (_FLOAT_RANGE, 2 * _FLOAT_RANGE)
-            near, far = (
+            self.far += [
                 self.log_cost(self.log_reach - at, self.lemma.params(at, self.target, self.n)) for at in places
-            )
-            self._far = near, far
-        near, far = self._far
+            ]
+        near, far = self.far
         part = log_y / _FLOAT_RANGE - 1
         if far - near > _POWER:
             return near + part * (far - near)
@@ -141,6 +140,7 @@ class Option:
             self.offset,
             self.floor,
             self.curve,
+            self.far,
         )
 
 
@@ -158,6 +158,8 @@ class Item:
     """log of the number of maps."""
     log_bend: float = math.inf
     """log of the error on the loss towards which that of wrong maps bends (S5)."""
+    like: int | None = None
+    """Items of a list that share this number have the same options, but for how far they all reach."""
     _heaviest: list[Option] | None = field(default=None, init=False)
 
     @property
@@ -182,7 +184,34 @@ class Item:
 
 def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
     """The options of every piece under some rule about lemmas, on so many samples."""
-    return [_item(piece, samples, allowed) for piece in lowered.pieces]
+    items = [_item(piece, samples, allowed) for piece in lowered.pieces]
+    if len(items) >= _MANY:
+        _compare(items)
+    return items
+
+
+def _compare(items: Sequence[Item]) -> None:
+    """Notes which items are alike; what their options cost beyond floats is found once."""
+    firsts: dict[tuple[object, ...], Item] = {}
+    numbers: dict[int, int] = {}
+    for item in items:
+        if len(item.members) > 1 or not item.heaviest:
+            continue
+        first = firsts.setdefault(_shape(item), item)
+        item.like = numbers.setdefault(id(first), len(numbers))
+        for option, known in zip(item.heaviest, first.heaviest, strict=True):
+            option.far = known.far
+
+
+def _shape(item: Item) -> tuple[object, ...]:
+    """What costs depend on, beside the reach of the first option."""
+    first = item.heaviest[0].log_reach
+    parts: list[object] = [item.total]
+    for o in item.heaviest:
+        target = o.target
+        parts += (o.lemma.name, o.n, o.log_a, o.log_c, o.offset, id(o.curve), round(o.log_reach - first, 9))
+        parts += (target.kind, target.d, target.k, target.norms.rank, target.norms.schatten)
+    return tuple(parts)
 
 
 def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> Item:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import count, repeat
 from typing import NamedTuple
 
 from boundcalc.engine.allocate import Point, covers_of
@@ -19,6 +20,8 @@ _FARTHEST = 3.0
 _FINEST = 1e-4
 """Scales below this part of the least value found so far are of no use."""
 _MOST_COUNT = 600.0
+_ALIKE = 1e-12
+"""Shares that differ by less are one."""
 
 
 class _Residual(NamedTuple):
@@ -43,14 +46,22 @@ class _Residual(NamedTuple):
         return total
 
 
+class _Common(NamedTuple):
+    """What items of one kind have in common at a point: a share, and the least of their log counts."""
+
+    share: float
+    least: float
+
+
 class _Seen(NamedTuple):
-    """A point with each item's log count by itself, their sum, and which items a finer level may refine."""
+    """A point with each item's log count by itself, their sum, which items a finer level may refine, and kinds at one share."""
 
     point: Point
     scale: float
     counts: list[float]
     total: float
     ready: list[bool]
+    common: list[_Common | None]
 
 
 class Link(NamedTuple):
@@ -68,6 +79,11 @@ class Refinements:
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
         self._residuals = [_residual(item) for item in items]
+        kinds: dict[object, list[int]] = {}
+        for k, residual in enumerate(self._residuals):
+            kinds.setdefault(None if residual is None else residual.balls, []).append(k)
+        self._kinds = list(kinds.values())
+        """Items whose residuals lie in the same balls."""
         self._known: dict[int, _Seen] = {}  # by id: the point is kept
         self._pairs: dict[tuple[int, int], float] = {}
 
@@ -120,25 +136,46 @@ class Refinements:
         if id(point) not in self._known:
             counts = [math.exp(min(cost, _MOST_COUNT)) if cost > -math.inf else 0.0 for cost in point.costs]
             ready = _ready(self._residuals, point.choices(self._items))
-            self._known[id(point)] = _Seen(point, math.exp(point.log_scale), counts, sum(counts), ready)
+            common = [_common(kind, point.shares, counts, ready) for kind in self._kinds]
+            self._known[id(point)] = _Seen(point, math.exp(point.log_scale), counts, sum(counts), ready, common)
         return self._known[id(point)]
 
     def _pair(self, before: _Seen, here: _Seen) -> float:
         """The log count that a point adds to another."""
         key = (id(before.point), id(here.point))
         if key not in self._pairs:
-            self._pairs[key] = sum(self._counts(before, here))
+            self._pairs[key] = sum(map(self._kind_counts, self._kinds, repeat(before), repeat(here), count()))
         return self._pairs[key]
+
+    def _kind_counts(self, kind: Sequence[int], before: _Seen, here: _Seen, at: int) -> float:
+        """The log count of the items of a kind at a point, from another."""
+        one, other = before.common[at], here.common[at]
+        residual = self._residuals[kind[0]]
+        if one is not None and other is not None and residual is not None:
+            cost = residual.cost(one.share - other.share)
+            if cost <= other.least:
+                return len(kind) * cost
+        return sum(self._count(before, here, k) for k in kind)
 
     def _counts(self, before: _Seen, here: _Seen) -> Iterator[float]:
         """The log count of each item at a point, from another."""
-        coarse, fine = before.point.shares, here.point.shares
-        for k, (count, ready) in enumerate(zip(here.counts, before.ready, strict=True)):
-            residual = self._residuals[k]
-            if count and ready and residual is not None:
-                yield min(count, residual.cost(coarse[k] - fine[k]))
-            else:
-                yield count
+        return (self._count(before, here, k) for k in range(len(self._items)))
+
+    def _count(self, before: _Seen, here: _Seen, k: int) -> float:
+        count, residual = here.counts[k], self._residuals[k]
+        if not count or not before.ready[k] or residual is None:
+            return count
+        return min(count, residual.cost(before.point.shares[k] - here.point.shares[k]))
+
+
+def _common(
+    kind: Sequence[int], shares: Sequence[float], counts: Sequence[float], ready: Sequence[bool]
+) -> _Common | None:
+    """What the items of a kind have in common, if all may be refined and have one share."""
+    share = shares[kind[0]]
+    if len(kind) > 1 and all(ready[k] and counts[k] and abs(shares[k] - share) < _ALIKE for k in kind):
+        return _Common(share, min(counts[k] for k in kind))
+    return None
 
 
 def _residual(item: Item) -> _Residual | None:

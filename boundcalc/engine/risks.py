@@ -31,11 +31,17 @@ def risks(ground: Ground, only: str | None = None) -> Iterator[Found]:
     """Candidate certificates for the risk at the assumed margin training error; perhaps of one strategy alone."""
     if ground.closed is not None or ground.speaks_of_none:
         return
+    least = math.inf
     if ground.met is not None:
-        yield from risks(ground.met, only)
+        for found in risks(ground.met, only):
+            least = min(least, found.log_value)
+            yield found
     for strategy in ground.strategies(MarginStrategy):
-        if only in (None, strategy.name):
-            yield from _covered(ground, strategy)
+        if only not in (None, strategy.name) or _beaten(ground, strategy, least):
+            continue
+        for found in _covered(ground, strategy):
+            least = min(least, found.log_value)
+            yield found
     for strategy in STRATEGIES.values():
         if isinstance(strategy, MarginStrategy) and strategy.noisy and only in (None, strategy.name):
             yield from _noisy(ground, strategy, exactly=only is None)
@@ -43,11 +49,29 @@ def risks(ground: Ground, only: str | None = None) -> Iterator[Found]:
 
 def _covered(ground: Ground, strategy: MarginStrategy) -> Iterator[Found]:
     items, point = uniform_half(ground) if strategy.uniform else _ghost_half(ground)
-    for alpha in GHOSTS if "alpha" in strategy.parameters else (1,):
+    for alpha in _ghosts(strategy):
         samples = strategy.samples(ground.m, alpha)
         log_count = point.log_count if strategy.uniform else recount(items, point, samples)
         log_value, mu = _value(ground, strategy, log_count, alpha)
         yield Found(log_value, strategy.name, partial(_certificate, ground, strategy, items, point, alpha, mu))
+
+
+def _beaten(ground: Ground, strategy: MarginStrategy, least: float) -> bool:
+    """Whether a strategy that counts points is no better than what is found, even at the least that covers may cost."""
+    if strategy.uniform or least == math.inf:
+        return False
+    curve = ground.curve(uniform=False)
+    floor = curve.hull.floor(curve.items, HALF)
+    for alpha in _ghosts(strategy):
+        if strategy.samples(ground.m, alpha) < (ground.beside or ground).m:  # fewer than the curve was counted on
+            return False
+        if _value(ground, strategy, floor, alpha)[0] < least:
+            return False
+    return True
+
+
+def _ghosts(strategy: MarginStrategy) -> Sequence[int]:
+    return GHOSTS if "alpha" in strategy.parameters else (1,)
 
 
 def uniform_half(ground: Ground) -> Covered:
@@ -77,11 +101,11 @@ def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterat
         return
     if strategy.refuses(ground.setting) is not None:
         return
-    eta = noise_chance(ground.m)
-    covered = _noise_half(ground, eta, exactly=exactly)
+    covered = _noise_half(ground, exactly=exactly)
     if covered is None:
         return
     items, point = covered
+    eta = noise_chance(ground.m)
     value, mu = least_mu(lambda mu: strategy.value(FLOAT, ground.known(HALF, point.log_count, mu=mu, eta=eta)))
 
     def write() -> Certificate:
@@ -90,10 +114,10 @@ def _noisy(ground: Ground, strategy: MarginStrategy, *, exactly: bool) -> Iterat
     yield Found(_log(value), strategy.name, write)
 
 
-def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
+def _noise_half(ground: Ground, *, exactly: bool) -> Covered | None:
     """Noise, and uniform covers beside it, at half the margin.
 
-    For other samples than those that are searched anyway the lemmas chosen there are tried, and unless exactly, no others.
+    One number of samples is solved from nothing. For others the lemmas chosen there are tried, and unless exactly, no others.
     """
     lemmas = _beside_noise(ground)
     if lemmas is None:
@@ -102,22 +126,45 @@ def _noise_half(ground: Ground, eta: float, *, exactly: bool) -> Covered | None:
     laws = origin.policy.laws
     key = ("noise", lemmas, laws)
     noises: NoiseItems = origin.once(key, lambda: NoiseItems(origin.lowered, origin.covers(lemmas), laws))
-    items = noises.at(eta)
+    items = noises.at(noise_chance(ground.m))
     if uncoverable(items) is not None:
         return None
-    if origin is ground:
-        return ground.once((*key, eta), lambda: _told(noises, eta, items, allocate_exactly(items, HALF)))
-    beside = _noise_half(origin, noise_chance(origin.m), exactly=True)
-    alike = None if beside is None else allocate_alike(items, HALF, beside[1], moves=exactly)
-    return _told(noises, eta, items, alike or allocate_exactly(items, HALF))
+    first = _first_solved(origin)
+    if ground.m == first:
+        return origin.once((*key, first), lambda: _told(noises, first, items, allocate_exactly(items, HALF)))
+    beside = _noise_half(origin.with_samples(first), exactly=True)
+    if beside is None:
+        return _told(noises, ground.m, items, allocate_exactly(items, HALF))
+    at_once = _as_seen(noises, ground.m, beside, moves=exactly)
+    if at_once is not None and not exactly:
+        return at_once
+    alike = allocate_alike(items, HALF, beside[1], moves=exactly)
+    told = _told(noises, ground.m, items, alike or allocate_exactly(items, HALF))
+    return told if at_once is None or told[1].log_count <= at_once[1].log_count else at_once
 
 
-def _told(noises: NoiseItems, eta: float, items: Sequence[Item], point: Point) -> Covered:
+def _as_seen(noises: NoiseItems, m: int, beside: Covered, *, moves: bool) -> Covered | None:
+    """The lemmas of an allocation for other samples, at no more events than it has."""
+    seen = noises.seen(beside[1].choices(beside[0]))
+    items = noises.at(noise_chance(m), seen)
+    alike = allocate_alike(items, HALF, beside[1], moves=moves)
+    return None if alike is None or noises.seen(alike.choices(items)) > seen else (items, alike)
+
+
+def _first_solved(origin: Ground) -> int:
+    """The number of samples whose noise is solved first: that which is searched anyway, or the least that is not hopeless."""
+    if not origin.has_uniform:
+        return origin.m
+    log_fewest = uniform_half(origin)[1].log_count - math.log(_HOPELESS)
+    return max(origin.m, math.ceil(math.exp(log_fewest)))
+
+
+def _told(noises: NoiseItems, m: int, items: Sequence[Item], point: Point) -> Covered:
     """An allocation, at no more events than those of the pieces that carry noise in it."""
     seen = noises.seen(point.choices(items))
     if seen == noises.events:
         return items, point
-    fewer = noises.at(eta, seen)
+    fewer = noises.at(noise_chance(m), seen)
     alike = allocate_alike(fewer, HALF, point, moves=False)
     return (items, point) if alike is None or noises.seen(alike.choices(fewer)) != seen else (fewer, alike)
 

@@ -130,7 +130,7 @@ def solve(
     if x is None:
         value = trial.checked(search.easy)
         reached = "one that is trivial"
-        if not _trivial(value, quantity):
+        if not value.of(quantity).trivial:
             reached = up(value.gap if quantity == "gap" else value.risk)
         raise NoSolution(
             f"no {variable} gives a {quantity} of at most {target:g}: "
@@ -138,7 +138,7 @@ def solve(
         )
     for _ in range(_NARROWINGS):
         value = trial.checked(x)
-        if not _trivial(value, quantity) and _log_of(value, quantity) <= log_target:
+        if not value.of(quantity).trivial and _log_of(value, quantity) <= log_target:
             if x != search.hard:
                 return Solution(variable, target, quantity, x, value)
             return Solution(variable, target, quantity, x, value, True, none_beyond, trial.narrowed(search, start) != x)
@@ -146,15 +146,10 @@ def solve(
     raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 
 
-def _trivial(value: BoundValue, quantity: Quantity) -> bool:
-    return value.trivial if quantity == "gap" else value.risk_trivial
-
-
 def _log_of(value: BoundValue, quantity: Quantity) -> float:
     """Log of the bound; a trivial one meets no target."""
-    if _trivial(value, quantity):
-        return 0.0
-    return value.log10 * math.log(10) if quantity == "gap" else value.log_risk
+    found = value.of(quantity)
+    return 0.0 if found.trivial else found.log_value
 
 
 _TRIES = 40

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from boundcalc.base.numbers import LOG, LogFloat
 from boundcalc.engine.evaluate import BoundValue, Desk
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems.policies import CENTRES, COUNTING, LAWS, POLICIES, Policy
+from boundcalc.formulas.theorems.policies import CENTRES, LAWS, POLICIES, Policy
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import CLOSED, CoverLemma
+from boundcalc.statements.covers import CLOSED, COUNTING, LEMMAS, CoverLemma, family
+from boundcalc.statements.noises import NOISES
+from boundcalc.statements.strategies import STRATEGIES
 
 _LN10 = math.log(10)
 
@@ -87,8 +89,8 @@ def ladder(setting: Setting) -> Iterator[Rung]:
 
     desk = Desk(setting.but(train_error=0.0))
     yield Rung("published constants", "PUB", desk.value("published").log10)
-    both = frozenset({"L1", "L7"})
-    yield Rung("perceptron covers with explicit constants", "T1, T2", dudley(capacity_of(both, CLOSED, sample.n_train)))
+    both, counted = frozenset({"L1", "L7"}), ", ".join(sorted(COUNTING))
+    yield Rung("perceptron covers with explicit constants", counted, dudley(capacity_of(both, CLOSED, sample.n_train)))
     yield Rung("softmax is 1-Lipschitz, not 2", "L1", dudley(capacity_of(both - {"L1"}, CLOSED, sample.n_train)))
     ours = capacity_of(frozenset(), CLOSED, sample.n_train)
     yield Rung("Lipschitz factor of a head", "L7", dudley(ours))
@@ -117,7 +119,8 @@ def ladder(setting: Setting) -> Iterator[Rung]:
         yield Rung("levels that refine one another", "G12", best.log10)
     least = _any(best)
     if least is not None:
-        yield Rung("any strategy, at training error 0", "G3, G4, G11", least)
+        ways = [s.uses[-1] for s in STRATEGIES.values() if s.quantity == "risk" and s.refuses(desk.setting) is None]
+        yield Rung("any strategy, at training error 0", ", ".join(ways), least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,26 +146,13 @@ def without(setting: Setting) -> Iterator[Left]:
 def _less(whole: Policy) -> Iterator[tuple[str, str, Policy]]:
     """The whole search, and searches that lack one thing."""
     yield "everything", "", whole
-    for name, lemmas in (
-        ("covers that count points", COUNTING),
-        ("rounded matrices", frozenset({"T3"})),
-        ("the spectral ball", frozenset({"T4", "T4r"})),
-        ("bodies in spectral norm", frozenset({"T4v", "T4f"})),
-        ("ranks and spectra", frozenset({"T5", "T6"})),
-        ("exponential centres", frozenset({"T11"})),
-        ("Gaussian centres", frozenset({"T12"})),
-        ("Student centres", frozenset({"T13"})),
-        ("matrix-t centres", frozenset({"T14"})),
-        ("all centres of a chosen law", CENTRES),
-    ):
+    families = dict.fromkeys(LEMMAS[name].family for name in LEMMAS if name in whole.lemmas)
+    lacking = [(name, family(name)) for name in families] + [("all centres of a chosen law", CENTRES)]
+    for name, lemmas in lacking:
         yield name, ", ".join(sorted(lemmas)), replace(whole, lemmas=whole.lemmas - lemmas)
     yield "maps that meet", "A6, A7, V4", replace(whole, meeting=False)
     yield "levels that refine one another", "G12", replace(whole, refining=False)
-    for name, laws in (
-        ("Gaussian noise", frozenset({"V1"})),
-        ("Student noise", frozenset({"V2", "V2t"})),
-        ("matrix-t noise", frozenset({"V3"})),
-        ("all noise", LAWS),
-    ):
-        statement = ", ".join(sorted(laws)) if laws != LAWS else "G11"
-        yield name, statement, replace(whole, laws=whole.laws - laws)
+    for name in dict.fromkeys(law.family for law in NOISES.values()):
+        laws = frozenset(law.name for law in NOISES.values() if law.family == name)
+        yield name, ", ".join(sorted(laws)), replace(whole, laws=whole.laws - laws)
+    yield "all noise", "G11", replace(whole, laws=whole.laws - LAWS)

@@ -13,8 +13,9 @@ from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.numbers import log_sum
+from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.engine.changes import changers, value_of
-from boundcalc.engine.evaluate import VACUOUS_MARGIN, BoundValue, Desk, Proved
+from boundcalc.engine.evaluate import BoundValue, Desk, Proved
 from boundcalc.engine.held import Held, held_certificate, held_link, hold
 from boundcalc.engine.search import Search
 from boundcalc.engine.solve import solve
@@ -144,8 +145,8 @@ class _Account:
         self.here = held.counts(self.paid) or []
         self.changers = changers(self.paid)
         self.measure = held.log_value(self.paid) or 0.0
-        vacuous = value.vacuous if quantity == "gap" else value.risk_vacuous
-        log_bound = 0.0 if vacuous else (value.log10 * math.log(10) if quantity == "gap" else value.log_risk)
+        vacuous = value.of(quantity).says_nothing
+        log_bound = 0.0 if vacuous else value.of(quantity).log_value
         floor = self.paid.sample.train_error if quantity == "risk" else 0.0  # no risk bound gets below it
         halved = math.log(floor + max(math.exp(log_bound) - floor, 1e-300) / 2)
         self.log_target = -VACUOUS_MARGIN - 1e-6 if vacuous else halved

@@ -19,6 +19,7 @@ import numpy as np
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, up
+from boundcalc.base.value import Value
 from boundcalc.checkpoints.at_hand import AtHand, at_hand
 from boundcalc.checkpoints.attended import Attended, attended
 from boundcalc.checkpoints.audit import Audit, audit, chosen_family
@@ -56,30 +57,58 @@ class Line:
 
     Attributes:
         method: how it was come by.
-        risk: bounds the probability of a wrong answer; None where nothing is said.
-        gap: bounds risk less the share of training margins at most gamma; of norm bounds alone.
-        trivial: which of the two come from a proof that covers nothing, so that they are no numbers.
+        values: what it bounds: the probability of a wrong answer, and (of norm bounds) the gap of that and the share of
+            training margins at most gamma.
         rests_on: the statement, and what it was given.
         speaks_of: which predictor it is about.
         refusal: why there is nothing.
     """
 
     method: str
-    risk: float | None
-    gap: float | None = None
+    values: tuple[Value, ...] = ()
     rests_on: str = ""
     speaks_of: str = ""
     refusal: str | None = None
-    trivial: tuple[str, ...] = ()
 
-    def cell(self, name: str) -> str:
+    def of(self, quantity: str) -> Value | None:
+        """Its bound of the risk or of the gap."""
+        return next((value for value in self.values if value.quantity == quantity), None)
+
+    @property
+    def risk(self) -> float | None:
+        """The bound of the risk; None where nothing is said."""
+        return self._number("risk")
+
+    @property
+    def gap(self) -> float | None:
+        """The bound of the gap; None where nothing is said."""
+        return self._number("gap")
+
+    def _number(self, quantity: str) -> float | None:
+        value = self.of(quantity)
+        return None if value is None or value.trivial else value.value
+
+    def cell(self, quantity: str) -> str:
         """The risk or the gap as it is shown, rounded up."""
-        value: float | None = getattr(self, name)
-        if name in self.trivial:
-            return "trivial"
+        value = self.of(quantity)
         if value is None:
-            return "" if name == "gap" else "-"
-        return "1" if float(shown := up(value, 4)) >= 1 else shown
+            return "" if quantity == "gap" else "-"
+        if value.trivial:
+            return "trivial"
+        return "1" if float(shown := up(value.value, 4)) >= 1 else shown
+
+    def to_json(self) -> dict[str, Any]:
+        """One of the `lines` of a document."""
+        trivial = [value.quantity for value in self.values if value.trivial]
+        return {
+            "method": self.method,
+            "risk": self.risk,
+            "gap": self.gap,
+            "rests_on": self.rests_on,
+            "speaks_of": self.speaks_of,
+            "refusal": self.refusal,
+            "trivial": trivial,
+        }
 
 
 @dataclass(frozen=True)
@@ -207,7 +236,7 @@ class Certification:
             "forward_check": self.audit.to_json()["forward_check"],
             "training": {"errors": self.errors[0], "n": self.errors[1]},
             "margin": self.setting.sample.margin,
-            "lines": [line.__dict__ for line in self.lines],
+            "lines": [line.to_json() for line in self.lines],
             "bounds": [value.to_json() for value in self.bounds],
             "notes": list(self.notes),
             "attention": self.attention.to_json() if self.attention else None,
@@ -347,7 +376,7 @@ def answered(
         values = tuple(value.recording(found.compared) for value in bounds_of(setting, list(bounds)))
     lines = [_of_bound(value) for value in values]
     if refusal is not None and "norms" in methods:
-        lines.append(Line("norms: best", None, refusal=refusal))
+        lines.append(Line("norms: best", refusal=refusal))
     certificates: dict[str, PredictorCertificate] = {}
     states: dict[str, Mapping[str, Any]] = {}
     ways: dict[str, Callable[[], Decoded | PredictorCertificate]] = {
@@ -362,13 +391,13 @@ def answered(
         try:
             made = way()
         except BoundcalcError as error:
-            lines.append(Line(method, None, refusal=str(error)))
+            lines.append(Line(method, refusal=str(error)))
             continue
         if isinstance(made, Decoded):
             made, states[method] = made.certificate, made.state
         certificates[method] = made
         lines.append(_of_predictor(method, made))
-    lines += [Line(method, None, refusal=_WHY_NOT[method]) for method in _WHY_NOT if method not in methods]
+    lines += [Line(method, refusal=_WHY_NOT[method]) for method in _WHY_NOT if method not in methods]
     return Certification(
         found.where,
         tuple(lines),
@@ -562,22 +591,14 @@ def _setting(
 def _of_bound(value: BoundValue) -> Line:
     method = f"norms: {value.name}"
     if value.refusal is not None:
-        return Line(method, None, refusal=str(value.refusal))
-    no_risk = value.risk_refusal is not None
-    trivial = ("gap",) * value.trivial + ("risk",) * (not no_risk and value.risk_trivial)
-    gap = None if value.trivial else value.gap
-    risk = None if no_risk or value.risk_trivial else value.risk
-    rests = [] if value.trivial else [value.strategy]
-    rests += (
-        [f"no risk bound: {value.risk_refusal}"]
-        if no_risk
-        else []
-        if value.risk_trivial
-        else [f"risk by {value.risk_strategy}"]
-    )
-    if trivial:
+        return Line(method, refusal=str(value.refusal))
+    values = [value.of("gap")] + ([value.of("risk")] if value.risk_refusal is None else [])
+    rests = [f"risk by {each.form}" if each.quantity == "risk" else each.form for each in values if not each.trivial]
+    if value.risk_refusal is not None:
+        rests.append(f"no risk bound: {value.risk_refusal}")
+    if any(each.trivial for each in values):
         rests.append("trivial: no cover is worth its price at this m")
-    return Line(method, risk, gap, "; ".join(["norms, P1 paid", *rests]), "the trained network", trivial=trivial)
+    return Line(method, tuple(values), "; ".join(["norms, P1 paid", *rests]), "the trained network")
 
 
 def _of_predictor(method: str, certificate: PredictorCertificate) -> Line:
@@ -586,8 +607,7 @@ def _of_predictor(method: str, certificate: PredictorCertificate) -> Line:
     cost += f"{math.ceil(facts['bits']):,} bits{_start(certificate)}, " if "bits" in facts else ""
     return Line(
         method,
-        certificate.risk,
-        None,
+        (certificate.bound,),
         f"{certificate.statement}: {cost}{facts['errors']} error{'s' * (facts['errors'] != 1)} of {facts['n']}",
         "the trained network" if method == "held-out" else certificate.certified,
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Audit, Options, audit
-from boundcalc.checkpoints.families import Family
+from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.laws.report import Cases, Report, judge
 from boundcalc.setting import Sample, Setting
 
@@ -144,7 +144,7 @@ def _refuses(family: Family, what: FamilyExample) -> str | None:
 
 def check_family(
     family: Family,
-    cases: Cases[Family, FamilyExample],
+    cases: Cases[Family, FamilyExample] | None = None,
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -153,10 +153,11 @@ def check_family(
     Args:
         family: registered or not.
         cases: small models with some maps put together by hand; models it must refuse, or say its doubts about; and tables
-            that are false, such as one in which a matrix is not transposed.
+            that are false, such as one in which a matrix is not transposed. Those it was registered with, unless given.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    return judge("family", family.name, family, cases, LAWS, _refuses, expected_failures)
+    brought = FAMILIES.cases(family.name) if cases is None else cases
+    return judge("family", family.name, family, brought, LAWS, _refuses, expected_failures)

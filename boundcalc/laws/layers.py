@@ -18,7 +18,7 @@ from boundcalc.laws.report import Cases, Report, judge
 from boundcalc.setting import Budget, Layer, Norms
 from boundcalc.setting.layer import flat, weights_of
 from boundcalc.setting.layers import layer_from_json, layer_to_json
-from boundcalc.statements.layers import facts
+from boundcalc.statements.layers import cases_of, facts
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.weights import Weights
 
@@ -266,7 +266,7 @@ def _refuses(rule: Rule, what: LayerExample | Callable[[], object]) -> str | Non
 
 def check_layer(
     name: str,
-    cases: Cases[Rule, LayerExample],
+    cases: Cases[Rule, LayerExample] | None = None,
     *,
     rule: Rule = facts,
     expected_failures: Mapping[str, str] | None = None,
@@ -274,13 +274,13 @@ def check_layer(
     """Tries every law of layers, and of the rule that says their facts.
 
     Args:
-        name: of the class of layers, for the report.
+        name: the label of the class of layers.
         cases: layers with budgets, weights and a way to run them; examples (or functions that make a layer) that must be
-            refused; and rules that are false, such as half the radius.
+            refused; and rules that are false, such as half the radius. Those it was registered with, unless given.
         rule: what is claimed; the registered rule unless given.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    return judge("layer", name, rule, cases, LAWS, _refuses, expected_failures)
+    return judge("layer", name, rule, cases_of(name) if cases is None else cases, LAWS, _refuses, expected_failures)

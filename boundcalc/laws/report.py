@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.registry import Cases as Cases
 
 Subject = TypeVar("Subject")
 Example = TypeVar("Example")
-_Subject = TypeVar("_Subject", covariant=True)
-_Example = TypeVar("_Example", covariant=True)
 
 
 class LawBroken(BoundcalcError, AssertionError):
@@ -77,22 +76,6 @@ class Report:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Cases(Generic[_Subject, _Example]):
-    """What a registration brings, so that it can be checked; without any of the three it is incomplete.
-
-    Attributes:
-        examples: where the laws are tried. None is guessed.
-        refusals: what must be refused, each with a regular expression that the reason must match; None says that there is
-            nothing it could be asked and must refuse.
-        wrong: variants that are false, by name; the laws must reject each, or they would not have seen a mistake.
-    """
-
-    examples: Sequence[_Example]
-    refusals: Sequence[tuple[Any, str]] | None
-    wrong: Mapping[str, _Subject]
-
-
 Law = Callable[[Subject, Example], "str | None"]
 """What is wrong with a subject at an example, or None. Its name is the law's."""
 Refuse = Callable[[Subject, Any], "object | None"]
@@ -110,15 +93,7 @@ def judge(
 ) -> Report:
     """Tries every law on every example, every refusal, and every law on every wrong variant."""
     expected = dict(expected_failures or {})
-    complaints = [
-        Complaint("complete", "", f"no {what} were brought, so nothing shows that {shows}")
-        for what, shows in (
-            ("examples", "the laws hold anywhere"),
-            ("refusals", "it refuses what it is not for"),
-            ("wrong", "the laws would see a mistake"),
-        )
-        if getattr(cases, what) is not None and not getattr(cases, what)
-    ]
+    complaints = [Complaint("complete", "", missing) for missing in cases.missing]
     for law in laws:
         found = _broken(law, subject, cases.examples)
         if found is not None and law.__name__ not in expected:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.lab.train.source import NumpySource
-from boundcalc.lab.train.tasks import Task, task_from_json
+from boundcalc.lab.train.tasks import TASKS, Task, task_from_json
 from boundcalc.laws.report import Cases, Report, judge
 
 _SAMPLES = 4000
@@ -117,7 +117,7 @@ def _refuses(kind: Kind, what: Mapping[str, Any]) -> str | None:
 
 def check_task(
     kind: Kind,
-    cases: Cases[Kind, TaskExample],
+    cases: Cases[Kind, TaskExample] | None = None,
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -126,11 +126,12 @@ def check_task(
     Args:
         kind: the class of the task, registered.
         cases: fields, each with a predictor of least risk; fields that must be refused; and classes that are false, such
-            as one with another Bayes risk.
+            as one with another Bayes risk. Those it was registered with, unless given.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
     name = getattr(kind, "kind", getattr(kind, "__name__", "task"))
-    return judge("task", name, kind, cases, LAWS, _refuses, expected_failures)
+    brought = TASKS.cases(name) if cases is None else cases
+    return judge("task", name, kind, brought, LAWS, _refuses, expected_failures)

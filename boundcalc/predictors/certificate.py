@@ -21,6 +21,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.kinds import PREDICTOR
 from boundcalc.base.output import write_json
 from boundcalc.base.rounding import up
+from boundcalc.base.value import Value
 from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.statements.base import real
 
@@ -124,6 +125,11 @@ class PredictorCertificate:
     def speaks_of(self) -> str:
         """Whose risk the number bounds."""
         return STATEMENTS[self.statement].speaks_of
+
+    @property
+    def bound(self) -> Value:
+        """The claim as a value: the risk of the predictor it speaks of."""
+        return Value.of(self.statement, "risk", "bound", self.risk, self.method, always=1.0, proof=self)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, with a digest of all of it: against damage, not against forgery."""

@@ -81,7 +81,7 @@ class Certificate:
         strategy: which theorem of G.
         levels: scales, coarse to fine.
         log_value: log of the value claimed, not capped at 1.
-        alpha: ghost samples per sample (G2, G4, G5).
+        alpha: ghost samples per sample, where the strategy counts them.
         mu: parameter of the kl inverse; None for its limit.
         measured: what was read off trained weights or the sample, when the setting's numbers are those rounded by P1.
         nats: what is said to be paid for that, in log(1/delta).

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.setting import Layer, Residual, Setting
+from boundcalc.setting import Layer, Setting
 from boundcalc.setting.layer import rows_used
 from boundcalc.statements.compose import loss_lipschitz
 from boundcalc.statements.layers import facts
@@ -64,7 +64,7 @@ class Network:
     def _through(self, layers: Sequence[Layer], radius: arb, rows: int, uses: dict[str, None]) -> arb:
         """Radius after some layers of which so many output rows are read."""
         for layer, used in zip(layers, rows_used(layers, rows, self._seq_len), strict=True):
-            if isinstance(layer, Residual):
+            if layer.branches:
                 uses["L8"] = None
                 reaches: list[arb] = []
                 for branch in layer.branches:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -150,6 +151,14 @@ class Attention(Layer):
     def out(self) -> int:
         """Width of one head's value map."""
         return self.d_value or self.d
+
+    def fitted(self, has: Callable[[str], bool]) -> Layer:
+        fused = has("b_QKV")
+        return replace(self, qk_bias=fused or has("b_Q") or has("b_K"), v_bias=fused or has("b_V"))
+
+    def said(self) -> str:
+        causal = "causal" if self.causal else "not causal"
+        return f"attention of {self.heads} heads ({causal}, {self.normaliser.name})"
 
     def where(self) -> int | None:
         return self.block

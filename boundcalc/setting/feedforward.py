@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -44,6 +46,7 @@ class GatedFeedForward(Layer):
     """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
 
     label: ClassVar[str] = "gated"
+    title: ClassVar[str] = "gated feed-forward"
 
     d: int
     d_ff: int
@@ -57,6 +60,9 @@ class GatedFeedForward(Layer):
         validate.set_size(self, "block", "feed-forward: block", least=0, optional=True)
         validate.choice("activation", self.activation, ACTIVATIONS)
         validate.flag("feed-forward: bias", self.bias)
+
+    def fitted(self, has: Callable[[str], bool]) -> Layer:
+        return replace(self, bias=has("b_1"))
 
     def where(self) -> int | None:
         return self.block
@@ -89,6 +95,7 @@ class Experts(Layer):
     """
 
     label: ClassVar[str] = "experts"
+    title: ClassVar[str] = "experts mixed by a gate"
 
     d: int
     d_ff: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Generic, Literal, TypeVar
 
@@ -121,10 +121,12 @@ class Layer(ABC):
 
     Attributes:
         label: its name in JSON files and messages.
+        title: what it is called in derivations, where that is not its label.
     """
 
     __slots__ = ()
     label: ClassVar[str]
+    title: ClassVar[str] = ""
 
     @abstractmethod
     def where(self) -> int | None:
@@ -145,6 +147,35 @@ class Layer(ABC):
     @abstractmethod
     def rows_before(self, rows: int, seq_len: int) -> int:
         """How many rows of its input matter when so many of its output do."""
+
+    @property
+    def branches(self) -> tuple[tuple[Layer, ...], ...]:
+        """The rows of layers whose outputs on the same input it adds up; none for a primitive layer."""
+        self._refuse_inner("branches")
+        return ()
+
+    def over(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
+        """The same with every branch made anew; a primitive layer itself."""
+        self._refuse_inner("over")
+        del remade
+        return self
+
+    def fitted(self, has: Callable[[str], bool]) -> Layer:
+        """The same with those of its offsets and gains of which there are arrays."""
+        del has
+        return self
+
+    def said(self) -> str:
+        """What it is, for messages about one network."""
+        name = getattr(self, "name", None)
+        return f"{self.label} {name}" if name else self.label
+
+    def _refuse_inner(self, method: str) -> None:
+        if self.inner():
+            what = f"layer {self.label!r}, which holds layers and does not say how they run ({method})"
+            raise Unsupported(
+                Refusal("a walk through the network", what, "a layer that says so, or one without inner layers")
+            )
 
 
 _AnyLayer = TypeVar("_AnyLayer", bound=Layer)

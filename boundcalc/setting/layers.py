@@ -6,8 +6,8 @@ which kinds it has and the norms say how large they may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
@@ -25,6 +25,7 @@ class Linear(Layer):
     """x -> x W (+ b), applied to every row."""
 
     label: ClassVar[str] = "linear"
+    title: ClassVar[str] = "linear map"
 
     kind: str
     d_in: int
@@ -39,6 +40,17 @@ class Linear(Layer):
         if self.bias is not None:
             validate.word(f"{self.kind}: bias", self.bias)
         validate.set_size(self, "block", f"{self.kind}: block", least=0, optional=True)
+
+    @property
+    def offset(self) -> str:
+        """The name of the offset that it has or may get: b_1 of W_1."""
+        return self.bias or f"b_{self.kind.removeprefix('W_')}"
+
+    def fitted(self, has: Callable[[str], bool]) -> Layer:
+        return replace(self, bias=self.offset if has(self.offset) else None)
+
+    def said(self) -> str:
+        return self.kind
 
     def where(self) -> int | None:
         return self.block
@@ -62,6 +74,7 @@ class Ball(Layer):
     """Projection of every row onto the l2 ball."""
 
     label: ClassVar[str] = "ball"
+    title: ClassVar[str] = "projection onto the ball"
 
     radius: float = 1.0
 
@@ -89,6 +102,7 @@ class SoftCap(Layer):
     """x -> cap tanh(x / cap), entry by entry, on rows of width d."""
 
     label: ClassVar[str] = "softcap"
+    title: ClassVar[str] = "soft cap"
 
     d: int
     cap: float
@@ -118,6 +132,7 @@ class LayerNorm(Layer):
     """LayerNorm, or RMSNorm without centring, with a gain and perhaps an offset."""
 
     label: ClassVar[str] = "layernorm"
+    title: ClassVar[str] = "normalisation"
 
     kind: str
     d: int
@@ -141,6 +156,13 @@ class LayerNorm(Layer):
         validate.positive(f"{self.kind}: eps", self.eps, zero=self.variance_floor > 0)
         if self.around_one and not self.gain:
             raise InvalidSetting(f"{self.kind}: around_one says what the gain is, so it needs a gain")
+
+    def fitted(self, has: Callable[[str], bool]) -> Layer:
+        gain, offset = (has(f"{self.kind}.{part}") for part in ("gain", "offset"))
+        return replace(self, gain=gain, offset=offset, around_one=self.around_one and gain)
+
+    def said(self) -> str:
+        return f"{'layernorm' if self.centred else 'rmsnorm'} (eps {self.eps:g})"
 
     def where(self) -> int | None:
         return self.block
@@ -258,6 +280,14 @@ class Residual(Layer):
     def branches(self) -> tuple[tuple[Layer, ...], ...]:
         """All that is added: X itself is what a branch of no layers makes of it."""
         return ((), self.branch, *self.beside) if self.skip else (self.branch, *self.beside)
+
+    def over(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
+        return replace(
+            self, branch=tuple(remade(self.branch)), beside=tuple(tuple(remade(each)) for each in self.beside)
+        )
+
+    def said(self) -> str:
+        return "an added residual"
 
     def where(self) -> int | None:
         return None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
-from boundcalc.setting import Layer, Residual, Setting
+from boundcalc.setting import Layer, Setting
 from boundcalc.setting.layer import rows_used
 from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context, Facts, Member, Slot, total
@@ -95,7 +95,7 @@ def _forward(layers: Sequence[Layer], at: Context, rows: int) -> tuple[list[_Sta
     radius = at.radius
     for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=used)
-        if isinstance(layer, Residual):
+        if layer.branches:
             walked = [_forward(branch, here, used) for branch in layer.branches]
             stages.append(_Stage(None, None, [branch for branch, _ in walked]))
             radius = total([reach for _, reach in walked])

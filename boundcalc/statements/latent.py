@@ -1,4 +1,4 @@
-"""X3-X6: attention as inference in a latent-variable model. Formulas only, generic over the number system.
+"""X: attention as inference in a latent-variable model: the formulas, generic over the number system, and the statements.
 
 Here n is the number of key-value pairs a query sees (L in the papers) and `log_term` is log(2/delta).
 Parameters called `tilt` come from Chernoff's method: any value above 0 is valid, so they are searched for
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.statement import Statement
 
 
 def finite_mixture_distance(ns: NumberSystem, tokens: Number, length: Number) -> Number:
@@ -195,3 +197,27 @@ def transfer_error(
     """
     head, pretext_error, missed, spread = (ns.number(x) for x in (head, pretext_error, missed, spread))
     return (head * ns.sqrt(pretext_error) + missed * spread) ** 2
+
+
+def _ridge(ns: NumberSystem, noise_variance: Number, prior_variance: Number) -> Number:
+    """X2: the ridge at which CME attention is the posterior mean."""
+    return ns.number(noise_variance) / ns.number(prior_variance)
+
+
+def _smooth(smoothness: float) -> Refusal | None:
+    if 0.5 < smoothness <= 1.5:
+        return None
+    need = "1/2 < r <= 3/2 (above 3/2 ridge regression saturates: use r = 3/2)"
+    return Refusal("X3", f"smoothness r = {smoothness:g}", need)
+
+
+LATENT = (
+    Statement("X0", compute=hilbert_bernstein),
+    Statement("X1", compute=finite_mixture_distance),
+    Statement("X2", compute=_ridge),
+    Statement("X3", compute=cme_error, applies=_smooth),
+    Statement("X3k", compute=cme_error_given_keys),
+    Statement("X4", compute=softmax_error),
+    Statement("X5", compute=learning_gap),
+    Statement("X6", compute=transfer_error),
+)

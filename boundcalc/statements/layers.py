@@ -13,6 +13,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.registry import Brought, Cases, refuse_incomplete
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -275,8 +276,37 @@ _RULES: dict[type[Layer], Callable[[Any, Context], Facts]] = {
 }
 
 
-def register_rule(cls: type[Layer], rule: Callable[[Any, Context], Facts]) -> None:
-    """The rule of a further class of layers: a layer and where it stands to its facts. One class has one rule."""
+_BROUGHT: dict[str, Brought] = {}
+
+
+def register_rule(cls: type[Layer], rule: Callable[[Any, Context], Facts], cases: Brought) -> None:
+    """The rule of a further class of layers: a layer and where it stands to its facts. One class has one rule.
+
+    Args:
+        cls: the class.
+        rule: its radius, its Lipschitz factor and what must be covered.
+        cases: layers with weights and a forward pass (`boundcalc.laws.LayerExample`), what must be refused, and rules that are
+            false; or what makes these.
+
+    Raises:
+        InvalidSetting: where there is a rule already, or the cases are not complete.
+    """
     if cls in _RULES:
         raise InvalidSetting(f"layer {cls.label!r} has a rule already")
-    _RULES[cls] = rule
+    refuse_incomplete("layer", cls.label, cases)
+    _RULES[cls], _BROUGHT[cls.label] = rule, cases
+
+
+def remove_rule(cls: type[Layer]) -> None:
+    """Takes out what was registered."""
+    del _RULES[cls], _BROUGHT[cls.label]
+
+
+def cases_of(label: str) -> Any:
+    """What a class of layers was registered with."""
+    if label not in _BROUGHT:
+        raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")
+    brought = _BROUGHT[label]
+    found = brought if isinstance(brought, Cases) else brought()
+    refuse_incomplete("layer", label, found)
+    return found

@@ -95,6 +95,7 @@ class GaussianNoise(Noise):
     """V1."""
 
     name = "V1"
+    family = "Gaussian noise"
     kinds = frozenset({"map", "score", "vector", "gain", "table", "numbers", "pooled", "summed"})
 
     def norm(self, target: Target) -> Number:
@@ -113,6 +114,7 @@ class StudentNoise(Noise):
     """V2."""
 
     name = "V2"
+    family = "Student noise"
     kinds = frozenset({"map", "score", "summed"})
     names = ("s", "r")
 
@@ -154,6 +156,7 @@ class MatrixStudentNoise(Noise):
     """V3."""
 
     name = "V3"
+    family = "matrix-t noise"
     kinds = frozenset({"map", "score", "numbers", "pooled", "summed"})
     names = ("s", "r")
 

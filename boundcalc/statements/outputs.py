@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import Number
-from boundcalc.setting import Attention, Budget, Layer, Linear, Residual, Setting
+from boundcalc.setting import Attention, Budget, Layer, Linear, Setting
 from boundcalc.setting.norms import place_named
 from boundcalc.statements.meet import Places, budget_of
 from boundcalc.statements.meet_attention import product
@@ -39,9 +39,8 @@ class _Walk:
         found: list[Layer] = []
         for layer in layers:
             before = found[-1] if found else None
-            if isinstance(layer, Residual):
-                first, *beside = [self.through(branch) for branch in (layer.branch, *layer.beside)]
-                found.append(replace(layer, branch=first, beside=tuple(beside)))
+            if layer.branches:
+                found.append(layer.over(self.through))
             elif isinstance(before, Attention) and isinstance(layer, Linear) and self._pays(before, layer):
                 found[-1] = self._join(before, layer)
             else:

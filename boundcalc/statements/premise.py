@@ -25,7 +25,6 @@ from boundcalc.setting import (
     LayerNorm,
     Linear,
     Norms,
-    Residual,
     Setting,
     SoftCap,
 )
@@ -106,7 +105,7 @@ class _Reach:
 
     def _through(self, layers: Sequence[Layer], radius: arb) -> arb:
         for layer in layers:
-            if isinstance(layer, Residual):
+            if layer.branches:
                 width, reaches = self.width, list[arb]()
                 for branch in layer.branches:
                     self.width = width

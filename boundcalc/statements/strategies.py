@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
+from boundcalc.base.registry import Registry
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.noisy import unknown_layer
@@ -444,9 +445,9 @@ def noise_chance(m: int) -> float:
     return 0.25 / m
 
 
-STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy
-    for strategy in (
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    (
         Chain(),
         GhostChain(),
         UniformChain(),
@@ -458,9 +459,10 @@ STRATEGIES: dict[str, Strategy] = {
         GhostRealizable(),
         Ghost(),
         NoiseMargin(),
-    )
-}
-"""Every strategy by name; registering one enrols it in the search, the checker, the tables and the law tests."""
+    ),
+    "boundcalc.laws.brought.strategies",
+)
+"""Every strategy by name; one is registered with its cases, which enrols it in search, checker, tables and laws."""
 
 
 def risk_candidates() -> int:

@@ -78,8 +78,8 @@ def _by_hand(C: np.ndarray | float, m: np.ndarray, T: np.ndarray | int, depth: i
     return 2 * k * (1.0853 + np.maximum(0, np.log(1 / (2 * k)))) + np.sqrt(np.log(1 / 0.05) / (2 * m))
 
 
-@pytest.mark.parametrize(("axes", "share"), [("m", 0.8), ("m and T", 0.8), ("m, T and C, each point its own", 0.6)])
-def test_array_sweeps_against_numpy_by_hand(capsys: pytest.CaptureFixture[str], axes: str, share: float) -> None:
+@pytest.mark.parametrize("axes", ["m", "m and T", "m, T and C, each point its own"])
+def test_array_sweeps_against_numpy_by_hand(capsys: pytest.CaptureFixture[str], axes: str) -> None:
     random = np.random.default_rng(0)
     setting = Setting.of(depth=2, margin=1.0)
     if axes == "m":
@@ -95,4 +95,4 @@ def test_array_sweeps_against_numpy_by_hand(capsys: pytest.CaptureFixture[str], 
     np.testing.assert_allclose(ours(), _by_hand(C, m, T), rtol=1e-8)
     library, hand = _least(ours, lambda: _by_hand(C, m, T))
     _report(capsys, f"10^6 points, {axes}: {library * 1e3:.0f} ms, {hand / library:.2f} of the speed of NumPy by hand")
-    assert hand / library >= share
+    assert hand / library >= 0.9

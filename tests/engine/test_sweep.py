@@ -62,12 +62,24 @@ def test_an_axis_may_pass_through_a_default() -> None:
     )
 
 
-def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", [1, 3, 7, 100])
+def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     points = {"n_train": np.geomspace(1e3, 1e9, 50).round()[:, None], "C": np.linspace(0.5, 2, 40)}
     whole = closed_gap(SETTINGS["edelman"], **points)
-    monkeypatch.setattr("boundcalc.engine.arrays._CHUNK", 7)
-    monkeypatch.setattr("boundcalc.engine.arrays._SMALL_CHUNK", 3)
+    monkeypatch.setattr("boundcalc.engine.fused.BLOCK", block)
     np.testing.assert_allclose(closed_gap(SETTINGS["edelman"], **points), whole, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4, 1), (2, 3, 4), (1, 5, 1)])
+def test_axes_of_any_shape(shape: tuple[int, ...]) -> None:
+    """Points of any shape, beside an axis of their own for T: each is what it is alone."""
+    random = np.random.default_rng(len(shape))
+    m, C = np.floor(10 ** random.uniform(2, 9, shape)), random.uniform(0.5, 2, shape[-1:])
+    T = np.array([8.0, 512.0])[(...,) + (None,) * max(1, len(shape))]
+    found = closed_gap(SETTINGS["edelman"], n_train=m, C=C, seq_len=T)
+    alone = np.vectorize(lambda m, C, T: closed_gap(SETTINGS["edelman"], n_train=m, C=C, seq_len=T).item())
+    assert found.shape == np.broadcast_shapes(shape, C.shape, T.shape)
+    np.testing.assert_allclose(found, alone(m, C, T), rtol=1e-13)
 
 
 def test_values_beyond_floats_are_infinite_not_wrong() -> None:

@@ -3,70 +3,32 @@
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
-from boundcalc.laws import Cases, LemmaExample, check_lemma
-from boundcalc.laws.lemmas import LAWS, examples_of, least_log_count, scaled
+from boundcalc.laws import Cases, check_lemma
+from boundcalc.laws.brought.lemmas import examples
+from boundcalc.laws.lemmas import LAWS, least_log_count
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
+from boundcalc.statements.targets import Points, Target, matrix_norms
 
 UNPROVED = ("T11", "T12", "T13", "T14")
 """Lemmas whose closed form seems to grow no faster than y^2, which nobody has proved."""
-KINDS: tuple[Kind, ...] = ("map", "score", "query", "key", "vector", "gain", "table")
 EXPECTED = {
     "Tpub": {"closed_grows_no_faster_than_its_square": "it holds at one scale and coarser ones: log y is in it"}
 }
-TOO_SMALL = {"Tpub": 0.02, "T2": 0.3}
-"""The part of a lemma's cost that is noticed to be too little; half of it, elsewhere."""
-
-
-def cases(lemma: CoverLemma, number: int = 300) -> Iterator[LemmaExample]:
-    """Targets the lemma applies to."""
-    rng = random.Random(lemma.name)
-    found = 0
-    while found < number:
-        kind = rng.choice(KINDS)
-        d, k = rng.choice((1, 2, 40, 60)), rng.choice((1, 2, 40, 60))
-        budget = Budget(
-            op=1.0,
-            two_one=rng.choice((None, 1.0, 2.0)),
-            schatten=rng.choice((None, (0.5, 1.2), (2.0, 3.0))),
-            rank=rng.choice((None, 1, 3)),
-        )
-        norms = matrix_norms(FLOAT, budget, 1 if kind in ("vector", "gain") else d, k)
-        assert norms is not None
-        target = Target(kind, norms.rank if kind == "vector" else d, k, 1.0, norms, Points(1))
-        if lemma.applies(target) is None:
-            found += 1
-            yield LemmaExample(
-                target, math.exp(rng.uniform(1e-6, rng.choice((1, 6)))), rng.choice((1, 10, 10**6, 10**12))
-            )
-
-
-def brought(lemma: CoverLemma) -> Cases[CoverLemma, LemmaExample]:
-    """What a registration brings, for the lemmas of the library."""
-    random_ones = list(cases(lemma))
-    examples = [*random_ones, *(each for case in random_ones[:8] for each in examples_of(case.target))]
-    target = examples[0].target
-    other = next(kind for kind in KINDS if kind not in lemma.kinds)
-    wrong = {"too small": scaled(lemma, TOO_SMALL.get(lemma.name, 0.5))}
-    return Cases(examples, [(replace(target, kind=other), f"{lemma.name} needs a")], wrong)
 
 
 @pytest.mark.parametrize("lemma", LEMMAS.values(), ids=LEMMAS)
 def test_laws(lemma: CoverLemma) -> None:
-    check_lemma(lemma, brought(lemma), expected_failures=EXPECTED.get(lemma.name)).raise_if_broken()
+    check_lemma(lemma, expected_failures=EXPECTED.get(lemma.name)).raise_if_broken()
 
 
 def broken(name: str, lemma: CoverLemma) -> bool:
     """Whether one law fails somewhere."""
-    report = check_lemma(lemma, Cases(list(cases(lemma)), [], {}))
+    report = check_lemma(lemma, Cases(list(examples(lemma)), [], {}))
     return any(complaint.law == name for complaint in report.complaints)
 
 
@@ -74,7 +36,7 @@ def broken(name: str, lemma: CoverLemma) -> bool:
 def test_only_quadratic_lemmas_extend_to_all_scales(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tpub holds at one scale and coarser ones: its logarithm grows with y."""
     if lemma.name == "Tpub":
-        for case in cases(lemma):
+        for case in examples(lemma):
             twice = lemma.closed(FLOAT, 2 * case.y, case.target, case.n)
             assert twice >= 4 * lemma.closed(FLOAT, case.y, case.target, case.n)
     elif lemma.name in UNPROVED:

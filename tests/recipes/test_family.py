@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.gpt2 import GPT2
@@ -45,17 +46,27 @@ def turned() -> Family:
     return replace(MINE, tensors=tensors)
 
 
+def brought() -> Cases[Family, FamilyExample]:
+    """A model, another activation, and the negative control."""
+    here = example()
+    return Cases([here], [(here.but(activation_function="relu2"), "relu2")], {"transposed": turned()})
+
+
 @pytest.fixture
 def registered() -> Iterator[None]:
-    FAMILIES[MINE.name] = MINE
+    FAMILIES.register(MINE, brought)
     yield
-    del FAMILIES[MINE.name]
+    FAMILIES.remove(MINE.name)
 
 
+@pytest.mark.usefixtures("registered")
 def test_its_laws_hold_and_a_wrong_table_is_seen() -> None:
-    here = example()
-    refusals = [(here.but(activation_function="relu2"), "relu2")]
-    check_family(MINE, Cases([here], refusals, {"transposed": turned()})).raise_if_broken()
+    check_family(MINE).raise_if_broken()
+
+
+def test_one_without_examples_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="'mine' is not registered: no examples"):
+        FAMILIES.register(MINE, replace(brought(), examples=[]))
 
 
 @pytest.mark.usefixtures("registered")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,14 +11,15 @@ import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.formulas.derivation.network import layers_step
 from boundcalc.laws import Cases, LayerExample, check_layer
-from boundcalc.laws.layers import Array, Drawn
+from boundcalc.laws.layers import Array, Drawn, Rule
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Layer, Linear, Norms, Pool, Setting, Weight, validate
 from boundcalc.setting import layers as setting_layers
 from boundcalc.setting.layers import layer_from_json, layer_to_json, register_layer
 from boundcalc.statements import layers as statements
-from boundcalc.statements.layers import register_rule
+from boundcalc.statements.layers import register_rule, remove_rule
 from boundcalc.statements.slots import Context, Facts
 
 
@@ -72,9 +73,9 @@ def named() -> Iterator[None]:
 @pytest.fixture
 def registered(named: None) -> Iterator[None]:
     del named
-    register_rule(SoftCap, rule)
+    register_rule(SoftCap, rule, brought)
     yield
-    del statements._RULES[SoftCap]
+    remove_rule(SoftCap)
 
 
 def run(c: float) -> Callable[[Drawn, Array], Array]:
@@ -93,12 +94,23 @@ def smaller(radius: float = 1.0, lipschitz: float = 1.0) -> Callable[[SoftCap, C
     return wrong
 
 
+def brought() -> Cases[Rule, LayerExample]:
+    """Layers, what must be refused, and the negative controls."""
+    examples = [example(SoftCap(3, 0.5), 2.0), example(SoftCap(2, 5.0), 1.0)]
+    wrong = {"radius": smaller(radius=0.5), "stretch": smaller(lipschitz=0.5)}
+    return Cases(examples, [(lambda: SoftCap(3, -1.0), "c must")], wrong)
+
+
 @pytest.mark.usefixtures("registered")
 def test_the_laws_hold_and_wrong_rules_do_not() -> None:
-    examples = [example(SoftCap(3, 0.5), 2.0), example(SoftCap(2, 5.0), 1.0)]
-    refusals = [(lambda: SoftCap(3, -1.0), "c must")]
-    wrong = {"radius": smaller(radius=0.5), "stretch": smaller(lipschitz=0.5)}
-    check_layer("recipe", Cases(examples, refusals, wrong)).raise_if_broken()
+    check_layer("recipe").raise_if_broken()
+
+
+def test_a_rule_without_cases_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="'recipe' is not registered: no wrong"):
+        register_rule(SoftCap, rule, replace(brought(), wrong={}))
+    with pytest.raises(Unsupported, match="no statement about SoftCap"):
+        statements.facts(SoftCap(2, 1.0), None)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("registered")
@@ -124,3 +136,19 @@ def test_a_layer_that_does_not_say_what_it_is_cannot_be_made(missing: str) -> No
         silent()
     with pytest.raises(InvalidSetting, match="tuple of primitive layers"):
         Architecture(layers=(object(),))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Twice(SoftCap):
+    """A layer that holds others and does not say how they run."""
+
+    label: ClassVar[str] = "twice"
+
+    def inner(self) -> tuple[Layer, ...]:
+        return (SoftCap(self.d, self.c), SoftCap(self.d, self.c))
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_layer_that_holds_others_says_how_they_run() -> None:
+    with pytest.raises(Unsupported, match="does not say how they run"):
+        layers_step(network(Twice(4, 0.1)))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.derivation.covers import limited_norm
 from boundcalc.formulas.theorems import BOUNDS, Policy
-from boundcalc.laws import Cases, check_lemma
+from boundcalc.laws import Cases, LemmaExample, check_lemma
 from boundcalc.laws.lemmas import scaled
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
@@ -68,11 +69,20 @@ As T2, $\log N(\varepsilon)\le2a\Lambda(k,n)$. T2's count is half of it.
         return Power(2 * LEMMAS["T2"].closed(FLOAT, 1.0, target, n))
 
 
+TARGET = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 1.4, 2), Points(5))
+NUMBER = Target("map", 1, 1, 1.0, MatrixNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1), Points(5))
+
+
+def brought(lemma: CoverLemma) -> Cases[CoverLemma, LemmaExample | Target]:
+    """Where it holds, what it must refuse, and the negative control: too small a count."""
+    return Cases([NUMBER, TARGET], [(replace(TARGET, kind="gain"), "needs a")], {"too small": scaled(lemma, 0.05)})
+
+
 @pytest.fixture(params=[Rounded, Doubled])
-def lemma(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> CoverLemma:
+def lemma(request: pytest.FixtureRequest) -> Iterator[CoverLemma]:
     added = request.param()
-    monkeypatch.setitem(LEMMAS, added.name, added)
-    return added
+    yield LEMMAS.register(added, brought(added))
+    LEMMAS.remove(added.name)
 
 
 def policy(monkeypatch: pytest.MonkeyPatch, *lemmas: str) -> Policy:
@@ -104,17 +114,43 @@ def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyP
 
 
 def test_the_laws_hold_and_see_what_is_too_small(lemma: CoverLemma) -> None:
-    target = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 1.4, 2), Points(5))
-    number = Target("map", 1, 1, 1.0, MatrixNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1), Points(5))
-    brought = Cases([number, target], [(replace(target, kind="gain"), "needs a")], {"too small": scaled(lemma, 0.05)})
-    check_lemma(lemma, brought).raise_if_broken()
-    assert limited_norm(lemma, target) == ("op" if lemma.uniform else "two_one")
+    check_lemma(lemma).raise_if_broken()
+    assert limited_norm(lemma, TARGET) == ("op" if lemma.uniform else "two_one")
+
+
+def test_one_that_brings_no_cases_is_refused() -> None:
+    whole = brought(Rounded())
+    for silent, what in (
+        ({"examples": []}, "no examples"),
+        ({"wrong": {}}, "no wrong"),
+        ({"refusals": []}, "no refusals"),
+    ):
+        with pytest.raises(InvalidSetting, match=f"'Tgrid' is not registered: {what}"):
+            LEMMAS.register(Rounded(), replace(whole, **silent))
+    with pytest.raises(InvalidSetting, match="brings no cases"):
+        LEMMAS.register(Rounded(), None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match="register"):
+        LEMMAS["Tgrid"] = Rounded()
+    assert "Tgrid" not in LEMMAS
+    with pytest.raises(InvalidSetting, match="registered already"):
+        LEMMAS.register(LEMMAS["T3"], whole)
+
+
+def test_cases_may_be_made_late_and_are_then_held_to_the_same(lemma: CoverLemma) -> None:
+    name = lemma.name
+    LEMMAS.remove(name)
+    LEMMAS.register(lemma, lambda: brought(lemma))
+    assert LEMMAS.cases(name).missing == ()
+    LEMMAS.remove(name)
+    LEMMAS.register(lemma, lambda: replace(brought(lemma), wrong={}))
+    with pytest.raises(InvalidSetting, match="no wrong"):
+        check_lemma(lemma)
 
 
 def test_a_lemma_taken_out_again_is_refused_by_name(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
     made = policy(monkeypatch, lemma.name)
     found = next(f.certificate for f in Search(SETTING, made).gaps() if f.certificate.levels)
     check(found)
-    monkeypatch.delitem(LEMMAS, lemma.name)
+    LEMMAS.remove(lemma.name)
     with pytest.raises(CertificateError, match=lemma.name):
         check(found)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.cli import main
 from boundcalc.engine.evaluate import Desk
@@ -47,11 +49,16 @@ class TooSmall(Looser):
     factor = 0.9
 
 
+BROUGHT = Cases(COINS, [(Setting.of(lipschitz=2.0), "Lipschitz|ramp")], {"too small": TooSmall()})
+"""Where it holds, what it must refuse, and the negative control."""
+
+
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> Looser:
+def registered() -> Iterator[Looser]:
     strategy = Looser()
-    monkeypatch.setitem(STRATEGIES, strategy.name, strategy)
-    return strategy
+    STRATEGIES.register(strategy, BROUGHT)
+    yield strategy
+    STRATEGIES.remove(strategy.name)
 
 
 def found_by_it() -> Certificate:
@@ -89,14 +96,17 @@ def test_a_choice_after_the_training_error_pays_for_it(registered: Looser) -> No
     assert value.risk_certificate.to_json()["looked_at"]["sample"]["candidates"] == 16
 
 
-def test_a_reader_without_it_refuses_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STRATEGIES, "looser-margin", Looser())
+def test_a_reader_without_it_refuses_by_name(registered: Looser) -> None:
     data = check(found_by_it()).claimed.to_json()
-    monkeypatch.delitem(STRATEGIES, "looser-margin")
+    STRATEGIES.remove(registered.name)
     with pytest.raises(CertificateError, match="looser-margin"):
         Certificate.from_json(data)
 
 
-def test_the_laws_hold_and_reject_too_small_a_value() -> None:
-    brought = Cases(COINS, [(Setting.of(lipschitz=2.0), "Lipschitz|ramp")], {"too small": TooSmall()})
-    check_strategy(Looser(), brought).raise_if_broken()
+def test_the_laws_hold_and_reject_too_small_a_value(registered: Looser) -> None:
+    check_strategy(registered).raise_if_broken()
+
+
+def test_one_without_a_false_variant_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="'looser-margin' is not registered: no wrong"):
+        STRATEGIES.register(Looser(), replace(BROUGHT, wrong={}))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks import TASKS, Complexity, Risk, Shape, Task, task_from_json
-from boundcalc.lab.train.tasks.base import register
 from boundcalc.laws import Cases, TaskExample, check_task
 from boundcalc.setting import validate
 
@@ -53,17 +53,29 @@ class Flattering(OneBitTask):
         return Risk(self.noise / 2)
 
 
+BROUGHT = Cases(
+    [TaskExample({"T": 5, "noise": 0.2}, lambda world, x: x[:, world["place"]])],
+    [({"T": 0}, "T must"), ({"noise": 2.0}, "noise")],
+    {"flattering": Flattering},
+)
+"""A predictor of least risk, what must be refused, and the negative control."""
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    register(OneBitTask)
+    TASKS.register(OneBitTask, BROUGHT)
     yield
-    del TASKS[OneBitTask.kind]
+    TASKS.remove(OneBitTask.kind)
 
 
 def test_its_laws_hold_and_a_wrong_risk_is_seen() -> None:
-    example = TaskExample({"T": 5, "noise": 0.2}, lambda world, x: x[:, world["place"]])
-    brought = Cases([example], [({"T": 0}, "T must"), ({"noise": 2.0}, "noise")], {"flattering": Flattering})
-    check_task(OneBitTask, brought).raise_if_broken()
+    check_task(OneBitTask).raise_if_broken()
+
+
+def test_one_without_refusals_is_refused() -> None:
+    TASKS.remove(OneBitTask.kind)
+    with pytest.raises(InvalidSetting, match="is not registered: no refusals"):
+        TASKS.register(OneBitTask, replace(BROUGHT, refusals=[]))
 
 
 def test_files_and_commands_know_it() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import sympy
 from click.testing import CliRunner
 
 from boundcalc.base import symbols as s
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.sources import HERE
 from boundcalc.cli import main
 from boundcalc.engine.evaluate import evaluate
@@ -62,12 +63,9 @@ WITHOUT = Theorem(
 @pytest.fixture(params=[WITH, WITHOUT], ids=lambda theorem: theorem.name)
 def theorem(request: pytest.FixtureRequest) -> Iterator[Theorem]:
     added: Theorem = request.param
-    THEOREMS[added.name] = added
-    if added.policy is not None:
-        BOUNDS[added.name] = added.policy
-    yield added
-    del THEOREMS[added.name]
-    BOUNDS.pop(added.name, None)
+    yield THEOREMS.register(added, lambda: brought(added))
+    THEOREMS.remove(added.name)
+    assert added.name not in BOUNDS
 
 
 def upside_down(theorem: Theorem) -> Theorem:
@@ -76,9 +74,18 @@ def upside_down(theorem: Theorem) -> Theorem:
     return replace(theorem, forms=lambda: (None, {"gap": lambda: replace(gap, expr=1 / gap.expr)}), _made={})
 
 
+def brought(theorem: Theorem) -> Cases[Theorem, Mapping[str, Any]]:
+    """Middling values, what it must refuse, and the negative control."""
+    return Cases([{}], [("rademacher", "quantity"), ({"m": -1.0}, "m")], {"upside down": upside_down(theorem)})
+
+
 def test_its_laws_hold_and_a_wrong_formula_is_seen(theorem: Theorem) -> None:
-    refusals = [("rademacher", "quantity"), ({"m": -1.0}, "m")]
-    check_theorem(theorem, Cases([{}], refusals, {"upside down": upside_down(theorem)})).raise_if_broken()
+    check_theorem(theorem).raise_if_broken()
+
+
+def test_one_without_cases_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match="is not registered: it brings no cases"):
+        THEOREMS.register(WITHOUT, None)  # type: ignore[arg-type]
 
 
 def test_commands_know_it(theorem: Theorem) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from boundcalc.base.registry import Registry
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.bert import ALBERT, BERT, DISTILBERT, ELECTRA, ROBERTA
 from boundcalc.checkpoints.families.bloom import BLOOM
@@ -32,8 +33,8 @@ _ALL = (
     *(GPT_NEOX, PHI, FALCON, LLAMA, QWEN3, OLMO2, GRANITE, GEMMA, GEMMA2, VIT, DEIT),
     *(TORCH_ENCODER, NATIVE),
 )
-FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
-"""Every adapter by name; to add one, add it here."""
+FAMILIES: Registry[Family] = Registry("family", _ALL)
+"""Every adapter by name; one of one's own is registered with its cases."""
 
 _EXPERTS = (
     "it routes rows to some of its experts: where two entries of the gate cross another expert is picked and the output "

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,8 @@ from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import (
     Architecture,
     Attention,
-    GatedFeedForward,
     Layer,
-    LayerNorm,
-    Linear,
     Normaliser,
-    Residual,
 )
 from boundcalc.setting.layer import of_class, weights_of
 from boundcalc.setting.validate import choice, flag, known_keys, positive
@@ -75,7 +72,6 @@ OPEN = "?"
 """What a template writes where it does not know."""
 
 _KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "about")
-_OFFSETS = {"W_O": "b_O", "W_1": "b_1", "W_2": "b_2", "readout": "b_readout", "W_patch": "b_patch", "W_pool": "b_pool"}
 
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:
@@ -187,32 +183,15 @@ def _fitted(model: Model, architecture: Architecture, bias: bool | None, plain: 
 
 
 def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool) -> tuple[Layer, ...]:
-    found = (_with_offset(model, layer, plain) for layer in layers)
-    return tuple(layer for layer in found if layer is not None)
-
-
-def _with_offset(model: Model, layer: Layer, plain: bool) -> Layer | None:
-    if isinstance(layer, Residual):
-        branch, *beside = (_with_offsets(model, each, plain) for each in (layer.branch, *layer.beside))
-        return replace(layer, branch=branch, beside=tuple(beside))
-    if isinstance(layer, Linear) and layer.kind in _OFFSETS:
-        offset = _OFFSETS[layer.kind]
-        return replace(layer, bias=offset if model.has(offset, layer.block) else None)
-    if isinstance(layer, LayerNorm):
-        has = {part: model.has(f"{layer.kind}.{part}", layer.block) for part in ("gain", "offset")}
-        if not plain and not any(has.values()):
-            return None
-        return replace(layer, **has, around_one=layer.around_one and has["gain"])
-    if isinstance(layer, GatedFeedForward):
-        return replace(layer, bias=model.has("b_1", layer.block))
-    if isinstance(layer, Attention):
-        fused = model.has("b_QKV", layer.block)
-        return replace(
-            layer,
-            qk_bias=fused or model.has("b_Q", layer.block) or model.has("b_K", layer.block),
-            v_bias=fused or model.has("b_V", layer.block),
-        )
-    return layer
+    found: list[Layer] = []
+    for layer in layers:
+        if layer.branches:
+            found.append(layer.over(lambda branch: _with_offsets(model, branch, plain)))
+            continue
+        fitted = layer.fitted(partial(model.has, block=layer.where()))
+        if plain or fitted.weights(1) or not layer.weights(1):
+            found.append(fitted)
+    return tuple(found)
 
 
 def _parse(path: Path, text: str) -> Any:

@@ -25,13 +25,7 @@ _METHODS: Mapping[type, Callable[[Any, str, Formula], Step]] = {
 }
 
 
-_STEPS: dict[str, Callable[[Formula], Step]] = {
-    "edelman2022_attention": other_steps.general_steps,
-    "sparse_boolean": other_steps.finite_steps,
-    "X3": inference_steps.cme_steps,
-    "X4": inference_steps.softmax_steps,
-    "X6": inference_steps.transfer_steps,
-}
+_STEPS: Mapping[str, Callable[[Formula], Step]] = {**other_steps.STEPS, **inference_steps.STEPS}
 """The steps of theorems without a form of a network, by name. One that brings none is shown as it is stated."""
 
 

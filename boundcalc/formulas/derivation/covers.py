@@ -86,12 +86,12 @@ def _cover_trial(lemma: CoverLemma, kind: str) -> Trial:
 
     def trial(random: Random) -> tuple[arb, arb]:
         d, k = random.randint(2, 40), 1 if kind == "score" else random.randint(2, 40)
-        if lemma.name == "T1":
-            k = 1
         n = random.randint(1, 10**6)
         one = arb(1)
         norms = MatrixNorms(one, one, one, one, one, one, random.randint(1, min(d, max(k, 1))))
         target = Target(kind, d, k, one, norms, Points(1))  # type: ignore[arg-type]
+        if lemma.applies(target) is not None:  # it is for scalar functions
+            target = replace(target, k=1)
         log_y = random.uniform(0, 6)
         y = arb(log_y).exp()
         params = lemma.params(log_y, target, n)

@@ -1,8 +1,8 @@
-"""Derivations of X3, X4 and X6: attention as inference, and transfer."""
+"""Derivations of the bounds on attention as inference, and of transfer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 import sympy
@@ -404,3 +404,6 @@ def _minkowski(random: Random) -> tuple[arb, arb]:
     pretext = sum((size(error[i]) ** 2 for i in points), arb(0)) / 4
     spread = (sum((size(h[i]) ** 2 for i in points), arb(0)) / 4).sqrt()  # at least the root of the top eigenvalue
     return left, latent.transfer_error(INTERVAL, size(a), pretext, size(gap), spread)
+
+
+STEPS: Mapping[str, Callable[[Formula], Step]] = {"X3": cme_steps, "X4": softmax_steps, "X6": transfer_steps}

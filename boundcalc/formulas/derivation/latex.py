@@ -18,6 +18,7 @@ from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS
 from boundcalc.formulas.symbolic.printing import RELATIONS, lambda_latex, left_hand_side, short_lambda
 from boundcalc.formulas.symbolic.printing import latex as tex
 from boundcalc.formulas.symbolic.shorten import LINE, shortened, widest_term, width
+from boundcalc.statements.covers import MatrixPerceptron
 
 MACROS = "boundcalc-macros"
 _BIBLIOGRAPHY = "boundcalc"
@@ -268,7 +269,7 @@ def _result(derivation: Derivation, names: Mapping[Any, str], line: float) -> li
 
 
 def _lambda(formula: Formula) -> tuple[str, str]:
-    """The constant of T2 as narrow columns print it, with letters for both of its logarithms."""
+    """The constant of the perceptron cover as narrow columns print it, with letters for both of its logarithms."""
     constant, short, _ = short_lambda(formula)
     w, rho = sympy.Symbol("w", positive=True), sympy.Symbol("varrho", positive=True)
     inner = tex(short.subs(1 + 1 / sympy.log(w), rho))
@@ -298,7 +299,9 @@ def _symbol_table(derivation: Derivation, names: Mapping[Any, str]) -> list[str]
                 out.append(f"\\item ${part.latex}$: {to_latex(part.meaning)}")
     if derivation.formula.uses_lambda:
         left = tex(derivation.formula.lambda_definition()[0])
-        out.append(f"\\item ${left}$: constant of T2 for ${COLUMNS}$ columns and ${POINTS}$ points")
+        out.append(
+            f"\\item ${left}$: constant of {MatrixPerceptron.name} for ${COLUMNS}$ columns and ${POINTS}$ points"
+        )
     if any(name.startswith("A") for _, step in derivation.steps() for name in step.uses):
         out.append("\\item $N_j(\\varepsilon)$: covering number of piece $j$ at scale $\\varepsilon$")
     return [*out, "\\end{itemize}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -18,22 +18,8 @@ from boundcalc.formulas.symbolic.depth import PROBE, on_spheres
 from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.pieces import Costed, lowered
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
-from boundcalc.setting import (
-    Activation,
-    Attention,
-    Ball,
-    Embedding,
-    Experts,
-    GatedFeedForward,
-    Layer,
-    LayerNorm,
-    Linear,
-    Norms,
-    Residual,
-    Setting,
-    SoftCap,
-)
-from boundcalc.setting.layer import Rules, rows_used
+from boundcalc.setting import Layer, Norms, Setting
+from boundcalc.setting.layer import rows_used
 from boundcalc.statements.compose import Lowered, loss_lipschitz
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
 from boundcalc.statements.slots import Context, Facts, total
@@ -87,15 +73,6 @@ def _ramp(setting: Setting, constant: Expr) -> Trial:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """How a class of layers stands in a derivation: its name, trials of its statement, matrices of its Lipschitz factor."""
-
-    name: str
-    trials: Callable[[Any], tuple[Trial, ...]] = lambda _: ()
-    matrices: Callable[[Any], tuple[str, ...]] = lambda _: ()
-
-
-@dataclass(frozen=True)
 class Visit:
     """A layer met on the way through the network."""
 
@@ -117,7 +94,7 @@ def _through(layers: Sequence[Layer], at: Context, rows: Any, *, inside: bool) -
     radius = at.radius
     for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=used)
-        if isinstance(layer, Residual):
+        if layer.branches:
             reaches: list[Expr] = []
             for branch in layer.branches:
                 reach: Expr = radius
@@ -178,14 +155,14 @@ def _layer_step(visit: Visit, norms: Norms) -> Step | None:
     layer = visit.layer
     if not visit.facts.uses:  # a pool: neither stretches nor enlarges
         return None
-    shown = _SHOWN.of(layer)
-    title = shown.name
+    title = layer.title or layer.label
     kind = getattr(layer, "kind", None) or getattr(layer, "name", "")
     if kind:
         title = f"{title} ({kind})"
-    trials = shown.trials(layer)
     uses = tuple(name for name in visit.facts.uses if not name.startswith(("S", "T")))
-    if any(derived(norms, kind, "op") for kind in shown.matrices(layer)):
+    found = (_TRIALS[name](layer) for name in uses if name in _TRIALS)
+    trials = tuple(trial for trial in found if trial is not None)
+    if any(derived(norms, weight.kind, "op") for weight in layer.weights(1) if weight.role == "matrix"):
         uses = (*uses, "A5")
         trials = (*trials, norms_in_order)
     return Step(
@@ -244,42 +221,35 @@ def _linear(random: Random) -> tuple[arb, arb]:
     return _norm(image), _norm(x) * _norm([value for row in rows for value in row])
 
 
-def _activation(name: str) -> Trial:
-    functions: dict[str, Callable[[arb], arb]] = {
-        "relu": lambda x: INTERVAL.maximum(arb(0), x),
-        "tanh": lambda x: x.tanh(),
-        "silu": lambda x: x / (1 + (-x).exp()),
-    }
+_FUNCTIONS: Mapping[str, Callable[[arb], arb]] = {
+    "relu": lambda x: INTERVAL.maximum(arb(0), x),
+    "tanh": lambda x: x.tanh(),
+    "silu": lambda x: x / (1 + (-x).exp()),
+}
+
+
+def _entrywise(layer: Layer) -> Trial | None:
+    """L3, where the layer is an activation that is written here."""
+    name = getattr(layer, "name", "")
+    function = _FUNCTIONS.get(name)
+    if function is None:
+        return None
 
     def trial(random: Random) -> tuple[arb, arb]:
         x, y = arb(random.gauss(0, 3)), arb(random.gauss(0, 3))
-        return abs(functions[name](x) - functions[name](y)), arb(ACTIVATION_LIPSCHITZ[name]) * abs(x - y)
+        return abs(function(x) - function(y)), arb(ACTIVATION_LIPSCHITZ[name]) * abs(x - y)
 
     return trial
 
 
-def _matrices(layer: Layer) -> tuple[str, ...]:
-    return tuple(weight.kind for weight in layer.weights(1) if weight.role == "matrix")
-
-
-def _activations(layer: Activation) -> tuple[Trial, ...]:
-    return (_activation(layer.name),) if layer.name in ("relu", "tanh", "silu") else ()
-
-
-_SHOWN = Rules(
-    "a derivation",
-    {
-        Linear: _Shown("linear map", lambda _: (_linear,), _matrices),
-        Activation: _Shown("activation", _activations),
-        Ball: _Shown("projection onto the ball", lambda _: (_projection,)),
-        SoftCap: _Shown("soft cap"),
-        LayerNorm: _Shown("normalisation"),
-        Attention: _Shown("attention", lambda _: (_softmax, _sharper_head), _matrices),
-        GatedFeedForward: _Shown("gated feed-forward", matrices=_matrices),
-        Experts: _Shown("experts mixed by a gate", matrices=_matrices),
-        Embedding: _Shown("embedding"),
-    },
-)
+_TRIALS: Mapping[str, Callable[[Layer], Trial | None]] = {
+    "L1": lambda _: _softmax,
+    "L3": _entrywise,
+    "L4": lambda _: _projection,
+    "L6": lambda _: _linear,
+    "L7": lambda _: _sharper_head,
+}
+"""Trials of the statements that layers rest on."""
 
 
 def derived(norms: Norms, kind: str, *fields: str) -> bool:
@@ -376,7 +346,7 @@ def _forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[st
 
     def through(layers: Sequence[Layer], radius: Expr, error: Expr, rows: Any) -> tuple[Expr, Expr]:
         for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
-            if isinstance(layer, Residual):
+            if layer.branches:
                 walked = [through(branch, radius, error, used) for branch in layer.branches]
                 radius, error = total([reach for reach, _ in walked]), total([made for _, made in walked])
                 continue

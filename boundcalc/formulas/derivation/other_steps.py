@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -361,3 +361,9 @@ def _binomial(formula: Formula) -> Trial:
         return sparse_class_size(INTERVAL, s, point["T"]), function(point)
 
     return trial
+
+
+STEPS: Mapping[str, Callable[[Formula], Step]] = {
+    "edelman2022_attention": general_steps,
+    "sparse_boolean": finite_steps,
+}

@@ -14,17 +14,17 @@ import sympy
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.symbols import eps
 from boundcalc.formulas.symbolic.formula import Formula
-from boundcalc.formulas.symbolic.functions import Lambda
+from boundcalc.formulas.symbolic.functions import factor
 from boundcalc.formulas.symbolic.pieces import lowered, points
 from boundcalc.formulas.symbolic.printing import latex
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, number
 from boundcalc.setting import Setting
-from boundcalc.statements.covers import LEMMAS, T2
+from boundcalc.statements.covers import ALWAYS, LEMMAS, MatrixPerceptron, Perceptron
 from boundcalc.statements.targets import Target
 
 MULTIPLIER = sympy.Symbol("lambda", positive=True)
-_VECTORS = {"vector": "T8", "gain": "T9", "table": "T10"}
-_DEFAULT = {"*": "T2", "readout": "T1"}
+_VECTORS = {kind: name for name in ALWAYS for kind in LEMMAS[name].kinds}
+_DEFAULT = {"*": MatrixPerceptron.name, "readout": Perceptron.name}
 _Y = sympy.Symbol("y", positive=True)
 
 
@@ -121,7 +121,7 @@ def _pick(key: str, wanted: str, targets: Sequence[Target]) -> tuple[str, Target
     if lemma is None:
         raise InvalidSetting(f"no covering lemma {name!r}; there are {', '.join(LEMMAS)}")
     for target in targets:
-        if target.kind in lemma.kinds and (name != "T1" or target.kind == "score" or target.k == 1):
+        if lemma.applies(target) is None:
             return name, target
     kinds = " or ".join(sorted(lemma.kinds))
     others = ", ".join(n for n, other in LEMMAS.items() if targets[0].kind in other.kinds)
@@ -133,6 +133,6 @@ def _pick(key: str, wanted: str, targets: Sequence[Target]) -> tuple[str, Target
 def _cost(name: str, target: Target, symbol: sympy.Symbol, samples: Expr) -> Expr:
     lemma, n = LEMMAS[name], points(target, samples)
     y = lemma.reach(target) / symbol
-    if lemma is T2:
-        return y**2 * Lambda(target.k, n)
+    if isinstance(lemma, MatrixPerceptron):  # whose constant has a name
+        return y**2 * factor(lemma, target, n)
     return sympy.sympify(lemma.closed(SYMPY, _Y, target, n)).subs(_Y, y)

@@ -19,9 +19,9 @@ from boundcalc.formulas.symbolic.shorten import shortened, without_nested_radica
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, number
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
+from boundcalc.statements.covers import COUNTING
 
 _TWO_THIRDS = 2 * THIRD
-_CLOSED_LEMMAS = frozenset({"T1", "T2"})
 SAMPLES = 1 + gap.CLOSED_GHOSTS
 """The gap's covers are counted on the sample and its ghosts together."""
 
@@ -64,7 +64,7 @@ class ClosedForm:
     """
 
     setting: Setting
-    lemmas: frozenset[str] = _CLOSED_LEMMAS
+    lemmas: frozenset[str] = COUNTING
     exact: bool = False
     order: Order = ()
     plain: bool = False
@@ -393,7 +393,7 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
 def closed_form(
     setting: Setting,
     *,
-    lemmas: frozenset[str] = _CLOSED_LEMMAS,
+    lemmas: frozenset[str] = COUNTING,
     exact: bool = False,
     order: Order = (),
     plain: bool = False,

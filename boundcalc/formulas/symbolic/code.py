@@ -238,7 +238,7 @@ _Program = tuple[list[tuple[sympy.Symbol, Expr]], Expr]
 
 
 def _program(formula: Formula) -> _Program:
-    """Assignments and a result: the named parts, T2's constants, and whatever else is shared, each computed once."""
+    """Assignments and a result: the named parts, constants with a name, and whatever else is shared, each computed once."""
     parts = [(part.symbol, part.expr if part.stable is None else part.stable) for part in formula.where]
     result = formula.expr
     constants = sorted({c for e in (result, *(e for _, e in parts)) for c in e.atoms(Lambda)}, key=str)

@@ -95,7 +95,7 @@ class Formula:
 
     @property
     def uses_lambda(self) -> bool:
-        """Whether T2's constant occurs by name."""
+        """Whether the perceptron cover's constant occurs by name."""
         return any(part.has(Lambda) for part in (self.expr, *(d.expr for d in self.where)))
 
     @staticmethod

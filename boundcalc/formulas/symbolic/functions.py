@@ -1,4 +1,4 @@
-"""Functions that formulas keep by name: the constant of T2, as papers print it and as it is computed."""
+"""Functions that formulas keep by name: the constant of the perceptron cover, as papers print it and as it is computed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 import sympy
 
 from boundcalc.formulas.symbolic.system import SYMPY, Expr
-from boundcalc.statements.covers import T2
+from boundcalc.statements.covers import CoverLemma, MatrixPerceptron
+from boundcalc.statements.targets import Target
 
 
 class PerceptronConstant(sympy.Function):  # type: ignore[misc]
-    """T2's constant for k columns and N points, unevaluated; `expand_constants` puts the formula in."""
+    """The constant of `MatrixPerceptron` for k columns and N points, unevaluated; `expand_constants` puts the formula in."""
 
     nargs = 2
 
@@ -27,7 +28,7 @@ class PerceptronConstant(sympy.Function):  # type: ignore[misc]
     def explicit(self) -> Expr:
         """Rho log((2Nk+1) rho^2/(rho-1)) at rho = 1 + 1/log(2Nk+1), from the lemma itself."""
         columns, points = self.args
-        return T2.constant(SYMPY, columns, points)
+        return MatrixPerceptron.constant(SYMPY, columns, points)
 
     def _numpycode(self, printer: Any) -> str:
         return f"({printer.doprint(self.explicit())})"
@@ -57,6 +58,13 @@ class PerceptronConstant(sympy.Function):  # type: ignore[misc]
     def _sympystr(self, printer: Any) -> str:
         columns, points = (printer.doprint(arg) for arg in self.args)
         return f"Lambda({columns}, {points})"
+
+
+def factor(lemma: CoverLemma, target: Target, points: Expr) -> Expr:
+    """The lemma's closed cost at y = 1, a constant that has a name by its name."""
+    if isinstance(lemma, MatrixPerceptron):
+        return Lambda(target.k, points)
+    return sympy.sympify(lemma.closed(SYMPY, sympy.S.One, target, points))
 
 
 Lambda = PerceptronConstant

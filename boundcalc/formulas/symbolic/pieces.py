@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import sympy
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.formulas.symbolic.functions import Lambda
+from boundcalc.formulas.symbolic.functions import factor
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, known_le
 from boundcalc.setting import Setting
 from boundcalc.statements.compose import Lowered, Piece, lower
-from boundcalc.statements.covers import ALWAYS, LEMMAS, T1, T2, CoverLemma
+from boundcalc.statements.covers import ALWAYS, LEMMAS, Counting, CoverLemma
 from boundcalc.statements.slots import Member
 from boundcalc.statements.targets import Target
 
@@ -113,7 +113,7 @@ def _options(key: str, member: Member, samples: Expr, allowed: Allowed, order: O
         for lemma in LEMMAS.values():
             if allowed(lemma) and lemma.applies(target) is None:
                 n = points(target, samples)
-                found.append(Option(lemma, target, n, _cost_at_one(lemma, target, n), lemma.reach(target)))
+                found.append(Option(lemma, target, n, factor(lemma, target, n), lemma.reach(target)))
     if not found:
         names = ", ".join(name for name, lemma in LEMMAS.items() if allowed(lemma))
         kind = member.targets[0].kind
@@ -141,26 +141,18 @@ def points(target: Target, samples: Expr) -> Expr:
     return shown if target.points.cap is None else SYMPY.minimum(shown, target.points.cap)
 
 
-def _cost_at_one(lemma: CoverLemma, target: Target, n: Expr) -> Expr:
-    """The lemma's closed cost at y = 1, T2's constant by name."""
-    if lemma is T2:
-        return Lambda(target.k, n)
-    return sympy.sympify(lemma.closed(SYMPY, sympy.S.One, target, n))
-
-
 def _dominates(a: Option, b: Option, order: Order) -> bool:
-    """Whether option a never costs more than option b: T1 and T2 grow with the reach, the points and the columns."""
+    """Whether option a never costs more than option b: counts grow with the reach, the points and their coordinates."""
     if not known_le(a.reach, b.reach, order):
         return False
-    if a.lemma is b.lemma and a.lemma in (T1, T2):
-        return known_le(a.points, b.points) and (a.lemma is T1 or known_le(_size(a), _size(b)))
-    if a.lemma is T1 and b.lemma is T2:
-        return known_le(a.points, b.points * _size(b))  # Lambda(k, N) >= log(2Nk+1)
+    first, second = a.lemma, b.lemma
+    if isinstance(first, Counting) and isinstance(second, Counting):
+        one, other = sympy.sympify(first.coordinates(a.target)), sympy.sympify(second.coordinates(b.target))
+        if first is second:
+            return known_le(a.points, b.points) and known_le(one, other)
+        if first.plain:  # whose factor is log(2N + 1); the other's is at least that of its own N
+            return known_le(a.points * one, b.points * other)
     return known_le(a.factor, b.factor)
-
-
-def _size(option: Option) -> Expr:
-    return sympy.sympify(option.target.k)
 
 
 def _least(options: Sequence[Option]) -> Expr:

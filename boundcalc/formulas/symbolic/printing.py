@@ -314,14 +314,14 @@ def equation(formula: Formula) -> str:
 
 
 def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:
-    """T2's constant, its definition with a letter w inside, and w."""
+    """The perceptron cover's constant, its definition with a letter w inside, and w."""
     constant, explicit = formula.lambda_definition()
     wide = 2 * POINTS * COLUMNS + 1
     return constant, explicit.subs(wide, sympy.Symbol("w", positive=True)), wide
 
 
 def lambda_latex(formula: Formula) -> tuple[str, str]:
-    """LaTeX of the definition of T2's constant: (left, right), with a letter for its logarithm."""
+    """LaTeX of the definition of the perceptron cover's constant: (left, right), with a letter for its logarithm."""
     constant, short, _wide = short_lambda(formula)
     return latex(constant), latex(short) + r",\quad w = 2qN+1"
 

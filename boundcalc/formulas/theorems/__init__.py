@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
+from boundcalc.base.registry import Brought, Registry
 from boundcalc.formulas.theorems.counting import parameters as parameters
 from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
 from boundcalc.formulas.theorems.edelman import edelman2022_attention as edelman2022_attention
 from boundcalc.formulas.theorems.edelman import edelman2022_head as edelman2022_head
 from boundcalc.formulas.theorems.edelman import edelman2022_multihead as edelman2022_multihead
-from boundcalc.formulas.theorems.inference import X3 as X3
-from boundcalc.formulas.theorems.inference import X4 as X4
-from boundcalc.formulas.theorems.inference import X6 as X6
+from boundcalc.formulas.theorems.inference import INFERENCE
 from boundcalc.formulas.theorems.policies import POLICIES as POLICIES
 from boundcalc.formulas.theorems.policies import Policy as Policy
 from boundcalc.formulas.theorems.sakai import sakai2026 as sakai2026
@@ -26,9 +25,25 @@ from boundcalc.formulas.theorems.zhang import zhang2022 as zhang2022
 from boundcalc.formulas.theorems.zhang import zhang2022_masked as zhang2022_masked
 from boundcalc.setting.validate import choice
 
-THEOREMS: dict[str, Theorem] = {
-    theorem.name: theorem
-    for theorem in (
+
+class _Theorems(Registry[Theorem]):
+    """Theorems about the gap of a setting are bounds as well."""
+
+    def register(self, entry: Theorem, cases: Brought) -> Theorem:
+        super().register(entry, cases)
+        if entry.policy is not None:
+            BOUNDS.setdefault(entry.name, entry.policy)
+        return entry
+
+    def remove(self, name: str) -> None:
+        if name in self._brought:
+            BOUNDS.pop(name, None)
+        super().remove(name)
+
+
+THEOREMS = _Theorems(
+    "theorem",
+    (
         edelman2022,
         edelman2022_head,
         edelman2022_multihead,
@@ -40,12 +55,11 @@ THEOREMS: dict[str, Theorem] = {
         sakai2026,
         parameters,
         sparse_boolean,
-        X3,
-        X4,
-        X6,
-    )
-}
-"""Every theorem by name; registering one enrols it in the command line, the README table and the law tests."""
+        *INFERENCE,
+    ),
+    "boundcalc.laws.brought.theorems",
+)
+"""Every theorem by name; one is registered with its cases, which enrols it in the commands, the README table and the laws."""
 
 BOUNDS: dict[str, Policy] = dict(POLICIES)
 for _theorem in THEOREMS.values():
@@ -53,6 +67,10 @@ for _theorem in THEOREMS.values():
         BOUNDS.setdefault(_theorem.name, _theorem.policy)
 """What bounds the gap of any setting: the policies, and the theorems that are about one, by the covers each paper uses
 with this library's constants."""
+
+
+ALONE = tuple(name for name in THEOREMS if name not in BOUNDS)
+"""Theorems that are not about the gap of a setting: `eval` and `solve` take their inputs one by one."""
 
 
 def aliases() -> dict[str, str]:

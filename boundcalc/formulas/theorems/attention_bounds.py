@@ -1,10 +1,9 @@
-"""Checked values of X3-X6: parameters are searched for in floats, the value is what intervals make of them."""
+"""Checked values of attention as inference: parameters are searched for in floats, the value is what intervals make of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from flint import arb
@@ -14,62 +13,15 @@ from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.statement import Statement
+from boundcalc.base.value import Value
 from boundcalc.setting import validate
 from boundcalc.statements import latent
-from boundcalc.statements.texts.latent import LATENT
+from boundcalc.statements.latent import LATENT
 
 _STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in LATENT}
 _STEPS = 80
 _WIDEST = 60.0
 """Tilts and ridges are searched for within e^(+-30) of where they are expected."""
-
-
-@dataclass(frozen=True, slots=True)
-class LatentBound:
-    """An upper bound of an error, re-derived in interval arithmetic.
-
-    Attributes:
-        name: the statement.
-        form: which form of it.
-        value: never below the formula's exact value at the inputs and parameters.
-        kind: "bound", "estimate" where an input was measured, or what the author of a theorem of one's own states.
-        inputs: what was asked.
-        parameters: what the search chose (any choice is valid).
-        quantity: what is bounded.
-        always: what the quantity is at most whatever happens, where that is known.
-    """
-
-    name: str
-    form: str
-    value: float
-    kind: str
-    inputs: Mapping[str, Any]
-    parameters: Mapping[str, float]
-    quantity: str
-    always: float | None = None
-
-    @property
-    def says_nothing(self) -> bool:
-        """Whether the value is one that holds always."""
-        return self.always is not None and self.value >= self.always
-
-    @property
-    def statement(self) -> Statement:
-        """The statement, with its proof."""
-        return _STATEMENTS[self.name]
-
-    def to_json(self) -> dict[str, Any]:
-        """The value and all it rests on."""
-        return {
-            "name": self.name,
-            "form": self.form,
-            "kind": self.kind,
-            "quantity": self.quantity,
-            "value": self.value,
-            "says_nothing": self.says_nothing,
-            "inputs": dict(self.inputs),
-            "parameters": dict(self.parameters),
-        }
 
 
 def _log_term(ns: NumberSystem, delta: float) -> Any:
@@ -113,7 +65,7 @@ def cme_bound(
     delta: float = 0.05,
     reg: float | None = None,
     published: bool = False,
-) -> LatentBound:
+) -> Value:
     """X3: error of CME attention over n pairs in RKHS norm; the regularisation is optimised unless given."""
     n, delta, most = _common(n, delta, most)
     validate.positive("source norm |g|", source, zero=True)
@@ -167,14 +119,14 @@ def _made(
     chosen: Mapping[str, float],
     quantity: str,
     always: float | None = None,
-) -> LatentBound:
+) -> Value:
     inputs = {key: item for key, item in given.items() if item is not None}
-    return LatentBound(name, form, value, "bound", inputs, chosen, quantity, always)
+    return Value.of(name, quantity, "bound", value, form, inputs, chosen, always)
 
 
 def key_bound(
     weights: float, power: float, *, noise: float, norm: float, delta: float = 0.05, gaussian: int = 0
-) -> LatentBound:
+) -> Value:
     """X3k: error at one query given the keys, from |alpha|_2 and the distance P(q) they leave.
 
     With `gaussian` the noise is normal of deviation `noise` in so many dimensions; else |v - f*(k)| <= noise.
@@ -195,7 +147,7 @@ def key_bound(
 
 def softmax_bound(
     n: int, *, tau: float, most: float = 1.0, delta: float = 0.05, sphere: int | None = None, plain: bool = False
-) -> LatentBound:
+) -> Value:
     """X4: softmax attention over n pairs against its limit, keys and query of norm at most 1.
 
     `sphere` = p says that the keys are uniform on the unit sphere of R^p, whose moments are then used; `plain`

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.sources import EDELMAN2022
-from boundcalc.formulas.theorems.policies import COUNTING
 from boundcalc.formulas.theorems.theorem import Forms, Theorem
+from boundcalc.statements.covers import COUNTING
 
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula

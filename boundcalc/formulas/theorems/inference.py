@@ -1,4 +1,4 @@
-"""Zhang, Liu, Cai, Wang, Wang 2022, the other parts: attention as inference (X3, X4) and transfer (X6).
+"""Zhang, Liu, Cai, Wang, Wang 2022, the other parts: attention as inference, and transfer.
 
 Not gaps of a class but errors of attention over L pairs, and of a downstream task.
 """
@@ -12,8 +12,8 @@ from boundcalc.base.sources import SMALE2007, ZHANG2022
 from boundcalc.formulas.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
+    from boundcalc.base.value import Value
     from boundcalc.formulas.symbolic.formula import Formula
-    from boundcalc.formulas.theorems.attention_bounds import LatentBound
 
 
 # -- X3
@@ -42,7 +42,7 @@ def _cme_forms() -> tuple[Any, Forms]:
 
 def _cme_values(
     L: float, kappa: float, M: float, g: float, smoothness: float, delta: float, rho: float | None = None
-) -> Sequence[LatentBound]:
+) -> Sequence[Value]:
     from boundcalc.formulas.theorems.attention_bounds import cme_bound
 
     law = {"source": g, "smoothness": smoothness, "kappa": kappa, "most": M, "delta": delta, "reg": rho}
@@ -74,6 +74,10 @@ X3 = Theorem(
     statement_name="X3",
     defaults={"L": 512, "kappa": 1.0, "M": 1.0, "g": 1.0, "smoothness": 1.0, "delta": 0.05},
     sharper=_cme_values,
+    examples={
+        "eval": "--bound X3 --L 512 --set smoothness=1.2",
+        "solve": "--for L --target 0.5 --bound X3 --set smoothness=1.5",
+    },
     published_form=_cme_published,
     forms=_cme_forms,
 )
@@ -103,7 +107,7 @@ def _softmax_forms() -> tuple[Any, Forms]:
     }
 
 
-def _softmax_values(L: float, M: float, temperature: float, delta: float) -> Sequence[LatentBound]:
+def _softmax_values(L: float, M: float, temperature: float, delta: float) -> Sequence[Value]:
     from boundcalc.formulas.theorems.attention_bounds import softmax_bound
 
     return [softmax_bound(int(L), tau=temperature, most=M, delta=delta, plain=plain) for plain in (False, True)]
@@ -174,3 +178,5 @@ X6 = Theorem(
     published_form=_transfer_published,
     forms=_transfer_forms,
 )
+
+INFERENCE = (X3, X4, X6)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.records import dataclass
-from boundcalc.statements.covers import ALWAYS
+from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, Centres, family
+from boundcalc.statements.covers.uniform import Schatten, Volumetric
+from boundcalc.statements.noises import NOISES
 
 if TYPE_CHECKING:
     from boundcalc.setting import Setting
@@ -51,12 +53,12 @@ class Policy:
         return None
 
 
-COUNTING = frozenset({"T1", "T2"})
-VOLUMES = frozenset({"T4", "T4r"})
-CENTRES = frozenset({"T11", "T12", "T13", "T14"})
-LAWS = frozenset({"V1", "V2", "V2t", "V3"})
-T_FREE = VOLUMES | CENTRES | {"T3", "T4v", "T4f"}
-_UNIFORM = T_FREE | {"T5", "T6"}
+VOLUMES = family(Volumetric.family)
+CENTRES = frozenset(name for name, lemma in LEMMAS.items() if isinstance(lemma, Centres))
+LAWS = frozenset(NOISES)
+_UNIFORM = frozenset(name for name, lemma in LEMMAS.items() if lemma.uniform and name not in ALWAYS)
+T_FREE = _UNIFORM - family(Schatten.family)
+_COUNTED = " and ".join(sorted(COUNTING))
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
@@ -64,7 +66,7 @@ POLICIES: dict[str, Policy] = {
         Policy(
             "best",
             "every lemma, every theorem of G, the least",
-            _UNIFORM | {"T1", "T2"},
+            _UNIFORM | COUNTING,
             meeting=True,
             laws=LAWS,
             refining=True,
@@ -72,11 +74,11 @@ POLICIES: dict[str, Policy] = {
         ),
         Policy(
             "closed",
-            "closed form: T1/T2, optimal split (A4), one-line chaining (G1), gap (G2)",
+            f"closed form: {_COUNTED}, optimal split (A4), one-line chaining (G1), gap (G2)",
             COUNTING,
             "closed",
         ),
-        Policy("log-T", "log T covers T1 and T2 alone, explicit constants", COUNTING),
+        Policy("log-T", f"log T covers {_COUNTED} alone, explicit constants", COUNTING),
         Policy("trauger", "covers independent of T: Maurey and volumetric", T_FREE),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),

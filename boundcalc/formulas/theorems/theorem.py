@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.records import dataclass
 from boundcalc.base.sources import HERE, Source
+from boundcalc.base.value import Value
 from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.setting.validate import choice
 
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
-    from boundcalc.formulas.theorems.attention_bounds import LatentBound
 
 Forms = Mapping[str, Callable[[], "Formula"]]
 
@@ -44,7 +44,9 @@ class Theorem:
         search: how it goes about it, as `Policy.form`.
         fixed_positions: whether it needs positions that are not learned.
         defaults: values of inputs that `boundcalc eval` and `solve` assume, where the theorem is not about a setting.
-        sharper: checked values at given inputs, where a search beats the formula.
+        sharper: checked values at given inputs, where a search beats the formula; what it takes beside `defaults` it may
+            choose itself.
+        examples: what to type after `boundcalc eval` and `boundcalc solve`, by command.
         kind: of its values.
         stated_by: whose word it is, where it is a user's own and neither proved nor checked here.
         published_form: builds the published shape.
@@ -69,7 +71,8 @@ class Theorem:
     search: str = "search"
     fixed_positions: bool = False
     defaults: Mapping[str, float] = field(default_factory=dict[str, float])
-    sharper: Callable[..., Sequence[LatentBound]] | None = field(default=None, repr=False)
+    sharper: Callable[..., Sequence[Value]] | None = field(default=None, repr=False)
+    examples: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: str = "bound"
     stated_by: str = ""
     _made: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
@@ -80,6 +83,15 @@ class Theorem:
         if self.lemmas is None:
             return None
         return Policy(self.name, self.title, self.lemmas, self.search, self.fixed_positions)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Inputs that its search chooses unless they are given."""
+        if self.sharper is None:
+            return ()
+        from inspect import signature
+
+        return tuple(name for name in signature(self.sharper).parameters if name not in self.defaults)
 
     # -- formulas
 
@@ -149,11 +161,10 @@ class Theorem:
         """What is meant where no quantity is named."""
         return "gap" if "gap" in self._forms else self.compares
 
-    def checked(self, quantity: str | None = None, **values: float) -> LatentBound:
+    def checked(self, quantity: str | None = None, **values: float) -> Value:
         """The formula's value at a point, its upper end in interval arithmetic."""
         from boundcalc.base.intervals import INTERVAL, upper_float
         from boundcalc.formulas.symbolic.code import interval_function
-        from boundcalc.formulas.theorems.attention_bounds import LatentBound
         from boundcalc.setting import validate
 
         formula = self.formula(quantity or self.main_quantity)
@@ -169,7 +180,7 @@ class Theorem:
             )
         value = upper_float(interval_function(formula)(*exact))
         what = self.of if self.of and quantity in (None, self.main_quantity) else formula.name.replace("_", " ")
-        return LatentBound(self.name, formula.name, value, self.kind, dict(values), {}, what)
+        return Value.of(self.name, what, self.kind, value, formula.name, dict(values))
 
     def latex(self, quantity: str | None = None, *, expand: bool = False) -> str:
         """A formula (the gap, unless named) as the content of a display."""

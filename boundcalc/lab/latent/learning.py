@@ -5,7 +5,7 @@ from __future__ import annotations
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.numbers import Number
-from boundcalc.formulas.theorems.attention_bounds import LatentBound
+from boundcalc.base.value import Value
 from boundcalc.setting import Setting
 from boundcalc.statements import gap, latent
 from boundcalc.statements.compose import Piece, lower
@@ -16,7 +16,7 @@ _COVERS = ("T4", "T5", "T8", "T9", "T10")
 """Volumetric and low-rank covers, and those of offsets, gains and token tables."""
 
 
-def learning_bound(setting: Setting, *, excess: bool = False) -> LatentBound:
+def learning_bound(setting: Setting, *, excess: bool = False) -> Value:
     """X5: the generalization gap of every model of the setting, or (`excess`) an empirical minimiser's excess risk.
 
     The loss is in [0, 1]: the setting's ramp, or one with its Lipschitz constant; for masked tokens its mean over them.
@@ -36,7 +36,8 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> LatentBound:
     chosen = {"entropy": upper_float(count), "pieces": float(len(lowered.pieces))}
     seen = setting.norms.measured or setting.sample.measured  # nothing is paid for it here
     kind = "estimate" if seen else "bound"
-    return LatentBound("X5", "excess" if excess else "gap", upper_float(value), kind, inputs, chosen, quantity, 1.0)
+    form = "excess" if excess else "gap"
+    return Value.of("X5", quantity, kind, upper_float(value), form, inputs, chosen, 1.0)
 
 
 def _cost(piece: Piece, eps: Number) -> Number:

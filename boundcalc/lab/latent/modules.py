@@ -58,7 +58,7 @@ class CMEAttention(LatentAttention):
     """V^T (k(K,K) + lam I)^(-1) k(K,q) by Cholesky; in the features where the linear kernel has fewer than keys.
 
     Attributes:
-        lam: the ridge; with `per_key`, times the number of keys (X3's regularisation).
+        lam: the ridge; with `per_key`, times the number of keys (as bounds have it).
         kernel: linear, rbf (with `width`) or exponential (with temperature `width`).
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.formulas.theorems.attention_bounds import LatentBound
+from boundcalc.base.value import Value
 from boundcalc.setting import validate
 from boundcalc.statements import latent
 
@@ -118,7 +118,7 @@ def transfer_bound(
     *,
     spread: float | None = None,
     measured: bool = False,
-) -> LatentBound:
+) -> Value:
     """X6 with the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
 
     Where w lies in the row space of M but for rounding, `spread` (s: the root of the largest eigenvalue of E hh^T) pays for
@@ -134,11 +134,10 @@ def transfer_bound(
         value = latent.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
         top = upper_float(value)
         given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
-        return LatentBound("X6", "w M^+", top, kind, given, chosen, "E|w M^+ yhat - w h|^2")
+        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, top, "w M^+", given, chosen)
     bound = head_bound(m, w, found.head, pretext_error, spread=spread if spread is not None else 0.0, measured=measured)
-    if spread is None:
-        bound = replace(bound, value=bound.value * (1 + 1e-9), kind="estimate")
-    return replace(bound, form="w M^+", parameters=chosen)
+    top, kind = (bound.value, bound.kind) if spread is not None else (bound.value * (1 + 1e-9), "estimate")
+    return Value.of(bound.name, bound.quantity, kind, top, "w M^+", bound.inputs, chosen)
 
 
 def head_bound(
@@ -149,7 +148,7 @@ def head_bound(
     *,
     spread: float,
     measured: bool = False,
-) -> LatentBound:
+) -> Value:
     """X6 for any head a: (|a| sqrt(e_pre) + |aM - w| s)^2, both norms in intervals."""
     m, w = _task_matrices(pretext, downstream)
     a = np.asarray(head, dtype=float).reshape(-1)
@@ -166,7 +165,7 @@ def head_bound(
     chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
     given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
     kind = "estimate" if measured else "bound"
-    return LatentBound("X6", "any head", upper_float(value), kind, given, chosen, "E|a yhat - w h|^2")
+    return Value.of("X6", "E|a yhat - w h|^2", kind, upper_float(value), "any head", given, chosen)
 
 
 def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import down, up
-from boundcalc.engine.evaluate import VACUOUS_MARGIN, Kind
+from boundcalc.base.value import VACUOUS_MARGIN, Kind
 from boundcalc.setting import validate
 
 _KINDS: tuple[str, ...] = (*get_args(Kind), "certificate", "measured", "computed", "reference", "fit")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from boundcalc.base.errors import NoSolution, Unsupported
 from boundcalc.base.load import is_own
-from boundcalc.engine.evaluate import VACUOUS_MARGIN
+from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.formulas.theorems.own import Bound, own

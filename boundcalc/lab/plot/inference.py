@@ -1,4 +1,4 @@
-"""`attention-error`: how far attention is from the conditional mean, over growing inputs, beside X3, X3k and X4."""
+"""`attention-error`: how far attention is from the conditional mean, over growing inputs, beside its bounds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def collect(spec: Spec) -> FigureData:
         series.append(Series(key, words, "measured", "error", x, y, (), low, high, count, panel=panel))
         if bound:
             values = tuple(point.bound for point in own)
-            series.append(Series(key, bound, "bound", "error", x, values, panel=panel))
+            series.append(Series(key, bound.format(own[0].by), "bound", "error", x, values, panel=panel))
     failures = [point.failures.value for point in result.points if point.failures is not None]
     facts: dict[str, Any] = {
         "delta": plan.delta,
@@ -59,14 +59,15 @@ def collect(spec: Spec) -> FigureData:
 
 def _curves() -> dict[str, tuple[str, str, str, str]]:
     """Look, panel, and words for the error and its bound, by the estimator's name."""
+    from boundcalc.lab.latent.experiments.infer import NAMES
+
     found = {
-        "CME, ridge of X3": ("first", "ridge", "error", "bound X3"),
-        "CME, posterior mean": ("third", "query", "error", "bound X3k"),
+        NAMES["ridge"]: ("first", "ridge", "error", "bound {}"),
+        NAMES["posterior"]: ("third", "query", "error", "bound {}"),
+        NAMES["own"].format(_TAUS[0]): ("second", "softmax", "error", f"bound {{}}, $\\tau$ = {_TAUS[0]:g}"),
     }
-    own = f"softmax tau={_TAUS[0]:g}, own limit"
-    found[own] = ("second", "softmax", "error", f"bound X4, $\\tau$ = {_TAUS[0]:g}")
     for tau, key in zip(_TAUS, ("fourth", "fifth", "sixth"), strict=True):
-        name = f"softmax tau={tau:g}, conditional mean"
+        name = NAMES["mean"].format(tau)
         found[name] = (key, "bias", f"$\\tau$ = {tau:g}", "")
     return found
 
@@ -96,11 +97,15 @@ def draw(spec: Spec, data: FigureData) -> Any:
 
 def caption(spec: Spec, data: FigureData) -> str:
     """Rates, coverage, and the bias that stays."""
+    from boundcalc.lab.latent.experiments.infer import NAMES
+
     facts = data.facts
     rates, bounds = facts["rates"], facts["bound_rates"]
-    own = f"softmax tau={_TAUS[0]:g}, own limit"
-    names = {"CME, ridge of X3": "CME attention with X3's ridge", "CME, posterior mean": "with the posterior's"}
-    names[own] = "softmax attention to its own limit"
+    names = {
+        NAMES["ridge"]: "CME attention with its bound's ridge",
+        NAMES["posterior"]: "with the posterior's",
+        NAMES["own"].format(_TAUS[0]): "softmax attention to its own limit",
+    }
     parts = [
         f"{words} like L^{rates[name][0]:.2f} (bound L^{bounds[name]:.2f})"
         for name, words in names.items()
@@ -113,7 +118,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     )
     text = f"Errors fall: {', '.join(parts)}. " if parts else ""
     limits = facts["limits"]
-    far, near = (limits[f"softmax tau={tau:g}, conditional mean"] for tau in (_TAUS[0], _TAUS[-1]))
+    far, near = (limits[NAMES["mean"].format(tau)] for tau in (_TAUS[0], _TAUS[-1]))
     return (
         f"{text}{never} at any of {facts['cells']} places of {facts['repetitions']} inputs each, where "
         f"{facts['delta']:.0%} are allowed to. "

@@ -14,7 +14,7 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.output import reading
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
-from boundcalc.lab.plot.predicted import height, log_height, says_something, why_not
+from boundcalc.lab.plot.predicted import log_height, why_not
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import called, many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
@@ -282,14 +282,14 @@ def _paid(
             setting = _trained_setting(record, asked)
             values.append(compare(setting, [bound])[0])
         for quantity in quantities:
-            telling = [value for value in values if says_something(value, quantity)]
+            telling = [value for value in values if not why_not(value, quantity)]
             refusal = refusal or next((text for value in values if (text := why_not(value, quantity))), "")
             if telling:
                 ordered = sorted(telling, key=lambda v: log_height(v, quantity))
                 middle = ordered[len(ordered) // 2]
-                ends = [height(v, quantity) for v in (ordered[0], ordered[-1])]
+                ends = [v.of(quantity).value for v in (ordered[0], ordered[-1])]
                 logs = log_height(middle, quantity)
-                rows[quantity].append((x, height(middle, quantity), logs, *ends, len(telling)))
+                rows[quantity].append((x, middle.of(quantity).value, logs, *ends, len(telling)))
     found: list[Series] = []
     for quantity, each in rows.items():
         if each:

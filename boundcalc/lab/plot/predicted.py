@@ -7,14 +7,13 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
 from boundcalc.base.load import is_own
+from boundcalc.base.rounding import log10_up
 from boundcalc.engine.evaluate import BoundValue, compare
 from boundcalc.engine.solve import Quantity, solve
 from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.words import called
 from boundcalc.setting import Setting
-
-_LN10 = 2.302585092994046
 
 
 def curves(
@@ -79,7 +78,7 @@ def _stated(
 def _series(
     name: str, quantity: str, values: Sequence[Any], column: Sequence[BoundValue | None], rows: Sequence[Any]
 ) -> Series:
-    good = [value if value is not None and says_something(value, quantity) else None for value in column]
+    good = [value if value is not None and not why_not(value, quantity) else None for value in column]
     refusals = [text for v in column if v is not None and (text := why_not(v, quantity))]
     refusals += [row for row in rows if isinstance(row, str)]
     return Series(
@@ -88,7 +87,7 @@ def _series(
         kind=next((value.kind for value in good if value is not None), "bound"),
         quantity=quantity,
         x=tuple(float(value) for value in values),
-        y=tuple(None if value is None else height(value, quantity) for value in good),
+        y=tuple(None if value is None else value.of(quantity).value for value in good),
         log10=tuple(None if value is None else log_height(value, quantity) for value in good),
         refusal=refusals[0] if refusals else "",
         panel=quantity,
@@ -101,23 +100,13 @@ def why_not(value: BoundValue, quantity: str) -> str:
         return str(value.refusal)
     if quantity == "risk" and value.risk_refusal is not None:
         return str(value.risk_refusal)
-    trivial = value.trivial if quantity == "gap" else value.risk_trivial
+    trivial = value.of(quantity).trivial
     return f"the {quantity} bound of {value.name!r} is trivial: its least proof covers nothing" if trivial else ""
-
-
-def says_something(value: BoundValue, quantity: str) -> bool:
-    """Whether a bound has a value to draw."""
-    return not why_not(value, quantity)
-
-
-def height(value: BoundValue, quantity: str) -> float:
-    """The capped value of a bound."""
-    return value.gap if quantity == "gap" else value.risk
 
 
 def log_height(value: BoundValue, quantity: str) -> float:
     """Base-10 logarithm of the uncapped value."""
-    return value.log10 if quantity == "gap" else value.log_risk / _LN10
+    return log10_up(value.of(quantity).log_value)
 
 
 def least_samples(

@@ -14,6 +14,8 @@ from typing import Any
 import sympy
 
 from boundcalc.base.symbols import T, delta, m, s
+from boundcalc.formulas.symbolic.system import SYMPY
+from boundcalc.statements.covers import MatrixPerceptron
 
 risk: Any = sympy.Symbol("r", positive=True)
 
@@ -32,17 +34,16 @@ _RHO = sympy.Rational(3, 2)
 
 
 def capacity(samples: Any) -> Any:
-    """A1: C_F with log N(eps) <= C_F/eps^2 on so many samples, by T1 for the scores and the read-out and T2 for the maps."""
+    """A1: C_F with log N(eps) <= C_F/eps^2 on so many samples, by the perceptron covers, at a fixed rho."""
     one = sympy.log(2 * samples + 1)
-    columns = _RHO * sympy.log((2 * samples * units + 1) * _RHO**2 / (_RHO - 1))
-    column = _RHO * sympy.log((2 * samples + 1) * _RHO**2 / (_RHO - 1))
+    column, columns = (MatrixPerceptron.constant(SYMPY, k, samples, _RHO) for k in (1, units))
     pairs = sympy.log(2 * samples * (T + 1) + 1)
     parts = (one, W_1**2 * column, (W_1 * W_V_21) ** 2 * columns, (W_1 * W_V * W_QK) ** 2 * pairs)
     return sum(part ** sympy.Rational(1, 3) for part in parts) ** 3
 
 
 right_side: Any = (1 + sympy.log(2 / delta, 2) + 4 * capacity(2 * m) / sympy.log(2)) / risk
-"""G4 at margin 1: risk <= r once m is at least this (m also stands inside, under logarithms)."""
+"""At training error 0, with one ghost a sample and margin 1: risk <= r once m is at least this (m also stands inside)."""
 leading: Any = 2 ** (2 * s + 4) * s * (s + 1) ** 2 * beta**2 * sympy.log(4 * m * (T + 1) + 1)
 """The part of the capacity that grows fastest, in T and in s: 4^s s^3 log^2(T/s) log(mT), up to a constant."""
 
@@ -77,9 +78,7 @@ def formulas() -> tuple[Formula, ...]:
         Formula("|W_1|_F", "one column; the read-out is 1", W_1),
         Formula("k", "hidden units", units),
         Formula("C_F(m)", "log N(eps) <= C_F/eps^2 on m samples, at margin 1", capacity(m)),
-        Formula(
-            "m >=", "risk <= r with probability 1 - delta at training error 0 (G4); m stands on both sides", right_side
-        ),
+        Formula("m >=", "risk <= r with probability 1 - delta at training error 0; m stands on both sides", right_side),
         Formula("C_F ~", "its leading part, on 2m samples", leading),
     )
 

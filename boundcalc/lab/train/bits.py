@@ -22,7 +22,7 @@ from boundcalc.lab.train.layers import Weights, normalise, temperature, through
 from boundcalc.lab.train.model import has_attention, reads_one_row
 from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import attentions, weight_name
-from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool, Residual
+from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
 from boundcalc.setting.layer import of_class
 
 _EXPONENTIAL = ("softmax", "softmax1")
@@ -63,8 +63,8 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
     found = list(attentions(stages))
     if len(found) != 1 or found[0].causal or found[0].cap is not None or not reads_one_row(architecture):
         return None
-    embedding = stages[0]
-    if not isinstance(embedding, Embedding) or embedding.vocabulary != CLS + 1:
+    embedding = next(of_class(stages[:1], Embedding), None)
+    if embedding is None or embedding.vocabulary != CLS + 1:
         return None
     at = next(index for index, stage in enumerate(stages) if has_attention(stage))
     front = stages[1:at]
@@ -72,12 +72,11 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
     tail = tuple(stage for stage in stages[at + 1 :] if stage not in pools)
     stage = stages[at]
     if stage is not found[0]:
-        if not isinstance(stage, Residual) or stage.beside or not stage.skip:
+        skip, *branches = stage.branches
+        if skip or len(branches) != 1 or not any(layer is found[0] for layer in branches[0]):
             return None
-        if not any(layer is found[0] for layer in stage.branch):
-            return None
-        cut = stage.branch.index(found[0])
-        inside, after = stage.branch[:cut], stage.branch[cut + 1 :]
+        cut = branches[0].index(found[0])
+        inside, after = branches[0][:cut], branches[0][cut + 1 :]
     else:
         inside, after = (), ()
     additive = not front and not inside and embedding.positions != "none" and found[0].normaliser.name in _EXPONENTIAL

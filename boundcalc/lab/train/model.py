@@ -13,7 +13,7 @@ from boundcalc.base.kinds import WEIGHTS, safetensors_name
 from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.layers import Weights, attention, through
 from boundcalc.lab.train.parameters import Init, Parameter, attentions, parameters, read_row
-from boundcalc.setting import Architecture, Attention, Layer, Pool, Residual
+from boundcalc.setting import Architecture, Attention, Layer, Pool
 from boundcalc.setting.layer import of_class
 
 
@@ -79,8 +79,7 @@ def rows_before(architecture: Architecture, weights: Weights, x: Tensor, block: 
         found = [layer for layer in attentions((stage,)) if layer.block == block]
         if found:
             x = through(architecture.stages[:index], weights, x, read)
-            branches = stage.branches if isinstance(stage, Residual) else ()
-            branch = next((branch for branch in branches if found[0] in branch), None)
+            branch = next((branch for branch in stage.branches if found[0] in branch), None)
             if branch is not None:
                 x = through(branch[: branch.index(found[0])], weights, x, read)
             return found[0], x
@@ -98,10 +97,9 @@ def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Te
 
 
 def _read_one(layer: Layer, weights: Weights, x: Tensor, read: int) -> Tensor:
-    if isinstance(layer, Attention):
-        return attention(layer, weights, x, read)
-    if not isinstance(layer, Residual):
-        raise TypeError(f"{type(layer).__name__} has no attention")
+    """One row of what a layer with attention makes of all."""
+    if not layer.branches:
+        return attention(next(attentions((layer,))), weights, x, read)
     first, *others = (_read(branch, weights, x, read) for branch in layer.branches)
     return sum(others, start=first)
 

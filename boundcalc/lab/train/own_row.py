@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from boundcalc.lab.train.tasks.base import Shape
 from boundcalc.setting import Architecture, Embedding
+from boundcalc.setting.layer import of_class
 from boundcalc.setting.products import beginning
 
 CLS = 2
@@ -14,8 +15,8 @@ CLS = 2
 
 def with_own_row(architecture: Architecture, shape: Shape) -> Architecture:
     """The architecture, told which token the row it reads always shows, where that is so and of use."""
-    first = architecture.stages[0]
-    if shape.inputs != "bits" or not isinstance(first, Embedding) or first.vocabulary <= CLS:
+    first = next(of_class(architecture.stages[:1], Embedding), None)
+    if shape.inputs != "bits" or first is None or first.vocabulary <= CLS:
         return architecture
     stages = (replace(first, own_row=CLS), *architecture.stages[1:])
     if beginning(stages) is None:

@@ -1,4 +1,4 @@
-"""The bound of a class fixed before the examples, for one of its members: G3, G4, G5 or G11, as the checker proves them."""
+"""The bound of a class fixed before the examples, for one of its members: whichever risk bound the checker proved."""
 
 from __future__ import annotations
 

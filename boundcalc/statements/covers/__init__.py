@@ -1,5 +1,6 @@
 """T: covers of one linear map, one object per lemma; `LEMMAS` is the registry."""
 
+from boundcalc.base.registry import Registry
 from boundcalc.statements.covers.base import CoverLemma as CoverLemma
 from boundcalc.statements.covers.base import Params as Params
 from boundcalc.statements.covers.base import Power as Power
@@ -7,9 +8,13 @@ from boundcalc.statements.covers.base import Profile as Profile
 from boundcalc.statements.covers.base import Volume as Volume
 from boundcalc.statements.covers.base import lattice as lattice
 from boundcalc.statements.covers.base import random_cover as random_cover
+from boundcalc.statements.covers.centres import Centres as Centres
 from boundcalc.statements.covers.centres import Exponential, Gaussian, MatrixStudent, StudentColumns
 from boundcalc.statements.covers.curve import Curve as Curve
-from boundcalc.statements.covers.empirical import MatrixPerceptron, Perceptron, PublishedPerceptron
+from boundcalc.statements.covers.empirical import Counting as Counting
+from boundcalc.statements.covers.empirical import MatrixPerceptron as MatrixPerceptron
+from boundcalc.statements.covers.empirical import Perceptron as Perceptron
+from boundcalc.statements.covers.empirical import PublishedPerceptron
 from boundcalc.statements.covers.uniform import (
     ColumnBody,
     FrobeniusBody,
@@ -27,10 +32,12 @@ T5, T6, T8, T9, T10 = LowRank(), Schatten(), Offset(), Gain(), Table()
 T11, T12, T13, T14 = Exponential(), Gaussian(), StudentColumns(), MatrixStudent()
 TPUB = PublishedPerceptron()
 
-LEMMAS: dict[str, CoverLemma] = {
-    lemma.name: lemma for lemma in (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, T11, T12, T13, T14, TPUB)
-}
-"""Every covering lemma by name; registering one enrols it in the law tests."""
+LEMMAS: Registry[CoverLemma] = Registry(
+    "lemma",
+    (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, T11, T12, T13, T14, TPUB),
+    "boundcalc.laws.brought.lemmas",
+)
+"""Every covering lemma by name; one is registered with its cases, which enrols it in the laws."""
 
 ALWAYS = frozenset({"T8", "T9", "T10"})
 """Offsets, gains and tables have only these covers: every policy has them."""
@@ -40,3 +47,12 @@ REFINING = ("T4r", "T8", "T9", "T10")
 
 CLOSED = (T1, T2, T8, T9, T10)
 """The covers of the closed forms."""
+
+
+def family(of: str) -> frozenset[str]:
+    """The names of the lemmas of a family."""
+    return frozenset(name for name, lemma in LEMMAS.items() if lemma.family == of)
+
+
+COUNTING = family(Counting.family)
+"""The covers that count points, and so depend on T through a logarithm."""

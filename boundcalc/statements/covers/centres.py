@@ -103,6 +103,7 @@ class Exponential(Centres):
     """T11."""
 
     name = "T11"
+    family = "exponential centres"
 
     def promising(self, target: Target) -> bool:
         return False  # T13, and T12 for one column, are as good or better; for tiny errors T4v
@@ -126,6 +127,7 @@ class Gaussian(Centres):
     """T12."""
 
     name = "T12"
+    family = "Gaussian centres"
     kinds = frozenset({"map", "query", "vector", "table"})
 
     def promising(self, target: Target) -> bool:
@@ -154,6 +156,7 @@ class StudentColumns(Centres):
     """T13."""
 
     name = "T13"
+    family = "Student centres"
     names = ("a", "s", "r", "t")
 
     def promising(self, target: Target) -> bool:
@@ -180,6 +183,7 @@ class MatrixStudent(Centres):
     """T14."""
 
     name = "T14"
+    family = "matrix-t centres"
     names = ("a", "s", "r", "t")
 
     def promising(self, target: Target) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
@@ -13,12 +14,31 @@ _WHOLE_STEPS = 4.6
 """Below e^4.6 = 100 steps it matters that they are whole."""
 
 
-class Perceptron(CoverLemma):
+class Counting(CoverLemma):
+    """A cover whose cost grows like y^2 log(2N + 1), N the points times the coordinates of each that a step may choose.
+
+    Attributes:
+        plain: whether the factor of y^2 is log(2N + 1) itself; else it is at least that.
+    """
+
+    uniform = False
+    family = "covers that count points"
+    plain: ClassVar[bool] = False
+
+    def coordinates(self, target: Target) -> Number:
+        """How many coordinates of each point a step may choose."""
+        return target.k
+
+
+class Perceptron(Counting):
     """T1."""
 
     name = "T1"
-    uniform = False
     kinds = frozenset({"score", "map"})
+    plain = True
+
+    def coordinates(self, target: Target) -> Number:
+        return 1
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind == "map" and target.k != 1:
@@ -38,11 +58,10 @@ class Perceptron(CoverLemma):
         return Power(math.log(2 * n + 1))
 
 
-class MatrixPerceptron(CoverLemma):
+class MatrixPerceptron(Counting):
     """T2."""
 
     name = "T2"
-    uniform = False
     kinds = frozenset({"map", "query", "key"})
 
     def norm(self, target: Target) -> Number:
@@ -52,10 +71,10 @@ class MatrixPerceptron(CoverLemma):
         return y**2 * self.constant(ns, target.k, n)
 
     @staticmethod
-    def constant(ns: NumberSystem, k: Number, n: Number) -> Number:
-        """Lambda(k, N) at rho = 1 + 1/log(2Nk+1), near its minimum."""
+    def constant(ns: NumberSystem, k: Number, n: Number, rho: Number = None) -> Number:
+        """Lambda(k, N), at rho = 1 + 1/log(2Nk+1), near its minimum, unless it is given."""
         wide = 2 * n * k + 1
-        rho = 1 + 1 / ns.log(wide)
+        rho = 1 + 1 / ns.log(wide) if rho is None else rho
         return rho * ns.log(wide * rho**2 / (rho - 1))
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:

@@ -27,6 +27,7 @@ class Maurey(CoverLemma):
     """T3."""
 
     name = "T3"
+    family = "rounded matrices"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -60,6 +61,7 @@ class Volumetric(CoverLemma):
     """T4."""
 
     name = "T4"
+    family = "the spectral ball"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -96,6 +98,7 @@ class ColumnBody(RandomCover):
     """T4v."""
 
     name = "T4v"
+    family = "bodies in spectral norm"
     _norm = "21"
 
     def applies(self, target: Target) -> Refusal | None:
@@ -186,6 +189,7 @@ class LowRank(CoverLemma):
     """T5."""
 
     name = "T5"
+    family = "ranks and spectra"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -230,6 +234,7 @@ class Schatten(CoverLemma):
     """T6."""
 
     name = "T6"
+    family = "ranks and spectra"
     uniform = True
     quadratic = False  # the rank kept grows with y, and with it the logarithm's factor
     kinds = frozenset({"map", "query"})

@@ -12,6 +12,7 @@ class Offset(RandomCover):
     """T8 and T9b."""
 
     name = "T8"
+    family = "offsets, gains and tables"
     kinds = frozenset({"vector"})
 
 
@@ -19,6 +20,7 @@ class Gain(CoverLemma):
     """T9."""
 
     name = "T9"
+    family = "offsets, gains and tables"
     uniform = True
     kinds = frozenset({"gain"})
 
@@ -39,6 +41,7 @@ class Table(CoverLemma):
     """T10."""
 
     name = "T10"
+    family = "offsets, gains and tables"
     uniform = True
     kinds = frozenset({"table"})
 

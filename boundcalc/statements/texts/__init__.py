@@ -1,17 +1,17 @@
 """Every statement of the calculus by name: T, V, L, S, A, G, P1, PUB, E and X; `STATEMENTS` is the registry.
 
-What the library proves with does not import this: it is for readers (`boundcalc explain T2`, printed derivations) and
+What the library proves with does not import this: it is for readers (`boundcalc explain A1`, printed derivations) and
 for programs that want a statement's value by itself.
 """
 
 from __future__ import annotations
 
 from boundcalc.base.statement import Statement
+from boundcalc.statements.latent import LATENT
 from boundcalc.statements.texts.composition import COMPOSITION
 from boundcalc.statements.texts.covers import COVERS
 from boundcalc.statements.texts.gap import GAP
 from boundcalc.statements.texts.general import GENERAL
-from boundcalc.statements.texts.latent import LATENT
 from boundcalc.statements.texts.layers import LAYERS, SCORES
 from boundcalc.statements.texts.noises import NOISE
 from boundcalc.statements.texts.posthoc import POSTHOC

@@ -61,7 +61,7 @@ def _least_lemma(ns: NumberSystem, *counts: Number) -> Number:
 
 
 def _network_capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
-    """A4: C_F with log N(e) <= C_F/e^2 for the losses, on so many samples; every piece by T1 or T2, split by A1."""
+    """A4: C_F with log N(e) <= C_F/e^2 for the losses, on so many samples; pieces by the closed covers, split by A1."""
     return capacity(ns, lower(setting, ns), ns.number(samples), CLOSED)
 
 

@@ -22,7 +22,8 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.statements.attention import normaliser_constants
-from boundcalc.statements.covers import T1, T2, T4
+from boundcalc.statements.covers import LEMMAS, Counting
+from boundcalc.statements.covers.uniform import Volumetric
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import MatrixNorms, Target
@@ -241,11 +242,17 @@ def _score_targets(
     return {target.kind: target for target in _slots(fact)["W_QK"].members[0].targets}
 
 
+def _closed(ns: NumberSystem, family: str, target: Target, eps: Number, samples: int) -> Number:
+    """What the first cover of a family that serves a target costs, as a paper would print it."""
+    lemma = next(each for each in LEMMAS.values() if each.family == family and each.applies(target) is None)
+    return lemma.closed(ns, lemma.reach(target) / eps, target, ns.number(target.points.count(samples)))
+
+
 def _score_pairs(
     ns: NumberSystem, b: Number, fro: Number, eps: Number, samples: int, queries: int, seq_len: int
 ) -> Number:
     target = _score_targets(ns, b, MatrixNorms(fro, fro, fro, fro, fro, fro, 1), 1, queries, seq_len)["score"]
-    return T1.closed(ns, T1.reach(target) / eps, target, ns.number(target.points.count(samples)))
+    return _closed(ns, Counting.family, target, eps, samples)
 
 
 def _score_sides(
@@ -262,16 +269,13 @@ def _score_sides(
     norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, two_one, d)
     targets = _score_targets(ns, b, norms, d, queries, seq_len)
 
-    def cost(target: Target) -> Number:
-        return T2.closed(ns, T2.reach(target) / eps, target, ns.number(target.points.count(samples)))
-
-    return {"query side": cost(targets["query"]), "key side": cost(targets["key"])}
+    return {f"{side} side": _closed(ns, Counting.family, targets[side], eps, samples) for side in ("query", "key")}
 
 
 def _score_uniform(ns: NumberSystem, b: Number, op: Number, d: int, eps: Number) -> Number:
     norms = MatrixNorms(op, op, op, op, op, op, d)
     target = _score_targets(ns, b, norms, d, 1, 1)["query"]
-    return T4.closed(ns, T4.reach(target) / eps, target, ns.number(1))
+    return _closed(ns, Volumetric.family, target, eps, 1)
 
 
 def _split_scores(ns: NumberSystem, b: Number, c_q: Number, c_k: Number, d_head: int) -> _Values:

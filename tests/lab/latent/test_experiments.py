@@ -61,8 +61,8 @@ def test_inference_improves_with_the_input_at_the_reported_rates() -> None:
         assert result.rates[name].low <= -0.5 <= result.rates[name].high
         assert result.rates[name].high < -0.4
     assert result.bound_rates["CME, posterior mean"] == pytest.approx(-0.5, abs=0.05)
-    assert -0.35 < result.bound_rates["CME, ridge of X3"] < -0.2
-    assert result.rates["CME, ridge of X3"].high < -0.1
+    assert -0.35 < result.bound_rates["CME, ridge of the bound"] < -0.2
+    assert result.rates["CME, ridge of the bound"].high < -0.1
     for point in result.points:
         if point.failures is not None:
             assert point.failures.low <= plan.delta

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.statements.texts.latent import LATENT
+from boundcalc.statements.latent import LATENT
 from tests.oracle.agreement import disagreements
 from tests.oracle.covers_mp import MP, num
 from tests.statements.inputs import ROUNDS, Check, Rng, Value, compute, of, some, whole

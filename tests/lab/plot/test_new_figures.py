@@ -60,7 +60,7 @@ def test_errors_of_attention_are_those_of_the_experiment_and_lie_below_their_bou
     data = render.collect(spec)
     plan = InferPlan(lengths=(8, 64, 128), repetitions=40, taus=(1.0, 0.2, 0.05))
     seen = next(s for s in data.of(panel="ridge") if s.kind == "measured")
-    errors = errors_at(plan, 64)["CME, ridge of X3"][0]
+    errors = errors_at(plan, 64)["CME, ridge of the bound"][0]
     assert seen.y[1] == pytest.approx(float(np.quantile(errors, 0.95)))
     bound = next(s for s in data.of(panel="ridge") if s.kind == "bound")
     own = cme_bound(64, source=plan.source, smoothness=1.5, kappa=1.0, most=plan.most, delta=plan.delta)

@@ -1,4 +1,4 @@
-"""How fast attention finds the conditional mean: CME and softmax attention over growing inputs, beside X3, X3k and X4.
+"""How fast attention finds the conditional mean: CME and softmax attention over growing inputs, beside its bounds.
 
 Keys are uniform on the unit sphere of R^p, z has norm 1, values are <z, k> plus uniform noise on [-s, s]: bounded, as
 the bounds ask. All that is needed of L pairs are p x p moments, so inputs of 65536 pairs are cheap.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,13 @@ _Array = NDArray[Any]
 _CHUNK = 3 * 10**6
 """Numbers held at once."""
 LENGTHS = tuple(2**i for i in range(3, 17))
+NAMES = {
+    "ridge": "CME, ridge of the bound",
+    "posterior": "CME, posterior mean",
+    "own": "softmax tau={:g}, own limit",
+    "mean": "softmax tau={:g}, conditional mean",
+}
+"""Estimators, and what their errors are measured against."""
 _COLDEST = 0.002
 """Least temperature: weights exp(<q, k>/tau) and sums of 10^9 of them are floats."""
 
@@ -94,6 +101,7 @@ class Point:
         mean: of the error, with its interval.
         quantile: at 1 - delta, with its interval.
         bound: at this length; None where the theory has none (then it is a bias that stays).
+        by: the statement that bounds it.
         failures: share of inputs whose error exceeds their bound, with its interval.
         limit: what the error tends to, where that is not 0.
     """
@@ -105,6 +113,7 @@ class Point:
     bound: float | None
     failures: Interval | None
     limit: float = 0.0
+    by: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The numbers."""
@@ -192,40 +201,50 @@ def infer(plan: InferPlan) -> InferResult:
     return InferResult(plan, tuple(points), rates, bound_rates)
 
 
-def errors_at(plan: InferPlan, length: int) -> dict[str, tuple[_Array, _Array | float | None, float]]:
-    """Errors of every input by estimator, the bound (of each input, where keys decide it) and the limit."""
+class Errors(NamedTuple):
+    """Of one estimator: on every input, the bound (of each input, where keys decide it), the limit, whose bound it is."""
+
+    errors: _Array
+    bound: _Array | float | None
+    limit: float
+    by: str = ""
+
+
+def errors_at(plan: InferPlan, length: int) -> dict[str, Errors]:
+    """Errors by estimator."""
     rng = np.random.default_rng([plan.seed, length])
     n, p = plan.repetitions, plan.width
     z, q = unit(rng, n, p), unit(rng, n, p)
     sums = _draw_moments(plan, rng, length, z, q)
     truth = (z * q).sum(-1)
-    out: dict[str, tuple[_Array, _Array | float | None, float]] = {}
+    out: dict[str, Errors] = {}
     bound = cme_bound(length, source=plan.source, smoothness=1.5, kappa=1.0, most=plan.most, delta=plan.delta)
     ridge = bound.parameters["reg"] * length * np.eye(p)
     found = np.linalg.solve(sums.gram + ridge, sums.cross[..., None])[..., 0]
-    out["CME, ridge of X3"] = np.linalg.norm(found - z, axis=-1), bound.value, 0.0
+    out[NAMES["ridge"]] = Errors(np.linalg.norm(found - z, axis=-1), bound.value, 0.0, bound.name)
     precision = sums.gram + plan.lam * np.eye(p)
     found = np.linalg.solve(precision, sums.cross[..., None])[..., 0]
     pulled = np.linalg.solve(precision, q[..., None])[..., 0]
     alpha = np.sqrt(np.einsum("np,npq,nq->n", pulled, sums.gram, pulled))
     power = plan.lam * np.linalg.norm(pulled, axis=-1)
     given = [
-        key_bound(float(a), float(d), noise=plan.noise, norm=1.0, delta=plan.delta).value
+        key_bound(float(a), float(d), noise=plan.noise, norm=1.0, delta=plan.delta)
         for a, d in zip(alpha, power, strict=True)
     ]
-    out["CME, posterior mean"] = np.abs((found * q).sum(-1) - truth), np.array(given), 0.0
+    by_keys = np.array([one.value for one in given])
+    out[NAMES["posterior"]] = Errors(np.abs((found * q).sum(-1) - truth), by_keys, 0.0, given[0].name)
     for i, tau in enumerate(plan.taus):
         attended = sums.weighted[:, i] / sums.weight[:, i]
         shrunk = sphere_shrinkage(tau, p)[1]
         own = softmax_bound(length, tau=tau, most=plan.most, delta=plan.delta, sphere=p)
-        out[f"softmax tau={tau:g}, own limit"] = np.abs(attended - shrunk * truth), own.value, 0.0
+        out[NAMES["own"].format(tau)] = Errors(np.abs(attended - shrunk * truth), own.value, 0.0, own.name)
         bias = float((1 - shrunk) * np.abs(truth).mean())
-        out[f"softmax tau={tau:g}, conditional mean"] = np.abs(attended - truth), None, bias
+        out[NAMES["mean"].format(tau)] = Errors(np.abs(attended - truth), None, bias)
     return out
 
 
 def _at(plan: InferPlan, length: int) -> Iterator[Point]:
-    for name, (errors, bound, limit) in errors_at(plan, length).items():
+    for name, (errors, bound, limit, by) in errors_at(plan, length).items():
         failures = None
         if bound is not None:
             failures = share_interval(int((errors > bound).sum()), len(errors))
@@ -237,6 +256,7 @@ def _at(plan: InferPlan, length: int) -> Iterator[Point]:
             None if bound is None else float(np.mean(bound)),
             failures,
             limit,
+            by,
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name
+from boundcalc.base.registry import Registry
 from boundcalc.lab.train.source import Source
 from boundcalc.setting import validate
 
@@ -132,8 +133,16 @@ class Task(ABC):
         return [kind, asdict(self)]
 
 
-TASKS: dict[str, type[Task]] = {}
-"""Every kind of task by name."""
+class _Tasks(Registry["type[Task]"]):
+    """Kinds of tasks go by their `kind`."""
+
+    @staticmethod
+    def _name(entry: Any) -> str:
+        return entry.kind
+
+
+TASKS = _Tasks("task", ())
+"""Every kind of task by name; one is registered with its cases."""
 
 _SHORT: dict[str, Callable[..., Task]] = {}
 
@@ -141,9 +150,9 @@ _SHORT: dict[str, Callable[..., Task]] = {}
 Kind = TypeVar("Kind", bound=Task)
 
 
-def register(cls: type[Kind]) -> type[Kind]:
-    """Make a kind of task known to files and the command line."""
-    TASKS[cls.kind] = cls
+def ours(cls: type[Kind]) -> type[Kind]:
+    """Make one of the library's kinds of task known to files and the command line."""
+    TASKS.ours(cls)
     return cls
 
 

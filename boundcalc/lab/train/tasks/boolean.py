@@ -13,13 +13,13 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction, from_table
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, alias, register
+from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, alias, ours
 from boundcalc.setting import validate
 
 _NAMED = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
 
 
-@register
+@ours
 @dataclass(frozen=True)
 class BooleanTask(Task):
     """A Boolean function of s coordinates of a row of T bits.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import NumpySource, Source
-from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, register
+from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, ours
 from boundcalc.setting import validate
 
 _MOST_ALPHA = 64
@@ -20,7 +20,7 @@ _DRAWS = 4000
 """Sequences of a Monte Carlo Bayes risk; its seed is fixed, so a task always reports one number."""
 
 
-@register
+@ours
 @dataclass(frozen=True)
 class GaussianLinearTask(Task):
     """Rows (key, value) with value = <z, key> + noise, z drawn anew per sequence; predict the value of one more key.
@@ -74,7 +74,7 @@ class GaussianLinearTask(Task):
         return Complexity(self.p)
 
 
-@register
+@ours
 @dataclass(frozen=True)
 class MixtureTask(Task):
     """Rows from one of K Gaussians, the same one within a sequence; say which. The means are a trial's own.
@@ -127,7 +127,7 @@ class MixtureTask(Task):
         return Complexity(self.K)
 
 
-@register
+@ours
 @dataclass(frozen=True)
 class MaskedTokenTask(Task):
     """Tokens of one law on V words, drawn anew for every sequence; the first is masked: say what it was.
@@ -200,7 +200,7 @@ class MaskedTokenTask(Task):
         return Complexity(self.V)
 
 
-@register
+@ours
 @dataclass(frozen=True)
 class CoinsTask(Task):
     """Tosses of two coins with hidden odds, side by side; say how the first falls next. The second is beside the point.

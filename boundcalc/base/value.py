@@ -1,0 +1,98 @@
+"""`Value`: an upper bound of something named, with its kind. Whatever prints a bound as a number prints one of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Literal
+
+from boundcalc.base.records import dataclass
+from boundcalc.base.rounding import log10_up, log_up, value_up
+
+Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
+VACUOUS_MARGIN = 1e-3
+"""Bounds within a thousandth (in logs) of what holds always say nothing either: the one notion of vacuous, and what
+'below 1' asks for."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """An upper bound of one thing.
+
+    Attributes:
+        name: whose: a policy, a theorem, a statement.
+        quantity: what is bounded.
+        kind: "bound", "a_posteriori" (measured norms are paid for), "proxy" or "estimate"; of a theorem of one's own, what
+            its author says.
+        log_value: natural logarithm, uncapped: never below that of the formula's exact value.
+        form: which form of it; of a bound of the gap or the risk, the theorem that gives it.
+        inputs: what was asked.
+        parameters: what a search chose (any choice is valid).
+        always: what the quantity is at most whatever happens, where that is known.
+        trivial: whether the proof covers nothing, so that the number is no statement.
+        saturates: whether values above `always` are no distance from saying something.
+        proof: what it follows from, where it can be checked again: of a setting `Proved`, of a predictor its certificate.
+        number: the value itself, where it was not found as a logarithm.
+    """
+
+    name: str
+    quantity: str
+    kind: str
+    log_value: float
+    form: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    parameters: Mapping[str, float] = field(default_factory=dict[str, float])
+    always: float | None = None
+    trivial: bool = False
+    saturates: bool = False
+    proof: Any = field(default=None, repr=False, compare=False)
+    number: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        quantity: str,
+        kind: str,
+        number: float,
+        form: str = "",
+        inputs: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, float] | None = None,
+        always: float | None = None,
+        proof: Any = None,
+    ) -> Value:
+        """One found as a number."""
+        log = log_up(math.log(number)) if number > 0 else -math.inf
+        return cls(name, quantity, kind, log, form, inputs or {}, parameters or {}, always, proof=proof, number=number)
+
+    @property
+    def value(self) -> float:
+        """The bound as a float: as it was found, or of its logarithm, at most 1."""
+        return value_up(self.log_value) if self.number is None else self.number
+
+    @property
+    def log10(self) -> float:
+        """Base-10 logarithm for print."""
+        found = log10_up(self.log_value)
+        return min(found, 0.0) if self.saturates else found
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it is trivial, or within a thousandth of what holds always."""
+        if self.trivial or self.always is None:
+            return self.trivial
+        return self.log_value > math.log(self.always) - VACUOUS_MARGIN
+
+    def to_json(self) -> dict[str, Any]:
+        """The value and all it rests on."""
+        return {
+            "name": self.name,
+            "form": self.form,
+            "kind": self.kind,
+            "quantity": self.quantity,
+            "value": self.value,
+            "says_nothing": self.says_nothing,
+            "inputs": dict(self.inputs),
+            "parameters": dict(self.parameters),
+        }
