@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.sources import Source, source
 
 _BLOCK = re.compile(r"^```math\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
-_STRONG = re.compile(r"\*\*([^*]+)\*\*|\*([^*]+)\*")
+_STRONG = re.compile(r"(?<!\w)(?:\*\*([^*]+)\*\*|\*([^*]+)\*)(?!\w)")
 _PARTS = re.compile(r"(\$[^$]+\$|`[^`]+`)")
 
 # -- on a terminal
@@ -100,6 +101,8 @@ _ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "overline": "\u
 _ALPHABETS = frozenset(("mathrm", "mathbb", "mathcal", "mathbf", "mathit", "text", "operatorname", "textit", "mathsf"))
 _SCRIPTED = re.compile(rf"(?:[Σ∏∫]|(?<!\w)(?:{'|'.join(sorted(_NAMES))}))(?:[_^](?:\w+|.|\([^()]*\)))+$")
 """A sum or a function with its scripts: what follows is not one of them."""
+_APART = re.compile(r"(?:[_^](?:\w+|.|\([^()]*\))|√\w)$")
+"""A script or a root: a letter or a digit that follows is no part of it."""
 _BESIDE = "\x00"
 """Stands beside a word, which is kept apart from letters but not from signs."""
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[{}^_~]|\s+|.", re.DOTALL)
@@ -107,21 +110,32 @@ _ATOM = re.compile(r"\d*\.?\d*|\w[\u0302-\u0304]?'?(_\w+|_\([^()]*\))?|\([^()]*\
 
 
 class _Reader:
-    """Reads LaTeX mathematics token by token."""
+    """Reads LaTeX mathematics token by token; refuses what it does not know."""
 
     def __init__(self, math: str) -> None:
+        self._math = math
         self._tokens = _TOKEN.findall(math)
         self._at = 0
 
-    def all(self) -> str:
+    def _refuse(self, why: str) -> InvalidSetting:
+        return InvalidSetting(f"{why} in the mathematics ${self._math}$, which cannot be shown as text")
+
+    def all(self, *, group: bool = False) -> str:
         """Everything up to the end, or to the brace that closes this group."""
         out = ""
-        while self._at < len(self._tokens):
+        while self._at < len(self._tokens) or group:
+            if self._at >= len(self._tokens):
+                raise self._refuse("a brace is not closed")
             if self._tokens[self._at] == "}":
+                if not group:
+                    raise self._refuse("a brace is not opened")
                 self._at += 1
                 break
             item = self._item()
-            if _SCRIPTED.search(out) and item[:1] not in "_^":
+            starts = item.removeprefix(_BESIDE)[:1]
+            if starts not in "_^" and (
+                _SCRIPTED.search(out) or (_APART.search(out) and (starts.isalnum() or starts == "√"))
+            ):
                 out += " "
             out += item
         return out
@@ -132,20 +146,25 @@ class _Reader:
             self._at += 1
         if self._at < len(self._tokens) and self._tokens[self._at] == "{":
             self._at += 1
-            return self.all().strip()
+            return self.all(group=True).strip()
+        if self._at >= len(self._tokens) or self._tokens[self._at] == "}":
+            raise self._refuse("something is missing at the end")
         return self._item().strip()
 
     def _item(self) -> str:
         token = self._tokens[self._at]
         self._at += 1
         if token == "{":
-            return self.all()
+            return self.all(group=True)
         if token in "^_":
             script = self._argument()
+            one = re.fullmatch(r"\d+|\w'?|.|\x00\w+\x00" if token == "^" else r"[\w\x00]+'?|.", script)
             script = script.replace(_BESIDE, "")
-            return token + (script if re.fullmatch(r"\w+'?|.", script) else f"({script})")
-        if token == "~" or token.isspace():
-            return " " if token == "~" else ""
+            return token + (script if one else f"({script})")
+        if token == "~":
+            return " "
+        if token.isspace():  # one that ends the name of a command is no more than that
+            return "" if re.fullmatch(r"\\[A-Za-z]+", self._tokens[self._at - 2]) and self._at > 1 else " "
         if not token.startswith("\\"):
             return f" {token} " if token in "=<>" else token
         return self._command(token[1:])
@@ -170,6 +189,8 @@ class _Reader:
         if name in ("begin", "end"):
             self._argument()
             return " "
+        if name not in _SIGNS:
+            raise self._refuse(f"the command \\{name} is not known")
         return _SIGNS[name]
 
     def _word(self) -> str:
@@ -182,8 +203,10 @@ class _Reader:
             self._at += 1
             if depth == 0:
                 break
+            if self._at >= len(self._tokens):
+                raise self._refuse("a brace is not closed")
         inside = self._tokens[start : self._at - 1]
-        return "".join(_SIGNS[token[1:]] if token.startswith("\\") else token for token in inside)
+        return "".join(self._command(token[1:]) if token.startswith("\\") else token for token in inside)
 
 
 def _grouped(text: str, *, always: bool = False) -> str:
@@ -196,7 +219,7 @@ def _plain_math(math: str) -> str:
     """LaTeX mathematics as a line of Unicode."""
     line = re.sub(rf"(?<=\w){_BESIDE}+(?=\w)", " ", _Reader(math).all()).replace(_BESIDE, "")
     line = re.sub(r" +", " ", line).strip()
-    return re.sub(r"(?<=[(\[{⌈⟨]) | (?=[)\]⌉⟩,])", "", line)
+    return re.sub(r"(?<=[(\[{⌈⟨]) | (?=[)\]⌉⟩,])| (?=[.;]$)|(?<=·) | (?=·)", "", line)
 
 
 def plain(text: str) -> str:
@@ -231,7 +254,7 @@ def _outside(text: str, change: Callable[[str], str]) -> str:
 
 _ESCAPES = {
     **{"\\": r"\textbackslash{}", "_": r"\_", "^": r"\^{}", "%": r"\%", "&": r"\&", "#": r"\#", "{": r"\{", "}": r"\}"},
-    **{"~": r"\~{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "∎": ""},
+    **{"$": r"\$", "~": r"\~{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "∎": ""},
 }
 _CITED = re.compile(r"\[([a-z]+\d{4})(?:, ([^\]]+))?\]")
 _QUOTED = re.compile(r'"([^"]*)"')
@@ -269,7 +292,7 @@ def _tex_block(block: str) -> str:
 
 _WIDEST = 60
 """Glyphs of a display that fit on a line of an article."""
-_APART = re.compile(r"(?<=[,;])\s*\\q?quad(?![a-zA-Z])")
+_QUADS = re.compile(r"(?<=[,;])\s*\\q?quad(?![a-zA-Z])")
 _CODE = re.compile(r"^```(?!math)\w+$.*?^```$\n?", re.MULTILINE | re.DOTALL)
 
 
@@ -278,7 +301,7 @@ def _display(math: str) -> str:
     if _glyphs(math) <= _WIDEST or "\\begin" in math or "&" in math:
         return f"\\[\n{math}\n\\]"
     lines: list[str] = []
-    for part in _APART.split(math):
+    for part in _QUADS.split(math):
         pieces = _at_relations(part.strip()) if _glyphs(part) > _WIDEST else [part.strip()]
         for number, piece in enumerate(pieces):
             between = "" if number else "\\quad "

@@ -19,7 +19,7 @@ class Entry:
     Attributes:
         symbol: the sympy symbol; its name is how text, code and keyword arguments call it.
         latex: how papers print it.
-        meaning: a few words.
+        meaning: a few words, their mathematics marked as in `boundcalc.base.prose`.
         field: the field of `Setting.of` it stands for, if any.
         typical: a range of ordinary values, for numerical checks.
         above: values are above this,
@@ -69,8 +69,8 @@ temperature, kappa_w, e_pre = _real("temperature"), _real("kappa_w"), _real("e_p
 head, missed, spread = _real("head"), _real("missed"), _real("spread")
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry(C, "C", "norm budget: bounds the spectral and the (2,1) norm of every matrix", "C", (1.0, 3.0)),
-    Entry(K, "K", "entrywise l1 norm of every matrix", "", (1.0, 8.0)),
+    Entry(C, "C", "norm budget: bounds the spectral and the $(2,1)$ norm of every matrix", "C", (1.0, 3.0)),
+    Entry(K, "K", r"entrywise $\ell_1$ norm of every matrix", "", (1.0, 8.0)),
     Entry(B_w, "B_w", "norm of the read-out vector", "", (0.5, 4.0)),
     Entry(T, "T", "sequence length", "seq_len", (1, 5000)),
     Entry(m, "m", "number of training sequences", "n_train", (10, 10**7)),
@@ -85,31 +85,31 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(rank, "r_w", "rank of every matrix", "", (1, 4)),
     Entry(vocabulary, "V", "rows of the token table", "vocabulary", (2, 50000)),
     Entry(L_s, "L_s", "Lipschitz constant of the loss in the head's output", "", (0.5, 2.0)),
-    Entry(B_X, "B_X", "largest l2 norm of an input row", "input_radius", (0.5, 2.0)),
+    Entry(B_X, "B_X", r"largest $\ell_2$ norm of an input row", "input_radius", (0.5, 2.0)),
     Entry(c, "c", "the constant a published theorem does not specify", "", (1.0, 100.0)),
     Entry(p, "p", "Schatten power", "", (0.2, 2.0), most=2.0),
     Entry(C_V, "C_V", "spectral norm of a head's value matrix", "", (0.5, 2.0)),
-    Entry(K_V, "K_V", "(2,1) norm of a head's value matrix", "", (2.0, 6.0)),
-    Entry(K_QK, "K_{QK}", "(2,1) norm of a head's score matrix", "", (0.5, 4.0)),
-    Entry(A_s, "A_s", "log-count of the score class at scale 1: at most A_s/e^2 at scale e", "", (1.0, 50.0)),
+    Entry(K_V, "K_V", "$(2,1)$ norm of a head's value matrix", "", (2.0, 6.0)),
+    Entry(K_QK, "K_{QK}", "$(2,1)$ norm of a head's score matrix", "", (0.5, 4.0)),
+    Entry(A_s, "A_s", "log-count of the score class at scale 1: at most $A_s/e^2$ at scale $e$", "", (1.0, 50.0)),
     Entry(A_in, r"A_{\mathrm{in}}", "log-count of the feature class at scale 1", "", (1.0, 50.0)),
     Entry(B_in, r"B_{\mathrm{in}}", "largest norm of a feature", "", (0.5, 2.0)),
     Entry(L_out, r"L_{\mathrm{out}}", "Lipschitz constant of the output map", "", (0.5, 2.0)),
-    Entry(c_n, r"c_0", "Lipschitz constant of the normaliser from l_inf to l_1", "", (0.25, 2.0)),
-    Entry(mu, r"\mu", "largest l_1 mass of a row of attention weights", "", (0.5, 2.0)),
-    Entry(S_p, "S_p", "sum of the p-th powers of the singular values of a matrix", "", (4.0, 20.0)),
+    Entry(c_n, r"c_0", r"Lipschitz constant of the normaliser from $\ell_\infty$ to $\ell_1$", "", (0.25, 2.0)),
+    Entry(mu, r"\mu", r"largest $\ell_1$ mass of a row of attention weights", "", (0.5, 2.0)),
+    Entry(S_p, "S_p", "sum of the $p$-th powers of the singular values of a matrix", "", (4.0, 20.0)),
     Entry(L, "L", "key-value pairs a query sees", "", (5000, 10**6)),
-    Entry(rho, r"\rho", "regularisation per pair, lam/L", "", (0.001, 1.0)),
-    Entry(kappa, r"\kappa", "root of the largest k(x, x) of the kernel", "", (0.5, 2.0)),
+    Entry(rho, r"\rho", r"regularisation per pair, $\lambda/L$", "", (0.001, 1.0)),
+    Entry(kappa, r"\kappa", "root of the largest $k(x, x)$ of the kernel", "", (0.5, 2.0)),
     Entry(M, "M", "largest norm of a value", "", (0.5, 4.0)),
-    Entry(g, r"\|g\|", "norm of g in f* = L_K^r g, the conditional mean's source", "", (0.5, 4.0)),
-    Entry(smoothness, "r", "smoothness of the conditional mean: f* = L_K^r g", "", (0.6, 1.4), above=0.5, most=1.5),
+    Entry(g, r"\|g\|", "norm of $g$ in $f^* = L_K^r g$, the conditional mean's source", "", (0.5, 4.0)),
+    Entry(smoothness, "r", "smoothness of the conditional mean: $f^* = L_K^r g$", "", (0.6, 1.4), above=0.5, most=1.5),
     Entry(temperature, r"\tau", "temperature of softmax attention", "temperature", (0.5, 4.0)),
-    Entry(kappa_w, r"\kappa_w", "condition number |w M^+| of the pair of tasks", "", (0.5, 20.0)),
+    Entry(kappa_w, r"\kappa_w", "condition number $|w M^+|$ of the pair of tasks", "", (0.5, 20.0)),
     Entry(e_pre, r"e_{\mathrm{pre}}", "mean squared error of the pretext task", "", (0.001, 0.5)),
-    Entry(head, "|a|", "norm of the head a on the pretext outputs", "", (0.5, 20.0)),
+    Entry(head, "|a|", "norm of the head $a$ on the pretext outputs", "", (0.5, 20.0)),
     Entry(missed, "|aM-w|", "what the head misses of the downstream direction", "", (0.001, 2.0)),
-    Entry(spread, "s", "root of the largest eigenvalue of E hh^T", "", (0.5, 2.0)),
+    Entry(spread, "s", r"root of the largest eigenvalue of $\mathbb E hh^\top$", "", (0.5, 2.0)),
 )
 """All symbols that may be given values, in the order in which they are listed."""
 

@@ -38,11 +38,12 @@ def entries(group: str) -> Iterator[Entry]:
 
 
 def _theorems() -> Iterator[Entry]:
+    from boundcalc.base.prose import plain
     from boundcalc.formulas.theorems import THEOREMS, aliases
 
     same = aliases()
     for theorem in THEOREMS.values():
-        title = theorem.title + (f"; as a number = {same[theorem.name]}" if theorem.name in same else "")
+        title = plain(theorem.title) + (f"; as a number = {same[theorem.name]}" if theorem.name in same else "")
         yield Entry("theorems", theorem.name, title, theorem.source.short)
 
 

@@ -33,12 +33,15 @@ Examples:
 @click.argument("name", shell_complete=_names)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(name: str, form: str) -> None:
-    """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets and strategies."""
+    """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets and strategies.
+
+    JSON has Markdown with LaTeX, as the pages do.
+    """
     known = [entry.name for group in GROUPS for entry in entries(group)]
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
         raise click.UsageError(near(f"nothing is called {name!r}", name, known, "bound"))
-    parts = [*_statement(match, form), *_theorem(match), *_other(match)]
+    parts = [*_statement(match), *_theorem(match), *_other(match)]
     if form == "json":
         import json
 
@@ -48,21 +51,18 @@ def command(name: str, form: str) -> None:
     _show(match, parts)
 
 
-def _statement(name: str, form: str) -> list[tuple[str, str]]:
-    """In words: for programs as the page has them, in Markdown with LaTeX."""
+def _statement(name: str) -> list[tuple[str, str]]:
+    """A statement, as the page has it."""
     from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
     from boundcalc.statements.texts import STATEMENTS
 
     if name not in STATEMENTS and name not in ABOUT_ONE:
         return []
-    from boundcalc.base.prose import plain
-
     entry = (STATEMENTS if name in STATEMENTS else ABOUT_ONE)[name].entry
-    shown = plain if form == "table" else str
     parts = [
         ("Title", entry.title),
-        ("Statement", shown(entry.says)),
-        ("Proof", shown(entry.proof)),
+        ("Statement", entry.says),
+        ("Proof", entry.proof),
         ("Arguments", ", ".join(STATEMENTS[name].arguments) if name in STATEMENTS else ""),
         ("Facts", "; ".join(f"{fact}: {given.meaning}" for fact, given in _facts(name).items())),
         ("Source", entry.cited.replace("theory.md", "theory.md" if name in STATEMENTS else "certificates.md")),
@@ -133,6 +133,7 @@ def _show(name: str, parts: list[tuple[str, str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from boundcalc.base.prose import plain
     from boundcalc.cli.text import console
 
     table = Table.grid(padding=(0, 2))
@@ -140,5 +141,5 @@ def _show(name: str, parts: list[tuple[str, str]]) -> None:
     table.add_column(max_width=100)
     table.add_row(Text(name, style="bold"), "")
     for title, text in parts:
-        table.add_row(Text(title), Text(text))
+        table.add_row(Text(title), Text(plain(text)))
     console().print(table)

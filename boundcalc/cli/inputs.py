@@ -68,7 +68,9 @@ def alone(bounds: Sequence[str]) -> Theorem | None:
     """The theorem that is asked for, where it is not about a setting; such a one is asked for by itself."""
     found = [theorem for name in bounds if (theorem := theorem_called(name)) and theorem.name not in BOUNDS]
     if found and len(bounds) > 1:
-        raise InvalidSetting(f"{found[0].name} ({found[0].title}) is no gap of a setting: ask for it by itself")
+        from boundcalc.base.prose import plain
+
+        raise InvalidSetting(f"{found[0].name} ({plain(found[0].title)}) is no gap of a setting: ask for it by itself")
     return found[0] if found else None
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from boundcalc.base.errors import Refusal
+from boundcalc.base.errors import InvalidSetting, Refusal
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.prose import plain
 from boundcalc.base.statement import Statement
@@ -105,7 +105,7 @@ def test_the_checks_of_text_see_mistakes() -> None:
     assert latex_problems(r"\Big(a)") == ["sized brackets"]
     assert latex_problems(r"\sqrt(a") == ["()"]
     assert shown_problems("costs 5$") == ["$"]
-    with pytest.raises(KeyError):
+    with pytest.raises(InvalidSetting, match=r"the command \\undefined is not known"):
         shown_problems(r"$\undefined x$")
     assert dangling("as in T1, T4r and L77") == {"L77"}
 

@@ -69,7 +69,7 @@ def _as_stated(theorem: Theorem, formula: Formula) -> Step:
     assumed = "; ".join(theorem.assumptions)
     if theorem.stated_by:
         assumed = f"stated by {theorem.stated_by}, and neither proved nor checked here"
-    relation = Relation(Words(left_hand_side(formula), formula.name.replace("_", " ")), formula.relation, formula.expr)
+    relation = Relation(Words(left_hand_side(formula)), formula.relation, formula.expr)
     return Step("the theorem as stated", theorem.uses, assumed, relation, tuple(formula.where))
 
 

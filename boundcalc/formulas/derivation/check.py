@@ -12,6 +12,7 @@ from flint import arb
 
 from boundcalc.base import symbols
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.prose import plain
 from boundcalc.formulas.derivation.step import Derivation, DerivationError, Step
 from boundcalc.formulas.symbolic.code import interval_function
 from boundcalc.formulas.symbolic.formula import Formula
@@ -69,7 +70,7 @@ def check(derivation: Derivation, *, points: int = 20, seed: int = 0) -> Report:
     tested_here = [step for _, step in steps if step.trials or step.identities]
     said = [step.relation.after for step in tested_here if step.relation is not None]
     unchecked = tuple(
-        f"{number or 'the last'} ({step.title})"
+        f"{number or 'the last'} ({plain(step.title)})"
         for number, step in steps
         if step.relation is not None and step not in tested_here and not any(step.relation.after is x for x in said)
     )
@@ -90,7 +91,7 @@ def _is_the_last_step(derivation: Derivation, random: Random) -> None:
 
 
 def _name(number: str, step: Step) -> str:
-    return f"step {number} ({step.title})" if number else f"the last step ({step.title})"
+    return f"step {number} ({plain(step.title)})" if number else f"the last step ({plain(step.title)})"
 
 
 def _test(number: str, step: Step, less: Any, more: Any) -> None:

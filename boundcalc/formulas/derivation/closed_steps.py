@@ -45,7 +45,7 @@ def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
         "the bound",
         (),
         "the last step with every part put in",
-        Relation(Words(formula.latex_name, formula.name), formula.relation, formula.expr),
+        Relation(Words(formula.latex_name), formula.relation, formula.expr),
         formula.where,
         tuple(steps),
         trials=trials,
@@ -70,7 +70,7 @@ def _network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[
         steps.append(block_step(form.setting, pattern.ratio, ratio, form.order))
     steps.append(error_step(form.setting, pattern.last, pattern.back, R, form.order))
     covers = list(cover_steps([*pattern.front, *pattern.first], norms, ", first block"))
-    middle = cover_steps(pattern.middle, norms, ", a block of which T rows are read")
+    middle = cover_steps(pattern.middle, norms, ", a block of which $T$ rows are read")
     last = cover_steps(pattern.last, norms, ", the last block")
     if [step.relation for step in middle] == [step.relation for step in last]:
         covers += cover_steps(pattern.last, norms)
@@ -111,14 +111,12 @@ def split_step() -> Step:
     return Step(
         "the best split of the error",
         ("A1",),
-        "costs A_j/eps_j^2 and one constraint sum_j kappa_j eps_j = eps; eps_j is in proportion to (A_j/kappa_j)^(1/3)",
+        r"costs $A_j/\varepsilon_j^2$ and one constraint $\sum_j\kappa_j\varepsilon_j = \varepsilon$; $\varepsilon_j$ is in "
+        r"proportion to $(A_j/\kappa_j)^{1/3}$",
         Relation(
-            Words(
-                r"\min\Big\{\sum_j A_j/\varepsilon_j^2:\sum_j\kappa_j\varepsilon_j=\varepsilon\Big\}",
-                "min { sum_j A_j/eps_j^2 : sum_j kappa_j eps_j = eps }",
-            ),
+            Words(r"\min\Big\{\sum_j A_j/\varepsilon_j^2:\sum_j\kappa_j\varepsilon_j=\varepsilon\Big\}"),
             "eq",
-            Words(r"\Big(\sum_j (A_j\kappa_j^2)^{1/3}\Big)^3/\varepsilon^2", "(sum_j (A_j kappa_j^2)^(1/3))^3 / eps^2"),
+            Words(r"\Big(\sum_j (A_j\kappa_j^2)^{1/3}\Big)^3/\varepsilon^2"),
         ),
         trials=(_no_split_is_better,),
         identities=(value, budget),
@@ -168,7 +166,7 @@ def _sum_step(
     return Step(
         "the sum over the blocks",
         ("A4",),
-        "one block multiplies the gains of all before it by r, so their terms in A1 by r^(2/3); the sum is geometric",
+        "one block multiplies the gains of all before it by $r$, so their terms in A1 by $r^{2/3}$; the sum is geometric",
         None if main is None else Relation(CAPACITY, "eq", main.expr),
         where,
         trials=() if main is None else _sum_written_out(form, copies, _capacity(main, formula)),
@@ -256,6 +254,8 @@ def at_ratio_one(total: Definition) -> Identity:
 
 # -- G
 
+_CHAIN = r"2e_J+\phi\sum_j e_{j-1}\sqrt{2\log N_j/m}"
+
 
 def _chain_step(form: ClosedForm, quantity: str, parts: dict[str, Definition]) -> Step:
     """G1 in one line."""
@@ -265,16 +265,15 @@ def _chain_step(form: ClosedForm, quantity: str, parts: dict[str, Definition]) -
     per_root = factor / 2 * sympy.E * sympy.sqrt(2 / form._m)
     line = gap.chain_closed(SYMPY, (k / per_root) ** 2, factor, form._m)
     note = (
-        "scales e_j = e^(-(t+1)j/n)/2 for j < n, t = log(1/(2k)), with the best whole n; for k >= 1/2 the right side "
-        "is "
-        "above 1, the range of the loss"
+        r"scales $e_j = e^{-(t+1)j/n}/2$ for $j < n$, $t = \log(1/(2k))$, with the best whole $n$; for $k\ge 1/2$ the "
+        "right side is above 1, the range of the loss"
     )
     return Step(
         "chaining in one line",
         ("G1",),
         note,
         Relation(
-            Words(r"2e_J+\phi\sum_j e_{j-1}\sqrt{2\log N_j/m}", "2 e_J + phi sum_j e_(j-1) sqrt(2 log N_j/m)"),
+            Words(_CHAIN),
             "le",
             line,
         ),
@@ -302,15 +301,12 @@ def _chain_trial(factor: Expr) -> Trial:
 
 def _gap_step() -> Step:
     """G2 with ghosts."""
-    chain = Words(r"2e_J+\phi\sum_j e_{j-1}\sqrt{2\log N_j/m}", "2 e_J + phi sum_j e_(j-1) sqrt(2 log N_j/m)")
-    right = Words(rf"{chain.latex}+\sqrt{{\log(1/\delta)/(2m)}}", f"{chain.text} + sqrt(log(1/delta)/(2m))")
     return Step(
         "from covers to the gap",
         ("G2",),
-        f"{gap.CLOSED_GHOSTS} ghost samples per sample: phi = 1 + 1/{gap.CLOSED_GHOSTS} = 17/16, covers counted on "
-        "17 m "
-        "sequences; McDiarmid's inequality for the deviation",
-        Relation(Words(r"\mathrm{gap}", "gap"), "le", right),
+        rf"{gap.CLOSED_GHOSTS} ghost samples per sample: $\phi = 1 + 1/{gap.CLOSED_GHOSTS} = {SAMPLES}/{gap.CLOSED_GHOSTS}$, "
+        rf"covers counted on ${SAMPLES}m$ sequences; McDiarmid's inequality for the deviation",
+        Relation(Words(r"\mathrm{gap}"), "le", Words(_CHAIN + r"+\sqrt{\log(1/\delta)/(2m)}")),
     )
 
 
@@ -321,14 +317,10 @@ def _target_step() -> Step:
     return Step(
         "solving for the sample size",
         (),
-        "half of the target for the chain 2k(...) = u(...), half for the deviation; C_F grows like log m, so the "
-        "right side "
-        "is taken at the m that is tried",
+        r"half of the target for the chain $2k(\dots) = u(\dots)$, half for the deviation; $C_F$ grows like $\log m$, so "
+        "the right side is taken at the $m$ that is tried",
         Relation(
-            Words(
-                rf"u({gap.CLOSED_OFFSET}+\log(1/u))\le t\ \text{{ at }}\ u",
-                f"u ({gap.CLOSED_OFFSET} + log(1/u)) <= t at u",
-            ),
+            Words(rf"u({gap.CLOSED_OFFSET}+\log(1/u))\le t\ \text{{ at }}\ u"),
             "eq",
             t / (2 * (offset + sympy.log(1 / t))),
         ),

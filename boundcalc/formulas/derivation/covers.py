@@ -11,9 +11,10 @@ from flint import arb
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.formulas.derivation.network import EPS, derived, norms_in_order, plain, spoken
-from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
+from boundcalc.formulas.derivation.network import EPS, derived, log_count_of, named, norms_in_order, spoken
+from boundcalc.formulas.derivation.step import Relation, Step, Trial
 from boundcalc.formulas.symbolic.pieces import Costed
+from boundcalc.formulas.symbolic.system import Expr
 from boundcalc.setting import Norms
 from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.covers.base import cover_uses as statement_uses
@@ -50,6 +51,11 @@ def cover_steps(pieces: Sequence[Costed], norms: Norms, note: str = "") -> tuple
     return tuple(_cover_step(piece, norms, note) for piece in pieces)
 
 
+def _counted(points: Expr) -> str:
+    size = spoken(points)
+    return f"$N = {size[1:]} points" if size.startswith("$") else f"$N$ points, {size}"
+
+
 def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
     uses: dict[str, None] = {}
     hypotheses: list[str] = []
@@ -58,7 +64,7 @@ def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
         for option in options:
             kind = option.target.kind
             uses |= dict.fromkeys(_cover_uses(norms, piece.kind.partition("#")[0], option.lemma, option.target))
-            counted = "" if option.lemma.uniform else f" on N = {spoken(option.points)} points"
+            counted = "" if option.lemma.uniform else f" on {_counted(option.points)}"
             hypotheses.append(f"{option.lemma.name} as a {kind}{counted}, reach {spoken(option.reach)}")
             trials.append(_cover_trial(option.lemma, kind))
     if "A5" in uses:
@@ -67,16 +73,12 @@ def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
     count = sum(member.multiplicity for member in piece.piece.members)
     copies = "" if count == 1 else f"; {spoken(count)} such maps"
     name = piece.kind if piece.block is not None else piece.piece.key
-    title = f"{name}{note if piece.block is not None else ''}"
+    title = f"{named(name)}{note if piece.block is not None else ''}"
     return Step(
         title,
         tuple(uses),
         "; ".join(hypotheses) + several + copies,
-        Relation(
-            Words(rf"\log N_{{{plain(name)}}}(\varepsilon)", f"log N_{name}(eps)"),
-            "le",
-            piece.coefficient / EPS**2,
-        ),
+        Relation(log_count_of(name), "le", piece.coefficient / EPS**2),
         trials=tuple(trials),
     )
 

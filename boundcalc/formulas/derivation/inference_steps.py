@@ -18,8 +18,8 @@ from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.system import Expr
 from boundcalc.statements import latent
 
-_SAMPLING = Words(r"\|\hat f-f_\rho\|_{\mathcal H}", "|f_hat - f_rho|")
-_BIAS = Words(r"\|f_\rho-f^*\|_{\mathcal H}", "|f_rho - f*|")
+_SAMPLING = Words(r"\|\hat f-f_\rho\|_{\mathcal H}")
+_BIAS = Words(r"\|f_\rho-f^*\|_{\mathcal H}")
 
 
 def _named(formula: Formula, *names: str) -> tuple[Definition, ...]:
@@ -38,16 +38,16 @@ def cme_steps(formula: Formula) -> Step:
         Step(
             "a mean of vectors in Hilbert space",
             ("X0",),
-            "the terms (v - f_rho(k)) phi(k), centred, have norm at most b and mean square at most kappa^2 M^2",
-            Relation(Words(r"\Big|\tfrac1L\sum_iX_i-\mathbb EX\Big|", "|mean of X_i - E X|"), "le", form.mean_error()),
+            r"the terms $(v-f_\rho(k))\varphi(k)$, centred, have norm at most $b$ and mean square at most $\kappa^2M^2$",
+            Relation(Words(r"\Big|\tfrac1L\sum_iX_i-\mathbb EX\Big|"), "le", form.mean_error()),
             (*_named(formula, "b", "F"), form.ELL_PART),
             trials=(_bennett_below_bernstein,) if plain else (_bennett_below_bernstein, _radius_without_rho),
         ),
         Step(
             "from the mean to the estimate",
             ("X3",),
-            "f_hat - f_rho = (L_n + rho)^(-1) Z, Z the mean of X_i - E X, and the inverse has norm at most 1/rho"
-            + ("; neither f_hat nor f_rho is longer than its own bound" if plain else ""),
+            r"$\hat f-f_\rho = (L_n+\rho)^{-1}Z$, $Z$ the mean of $X_i-\mathbb E X$, and the inverse has norm at most $1/\rho$"
+            + (r"; neither $\hat f$ nor $f_\rho$ is longer than its own bound" if plain else ""),
             Relation(_SAMPLING, "le", sympy.Min(form.SAMPLING / s.rho, always) if plain else form.SAMPLING / s.rho),
             _named(formula, "A"),
             trials=(_inverse,),
@@ -55,7 +55,7 @@ def cme_steps(formula: Formula) -> Step:
         Step(
             "regularisation",
             ("X3",),
-            "f_rho - f* = rho (L_K + rho)^(-1) L_K^r g, and in RKHS norm rho t^a/(t + rho) is at most c_r rho^a",
+            r"$f_\rho-f^* = \rho(L_K+\rho)^{-1}L_K^r g$, and in RKHS norm $\rho t^a/(t+\rho)$ is at most $c_r\rho^a$",
             Relation(_BIAS, "le", bias),
             _named(formula, "c_r", "a"),
             trials=(_saturation,),
@@ -68,10 +68,10 @@ def cme_steps(formula: Formula) -> Step:
             Step(
                 "half of the target for either part",
                 ("X3",),
-                "rho_t makes the regularisation half the target; Bernstein's bound is at most A_t as soon as "
-                "L >= 2 l (kappa^2 M^2 + b A_t/3)/A_t^2, because x + sqrt(x^2 + y) <= A_t if and only if "
-                "y <= A_t^2 - 2 x A_t",
-                Relation(Words("L", "L"), "ge", formula.expr),
+                r"$\rho_t$ makes the regularisation half the target; Bernstein's bound is at most $A_t$ as soon as "
+                r"$L\ge 2\ell(\kappa^2M^2+bA_t/3)/A_t^2$, because $x+\sqrt{x^2+y}\le A_t$ if and only if "
+                r"$y\le A_t^2-2xA_t$",
+                Relation(Words("L"), "ge", formula.expr),
                 _named(formula, "A_t", "rho_t"),
                 trials=(_enough_pairs,),
             )
@@ -101,10 +101,9 @@ def _best_regularisation(value: Expr) -> Step:
     return Step(
         "the best regularisation",
         ("X3",),
-        "A/rho falls and c_r rho^a |g| rises; the derivative of their sum vanishes at rho = (A/(a c_r |g|))^(1/(1+a))",
-        Relation(
-            Words(r"\min_\rho\big\{A/\rho+c_r\rho^a\|g\|\big\}", "min over rho of A/rho + c_r rho^a |g|"), "eq", value
-        ),
+        r"$A/\rho$ falls and $c_r\rho^a|g|$ rises; the derivative of their sum vanishes at "
+        r"$\rho = (A/(ac_r|g|))^{1/(1+a)}$",
+        Relation(Words(r"\min_\rho\big\{A/\rho+c_r\rho^a\|g\|\big\}"), "eq", value),
         trials=(trial,),
         identities=(reached,),
     )
@@ -191,13 +190,10 @@ def softmax_steps(formula: Formula) -> Step:
     moments = Step(
         "moments of the weights",
         ("X4",),
-        "weights lie between W/R and R W up to scale, W = E w: Kantorovich's inequality, and mass moved to the largest "
-        "weight",
+        r"weights lie between $W/R$ and $RW$ up to scale, $W = \mathbb Ew$: Kantorovich's inequality, and mass moved to the "
+        "largest weight",
         Relation(
-            Words(
-                r"\frac{\mathbb Ew^2}{W^2}\le W_2,\quad\frac{\mathbb Ew^2|v-\mu|^2}{W^2}",
-                "E w^2/W^2 <= W_2, E w^2 |v - mu|^2/W^2",
-            ),
+            Words(r"\frac{\mathbb Ew^2}{W^2}\le W_2,\quad\frac{\mathbb Ew^2|v-\mu|^2}{W^2}"),
             "le",
             form.SPREAD,
         ),
@@ -208,13 +204,10 @@ def softmax_steps(formula: Formula) -> Step:
     quadratic = Step(
         "numerator and denominator at once",
         ("X0", "X4"),
-        "cosh(x|S|) exp(-x t sum w) is multiplied by at most exp of this per pair, psi = 2(e^b - 1 - b)/b^2 <= "
-        "1/(1 - b/3) at b = 2 theta R < 3; the failure probability is delta where it is at most -l/L",
+        r"$\cosh(x|S|)\exp(-xt\sum w)$ is multiplied by at most exp of this per pair, $\psi = 2(e^b-1-b)/b^2\le 1/(1-b/3)$ "
+        r"at $b = 2\theta R < 3$; the failure probability is $\delta$ where it is at most $-\ell/L$",
         Relation(
-            Words(
-                r"-\theta t+\tfrac{\theta^2}2\big(\psi U_2+2t\sqrt{W_2U_2}+t^2W_2\big)+\tfrac\ell L",
-                "-theta t + theta^2/2 (psi U_2 + 2 t sqrt(W_2 U_2) + t^2 W_2) + l/L",
-            ),
+            Words(r"-\theta t+\tfrac{\theta^2}2\big(\psi U_2+2t\sqrt{W_2U_2}+t^2W_2\big)+\tfrac\ell L"),
             "le",
             form.RISE * t**2 - 2 * form.HALF * t + form.CONST,
         ),
@@ -225,9 +218,9 @@ def softmax_steps(formula: Formula) -> Step:
     root = Step(
         "its lesser root",
         ("X4",),
-        "with x = theta sqrt(W_2 U_2), L >= 8 l (1+R)^2/R says x <= 1/4; then b <= 3/2 and q_1^2 - q_0 q_2 = "
-        "theta^2 ((1-x)^2 - x^2 (1 + 1/(1 - b/3)))/4 >= 0. For fewer pairs the bound 2 M of any two means serves",
-        Relation(Words("t", "t"), "eq", form.tail_root(form.CONST, form.HALF, form.RISE)),
+        r"with $x = \theta\sqrt{W_2U_2}$, $L\ge 8\ell(1+R)^2/R$ says $x\le 1/4$; then $b\le 3/2$ and "
+        r"$q_1^2-q_0q_2 = \theta^2((1-x)^2-x^2(1+1/(1-b/3)))/4\ge 0$. For fewer pairs the bound $2M$ of any two means serves",
+        Relation(Words("t"), "eq", form.tail_root(form.CONST, form.HALF, form.RISE)),
         _named(formula, "tau_0"),
         trials=(_real_root,),
         identities=(_is_root,),
@@ -240,9 +233,9 @@ def _plain_steps(formula: Formula) -> Step:
         Step(
             "the numerator",
             ("X0",),
-            "the terms w(v - mu) are centred and at most 2 M e^(1/tau) long",
+            r"the terms $w(v-\mu)$ are centred and at most $2Me^{1/\tau}$ long",
             Relation(
-                Words(r"\Big|\tfrac1L\sum_iw_i(v_i-\mu)\Big|", "|mean of w (v - mu)|"),
+                Words(r"\Big|\tfrac1L\sum_iw_i(v_i-\mu)\Big|"),
                 "le",
                 2 * s.M * sympy.sqrt(form.RATIO) * sympy.sqrt(2 * form.ELL / s.L),
             ),
@@ -252,8 +245,8 @@ def _plain_steps(formula: Formula) -> Step:
         Step(
             "the denominator",
             ("X4",),
-            "every weight is at least e^(-1/tau)",
-            Relation(Words(r"\tfrac1L\sum_iw_i", "mean of w"), "ge", 1 / sympy.sqrt(form.RATIO)),
+            r"every weight is at least $e^{-1/\tau}$",
+            Relation(Words(r"\tfrac1L\sum_iw_i"), "ge", 1 / sympy.sqrt(form.RATIO)),
         ),
     ]
     if formula.name == "input_size":
@@ -263,7 +256,7 @@ def _plain_steps(formula: Formula) -> Step:
                 "solving for the input size",
                 ("X4",),
                 "their ratio is at most the target from here on",
-                Relation(Words("L", "L"), "ge", formula.expr),
+                Relation(Words("L"), "ge", formula.expr),
                 identities=(lambda: (sympy.powdenest(sympy.simplify(right), force=True), s.target),),
             )
         )
@@ -353,13 +346,13 @@ def _sharp_is_no_larger(formula: Formula) -> Trial:
 
 def transfer_steps(formula: Formula) -> Step:
     """Minkowski's inequality."""
-    left = Words(r"\mathbb E|a\hat y-wh|^2", "E|a yhat - w h|^2")
+    left = Words(r"\mathbb E|a\hat y-wh|^2")
     right = (s.head * sympy.sqrt(s.e_pre) + s.missed * s.spread) ** 2
     steps = [
         Step(
             "any head",
             ("X6",),
-            "a yhat - w h = a (yhat - M h) + (aM - w) h, and Minkowski's inequality for root mean squares",
+            r"$a\hat y-wh = a(\hat y-Mh)+(aM-w)h$, and Minkowski's inequality for root mean squares",
             Relation(left, "le", right),
             trials=(_minkowski,),
         )
@@ -367,9 +360,9 @@ def transfer_steps(formula: Formula) -> Step:
     if formula.name == "error":
         steps.append(
             Step(
-                "the head w M^+",
+                "the head $w M^+$",
                 ("X6",),
-                "for w in the row space w M^+ M = w, so the second term vanishes, and |a| = kappa_w",
+                r"for $w$ in the row space $w M^+ M = w$, so the second term vanishes, and $|a| = \kappa_w$",
                 Relation(left, "le", formula.expr),
                 identities=(lambda: (sympy.expand(right.subs({s.missed: 0, s.head: s.kappa_w})), formula.expr),),
             )

@@ -17,6 +17,7 @@ from boundcalc.formulas.symbolic.code import interval_function
 from boundcalc.formulas.symbolic.depth import PROBE, on_spheres
 from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.pieces import Costed, lowered
+from boundcalc.formulas.symbolic.printing import latex
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
 from boundcalc.setting import Layer, Norms, Setting
 from boundcalc.setting.layer import rows_used
@@ -35,13 +36,13 @@ def loss_step(setting: Setting) -> Step:
     note, uses = "the loss is Lipschitz in the read-out, as given", tuple[str, ...]()
     if setting.sample.lipschitz is None:
         uses = ("G0",)
-        note = "the ramp loss falls from 1 to 0 while the margin grows from 0 to gamma"
+        note = r"the ramp loss falls from 1 to 0 while the margin grows from 0 to $\gamma$"
         trials = (_ramp(setting, constant),)
     return Step(
         "the loss",
         uses,
         note,
-        Relation(Words(r"L_\ell", "L_l"), "eq", constant),
+        Relation(Words(r"L_\ell"), "eq", constant),
         trials=trials,
     )
 
@@ -155,10 +156,11 @@ def _layer_step(visit: Visit, norms: Norms) -> Step | None:
     layer = visit.layer
     if not visit.facts.uses:  # a pool: neither stretches nor enlarges
         return None
-    title = layer.title or layer.label
-    kind = getattr(layer, "kind", None) or getattr(layer, "name", "")
-    if kind:
-        title = f"{title} ({kind})"
+    title = layer.title or named(layer.label)
+    if kind := getattr(layer, "kind", None):
+        title = f"{title} ({named(kind)})"
+    elif function := getattr(layer, "name", ""):
+        title = f"{title} (`{function}`)"
     uses = tuple(name for name in visit.facts.uses if not name.startswith(("S", "T")))
     found = (_TRIALS[name](layer) for name in uses if name in _TRIALS)
     trials = tuple(trial for trial in found if trial is not None)
@@ -169,7 +171,7 @@ def _layer_step(visit: Visit, norms: Norms) -> Step | None:
         title,
         uses,
         f"input rows have norm at most {spoken(visit.radius)}",
-        Relation(Words(r"\mathrm{Lip}", "Lip"), "le", visit.facts.lipschitz),
+        Relation(Words(r"\mathrm{Lip}"), "le", visit.facts.lipschitz),
         trials=trials,
     )
 
@@ -298,44 +300,61 @@ def error_step(
     gains = [piece.gain for piece in back] + [piece.gain for piece in last]
     parts = tuple(
         Definition(
-            sympy.Symbol(f"kappa_{name}", positive=True), gain, f"error of the loss per eps of {name}", _kappa(name)
+            sympy.Symbol(f"kappa_{name}", positive=True),
+            gain,
+            rf"error of the loss per $\varepsilon$ of {named(name)}",
+            rf"\kappa_{{{_index(name)}}}",
         )
         for name, gain in zip(names, gains, strict=True)
     )
     note = "covers are taken layer by layer, the later ones at the finitely many approximate inputs"
     if ratio is not None:
-        note += "; in earlier blocks every kappa is multiplied by r per block that follows"
+        note += r"; in earlier blocks every $\kappa$ is multiplied by $r$ per block that follows"
     return Step(
         "errors add up",
         ("A0",),
         note,
         Relation(
-            Words(r"\sup_f|\ell(f)-\ell(\hat f)|", "sup |l(f) - l(f^)|"),
+            Words(r"\sup_f|\ell(f)-\ell(\hat f)|"),
             "le",
-            Words(r"\sum_j\kappa_j\varepsilon_j", "sum_j kappa_j eps_j"),
+            Words(r"\sum_j\kappa_j\varepsilon_j"),
         ),
         parts,
         identities=(forward_is_backward,),
     )
 
 
-def _kappa(name: str) -> str:
-    return rf"\kappa_{{{plain(name)}}}"
-
-
-def plain(key: str) -> str:
-    """A piece's key in LaTeX: W_QK as a matrix, others as text."""
+def _matrix(key: str) -> str:
+    """LaTeX of a piece's key, where it is that of a matrix or a vector, such as W_QK."""
     letter, _, index = key.partition("_")
-    if len(letter) == 1 and index.isalnum():
-        return f"{letter}_{{{index}}}" if len(index) == 1 or index.isupper() else rf"{letter}_{{\text{{{index}}}}}"
+    if len(letter) != 1 or not index.isalnum():
+        return ""
+    return f"{letter}_{{{index}}}" if len(index) == 1 or index.isupper() else rf"{letter}_{{\text{{{index}}}}}"
+
+
+def named(key: str) -> str:
+    """A piece's key in prose: a matrix as mathematics, a word as it is, other names as code."""
+    matrix = _matrix(key)
+    return f"${matrix}$" if matrix else key if key.isalpha() else f"`{key}`"
+
+
+def _index(key: str) -> str:
+    """A piece's key as an index."""
     escaped = key.replace("_", r"\_").replace("#", r"\#")
-    return rf"\text{{{escaped}}}"
+    return _matrix(key) or rf"\text{{{escaped}}}"
+
+
+def log_count_of(key: str) -> Words:
+    """The log count of a piece."""
+    return Words(rf"\log N_{{{_index(key)}}}(\varepsilon)")
+
+
+_LONGEST = 36
 
 
 def spoken(expr: Expr) -> str:
-    """An expression as words have it: 17 T^2 m instead of 17*T**2*m."""
-    text = str(expr).replace("heads", "H").replace("depth", "D").replace("**", "^").replace("*", " ")
-    return text if len(text) < 36 else "a size that the budgets fix"
+    """A size in prose, where it is short enough."""
+    return f"${latex(expr)}$" if len(str(expr)) < _LONGEST else "a size that the budgets fix"
 
 
 def _forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str, Expr]) -> Expr:

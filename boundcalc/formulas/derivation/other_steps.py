@@ -13,7 +13,7 @@ from boundcalc.base import symbols
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.formulas.derivation.check import on_intervals, random_point
 from boundcalc.formulas.derivation.closed_steps import at_ratio_one, split_step, written_out
-from boundcalc.formulas.derivation.network import EPS, block_step, error_step, loss_step, plain
+from boundcalc.formulas.derivation.network import EPS, block_step, error_step, log_count_of, loss_step, named
 from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
 from boundcalc.formulas.symbolic.closed import R
 from boundcalc.formulas.symbolic.depth import on_spheres
@@ -37,7 +37,7 @@ def last_step(
         "the bound",
         (),
         "the last step with every part put in",
-        Relation(Words(formula.latex_name, formula.name), formula.relation, formula.expr),
+        Relation(Words(formula.latex_name), formula.relation, formula.expr),
         formula.where,
         tuple(steps),
         trials=trials,
@@ -66,11 +66,12 @@ def uniform_steps(form: UniformForm, quantity: str, formula: Formula) -> Step:
         Step(
             "the sum over the blocks",
             ("A0",),
-            "the block with i blocks after it has its gains multiplied by r^i; the sum of i over D blocks is D(D-1)/2",
+            "the block with $i$ blocks after it has its gains multiplied by $r^i$; the sum of $i$ over $D$ blocks is "
+            "$D(D-1)/2$",
             Relation(
-                Words(r"\log(1+a r^i)", "log(1 + a r^i)"),
+                Words(r"\log(1+a r^i)"),
                 "le",
-                Words(r"\log(1+a)+i\log^+r", "log(1+a) + i max(0, log r)"),
+                Words(r"\log(1+a)+i\log^+r"),
             ),
             tuple(parts[name] for name in ("N_b", "N_w", "P") if name in parts),
             trials=(_log_of_product, _count_written_out(form, quantity)),
@@ -120,10 +121,10 @@ def _volume_step(volume: Volume) -> Step:
     after = volume.dimension * sympy.log(1 + volume.stretch / EPS)
     name = volume.key.partition("[")[0]
     return Step(
-        name,
+        named(name),
         cover_uses(volume.lemma, volume.kind, uniform=True),
-        "eps is the error of the loss that this piece may make",
-        Relation(Words(rf"\log N_{{{plain(name)}}}(\varepsilon)", f"log N_{name}(eps)"), "le", after),
+        r"$\varepsilon$ is the error of the loss that this piece may make",
+        Relation(log_count_of(name), "le", after),
         trials=(_covers_a_line(volume.lemma),),
     )
 
@@ -155,23 +156,23 @@ def _equal_split(formula: Formula) -> Step:
     return Step(
         "an equal split of the error",
         ("A2",),
-        "J pieces, each of which may make an error of e/J",
+        "$J$ pieces, each of which may make an error of $e/J$",
         Relation(
-            Words(r"\textstyle\sum_j\kappa_j\varepsilon_j", "sum_j kappa_j eps_j"),
+            Words(r"\textstyle\sum_j\kappa_j\varepsilon_j"),
             "eq",
-            Words("J(e/J)=e", "J (e/J) = e"),
+            Words("J(e/J)=e"),
         ),
         parts,
     )
 
 
 def _one_scale(scale: str) -> Step:
-    right = Words(r"2e+\sqrt{\frac{\log N(e)+\log(1/\delta)}{2m}}", "2e + sqrt((log N(e) + log(1/delta))/(2m))")
+    right = Words(r"2e+\sqrt{\frac{\log N(e)+\log(1/\delta)}{2m}}")
     return Step(
         "one cover at one scale",
         ("G2",),
-        f"the covers are uniform, so Hoeffding's inequality for every centre is enough; the scale is e = {scale}",
-        Relation(Words(r"\mathrm{gap}", "gap"), "le", right),
+        f"the covers are uniform, so Hoeffding's inequality for every centre is enough; the scale is $e = {scale}$",
+        Relation(Words(r"\mathrm{gap}"), "le", right),
     )
 
 
@@ -181,10 +182,8 @@ def _excess(form: UniformForm) -> Step:
         "an empirical minimiser",
         ("X5",),
         "its training error is at most that of the best of the class, whose own deviation is Hoeffding's; probability "
-        "1 - 2 delta",
-        Relation(
-            Words(r"\mathrm{excess}", "excess"), "le", Words(r"\mathrm{gap}", "gap") if deviation is None else deviation
-        ),
+        r"$1-2\delta$",
+        Relation(Words(r"\mathrm{excess}"), "le", Words(r"\mathrm{gap}") if deviation is None else deviation),
     )
 
 
@@ -207,11 +206,10 @@ def spectrum_steps(form: SpectrumForm, quantity: str, formula: Formula) -> Step:
         block_step(form.setting, pattern.ratio, parts["r"]),
         error_step(form.setting, pattern.last, pattern.back, R),
         Step(
-            "a d x d matrix whose singular values have p-th powers that sum to at most S_p",
+            r"a $d\times d$ matrix whose singular values have $p$-th powers that sum to at most $S_p$",
             ("S3", "T6"),
-            "scores as maps of the query rows; t = 1/2; the rank kept is at most its bound, and "
-            "1 + 4(2y - 1) <= 1 + 8y",
-            Relation(Words(r"\log N(\varepsilon)", "log N(eps)"), "le", spectral),
+            r"scores as maps of the query rows; $t = 1/2$; the rank kept is at most its bound, and $1+4(2y-1)\le 1+8y$",
+            Relation(Words(r"\log N(\varepsilon)"), "le", spectral),
             trials=(_schatten,),
         ),
         *(_volume_step(volume) for volume in base.volumes(pattern.back)),
@@ -219,7 +217,7 @@ def spectrum_steps(form: SpectrumForm, quantity: str, formula: Formula) -> Step:
         Step(
             "the sum over the blocks",
             ("A0",),
-            "p-th powers of the gains are in geometric progression with ratio r^p; the logarithm is at most that of "
+            "$p$-th powers of the gains are in geometric progression with ratio $r^p$; the logarithm is at most that of "
             "the first",
             None,
             tuple(part for name, part in parts.items() if name in ("V", "ell", "G_p", "N_w")),
@@ -227,7 +225,7 @@ def spectrum_steps(form: SpectrumForm, quantity: str, formula: Formula) -> Step:
         ),
     ]
     if quantity == "gap":
-        steps.append(_one_scale("(V/m)^(1/(p+2))"))
+        steps.append(_one_scale("(V/m)^{1/(p+2)}"))
     return last_step(formula, steps)
 
 
@@ -254,22 +252,22 @@ def general_steps(formula: Formula) -> Step:
         Step(
             "errors of the scores",
             ("L1", "L2", "E"),
-            "a score error of e moves the weights by c_0 e in l_1, and each unit of weight carries a feature of norm "
-            "B_in",
-            Relation(Words(r"\log N_{\text{score}}(\varepsilon)", "log N_score(eps)"), "le", score),
+            r"a score error of $e$ moves the weights by $c_0e$ in $\ell_1$, and each unit of weight carries a feature of norm "
+            r"$B_{\mathrm{in}}$",
+            Relation(Words(r"\log N_{\text{score}}(\varepsilon)"), "le", score),
         ),
         Step(
             "errors of the features",
             ("E",),
-            "a row of weights has l_1 mass at most mu",
-            Relation(Words(r"\log N_{\text{in}}(\varepsilon)", "log N_in(eps)"), "le", feature),
+            r"a row of weights has $\ell_1$ mass at most $\mu$",
+            Relation(Words(r"\log N_{\text{in}}(\varepsilon)"), "le", feature),
         ),
         split_step(),
         Step(
             "the infimum over the split",
             ("E", "A1"),
-            "costs A/e^2 and two pieces",
-            Relation(Words(formula.latex_name, formula.name), "le", formula.expr),
+            "costs $A/e^2$ and two pieces",
+            Relation(Words(formula.latex_name), "le", formula.expr),
             trials=(_general(formula),),
         ),
     ]
@@ -309,20 +307,20 @@ def finite_steps(formula: Formula) -> Step:
         Step(
             "how many functions",
             ("G8",),
-            "binom(T, s) supports, binom(T, s) <= (eT/s)^s, and 2^(2^s) functions on each",
+            r"$\binom Ts$ supports, $\binom Ts\le(eT/s)^s$, and $2^{2^s}$ functions on each",
             Relation(part.symbol, "le", part.expr),
             (part,),
             trials=(_binomial(Formula("log|F|", part.expr)),),
         ),
     ]
     if formula.name != "covering_number":
-        right = Words(r"\sqrt{(\log|\mathcal F|+\log(1/\delta))/(2m)}", "sqrt((log|F| + log(1/delta))/(2m))")
+        right = Words(r"\sqrt{(\log|\mathcal F|+\log(1/\delta))/(2m)}")
         steps.append(
             Step(
                 "Hoeffding and a union bound",
                 ("G8",),
-                "every function's deviation exceeds t with probability at most exp(-2mt^2)",
-                Relation(Words(r"\mathrm{gap}", "gap"), "le", right),
+                r"every function's deviation exceeds $t$ with probability at most $\exp(-2mt^2)$",
+                Relation(Words(r"\mathrm{gap}"), "le", right),
             )
         )
     if formula.name == "covering_number":

@@ -10,7 +10,6 @@ from typing import Any
 from boundcalc.base.prose import plain
 from boundcalc.formulas.derivation import latex
 from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
-from boundcalc.formulas.derivation.words import to_latex
 from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.printing import RELATIONS, case_text, equation, mathml, names_of, short_lambda, text
 from boundcalc.formulas.symbolic.printing import latex as tex
@@ -61,26 +60,27 @@ def _relation_text(relation: Relation) -> str:
 
 
 def _text(derivation: Derivation, full: bool) -> str:
-    lines = [f"{derivation.name}: {derivation.title}", "", derivation.claim, "", derivation.formula.text(), ""]
+    head = f"{derivation.name}: {plain(derivation.title)}"
+    lines = [head, "", plain(derivation.claim), "", derivation.formula.text(), ""]
     if full:
-        lines += ["Assumptions", *(f"  - {line}" for line in derivation.assumptions), ""]
+        lines += ["Assumptions", *(f"  - {plain(line)}" for line in derivation.assumptions), ""]
     lines += ["Steps" if full else "In steps"]
     for number, step in _shown_steps(derivation, full):
         indent = "  " * (number.count(".") + 1)
         used = f"  [{', '.join(step.uses)}]" if step.uses else ""
-        lines.append(f"{indent}{number}. {step.title}{used}")
+        lines.append(f"{indent}{number}. {plain(step.title)}{used}")
         if step.relation is not None:
             lines.append(f"{indent}   {_relation_text(step.relation)}")
         if full:
             lines += [f"{indent}     {part.symbol} = {case_text(part.expr)}" for part in _new_parts(step)]
-            lines.append(f"{indent}   because {step.hypothesis}")
+            lines.append(f"{indent}   because {plain(step.hypothesis)}")
     if full and derivation.differences:
         lines += ["", f"Where {derivation.source.authors} ({derivation.source.year}) have it otherwise"]
-        lines += [f"  - {line}" for line in derivation.differences]
+        lines += [f"  - {plain(line)}" for line in derivation.differences]
     if full:
         lines += ["", "Statements used"]
         for statement in derivation.statements():
-            lines.append(f"  {statement.name}. {statement.title}")
+            lines.append(f"  {statement.name}. {plain(statement.title)}")
             lines += [f"     {line}".rstrip() for line in plain(statement.entry.says).splitlines()]
         lines += ["", "Sources", *(f"  {source}" for source in latex.sources(derivation))]
     return "\n".join(lines) + "\n"
@@ -112,11 +112,11 @@ def _markdown(derivation: Derivation, full: bool) -> str:
     out = [
         f"# {derivation.title[:1].upper()}{derivation.title[1:]} (`{derivation.name}`)",
         "",
-        to_latex(derivation.claim),
+        derivation.claim,
         "",
     ]
     if full:
-        out += ["## Assumptions", "", *(f"- {to_latex(line)}" for line in derivation.assumptions), "", "## Result", ""]
+        out += ["## Assumptions", "", *(f"- {line}" for line in derivation.assumptions), "", "## Result", ""]
     out += [_formula_markdown(derivation.formula), "", "## Steps", ""]
     for number, step in _shown_steps(derivation, full):
         used = f" ({', '.join(step.uses)})" if step.uses else ""
@@ -124,13 +124,13 @@ def _markdown(derivation: Derivation, full: bool) -> str:
             out += [
                 f"{'#' * min(6, 3 + number.count('.'))} {number}. {step.title}{used}",
                 "",
-                to_latex(step.hypothesis) + ".",
+                step.hypothesis + ".",
                 "",
             ]
             if step.relation is not None:
                 out += [f"$${_relation_latex(step.relation, names)}$$", ""]
             if parts := _new_parts(step):
-                out += [f"- ${part.latex} = {tex(part.expr, names)}$ ({to_latex(part.meaning)})" for part in parts]
+                out += [f"- ${part.latex} = {tex(part.expr, names)}$ ({part.meaning})" for part in parts]
                 out.append("")
         else:
             shown = "" if step.relation is None else f": ${_relation_latex(step.relation, names)}$"
@@ -140,7 +140,7 @@ def _markdown(derivation: Derivation, full: bool) -> str:
             out += [
                 "## What the paper has otherwise",
                 "",
-                *(f"- {to_latex(line)}" for line in derivation.differences),
+                *(f"- {line}" for line in derivation.differences),
                 "",
             ]
         out += ["## Statements used", ""]
@@ -180,6 +180,10 @@ def _definition_mathml(part: Definition, names: Mapping[Any, str]) -> str:
     return _math(f"{mathml(part.symbol, names)}<mo>=</mo>{mathml(part.expr, names)}")
 
 
+def _words(prose: str) -> str:
+    return escape(plain(prose))
+
+
 def _paragraphs(prose: str) -> str:
     return "".join(f"<p>{escape(part)}</p>" for part in plain(prose).split("\n\n"))
 
@@ -188,11 +192,11 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
     names, formula = _all_names(derivation), derivation.formula
     head = f"<mtext>{escape(formula.name)}</mtext><mo>{_UNICODE[formula.relation]}</mo>"
     out = [
-        f"<h1>{escape(derivation.title[0].upper() + derivation.title[1:])}</h1>",
-        f"<p>{escape(derivation.claim)}</p>",
+        f"<h1>{_words(derivation.title[0].upper() + derivation.title[1:])}</h1>",
+        f"<p>{_words(derivation.claim)}</p>",
     ]
     if full:
-        out += ["<h2>Assumptions</h2><ul>", *(f"<li>{escape(line)}</li>" for line in derivation.assumptions), "</ul>"]
+        out += ["<h2>Assumptions</h2><ul>", *(f"<li>{_words(line)}</li>" for line in derivation.assumptions), "</ul>"]
     out += ["<h2>Result</h2>", _math(head + mathml(formula.expr, names))]
     out += [_definition_mathml(part, names) for part in formula.where]
     if formula.uses_lambda:
@@ -203,9 +207,9 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
     for number, step in _shown_steps(derivation, full):
         level = min(6, 3 + number.count("."))
         used = f' <span class="uses">({escape(", ".join(step.uses))})</span>' if step.uses else ""
-        out.append(f"<h{level}>{number}. {escape(step.title)}{used}</h{level}>")
+        out.append(f"<h{level}>{number}. {_words(step.title)}{used}</h{level}>")
         if full:
-            out.append(f'<p class="why">{escape(step.hypothesis)}.</p>')
+            out.append(f'<p class="why">{_words(step.hypothesis)}.</p>')
         if step.relation is not None:
             out.append(_relation_mathml(step.relation, names))
         if full:
@@ -213,11 +217,11 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
     if full:
         if derivation.differences:
             out += ["<h2>What the paper has otherwise</h2><ul>"]
-            out += [*(f"<li>{escape(line)}</li>" for line in derivation.differences), "</ul>"]
+            out += [*(f"<li>{_words(line)}</li>" for line in derivation.differences), "</ul>"]
         out.append("<h2>Statements used</h2>")
         for statement in derivation.statements():
             out.append(
-                f"<details><summary><b>{statement.name}</b> {escape(statement.title)}</summary>"
+                f"<details><summary><b>{statement.name}</b> {_words(statement.title)}</summary>"
                 f"{_paragraphs(statement.entry.says)}{_paragraphs(statement.entry.proof)}</details>"
             )
         out += ["<h2>Sources</h2><ul>", *(f"<li>{escape(str(s))}</li>" for s in latex.sources(derivation)), "</ul>"]
@@ -225,7 +229,7 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
     if fragment:
         return body + "\n"
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n<title>{escape(derivation.title)}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n<title>{_words(derivation.title)}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 

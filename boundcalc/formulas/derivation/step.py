@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.prose import plain
 from boundcalc.base.sources import HERE, Source
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.symbolic.formula import Definition, Formula
@@ -30,7 +31,7 @@ class Relation:
     """before <= after, or before = after.
 
     Attributes:
-        before: left side; an expression, or LaTeX and text of something that is not one.
+        before: left side; an expression, or LaTeX of something that is not one.
         sign: "le", "eq" or "ge".
         after: right side.
     """
@@ -45,12 +46,16 @@ class Words:
     """A side of a relation that is no expression: what the class, the loss or the network does."""
 
     latex: str
-    text: str
+
+    @property
+    def text(self) -> str:
+        """As a terminal shows it."""
+        return plain(f"${self.latex}$")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """One step. The mathematics in its words is marked, as in `boundcalc.base.prose`.
 
     Attributes:
         title: a few words.
@@ -81,7 +86,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Derivation:
-    """A formula and the tree of steps that lead to it.
+    """A formula and the tree of steps that lead to it. The mathematics in its words is marked.
 
     Attributes:
         name: of the theorem or policy.

@@ -15,6 +15,7 @@ from boundcalc.formulas.symbolic.depth import PROBE, Progression, progression
 from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
+from boundcalc.formulas.symbolic.printing import latex
 from boundcalc.formulas.symbolic.shorten import shortened, without_nested_radicals
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, number
 from boundcalc.setting import Setting
@@ -24,9 +25,13 @@ from boundcalc.statements.covers import COUNTING
 _TWO_THIRDS = 2 * THIRD
 SAMPLES = 1 + gap.CLOSED_GHOSTS
 """The gap's covers are counted on the sample and its ghosts together."""
+ON_THE_SAMPLE = (
+    "the sample is i.i.d. and the loss lies in $[0, 1]$",
+    "the budgets are fixed before the sample is drawn",
+)
 
 R, SUM, SCALE, CAPACITY = (sympy.Symbol(name, positive=True) for name in ("r", "G", "k", "C_F"))
-_READ_ONE, _READ_ALL = "one row of its output is read", "all T rows of its output are read"
+_READ_ONE, _READ_ALL = "one row of its output is read", "all $T$ rows of its output are read"
 
 
 @dataclass(frozen=True)
@@ -165,14 +170,12 @@ class ClosedForm:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """What the formulas assume, in words."""
-        found = ["the sample is i.i.d. and the loss lies in [0, 1]", "the budgets are fixed before the sample is drawn"]
+        found = [*ON_THE_SAMPLE]
         if self.order:
-            found.append(" <= ".join(str(symbol) for symbol in self.order))
+            listed = r"\le ".join(latex(symbol) for symbol in self.order)
+            found.append(f"${listed}$")
         if not self.exact:
-            capped = self.pattern.capped
-            if capped:
-                listed = " and ".join(f"{radius} >= {ball}" for radius, ball in capped)
-                found.append(f"activations are taken to fill their ball, which they do when {listed}")
+            found += self.pattern.conditions
             if self.pattern.least_depth > 1:
                 found.append(f"depth at least {self.pattern.least_depth}")
         return tuple(found)
@@ -350,7 +353,7 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
     parts.append(_sum_definition(q, lower, upper))
     if ratio is R:
         parts.append(Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"))
-    main = Definition(CAPACITY, factor**3 * inner**3, "log N(e) <= C_F/e^2 at every scale e", "C_F")
+    main = Definition(CAPACITY, factor**3 * inner**3, r"$\log N(e)\le C_F/e^2$ at every scale $e$", "C_F")
     return [main, *parts]
 
 
@@ -362,7 +365,7 @@ def _definition(names: _Names, terms: Sequence[Expr], factor: Expr, note: str) -
 def _sum_definition(q: Expr, lower: int, upper: Expr) -> Definition:
     value = geometric_sum(q, upper, lower=lower)
     value = value.xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}) if q.has(R) else value
-    note = f"sum of r^(2i/3) over i = {lower}, ..., {str(upper).replace('depth', 'D')}"
+    note = rf"sum of $r^{{2i/3}}$ over $i = {lower},\ldots,{latex(upper)}$"
     return Definition(SUM, value, note, "G", stable_geometric_sum(q, upper, lower=lower))
 
 
@@ -386,7 +389,9 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
     for names, terms in inside:
         parts.append(_definition(names, terms, factor, names.note))
         totals.append(names.total)
-    main = Definition(CAPACITY, factor**3 * sympy.Add(*totals) ** 3, "log N(e) <= C_F/e^2 at every scale e", "C_F")
+    main = Definition(
+        CAPACITY, factor**3 * sympy.Add(*totals) ** 3, r"$\log N(e)\le C_F/e^2$ at every scale $e$", "C_F"
+    )
     return [main, *parts]
 
 

@@ -9,6 +9,7 @@ import sympy
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.formulas.symbolic.pieces import Allowed, Costed, block_of, costed, lowered
+from boundcalc.formulas.symbolic.printing import latex
 from boundcalc.formulas.symbolic.system import Expr, Order, same
 from boundcalc.setting import Setting
 
@@ -39,6 +40,14 @@ class Progression:
     ratio: Expr
     smooth: bool
     capped: tuple[tuple[Expr, Expr], ...]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What is assumed of radii, in words."""
+        if not self.capped:
+            return ()
+        met = " and ".join(rf"${latex(radius)}\ge {latex(ball)}$" for radius, ball in self.capped)
+        return (f"activations are taken to fill their ball, which they do when {met}",)
 
     @property
     def least_depth(self) -> int:

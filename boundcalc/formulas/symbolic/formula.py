@@ -28,7 +28,7 @@ class Definition:
     Attributes:
         symbol: its name.
         expr: what it stands for, in terms of the inputs and of other named parts.
-        meaning: a few words.
+        meaning: a few words, their mathematics marked as in `boundcalc.base.prose`.
         latex: how papers print the name.
         stable: an equal expression that floating point can be trusted with, where `expr` is not one.
     """
@@ -50,7 +50,7 @@ class Formula:
         where: the named parts, each after those that use it.
         latex_name: the left-hand side.
         relation: "le" for a bound of the left-hand side, "eq" for a definition of it.
-        conditions: what is assumed, in words.
+        conditions: what is assumed, in words, their mathematics marked.
         kind: "bound", or "proxy" where a constant is not specified.
     """
 

@@ -18,6 +18,7 @@ RATIO, SECOND, SPREAD, TILT, PSI, HALF, RISE, CONST = (
     sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "psi", "q_1", "q_2", "q_0")
 )
 _SOLUTION = sympy.Symbol("tau_0", positive=True)
+_SMOOTH = r"$1/2 < r\le 3/2$"
 _CME = r"\|\hat f-f^*\|_{\mathcal H}"
 _SOFTMAX = r"|\mathrm{attn}_L-\mu|"
 _FEW = 8
@@ -47,20 +48,20 @@ def cme_error() -> Formula:
     always = s.M / sympy.sqrt(s.rho) + LARGEST
     expr = sympy.Min(SAMPLING / s.rho, always) + C_R * s.rho**POWER * s.g
     parts = [
-        Definition(SAMPLING, mean_error(), "error of the mean over L pairs", "A"),
+        Definition(SAMPLING, mean_error(), "error of the mean over $L$ pairs", "A"),
         Definition(RADIUS, radius.xreplace({largest: LARGEST}), "largest norm of a centred term", "b"),
         Definition(LARGEST, largest, "norm of the regularised target", "F"),
         *_power_parts(),
         ELL_PART,
     ]
-    return Formula("error", expr, ordered(parts), _CME, "le", ("1/2 < r <= 3/2",))
+    return Formula("error", expr, ordered(parts), _CME, "le", (_SMOOTH,))
 
 
 def _no_regularisation() -> list[Definition]:
     """A and b without rho: F <= kappa^(2r-1)|g| and min(rho F, kappa M) <= kappa M."""
     radius = 2 * s.kappa * s.M + s.kappa ** (2 * s.smoothness + 1) * s.g
     return [
-        Definition(SAMPLING, mean_error(), "error of the mean over L pairs", "A"),
+        Definition(SAMPLING, mean_error(), "error of the mean over $L$ pairs", "A"),
         Definition(RADIUS, radius, "largest norm of a centred term, whatever the regularisation", "b"),
     ]
 
@@ -69,7 +70,7 @@ def cme_best_error() -> Formula:
     """X3 at the regularisation that is best: (1 + 1/a) A^(a/(1+a)) (a c_r |g|)^(1/(1+a))."""
     expr = (1 + 1 / POWER) * SAMPLING ** (POWER / (1 + POWER)) * (POWER * C_R * s.g) ** (1 / (1 + POWER))
     parts = [*_no_regularisation(), *_power_parts(), ELL_PART]
-    return Formula("best_error", expr, ordered(parts), _CME, "le", ("1/2 < r <= 3/2",))
+    return Formula("best_error", expr, ordered(parts), _CME, "le", (_SMOOTH,))
 
 
 def cme_input_size() -> Formula:
@@ -84,7 +85,7 @@ def cme_input_size() -> Formula:
         *_power_parts(),
         ELL_PART,
     ]
-    return Formula("input_size", expr, ordered(parts), "L", "ge", ("1/2 < r <= 3/2",))
+    return Formula("input_size", expr, ordered(parts), "L", "ge", (_SMOOTH,))
 
 
 # -- X4
@@ -107,8 +108,8 @@ def softmax_error() -> Formula:
         Definition(HALF, TILT * (1 - TILT * sympy.sqrt(SECOND * SPREAD)) / 2, "half the linear term", "q_1"),
         Definition(RISE, TILT**2 * SECOND / 2, "quadratic term", "q_2"),
         Definition(TILT, latent.default_tilt(SYMPY, s.L, SPREAD, ELL), "tilt of the Chernoff bound", r"\theta"),
-        Definition(SECOND, second, "bound of E w^2/(E w)^2", "W_2"),
-        Definition(SPREAD, spread, "bound of E w^2 |v - mu|^2/(E w)^2", "U_2"),
+        Definition(SECOND, second, r"bound of $\mathbb E[w^2]/(\mathbb Ew)^2$", "W_2"),
+        Definition(SPREAD, spread, r"bound of $\mathbb E[w^2|v-\mu|^2]/(\mathbb Ew)^2$", "U_2"),
         _ratio(),
         ELL_PART,
     ]
@@ -137,7 +138,7 @@ def softmax_input_size() -> Formula:
 def transfer_error() -> Formula:
     """X6 with the head w M^+."""
     expr: Any = sympy.expand(latent.transfer_error(SYMPY, s.kappa_w, s.e_pre))
-    return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2", "le", ("w lies in the row space of M",))
+    return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2", "le", ("$w$ lies in the row space of $M$",))
 
 
 def any_head_error() -> Formula:

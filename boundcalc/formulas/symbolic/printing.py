@@ -304,7 +304,7 @@ def names_of(formula: Formula) -> dict[Any, str]:
 
 def left_hand_side(formula: Formula) -> str:
     """LaTeX of what a formula bounds."""
-    return formula.latex_name or rf"\mathrm{{{formula.name}}}"
+    return formula.latex_name or rf"\text{{{formula.name.replace('_', ' ')}}}"
 
 
 def equation(formula: Formula) -> str:

@@ -14,7 +14,7 @@ import sympy
 
 from boundcalc.base import symbols
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.formulas.symbolic.closed import R
+from boundcalc.formulas.symbolic.closed import ON_THE_SAMPLE, R
 from boundcalc.formulas.symbolic.depth import Progression, progression
 from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import geometric_sum, stable_geometric_sum
@@ -93,11 +93,7 @@ class UniformForm:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """What the formulas assume, in words."""
-        found = ["the sample is i.i.d. and the loss lies in [0, 1]", "the budgets are fixed before the sample is drawn"]
-        if self._pattern.capped:
-            listed = " and ".join(f"{radius} >= {ball}" for radius, ball in self._pattern.capped)
-            found.append(f"activations are taken to fill their ball, which they do when {listed}")
-        return tuple(found)
+        return (*ON_THE_SAMPLE, *self._pattern.conditions)
 
     @cached_property
     def _pattern(self) -> Progression:
@@ -223,7 +219,7 @@ class SpectrumForm:
             Definition(
                 POWER_SUM,
                 geometric_sum(q, depth - 1, lower=0).xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}),
-                "sum of r^(pi) over the blocks",
+                "sum of $r^{ip}$ over the blocks",
                 "G_p",
                 stable_geometric_sum(q, depth - 1, lower=0),
             ),

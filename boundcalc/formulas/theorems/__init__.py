@@ -88,8 +88,10 @@ def known_bound(name: str) -> str:
     """The name under which `BOUNDS` has a bound; refuses names of nothing, and theorems that are not about a setting."""
     theorem = theorem_called(name)
     if theorem is not None and theorem.name not in BOUNDS:
+        from boundcalc.base.prose import plain
+
         raise InvalidSetting(
-            f"{name} ({theorem.title}) is no bound of the gap of a setting: `boundcalc eval --bound {name}` gives its "
+            f"{name} ({plain(theorem.title)}) is no bound of the gap of a setting: `boundcalc eval --bound {name}` gives its "
             f"value, `boundcalc derive --bound {name}` its formula"
         )
     return choice("bound", name if theorem is None else theorem.name, dict.fromkeys([*BOUNDS, *THEOREMS]))

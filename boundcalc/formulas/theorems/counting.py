@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
     from boundcalc.setting import Setting
 
-_SAMPLE = ("m sequences are drawn independently", "every budget is fixed before the sample is drawn")
+SAMPLE = ("$m$ sequences are drawn independently", "every budget is fixed before the sample is drawn")
+ROWS = (
+    r"rows of the input have $\ell_2$ norm at most 1, and activations are projected onto the unit ball twice per block"
+)
+READ_OUT = "ReLU between the projections; the output is read from one row ([CLS])"
+RAMP = r"the loss is the ramp at margin $\gamma$ (any $[0, 1]$ loss that is $1/\gamma$-Lipschitz will do)"
 NETWORK = (
-    *_SAMPLE,
-    "rows of the input have l2 norm at most 1, and activations are projected onto the unit ball twice per block",
-    "ReLU between the projections; spectral norms at most C; the output is read from one row ([CLS])",
-    "the loss is the ramp at margin gamma (any [0, 1] loss that is 1/gamma-Lipschitz will do)",
+    *SAMPLE,
+    ROWS,
+    "ReLU between the projections; spectral norms at most $C$; the output is read from one row ([CLS])",
+    RAMP,
 )
 
 
@@ -38,7 +43,7 @@ def _published() -> Formula:
     from boundcalc.formulas.symbolic.formula import Formula
 
     expr = s.c * sympy.sqrt(s.depth * s.d**2 * (1 + s.heads) * sympy.log(s.m) / s.m)
-    return Formula("gap", expr, (), r"\mathrm{gap}", "le", _SAMPLE, "proxy")
+    return Formula("gap", expr, (), r"\mathrm{gap}", "le", SAMPLE, "proxy")
 
 
 def _forms() -> tuple[Any, Forms]:
@@ -56,14 +61,14 @@ parameters = Theorem(
     name="parameters",
     title="parameter counting",
     source=HERE,
-    statement="A network with p parameters has a gap of about sqrt(p log(m)/m), whatever T is.",
+    statement=r"A network with $p$ parameters has a gap of about $\sqrt{p\log(m)/m}$, whatever $T$ is.",
     assumptions=NETWORK,
-    published_note="folklore: sqrt(p log(m)/m) up to a constant, p = D d^2 (1 + 2H) parameters",
+    published_note=r"folklore: $\sqrt{p\log(m)/m}$ up to a constant, $p = Dd^2(1+2H)$ parameters",
     compares="gap",
     differs={
-        "depth": "every block also multiplies the accuracy the earlier ones need by r: p gets log terms D^2 log r",
-        "heads": "p counts two matrices per head, and r and the gains carry H inside logarithms; the shape writes 1 "
-        "+ H",
+        "depth": r"every block also multiplies the accuracy the earlier ones need by $r$: $p$ gets log terms $D^2\log r$",
+        "heads": "$p$ counts two matrices per head, and $r$ and the gains carry $H$ inside logarithms; the shape writes "
+        "$1+H$",
         "C": "inside logarithms; folklore leaves it out",
         "gamma": "inside logarithms; folklore leaves it out",
         "delta": "not in the shape",

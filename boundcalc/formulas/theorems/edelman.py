@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.sources import EDELMAN2022
+from boundcalc.formulas.theorems.counting import RAMP, READ_OUT, ROWS, SAMPLE
 from boundcalc.formulas.theorems.theorem import Forms, Theorem
 from boundcalc.statements.covers import COUNTING
 
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
 
-_SAMPLE = ("m sequences are drawn independently", "every budget is fixed before the sample is drawn")
-_CONSTANT = "O(.) in the paper; the explicit version of the same argument is this library's"
+_CONSTANT = r"$O(\cdot)$ in the paper; the explicit version of the same argument is this library's"
 _SHARPER = (
-    "the softmax constant is 1 (L1) where the paper has 2, and the Lipschitz factor of a head C_V(kap + sqrt(1 + "
-    "kap^2)) "
-    "(L7) where it has C_V(1 + 4 C_W)",
+    r"the softmax constant is 1 (L1) where the paper has 2, and the Lipschitz factor of a head "
+    r"$C_V(\kappa+\sqrt{1+\kappa^2})$ (L7) where it has $C_V(1+4C_W)$",
     "covers by T1 and T2, without the factor 36 and without the scale inside the logarithm",
 )
 
@@ -28,7 +27,7 @@ def _deep_published() -> Formula:
     from boundcalc.formulas.symbolic.formula import Formula
 
     expr = s.C ** (s.c * s.depth) * s.C**4 * sympy.log(s.d * s.m * s.T) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", SAMPLE, "proxy")
 
 
 def _deep() -> tuple[Any, Forms]:
@@ -59,22 +58,18 @@ def _deep() -> tuple[Any, Forms]:
 
 edelman2022 = Theorem(
     name="edelman2022",
-    title="deep attention networks, log T",
+    title=r"deep attention networks, $\log T$",
     source=EDELMAN2022,
-    statement="For D blocks Pi(sigma(Pi(attention)) W) whose matrices have spectral and (2,1) norm at most C, a linear "
-    "read-out of norm at most C and the margin loss, the gap grows with the sequence length only through log T.",
-    assumptions=(
-        *_SAMPLE,
-        "rows of the input have l2 norm at most 1, and activations are projected onto the unit ball twice per block",
-        "ReLU between the projections; the output is read from one row ([CLS])",
-        "the loss is the ramp at margin gamma (any [0, 1] loss that is 1/gamma-Lipschitz will do)",
-    ),
-    published_note=_CONSTANT + "; the exponent of C is O(D), written c D here",
+    statement=r"For $D$ blocks $\Pi(\sigma(\Pi(\text{attention}))W)$ whose matrices have spectral and $(2,1)$ norm at most "
+    r"$C$, a linear read-out of norm at most $C$ and the margin loss, the gap grows with the sequence length only through "
+    r"$\log T$.",
+    assumptions=(*SAMPLE, ROWS, READ_OUT, RAMP),
+    published_note=_CONSTANT + "; the exponent of $C$ is $O(D)$, written $cD$ here",
     compares="covering_number",
     differs={
-        "C": "the exponent of C tends to 6D + 2 as C grows (r is of order C^3); the paper writes O(D)",
-        "depth": "the constant is r^2 per block, r = H C^2 (C + sqrt(1 + C^2)); the paper writes C^O(D)",
-        "heads": "the paper's deep theorem has one head; here the first two terms of every block carry H, and r too",
+        "C": "the exponent of $C$ tends to $6D+2$ as $C$ grows ($r$ is of order $C^3$); the paper writes $O(D)$",
+        "depth": r"the constant is $r^2$ per block, $r = HC^2(C+\sqrt{1+C^2})$; the paper writes $C^{O(D)}$",
+        "heads": "the paper's deep theorem has one head; here the first two terms of every block carry $H$, and $r$ too",
     },
     also=_SHARPER,
     uses=(
@@ -118,7 +113,7 @@ def _head_published(heads: bool) -> Formula:
     size = s.K_V**third + (s.C_V * s.K_QK * s.B_X) ** third
     count = s.heads**3 if heads else 1
     expr = s.c * count * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", SAMPLE, "proxy")
 
 
 def _head_forms(heads: bool) -> tuple[Any, Forms]:
@@ -152,27 +147,27 @@ def _head_forms(heads: bool) -> tuple[Any, Forms]:
 
 
 _ONE_LAYER = (
-    *_SAMPLE,
-    "rows of the input have l2 norm at most B_X; the output row is read after an L_s-Lipschitz map that vanishes at 0",
-    "softmax weights; one score matrix W_QK per head",
+    *SAMPLE,
+    r"rows of the input have $\ell_2$ norm at most $B_X$; the output row is read after an $L_s$-Lipschitz map that vanishes "
+    "at 0",
+    "softmax weights; one score matrix $W_{QK}$ per head",
 )
 _LENGTH = (
-    "of one output row the value cover counts one pooled row per sample, and the score cover either mT pairs (S1) or m "
-    "queries (S2): the lesser is bounded in T, where the paper counts mT points throughout"
+    "of one output row the value cover counts one pooled row per sample, and the score cover either $mT$ pairs (S1) or $m$ "
+    "queries (S2): the lesser is bounded in $T$, where the paper counts $mT$ points throughout"
 )
-_WIDTH = "a factor log d, from the columns of a matrix; the paper's logarithm leaves it out for one layer"
+_WIDTH = r"a factor $\log d$, from the columns of a matrix; the paper's logarithm leaves it out for one layer"
 _RADIUS = (
-    "B_X^6 instead of B_X^4 in the score term: here the query row has norm B_X as every other, the paper's [CLS] "
-    "query is "
-    "a fixed vector of norm 1"
+    "$B_X^6$ instead of $B_X^4$ in the score term: here the query row has norm $B_X$ as every other, the paper's [CLS] "
+    "query is a fixed vector of norm 1"
 )
 
 edelman2022_head = Theorem(
     name="edelman2022_head",
-    title="one attention head, log T",
+    title=r"one attention head, $\log T$",
     source=EDELMAN2022,
-    statement="The class of single attention heads with |W_V|_op <= C_V, |W_V|_21 <= K_V and |W_QK|_21 <= K_QK has a "
-    "log covering number that grows like log(mT).",
+    statement=r"The class of single attention heads with $|W_V|_{\mathrm{op}}\le C_V$, $|W_V|_{2,1}\le K_V$ and "
+    r"$|W_{QK}|_{2,1}\le K_{QK}$ has a log covering number that grows like $\log(mT)$.",
     assumptions=_ONE_LAYER,
     published_note=_CONSTANT,
     compares="covering_number",
@@ -186,9 +181,9 @@ edelman2022_head = Theorem(
 
 edelman2022_multihead = Theorem(
     name="edelman2022_multihead",
-    title="H attention heads, log T",
+    title=r"$H$ attention heads, $\log T$",
     source=EDELMAN2022,
-    statement="The sum of H attention heads: covers of the heads add up, and so do their errors.",
+    statement="The sum of $H$ attention heads: covers of the heads add up, and so do their errors.",
     assumptions=_ONE_LAYER,
     published_note=_CONSTANT,
     compares="covering_number",
@@ -239,13 +234,14 @@ edelman2022_attention = Theorem(
     source=EDELMAN2022,
     statement="Attention with any score class and any feature class: covers of both, the error shared between them.",
     assumptions=(
-        "y = phi_out(sum_t Norm(Score(x_t, z))_t phi_in(x_t)) with phi_out L_out-Lipschitz and |phi_in| <= B_in",
-        "the normaliser is c_0-Lipschitz from l_inf to l_1 and its rows have l_1 mass at most mu",
-        "log-counts A_s/e^2 (scores, sup norm) and A_in/e^2 (features, on the pooled rows) at every scale e",
+        r"$y = \phi_{\mathrm{out}}(\sum_t\mathrm{Norm}(\mathrm{Score}(x_t, z))_t \phi_{\mathrm{in}}(x_t))$ with "
+        r"$\phi_{\mathrm{out}}$ $L_{\mathrm{out}}$-Lipschitz and $|\phi_{\mathrm{in}}|\le B_{\mathrm{in}}$",
+        r"the normaliser is $c_0$-Lipschitz from $\ell_\infty$ to $\ell_1$ and its rows have $\ell_1$ mass at most $\mu$",
+        r"log-counts $A_s/e^2$ (scores, sup norm) and $A_{\mathrm{in}}/e^2$ (features, on the pooled rows) at every scale $e$",
     ),
     published_note="the infimum over the split is left open; at A1's share it is this power mean",
     compares="covering_number",
-    differs={"mu": "the paper takes weights that sum to 1, so mu = 1 does not appear"},
+    differs={"mu": r"the paper takes weights that sum to 1, so $\mu = 1$ does not appear"},
     also=("the paper's softmax constant is 2, ours 1 (L1)",),
     uses=("L1", "L2", "A1", "E"),
     of="log N(F, epsilon)",

@@ -27,7 +27,7 @@ def _cme_published() -> Formula:
     from boundcalc.statements import latent
 
     expr = latent.cme_error_published(SYMPY, s.L, s.rho, s.smoothness, s.kappa, s.M, s.g, ELL)
-    return Formula("error", expr, (ELL_PART,), r"\|\hat f-f^*\|_{\mathcal H}", "le", ("1/2 < r <= 1",))
+    return Formula("error", expr, (ELL_PART,), r"\|\hat f-f^*\|_{\mathcal H}", "le", (r"$1/2 < r\le 1$",))
 
 
 def _cme_forms() -> tuple[Any, Forms]:
@@ -54,21 +54,23 @@ X3 = Theorem(
     name="X3",
     title="CME attention against the conditional mean",
     source=SMALE2007,
-    statement="The error of kernel (CME) attention over L pairs falls with L: sampling costs A/rho, regularisation "
-    "c_r rho^(r-1/2) |g|, and the best rho balances them.",
+    statement=r"The error of kernel (CME) attention over $L$ pairs falls with $L$: sampling costs $A/\rho$, regularisation "
+    r"$c_r\rho^{r-1/2}|g|$, and the best $\rho$ balances them.",
     assumptions=(
-        "pairs (k_i, v_i) are independent and of one law given z, |v| <= M and k(x, x) <= kappa^2",
-        "f*(k) = E[v|k, z] = L_K^r g with 1/2 < r <= 3/2, and the ridge of attention is L rho",
-        "rho does not depend on the values that are seen",
-        "the error is in RKHS norm, with probability at least 1 - delta; at a query q it is at most kappa times it",
+        r"pairs $(k_i, v_i)$ are independent and of one law given $z$, $|v|\le M$ and $k(x, x)\le\kappa^2$",
+        r"$f^*(k) = \mathbb E[v|k, z] = L_K^r g$ with $1/2 < r\le 3/2$, and the ridge of attention is $L\rho$",
+        r"$\rho$ does not depend on the values that are seen",
+        r"the error is in RKHS norm, with probability at least $1-\delta$; at a query $q$ it is at most $\kappa$ times it",
     ),
-    published_note="with its constant 6, as Smale and Zhou prove it for 1/2 < r <= 1; Zhang et al. build on it",
+    published_note=r"with its constant 6, as Smale and Zhou prove it for $1/2 < r\le 1$; Zhang et al. build on it",
     compares="error",
-    differs={"kappa": "capped: f_hat and f_rho are never longer than M/sqrt(rho), however large the kernel is"},
+    differs={
+        "kappa": r"capped: $\hat f$ and $f_\rho$ are never longer than $M/\sqrt\rho$, however large the kernel is"
+    },
     also=(
-        "sqrt(log(2/delta)) in the main term where the paper has log(2/delta), by Bernstein's inequality",
-        "the regularisation term has the factor c_r = a^a (1-a)^(1-a), a = r - 1/2, which is at most 1",
-        "r up to 3/2, where ridge regression saturates; the published form ends at r = 1",
+        r"$\sqrt{\log(2/\delta)}$ in the main term where the paper has $\log(2/\delta)$, by Bernstein's inequality",
+        "the regularisation term has the factor $c_r = a^a(1-a)^{1-a}$, $a = r-1/2$, which is at most 1",
+        "$r$ up to $3/2$, where ridge regression saturates; the published form ends at $r = 1$",
     ),
     uses=("X0", "X3"),
     statement_name="X3",
@@ -117,20 +119,21 @@ X4 = Theorem(
     name="X4",
     title="softmax attention against its limit",
     source=ZHANG2022,
-    statement="Softmax attention over L pairs is within about e^(1/tau) sqrt(log(2/delta)/L) of its limit, the "
+    statement=r"Softmax attention over $L$ pairs is within about $e^{1/\tau}\sqrt{\log(2/\delta)/L}$ of its limit, the "
     "Nadaraya-Watson mean.",
     assumptions=(
-        "keys and query have norm at most 1, values norm at most M; the temperature is tau",
-        "pairs are independent and of one law given z, and the query is fixed",
-        "with probability at least 1 - delta; the limit is mu = E[wv]/E[w], w = exp(q.k/tau), which is the conditional "
-        "mean up to a bias that the temperature controls",
+        r"keys and query have norm at most 1, values norm at most $M$; the temperature is $\tau$",
+        "pairs are independent and of one law given $z$, and the query is fixed",
+        r"with probability at least $1-\delta$; the limit is $\mu = \mathbb E[wv]/\mathbb E[w]$, "
+        r"$w = \exp(\langle q, k\rangle/\tau)$, which is the conditional mean up to a bias that the temperature controls",
     ),
-    published_note="the paper lets L grow without a rate; this is the shape of the plain argument, numerator by "
+    published_note="the paper lets $L$ grow without a rate; this is the shape of the plain argument, numerator by "
     "Hoeffding and denominator by its least value",
     compares="error",
     differs={},
     also=(
-        "e^(1/tau) for small tau, where the plain argument has e^(2/tau): numerator and denominator are bounded at once",
+        r"$e^{1/\tau}$ for small $\tau$, where the plain argument has $e^{2/\tau}$: numerator and denominator are bounded at "
+        "once",
     ),
     uses=("X0", "X4"),
     statement_name="X4",
@@ -161,17 +164,17 @@ X6 = Theorem(
     name="X6",
     title="from the pretext task to the downstream task",
     source=ZHANG2022,
-    statement="The head w M^+ carries a pretext error e_pre to the downstream task multiplied by kappa_w^2, kappa_w = "
-    "|w M^+| the condition number of the pair of tasks.",
+    statement=r"The head $w M^+$ carries a pretext error $e_{\mathrm{pre}}$ to the downstream task multiplied by "
+    r"$\kappa_w^2$, $\kappa_w = |w M^+|$ the condition number of the pair of tasks.",
     assumptions=(
-        "E|yhat(X) - M h(X)|^2 <= e_pre, h = E[psi(z)|X]",
-        "the downstream task is w h, with w in the row space of M (or any head a, at the price of |aM - w| s)",
+        r"$\mathbb E|\hat y(X)-M h(X)|^2\le e_{\mathrm{pre}}$, $h = \mathbb E[\psi(z)|X]$",
+        r"the downstream task is $wh$, with $w$ in the row space of $M$ (or any head $a$, at the price of $|aM-w| s$)",
     ),
     published_note="the paper's own condition number of the pretext task is a worst case over downstream tasks, and "
-    "its constant is c",
+    "its constant is $c$",
     compares="error",
     differs={},
-    also=("the condition number is that of the pair of tasks, at most |w|/sigma_min(M)",),
+    also=(r"the condition number is that of the pair of tasks, at most $|w|/\sigma_{\min}(M)$",),
     uses=("X6",),
     of="E|w M^+ yhat - w h|^2",
     statement_name="X6",

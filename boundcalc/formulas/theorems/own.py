@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name, load_name
+from boundcalc.base.prose import plain
 from boundcalc.base.sources import Source
 from boundcalc.base.strict_json import read_json
 from boundcalc.formulas.theorems.theorem import Theorem
@@ -38,7 +39,7 @@ class Bound:
         quantity: "gap", or "risk" at training error 0.
         title: a few words.
         author: whose theorem it is.
-        assumptions: in words.
+        assumptions: in words, with LaTeX between dollars where they hold mathematics, as the title may.
         cite: a key of the author's bibliography.
         values: inputs that are fixed, such as an unspecified constant: {"c": 3}.
         inputs: further inputs that a setting determines: {"S": lambda setting: ...}.
@@ -67,6 +68,8 @@ class Bound:
         if isinstance(self.assumptions, str):
             raise InvalidSetting("assumptions is a list of sentences, got one text")
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        for words in (self.title, self.author, *self.assumptions):
+            plain(words)  # refuses mathematics that it cannot show
         object.__setattr__(self, "formula", self._read())
 
     def _read(self) -> Formula:

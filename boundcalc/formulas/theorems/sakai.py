@@ -33,32 +33,30 @@ def _forms() -> tuple[Any, Forms]:
 
 sakai2026 = Theorem(
     name="sakai2026",
-    title="spectrum-adaptive, independent of T",
+    title="spectrum-adaptive, independent of $T$",
     source=SAKAI2026,
-    statement="Where the p-th powers of the singular values sum to little, small ones are dropped and the rest is "
-    "covered as "
-    "a matrix of low rank; p interpolates between the rank (p = 0) and the Frobenius norm (p = 2).",
+    statement="Where the $p$-th powers of the singular values sum to little, small ones are dropped and the rest is "
+    "covered as a matrix of low rank; $p$ interpolates between the rank ($p = 0$) and the Frobenius norm ($p = 2$).",
     assumptions=(
         *NETWORK,
-        "0 < p <= 2, and the p-th powers of the singular values of every matrix of a block sum to at most S_p",
-        "p and S_p are fixed before the data (choosing them after training is paid for by P1)",
+        r"$0 < p\le 2$, and the $p$-th powers of the singular values of every matrix of a block sum to at most $S_p$",
+        "$p$ and $S_p$ are fixed before the data (choosing them after training is paid for by P1)",
     ),
-    published_note="the terms S_p^(1/(p+2)) s^(p/(p+2)) d^((p+1)/(p+2)) per matrix with s = (product of norms) D; "
-    "the rate "
-    "in m is that of one scale, and the paper's constant and logarithms are c",
+    published_note="the terms $S_p^{1/(p+2)}s^{p/(p+2)}d^{(p+1)/(p+2)}$ per matrix with $s$ the product of norms times $D$; "
+    "the rate in $m$ is that of one scale, and the paper's constant and logarithms are $c$",
     compares="gap",
     differs={
-        "d": "d^(1/(p+2)) here, where rows have norm 1 and rank r costs 2 d r parameters; d^((p+1)/(p+2)) in the "
+        "d": "$d^{1/(p+2)}$ here, where rows have norm 1 and rank $r$ costs $2dr$ parameters; $d^{(p+1)/(p+2)}$ in the "
         "paper's terms",
-        "depth": "the sum over blocks is a geometric one in r^p here; the paper has one term per matrix",
-        "C": "the exponent of C is explicit here",
-        "m": "a factor sqrt(log m) more, from the logarithm of the accuracy",
+        "depth": "the sum over blocks is a geometric one in $r^p$ here; the paper has one term per matrix",
+        "C": "the exponent of $C$ is explicit here",
+        "m": r"a factor $\sqrt{\log m}$ more, from the logarithm of the accuracy",
         "heads": "hidden in the paper's product of norms",
         "gamma": "hidden in the paper's constant",
         "delta": "hidden in the paper's constant",
     },
     also=(
-        "one p for all matrices here; the paper chooses it matrix by matrix and layer by layer",
+        "one $p$ for all matrices here; the paper chooses it matrix by matrix and layer by layer",
         "logarithms of the accuracy are explicit here",
     ),
     uses=("T4", "T6", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2"),

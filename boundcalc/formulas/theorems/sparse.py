@@ -10,7 +10,7 @@ from boundcalc.formulas.theorems.theorem import Forms, Theorem
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
 
-_SAMPLE = ("m strings of T bits are drawn independently", "the loss lies in [0, 1]")
+_SAMPLE = ("$m$ strings of $T$ bits are drawn independently", "the loss lies in $[0, 1]$")
 
 
 def _published() -> Formula:
@@ -34,7 +34,7 @@ def _forms() -> tuple[Any, Forms]:
     size = sympy.Symbol("N_F", positive=True)
     # binom(T, s) <= (e T/s)^s, and a function of s bits is one of 2^(2^s)
     count = s.s * sympy.log(sympy.E * s.T / s.s) + 2**s.s * sympy.log(2)
-    part = Definition(size, count, "log of the number of s-sparse Boolean functions of T bits", r"\log|\mathcal F|")
+    part = Definition(size, count, "log of the number of $s$-sparse Boolean functions of $T$ bits", r"\log|\mathcal F|")
     inverse = sympy.log(1 / s.delta)
 
     def the_gap() -> Formula:
@@ -53,18 +53,18 @@ def _forms() -> tuple[Any, Forms]:
 
 sparse_boolean = Theorem(
     name="sparse_boolean",
-    title="s-sparse Boolean functions of T bits (G8)",
+    title="$s$-sparse Boolean functions of $T$ bits (G8)",
     source=EDELMAN2022,
-    statement="A finite class: Hoeffding's inequality and a union bound over binom(T, s) supports and 2^(2^s) "
+    statement=r"A finite class: Hoeffding's inequality and a union bound over $\binom Ts$ supports and $2^{2^s}$ "
     "functions.",
     assumptions=_SAMPLE,
-    published_note="s log T + 2^s up to a constant",
+    published_note=r"$s\log T+2^s$ up to a constant",
     compares="gap",
     differs={"delta": "not in the shape"},
     also=(
-        "the support costs s log(eT/s), which is less than s log T for s > e",
-        "G8 also has a floor: fewer than log_2 binom(T, s) - 1 labels, at inputs "
-        "that do not depend on the support, do not identify it with probability 1/2",
+        r"the support costs $s\log(eT/s)$, which is less than $s\log T$ for $s > e$",
+        r"G8 also has a floor: fewer than $\log_2\binom Ts-1$ labels, at inputs that do not depend on the support, do not "
+        "identify it with probability $1/2$",
     ),
     uses=("G8",),
     statement_name="G8",

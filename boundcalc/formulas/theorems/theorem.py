@@ -24,7 +24,7 @@ Forms = Mapping[str, Callable[[], "Formula"]]
 
 @dataclass(frozen=True)
 class Theorem:
-    """A named theorem.
+    """A named theorem. The mathematics in its words is LaTeX between dollars, as in `boundcalc.base.prose`.
 
     Attributes:
         name: on the command line and in `boundcalc.formulas.theorems`.
@@ -205,10 +205,17 @@ class Theorem:
 
     def differences(self) -> tuple[str, ...]:
         """What the explicit formula and the paper do not share, in words."""
-        return (*(f"In {name}: {why}" for name, why in self.differs.items()), *self.also)
+        return (*(f"In {_letter(name)}: {why}" for name, why in self.differs.items()), *self.also)
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
+
+
+def _letter(name: str) -> str:
+    """An input in prose: by its letter, where it is called as that."""
+    from boundcalc.base.symbols import BY_NAME
+
+    return f"${BY_NAME[name].latex}$" if name in BY_NAME and BY_NAME[name].latex.lstrip("\\") == name else name
 
 
 QUANTITIES = (

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.sources import TRAUGER2024
+from boundcalc.formulas.theorems.counting import RAMP, READ_OUT, ROWS, SAMPLE
 from boundcalc.formulas.theorems.policies import T_FREE
 from boundcalc.formulas.theorems.theorem import Forms, Theorem
 
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
-
-_SAMPLE = ("m sequences are drawn independently", "every budget is fixed before the sample is drawn")
 
 
 def _published() -> Formula:
@@ -21,7 +20,7 @@ def _published() -> Formula:
     from boundcalc.formulas.symbolic.formula import Formula
 
     expr = s.C ** (s.c * s.depth) * s.K**2 * sympy.log(s.d) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE, "proxy")
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", SAMPLE, "proxy")
 
 
 def _forms() -> tuple[Any, Forms]:
@@ -53,29 +52,22 @@ def _forms() -> tuple[Any, Forms]:
 
 trauger2024 = Theorem(
     name="trauger2024",
-    title="deep attention networks, independent of T",
+    title="deep attention networks, independent of $T$",
     source=TRAUGER2024,
-    statement="With entrywise l1 norms at most K (and spectral norms at most C) every matrix has a cover that serves "
-    "every "
-    "sample, so neither T nor m enters the covering number.",
-    assumptions=(
-        *_SAMPLE,
-        "rows of the input have l2 norm at most 1, and activations are projected onto the unit ball twice per block",
-        "ReLU between the projections; the output is read from one row ([CLS])",
-        "the loss is the ramp at margin gamma (any [0, 1] loss that is 1/gamma-Lipschitz will do)",
-    ),
-    published_note="O(.) in the paper, for one or more layers; the exponent of C is written c D here",
+    statement=r"With entrywise $\ell_1$ norms at most $K$ (and spectral norms at most $C$) every matrix has a cover that "
+    "serves every sample, so neither $T$ nor $m$ enters the covering number.",
+    assumptions=(*SAMPLE, ROWS, READ_OUT, RAMP),
+    published_note=r"$O(\cdot)$ in the paper, for one or more layers; the exponent of $C$ is written $cD$ here",
     compares="covering_number",
     differs={
-        "C": "the exponent of C is explicit; the paper's product of norms over layers is written C^(cD)",
-        "depth": "the constant is r^2 per block, r = H C^2 (C + sqrt(1 + C^2)); the paper has a product of norms",
+        "C": "the exponent of $C$ is explicit; the paper's product of norms over layers is written $C^{cD}$",
+        "depth": r"the constant is $r^2$ per block, $r = HC^2(C+\sqrt{1+C^2})$; the paper has a product of norms",
         "heads": "the shape is for one head",
     },
     also=(
         "the linear cover is by rounding (T3), which needs half the draws of Maurey's argument that the paper uses",
-        "the gap is stated with ghost samples (factor 17/16), so that the checker of closed forms can re-derive it; "
-        "for "
-        "uniform covers the factor could be 1",
+        "the gap is stated with ghost samples (factor $17/16$), so that the checker of closed forms can re-derive it; "
+        "for uniform covers the factor could be 1",
     ),
     uses=("T3", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A1", "A3", "A4", "G0", "G1", "G2"),
     published_form=_published,

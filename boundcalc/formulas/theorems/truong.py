@@ -36,19 +36,19 @@ def _forms() -> tuple[Any, Forms]:
 
 truong2024 = Theorem(
     name="truong2024",
-    title="low-rank matrices, independent of T",
+    title="low-rank matrices, independent of $T$",
     source=TRUONG2024,
-    statement="Matrices of rank at most r_w have r_w(d + k) parameters that matter, so a small rank pays like a "
-    "small width.",
-    assumptions=(*NETWORK, "every matrix of a block has rank at most r_w"),
-    published_note="the paper is about one layer; its abstract gives O(log r_w) and O(m^(-1/2)), the rest is its "
+    statement="Matrices of rank at most $r_w$ have $r_w(d+k)$ parameters that matter, so a small rank pays like a small "
+    "width.",
+    assumptions=(*NETWORK, "every matrix of a block has rank at most $r_w$"),
+    published_note=r"the paper is about one layer; its abstract gives $O(\log r_w)$ and $O(m^{-1/2})$, the rest is its "
     "constant",
     compares="gap",
     differs={
-        "rank": "sqrt(r_w) here, from counting the parameters of both factors; the paper's log r_w has the width in "
-        "its constant",
-        "m": "a factor sqrt(log m) more, for the scale 1/m of the one cover",
-        "d": "sqrt(d) here; in the paper's constant there",
+        "rank": r"$\sqrt{r_w}$ here, from counting the parameters of both factors; the paper's $\log r_w$ has the width "
+        "in its constant",
+        "m": r"a factor $\sqrt{\log m}$ more, for the scale $1/m$ of the one cover",
+        "d": r"$\sqrt d$ here; in the paper's constant there",
         "depth": "the paper is about one layer",
         "heads": "hidden in the paper's constant",
         "C": "hidden in the paper's constant",
@@ -56,8 +56,8 @@ truong2024 = Theorem(
         "delta": "hidden in the paper's constant",
     },
     also=(
-        "no bound on |W|_F or |W|_21 is needed: spectral norm and rank suffice (T5)",
-        "r_w limits the rank of every matrix of a block here; in the paper it is that of queries times keys",
+        r"no bound on $|W|_F$ or $|W|_{2,1}$ is needed: spectral norm and rank suffice (T5)",
+        "$r_w$ limits the rank of every matrix of a block here; in the paper it is that of queries times keys",
     ),
     uses=("T4", "T5", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2", "X5"),
     published_form=_published,

@@ -44,13 +44,13 @@ zhang2022 = Theorem(
     source=ZHANG2022,
     statement="All covers are uniform, so no sequence length enters: an empirical minimiser's risk exceeds the best "
     "of the "
-    "class by a term of order m^(-1/2) that depends on widths, depth and norms alone.",
+    "class by a term of order $m^{-1/2}$ that depends on widths, depth and norms alone.",
     assumptions=(
         *NETWORK,
-        "positions, if any, are fixed (learned positions would make T d further parameters)",
+        "positions, if any, are fixed (learned positions would make $Td$ further parameters)",
         "for masked pre-training a sample is a (sequence, mask) pair and losses are averaged over masked tokens",
     ),
-    published_note="the paper's constant hides widths, depth and norms; only the absence of T and the rate are "
+    published_note="the paper's constant hides widths, depth and norms; only the absence of $T$ and the rate are "
     "compared",
     compares="gap",
     differs={
@@ -59,7 +59,7 @@ zhang2022 = Theorem(
         "C": "hidden in the paper's constant",
         "gamma": "hidden in the paper's constant",
         "delta": "hidden in the paper's constant",
-        "m": "a factor sqrt(log m) more, for the scale 1/m of the one cover; chaining would remove it",
+        "m": r"a factor $\sqrt{\log m}$ more, for the scale $1/m$ of the one cover; chaining would remove it",
     },
     also=("the paper covers a Lipschitz parametrisation of attention; here every matrix is covered by volume (T4)",),
     uses=("T4", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2", "X5"),
@@ -87,13 +87,13 @@ zhang2022_masked = Theorem(
     statement="A sample is a sequence with its mask, and the loss the mean over masked tokens: covers that serve every "
     "row serve their mean, so neither the sequence length nor the number of masked tokens enters.",
     assumptions=(
-        "m (sequence, mask) pairs are drawn independently; tokens of one sequence need not be independent",
+        "$m$ (sequence, mask) pairs are drawn independently; tokens of one sequence need not be independent",
         *NETWORK[1:-2],
-        "ReLU between the projections; spectral norms at most C; a read-out of V logits at every masked row",
-        "the loss of a token lies in [0, 1] and is L_s-Lipschitz in the l2 norm of its logits",
-        "positions, if any, are fixed (learned positions would make T d further parameters)",
+        "ReLU between the projections; spectral norms at most $C$; a read-out of $V$ logits at every masked row",
+        r"the loss of a token lies in $[0, 1]$ and is $L_s$-Lipschitz in the $\ell_2$ norm of its logits",
+        "positions, if any, are fixed (learned positions would make $Td$ further parameters)",
     ),
-    published_note="the paper's constant hides widths, depth and norms; only the absence of T and the rate are "
+    published_note="the paper's constant hides widths, depth and norms; only the absence of $T$ and the rate are "
     "compared",
     compares="gap",
     differs={
@@ -102,8 +102,8 @@ zhang2022_masked = Theorem(
         "C": "hidden in the paper's constant",
         "L_s": "hidden in the paper's constant",
         "delta": "hidden in the paper's constant",
-        "vocabulary": "the read-out has d V parameters; hidden in the paper's constant",
-        "m": "a factor sqrt(log m) more, for the scale 1/m of the one cover; chaining would remove it",
+        "vocabulary": "the read-out has $dV$ parameters; hidden in the paper's constant",
+        "m": r"a factor $\sqrt{\log m}$ more, for the scale $1/m$ of the one cover; chaining would remove it",
     },
     also=("the paper covers a Lipschitz parametrisation of attention; here every matrix is covered by volume (T4)",),
     uses=("T4", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G2", "X5"),

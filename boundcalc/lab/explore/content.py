@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.prose import plain
 from boundcalc.engine.evaluate import BoundValue, evaluate
 from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.setting import Setting
@@ -58,7 +59,7 @@ def theorems() -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name,
-                "title": theorem.title,
+                "title": plain(theorem.title),
                 "source": theorem.source.short,
                 "inputs": [str(symbol) for symbol in formula.inputs],
                 "js": _with_parts(code),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from boundcalc.base.prose import plain
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import KIND_WORDS
-from boundcalc.lab.plot.words import many, plain, short
+from boundcalc.lab.plot.words import many, short
 
 _MOST = 9
 """More series than this of one kind and quantity are told together."""

@@ -6,13 +6,14 @@ import re
 from typing import Any
 
 from boundcalc.base.errors import NoSolution
+from boundcalc.base.prose import plain
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import FILLS, HATCHES
-from boundcalc.lab.plot.words import at_most, called, plain, setting_words
+from boundcalc.lab.plot.words import at_most, called, setting_words
 from boundcalc.setting import Setting
 
 _PLACE = re.compile(r"(?P<kind>[^\[]+)(\[(?P<block>\d+).*\])?")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from boundcalc.base.errors import NoSolution
+from boundcalc.base.prose import plain
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.spread import MEDIANS, WORDS, axis_of, draw_spread, medians
 from boundcalc.lab.plot.style import ORDINALS
-from boundcalc.lab.plot.words import plain, task_words
+from boundcalc.lab.plot.words import task_words
 
 _NORMS = {"op": ("op", "spectral norm"), "two_one": ("21", "(2,1) norm")}
 _ORDER = ("W_QK", "W_V", "W_O", "W_1", "W_2", "W_3", "readout", "embedding")

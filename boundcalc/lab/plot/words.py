@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from boundcalc.base import rounding
+from boundcalc.base.prose import plain
 from boundcalc.setting import Setting
 
 
@@ -37,11 +38,6 @@ def power(log10: float) -> str:
     return f"10^{log10:.1f}".removesuffix(".0")
 
 
-def plain(label: str) -> str:
-    """Without the marks of mathematics: W_QK."""
-    return label.translate({ord(sign): None for sign in "${}"})
-
-
 def many(count: int, word: str) -> str:
     """1 trial, 2 trials."""
     return f"{count} {word}{'s' * (count != 1)}"
@@ -68,7 +64,7 @@ def called(bound: str) -> str:
     from boundcalc.formulas.theorems import THEOREMS
 
     theorem = THEOREMS.get(bound)
-    return NAMES.get(bound) or (bound if theorem is None else f"{theorem.title} ({theorem.source.short})")
+    return NAMES.get(bound) or (bound if theorem is None else f"{plain(theorem.title)} ({theorem.source.short})")
 
 
 _STYLES: Mapping[str, str] = {

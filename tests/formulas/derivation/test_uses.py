@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from boundcalc import Setting, evaluate
+from boundcalc.base.prose import plain
 from boundcalc.formulas.derivation import derive
 from boundcalc.formulas.derivation.check import LARGE, identical
 from boundcalc.formulas.theorems import THEOREMS
@@ -25,7 +26,7 @@ def test_what_a_theorem_rests_on_is_what_its_derivations_use(name: str) -> None:
 
 def test_a_derivation_names_the_side_from_which_scores_are_covered() -> None:
     def cover(name: str, title: str) -> tuple[str, ...]:
-        return next(step.uses for _, step in derive(name, "covering_number").steps() if step.title == title)
+        return next(step.uses for _, step in derive(name, "covering_number").steps() if plain(step.title) == title)
 
     assert cover("edelman2022_head", "W_QK") == ("S1", "T1", "A5", "S2", "T2")  # |W|_F follows from |W|_21
     assert cover("trauger2024", "W_QK") == ("S3", "T3")
@@ -40,10 +41,10 @@ def referred(distance: Budget) -> Setting:
 
 
 def test_distances_from_a_reference_and_derived_norms_are_named() -> None:
-    steps = {step.title: step.uses for _, step in derive(referred(Budget(op=0.5, two_one=0.5))).steps()}
+    steps = {plain(step.title): step.uses for _, step in derive(referred(Budget(op=0.5, two_one=0.5))).steps()}
     assert "T7" in next(uses for title, uses in steps.items() if title.startswith("W_V"))
     assert not any("T7" in uses for title, uses in steps.items() if not title.startswith("W_V"))
-    steps = {step.title: step.uses for _, step in derive(referred(Budget(op=0.5))).steps()}
+    steps = {plain(step.title): step.uses for _, step in derive(referred(Budget(op=0.5))).steps()}
     assert "A5" in next(uses for title, uses in steps.items() if title.startswith("W_V"))
 
 

@@ -203,7 +203,7 @@ def test_separate_budgets_stay_separate() -> None:
         sym.K**2 * Lambda(sym.d, n),  # S2, query side
         sym.d * K_F**2 * Lambda(sym.d, n),  # S2, key side: |W^T|_21 <= sqrt(d) |W|_F
     }
-    assert form.conditions[2] == "K_F <= K"
+    assert form.conditions[2] == r"$K_{F}\le K$"
 
 
 def test_a_depth_that_never_repeats_is_refused_with_the_piece() -> None:

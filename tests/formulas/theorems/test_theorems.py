@@ -147,7 +147,7 @@ def test_a_bound_is_imported_in_a_few_lines() -> None:
     assert bound.published.kind == "proxy"
     assert "c" in {symbol.name for symbol in bound.published.inputs}
     assert bound.source is EDELMAN2022
-    assert any("In C:" in line for line in bound.differences())
+    assert any("In $C$:" in line for line in bound.differences())
     assert bound._repr_latex_().startswith("$$")
 
 
