@@ -47,7 +47,8 @@ def collect(spec: Spec) -> FigureData:
             with suppress(NoSolution):
                 law = growth(waited)
                 laws[f"{s:g}"] = vars(law)
-                series.append(Series(look, f"s = {s:g}, fit", "fit", "steps", x, tuple(law(T) for T in x)))
+                label = f"$T^{{{law.exponent:.1f}}}$, s = {s:g}"
+                series.append(Series(look, label, "fit", "steps", x, tuple(law(T) for T in x)))
     facts = {"task": runs.described(chosen), "places": places, "laws": laws}
     return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
 

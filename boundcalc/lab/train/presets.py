@@ -92,18 +92,15 @@ PRESETS: dict[str, dict[str, Any]] = {
         "seeds": 10,
         "grid": _coins((32, 128, 512), {2: 20, 3: 40, 4: 80}),
     },
-    "conjunction-natural-long": {
-        "about": "the same among T = 2048 and 4096",
-        "task": _ANY_S | {"law": "natural"},
+    "conjunction-natural-4096": {
+        "about": "the same among T = 4096",
+        "task": _ANY_S | {"law": "natural", "T": 4096},
         "train": _MINI,
         "seeds": 8,
         "grid": [
-            {"s": 2, "T": 2048, "m": [100, 150, 225, 340]},
-            {"s": 2, "T": 4096, "m": [120, 180, 270, 405]},
-            {"s": 3, "T": 2048, "m": [120, 180, 270, 405]},
-            {"s": 3, "T": 4096, "m": [140, 210, 315, 475]},
-            {"s": 4, "T": 2048, "m": [160, 240, 360, 540]},
-            {"s": 4, "T": 4096, "m": [180, 270, 405, 600]},
+            {"s": 2, "m": [43, 60, 85, 120, 180]},
+            {"s": 3, "m": [50, 70, 100, 140, 210]},
+            {"s": 4, "m": [95, 130, 180, 270, 405]},
         ],
     },
     "conjunction-sparsity": {

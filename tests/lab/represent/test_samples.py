@@ -102,7 +102,7 @@ def answers(T: int, s: int, m: int, runs: int, seed: int, parity: bool = False) 
     """What every conjunction (or parity) of s of T bits says of m draws of fair coins: (runs, m, functions)."""
     bits = np.random.default_rng(seed).integers(0, 2, (runs, m, T))
     some = bits[:, :, list(itertools.combinations(range(T), s))]
-    return some.sum(-1) % 2 if parity else some.all(-1).astype(np.int64)
+    return np.asarray(some.sum(-1) % 2 if parity else some.all(-1).astype(np.int64))
 
 
 def test_a_bad_function_of_a_finite_class_survives_rarely_and_with_samples_that_forget_the_class_often() -> None:

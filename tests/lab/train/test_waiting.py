@@ -32,7 +32,8 @@ def test_intervals_cover_and_those_that_leave_out_who_never_learned_do_not(runs:
         found = seen(seed)
         law = growth(found, draws=200, seed=seed)
         hits += law.low <= TRUE <= law.high
-        only = {T: [one for one in some if math.isfinite(one.until)] for T, some in found.items()}
+        learned = {T: [one for one in some if math.isfinite(one.until)] for T, some in found.items()}
+        only = {T: some for T, some in learned.items() if some}
         without = growth(only, draws=200, seed=seed)
         blind += without.low <= TRUE <= without.high
     assert hits >= 0.88 * runs  # bootstrap intervals of fifty trials are a little short
