@@ -2,64 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.records import dataclass
+
+if TYPE_CHECKING:
+    from boundcalc.base.cases import Brought, Cases
 
 Entry = TypeVar("Entry")
-_Subject = TypeVar("_Subject", covariant=True)
-_Example = TypeVar("_Example", covariant=True)
-
-_PARTS = (
-    ("examples", "the laws hold anywhere"),
-    ("refusals", "it refuses what it is not for"),
-    ("wrong", "the laws would see a mistake"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Cases(Generic[_Subject, _Example]):
-    """What a registration brings, so that it can be checked; without any of the three it is incomplete.
-
-    Attributes:
-        examples: where the laws are tried. None is guessed.
-        refusals: what must be refused, each with a regular expression that the reason must match; None says that there is
-            nothing it could be asked and must refuse.
-        wrong: variants that are false, by name; the laws must reject each, or they would not have seen a mistake.
-    """
-
-    examples: Sequence[_Example]
-    refusals: Sequence[tuple[Any, str]] | None
-    wrong: Mapping[str, _Subject]
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What was not brought, and what therefore nothing shows."""
-        return tuple(
-            f"no {what} were brought, so nothing shows that {shows}"
-            for what, shows in _PARTS
-            if getattr(self, what) is not None and not getattr(self, what)
-        )
-
-
-Brought = Cases[Any, Any] | Callable[[], Cases[Any, Any]]
-"""Cases, or what makes them when the laws are tried."""
-
-
-def refuse_incomplete(kind: str, name: str, cases: object) -> None:
-    """Refuses what is registered without its cases."""
-    if isinstance(cases, Cases):
-        missing: tuple[str, ...] = cases.missing
-    else:
-        missing = () if callable(cases) else ("it brings no cases",)
-    if missing:
-        raise InvalidSetting(
-            f"the {kind} {name!r} is not registered: {'; '.join(missing)}; give boundcalc.laws.Cases(examples, refusals, "
-            f"wrong), by which boundcalc.check_{kind} tries its laws"
-        )
 
 
 class Registry(dict[str, Entry], Generic[Entry]):
@@ -97,6 +49,8 @@ class Registry(dict[str, Entry], Generic[Entry]):
         name = self._name(entry)
         if name in self:
             raise InvalidSetting(f"a {self.kind} {name!r} is registered already")
+        from boundcalc.base.cases import refuse_incomplete
+
         refuse_incomplete(self.kind, name, cases)
         self._brought[name] = cases
         super().__setitem__(name, entry)
@@ -117,12 +71,9 @@ class Registry(dict[str, Entry], Generic[Entry]):
         brought = self._brought.get(name)
         if brought is None and (self._own is None or name not in self):
             raise InvalidSetting(f"no {self.kind} {name!r} was registered with cases: give check_{self.kind} some")
-        if brought is None:
-            found = import_module(self._own or "").cases(name)
-        else:
-            found = brought if isinstance(brought, Cases) else brought()
-        refuse_incomplete(self.kind, name, found)
-        return found
+        from boundcalc.base.cases import complete
+
+        return complete(self.kind, name, import_module(self._own or "").cases(name) if brought is None else brought)
 
     def __setitem__(self, name: str, entry: Entry) -> NoReturn:
         raise InvalidSetting(

@@ -37,6 +37,16 @@ class Entry:
     locator: str = ""
 
     @property
+    def assumes(self) -> tuple[str, ...]:
+        """Its conditions, where the entry begins with a list of them."""
+        first = re.split(r"\n\n", self.says, maxsplit=1)[0]
+        if not first.startswith("- "):
+            return ()
+        return tuple(
+            " ".join(item.split()).removesuffix(".") for item in re.split(r"^- ", first, flags=re.MULTILINE)[1:]
+        )
+
+    @property
     def cited(self) -> str:
         """The source, with the place in it."""
         return f"{self.source} {self.locator}." if self.locator else str(self.source)

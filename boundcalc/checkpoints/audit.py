@@ -16,7 +16,7 @@ from boundcalc.base import output
 from boundcalc.base.compared import Compared, said
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import JOURNAL
-from boundcalc.checkpoints.account import Account, balance
+from boundcalc.checkpoints.account import KEY_BIAS, Account, balance
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
@@ -28,6 +28,7 @@ from boundcalc.checkpoints.parity import Call, Parity
 from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
+from boundcalc.checkpoints.readers.base import STORED
 from boundcalc.checkpoints.tasks import Found, Plan, Want
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of
@@ -124,6 +125,17 @@ class Audit:
             name = key_of(kind, block) if shared else key
             budgets[name] = budgets[name].join(found) if name in budgets else found
         return Norms(budgets=budgets | dict(self.products) | dict(extra or {}), measured=True, failure=self.failure)
+
+    def with_bits(self, bits: int) -> Audit:
+        """The same with the premise that a stored weight has so many bits (G13), which no tensor that is read may exceed."""
+        for line in self.account.lines:
+            stored = 8 * STORED[line.dtype].itemsize
+            if (line.used or line.reason == KEY_BIAS) and stored > bits:
+                raise InvalidSetting(
+                    f"--bits {bits}: {line.tensor} is stored as {line.dtype}, numbers of {stored} bits; give --bits {stored} "
+                    "if that was fixed before the data"
+                )
+        return replace(self, architecture=self.architecture.with_fields(bits=bits))
 
     def table(self) -> list[dict[str, Any]]:
         """One row per matrix, head or vector."""

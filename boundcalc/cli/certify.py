@@ -15,6 +15,7 @@ from boundcalc.cli import complete
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
 from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_file, output_folder
 from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.inputs import refuse_idle_bits
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -48,6 +49,7 @@ fixed before the data.""",
 @click.option("--m", "n_train", type=WHOLE, help="Training sequences (with --margins: as many as there are margins).")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @click.option("--gamma", type=NUMBER, help="Margin of the ramp loss; with --margins the best on the grid.")
+@click.option("--bits", type=WHOLE, help="Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
 @click.option("--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded nor paid for.")
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
 @click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
@@ -88,6 +90,7 @@ def command(
     n_train: int | None,
     delta: float,
     gamma: float | None,
+    bits: int | None,
     fixed_gamma: bool,
     train_error: float | None,
     margins: str | None,
@@ -135,11 +138,12 @@ def command(
 
     certified = None
     if data is not None:
-        certified = _with_data(model, data, test, methods, options, inspect, delta, gamma, fixed_gamma, schatten)
+        certified = _with_data(model, data, test, methods, options, inspect, bits, delta, gamma, fixed_gamma, schatten)
         found, setting = certified.audit, certified.setting
     else:
         assert seen is not None  # noqa: S101 - without data the sample is said
         found = take_audit(model, options, inspect)
+        found = found if bits is None else found.with_bits(bits)
         norms = found.norms(schatten, readout_budget(found, readout_norm))
         setting = Setting(found.architecture, norms, seen[0])
         if seen[1] is not None:
@@ -156,7 +160,11 @@ def command(
     given += ["margin"] * (gamma is not None or margins is not None or data is not None)
     given += ["train_error"] * (train_error is not None or margins is not None or data is not None)
     origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
-    report = ask(Question(setting, origin), bounds, solve=solve, why=why)
+    if bits is not None:
+        origin["bits"] = "given"
+    question = Question(setting, origin)
+    refuse_idle_bits(question, bounds)
+    report = ask(question, bounds, solve=solve, why=why)
     best = None if report.best is None else report.best.recording(found.compared)
     _write_certificates(best, certificate, certificate_risk)
     written = [] if certified is None or certificates is None else certified.save(certificates)
@@ -185,6 +193,7 @@ def _with_data(
     methods: tuple[str, ...],
     options: dict[str, Any],
     inspect: Any,
+    bits: int | None,
     delta: float,
     gamma: float | None,
     fixed_gamma: bool,
@@ -206,7 +215,7 @@ def _with_data(
     say = None if options["quiet"] or not sys.stderr.isatty() else lambda text: click.echo(f"{text} ...", err=True)
     taken = take(model, options, inspect, known)
     return answered(
-        Outputs(taken.model, taken.audit, taken.live),
+        Outputs(taken.model, taken.audit if bits is None else taken.audit.with_bits(bits), taken.live),
         known,
         tests,
         delta=delta,

@@ -11,7 +11,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.garbage import uncollected
-from boundcalc.cli.inputs import OF_PAIRS, alone, examples, inputs, pairs, refuse_inputs, show_values
+from boundcalc.cli.inputs import OF_PAIRS, alone, examples, inputs, pairs, refuse_idle_bits, refuse_inputs, show_values
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
@@ -111,6 +111,7 @@ def command(
         show_values(theorem, inputs(theorem, question, given), form)
         return
     refuse_inputs(given)
+    refuse_idle_bits(question, bounds)
     if axes:
         for name, given in (
             ("--solve/--no-solve", solve is not None),

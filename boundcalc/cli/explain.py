@@ -92,7 +92,7 @@ def _theorem(name: str) -> list[tuple[str, str]]:
     return [
         ("Title", theorem.title),
         ("Says", theorem.statement),
-        ("Assumes", "; ".join(theorem.assumptions)),
+        ("Assumes", "; ".join(theorem.assumed())),
         ("Published", theorem.published_note),
         ("Differs", "; ".join(theorem.differences())),
         ("Rests on", " ".join(theorem.uses)),

@@ -10,7 +10,7 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.rounding import up
 from boundcalc.cli.setting import OPTION_NAMES, Question
 from boundcalc.cli.values import exactly, number, short
-from boundcalc.formulas.theorems import ALONE, BOUNDS, THEOREMS, Theorem, theorem_called
+from boundcalc.formulas.theorems import ALONE, BOUNDS, THEOREMS, Theorem, known_bound, theorem_called
 
 if TYPE_CHECKING:
     from boundcalc.base.value import Value
@@ -82,6 +82,13 @@ def refuse_inputs(given: Mapping[str, float]) -> None:
             f"{name} is no part of a setting: --set and --L are for --bound {', '.join(ALONE)}, which are not about one"
             + ("; layers are --depth" if name == "L" else "")
         )
+
+
+def refuse_idle_bits(question: Question, bounds: Sequence[str]) -> None:
+    """Refuses --bits where no bound that is asked for counts stored weights."""
+    if bounds and not any(BOUNDS[known_bound(name)].stored for name in bounds):
+        able = " and ".join(repr(policy.name) for policy in BOUNDS.values() if policy.stored)
+        question.refuse("bits", f"only {able} counts stored weights (G13), and {', '.join(bounds)} was asked for")
 
 
 def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], without: str = "") -> Given:

@@ -18,6 +18,7 @@ from boundcalc.engine.evaluate import BoundValue, Desk, Proved, compare
 from boundcalc.engine.growth import Growth, growth
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.setting import Setting
+from boundcalc.statements.strategies import STRATEGIES, stored_weights
 
 if TYPE_CHECKING:
     from boundcalc.engine.links import Needed as FirstLink
@@ -63,6 +64,8 @@ class Report(NamedTuple):
     rows: tuple[Row, ...]
     needed: tuple[Needed, ...] = ()
     why: tuple[Why, ...] | None = None
+    unstored: BoundValue | None = None
+    """The bound that counts stored weights, without that premise (G13)."""
 
     @property
     def best(self) -> BoundValue | None:
@@ -81,6 +84,11 @@ class Report(NamedTuple):
             out["smallest_m"] = {needed.quantity: needed.to_json() for needed in self.needed}
         if self.why is not None and self.best is not None:
             out["why"] = {"bound": self.best.name} | {found.quantity: found.to_json() for found in self.why}
+        bits = self.question.setting.architecture.bits
+        if bits is not None:
+            weights = sum(stored_weights(self.question.setting).values())
+            plain = None if self.unstored is None else self.unstored.to_json()
+            out["stored_weights"] = {"weights": weights, "bits": bits, "without": plain}
         return out
 
 
@@ -92,7 +100,7 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     grown = {id(value.by_gap): value for value in values}  # several policies may share one proof
     growths = {key: _growths(value) for key, value in grown.items()}
     rows = tuple(Row(value, growths[id(value.by_gap)]) for value in values)
-    report = Report(question, rows)
+    report = Report(question, rows, unstored=_unstored(values))
     best = report.best
     if best is not None and why:
         from boundcalc.engine.why import why as account
@@ -106,6 +114,17 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     return report._replace(
         needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk"))
     )
+
+
+def counts_stored(value: BoundValue) -> bool:
+    """Whether the gap or the risk rests on how many bits a weight has (G13)."""
+    proofs = (value.by_gap, value.by_risk)
+    return any(proof is not None and STRATEGIES[proof.certificate.strategy].stored for proof in proofs)
+
+
+def _unstored(values: Sequence[BoundValue]) -> BoundValue | None:
+    resting = next((value for value in values if counts_stored(value)), None)
+    return None if resting is None else compare(resting.setting.but(bits=None), [resting.name])[0]
 
 
 def _growths(value: BoundValue) -> dict[str, Growth | None]:
@@ -137,10 +156,12 @@ _SYMBOLS = {
     "embedding_norm": "embedding norm",
     "readout": "read-out",
     "lipschitz": "loss Lipschitz constant",
+    "bits": "bits of a weight",
 }
 _ALWAYS = ("depth", "seq_len", "d", "heads", "activation", "normaliser", "normalisation", "readout", "input_radius")
 _WHEN_SET = ("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "gated", "rope", "causal", "vocabulary")
 _WHEN_SET_TOO = ("d_patch", "positions", "position_radius", "embedding_norm", "pooler", "variance_floor", "classes")
+_WHEN_SET_TOO += ("bits",)
 _SAMPLE = ("n_train", "delta", "margin", "train_error", "lipschitz")
 
 
@@ -164,7 +185,7 @@ def described(question: Question) -> list[Described]:
     out: list[Described] = []
     if architecture.layers is not None:
         out.append(Described("layers", "layers", f"{len(architecture.layers)} listed", False))
-        names: tuple[str, ...] = ("seq_len", "input_radius", "classes")
+        names: tuple[str, ...] = ("seq_len", "input_radius", "classes", *(("bits",) if architecture.bits else ()))
         names = tuple(name for name in names if architecture.unread(name) is None)
     else:
         assumed = question.assumed("style") and question.assumed("preset")
@@ -290,12 +311,35 @@ def notes(report: Report) -> list[str]:
         ]
     if any(row.value.kind == "proxy" for row in report.rows):
         lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
+    lines += _stored_lines(report)
     lines += _trivial_lines(report)
     lines += _alike_lines(report)
     said = [
         _need_line(needed, sample.train_error, assumed) for needed in report.needed if needed.why_not not in refusals
     ]
     return lines + said
+
+
+def _stored_lines(report: Report) -> list[str]:
+    """Which bounds rest on the bits of a weight, and what they are without."""
+    bits = report.question.setting.architecture.bits
+    if bits is None:
+        return []
+    weights = short(sum(stored_weights(report.question.setting).values()))
+    premise = (
+        f"each of the {weights} stored weights is a number of {bits} bits, and that was fixed before the data (G13)"
+    )
+    without = report.unstored
+    if without is None:
+        return [f"No bound here gains from the premise that {premise}."]
+    if without.refusal is not None:
+        return [f"{without.name!r} rests on a premise: {premise}. Without it there is no bound: {without.refusal}"]
+    gap, risk = _amounts(without)
+    return [f"{without.name!r} rests on a premise: {premise}. Without it: gap {_at_most(gap)}, risk {_at_most(risk)}."]
+
+
+def _at_most(amount: str) -> str:
+    return {TRIVIAL: TRIVIAL, NO_MEMBER: "of no network"}.get(amount, f"<= {amount}")
 
 
 def _trivial_lines(report: Report) -> list[str]:

@@ -31,7 +31,7 @@ Examples:
   boundcalc represent "MAJ(1, 5, 9)" --T 4096 --compact --attack 1e5
   boundcalc represent "PARITY(0..7)" --T 64 -o parity.safetensors
   boundcalc represent "AND(0, 1, 2)" --T 512 --store runs.db
-  boundcalc represent --table 01101001 --bits 2,4,8 --T 16 --format json
+  boundcalc represent --table 01101001 --reads 2,4,8 --T 16 --format json
 \b
 Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take
 bits by number, ranges a..b and formulas.""",
@@ -41,7 +41,7 @@ bits by number, ranges a..b and formulas.""",
 @click.option(
     "--table", help="A truth table instead: 2^s digits, the all-zero row first, the first bit changing fastest."
 )
-@click.option("--bits", help="The bits a table reads, as 3,7,11 (default 0, 1, ...).")
+@click.option("--reads", help="The bits a table reads, as 3,7,11 (default 0, 1, ...).")
 @click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
 @click.option("--construction", type=click.Choice(_CONSTRUCTIONS), help="This one (default: the fewest samples).")
 @click.option("--attack", type=WHOLE, default=0, metavar="N", help="Also try N random and adversarial inputs.")
@@ -56,7 +56,7 @@ def command(
     expression: str | None,
     seq_len: int,
     table: str | None,
-    bits: str | None,
+    reads: str | None,
     compact: bool,
     construction: str | None,
     attack: int,
@@ -73,7 +73,7 @@ def command(
     from boundcalc.lab.represent.exhaust import attack as attack_it
     from boundcalc.lab.represent.represent import represent
 
-    function = _function(expression, table, bits)
+    function = _function(expression, table, reads)
     found = represent(function, seq_len, positions="compact" if compact else "orthonormal", kind=construction)
     network, smallest = found.construction.network, found.construction.function
     tried: list[tuple[str, Worst]] = []
@@ -103,22 +103,22 @@ def command(
         click.echo(f"weights written to {out}")
 
 
-def _function(expression: str | None, table: str | None, bits: str | None) -> Any:
+def _function(expression: str | None, table: str | None, reads: str | None) -> Any:
     from boundcalc.lab.represent.expressions import parse
     from boundcalc.lab.represent.functions import from_table
 
     if (expression is None) == (table is None):
         raise InvalidSetting('give an expression such as "x3 & ~x7 | x11", or --table with 2^s digits')
     if expression is not None:
-        if bits is not None:
-            raise InvalidSetting("--bits belongs to --table: an expression names its bits itself")
+        if reads is not None:
+            raise InvalidSetting("--reads belongs to --table: an expression names its bits itself")
         return parse(expression)
     assert table is not None  # noqa: S101 - one of the two is given
-    if bits is None:
+    if reads is None:
         return from_table(table)
-    names = [word.strip().lstrip("xX") for word in bits.split(",")]
+    names = [word.strip().lstrip("xX") for word in reads.split(",")]
     if not all(name.isdigit() for name in names):
-        raise InvalidSetting(f"--bits is a list like 3,7,11, got {bits!r}")
+        raise InvalidSetting(f"--reads is a list like 3,7,11, got {reads!r}")
     return from_table(table, [int(name) for name in names])
 
 

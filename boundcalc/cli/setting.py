@@ -69,6 +69,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("pooler", "--pooler/--no-pooler", None, "A trained d x d map with tanh before the read-out."),
     Option("readout", "--readout", str, "What is read: cls (one row) or mean."),
     Option("classes", "--classes", WHOLE, "1 for a scalar score, else the number of logits."),
+    Option("bits", "--bits", WHOLE, "Bits of every stored weight, fixed before the data (16 for bfloat16): G13."),
     Option("input_radius", "--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
     Option("margin", "--gamma", NUMBER, "Margin of the ramp loss."),
     Option("delta", "--delta", NUMBER, "Failure probability."),
@@ -81,7 +82,7 @@ OPTION_NAMES = {option.field: option.names for option in OPTIONS} | {"measured":
 _MEASURED = ("margin", "train-error")
 _SAMPLE = {f.name for f in fields(Sample)}
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
-WITH_LAYERS = {"seq_len", "input_radius", "classes", "n_train", "C", *_SAMPLE}
+WITH_LAYERS = {"seq_len", "input_radius", "classes", "bits", "n_train", "C", *_SAMPLE}
 """What may still be changed when a setting lists its layers one by one."""
 
 
@@ -258,7 +259,7 @@ def full_json(setting: Setting) -> dict[str, Any]:
         normaliser = setting.architecture.normaliser
         architecture["normaliser"] = {f.name: getattr(normaliser, f.name) for f in fields(normaliser)}
     else:
-        architecture = {name: architecture[name] for name in ("depth", "seq_len", "input_radius")}
+        architecture = {name: architecture[name] for name in ("depth", "seq_len", "input_radius", "bits")}
     architecture = {**architecture, **{k: v for k, v in sparse["architecture"].items() if k != "normaliser"}}
     sample = {f.name: getattr(setting.sample, f.name) for f in fields(Sample)}
     sample["measured"] = list(setting.sample.measured)

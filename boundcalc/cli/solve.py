@@ -10,7 +10,17 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, log10_up, up
 from boundcalc.cli import complete
 from boundcalc.cli.idle import Command
-from boundcalc.cli.inputs import OF_PAIRS, Size, alone, examples, inputs, least_size, pairs, refuse_inputs
+from boundcalc.cli.inputs import (
+    OF_PAIRS,
+    Size,
+    alone,
+    examples,
+    inputs,
+    least_size,
+    pairs,
+    refuse_idle_bits,
+    refuse_inputs,
+)
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
 
@@ -55,6 +65,7 @@ def command(
         _show_size(theorem.name, variable, target, found_size, form)
         return
     refuse_inputs(given)
+    refuse_idle_bits(question, [bound])
     if variable == "L":
         raise InvalidSetting(f"{bound!r} does not depend on L: it is an input of --bound {OF_PAIRS}")
     quantity = quantity or "gap"
@@ -68,6 +79,7 @@ def command(
     found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
     value = found.bound
     bounded = value.of(quantity)
+    plain = _without_bits(found, variable, target, bound, quantity)
     if form == "json":
         import json
 
@@ -81,6 +93,9 @@ def command(
             "setting": full_json(value.setting),
             "result": value.to_json(),
         }
+        if plain is not None:
+            reason = plain if isinstance(plain, str) else None
+            out["without_bits"] = {"value": None if isinstance(plain, str) else plain.value, "reason": reason}
         click.echo(json.dumps(out, indent=1))
         return
     at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
@@ -91,6 +106,12 @@ def command(
         f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {size(found.value)}\n"
         f"there {bound!r} gives {upper(log10_up(bounded.log_value))} by {bounded.form}"
     )
+    bits = question.setting.architecture.bits
+    if bits is not None and plain is None:
+        click.echo(f"to count stored weights of {bits} bits each (G13) would not help there")
+    if plain is not None:
+        said = plain if isinstance(plain, str) else f"{variable} = {size(plain.value)}"
+        click.echo(f"it rests on stored weights of {bits} bits each, fixed before the data (G13); without that: {said}")
     if found.at_end:
         end = "beyond it no network has the margin" if found.none_beyond else "the search ends there"
         click.echo(
@@ -98,6 +119,21 @@ def command(
             if found.some_between_miss
             else f"every {variable} searched meets the target; {end}"
         )
+
+
+def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity: Any) -> Any:
+    """The solution without the premise about bits, or why there is none; None where the solution does not rest on it."""
+    from boundcalc.cli.report import counts_stored
+
+    if not counts_stored(found.bound):
+        return None
+    from boundcalc.base.errors import NoSolution
+    from boundcalc.engine.solve import solve
+
+    try:
+        return solve(found.bound.setting.but(bits=None), variable, target, bound=bound, quantity=quantity)
+    except NoSolution as error:
+        return str(error)
 
 
 def _show_size(theorem: str, variable: str, target: float, found: Size, form: str) -> None:

@@ -13,6 +13,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
+from boundcalc.cli.inputs import refuse_idle_bits
 from boundcalc.cli.report import NO_MEMBER, TRIVIAL, amount
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
 from boundcalc.cli.text import Line, console, write_table
@@ -36,6 +37,9 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     for name, (option, _) in axes.items():
         question.refuse(option.field, f"--sweep {name}=... says which values it takes; leave it out")
     names = [known_bound(name) for name in bounds] or ["best"]
+    refuse_idle_bits(question, names)
+    if "bits" in axes:
+        refuse_idle_bits(Question(question.setting, {"bits": "given"}), names)
     if form in ("markdown", "latex"):
         raise InvalidSetting(f"sweeps are written as table, csv or json, not {form}")
     if question.setting.architecture.layers is not None:

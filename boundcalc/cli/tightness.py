@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import down, up
 from boundcalc.cli.idle import Command
-from boundcalc.cli.setting import setting_options, take_setting
+from boundcalc.cli.setting import OPTION_NAMES, Question, setting_options, take_setting
 from boundcalc.cli.values import short, upper
 
 if TYPE_CHECKING:
@@ -26,32 +28,68 @@ Examples:
   boundcalc tightness                        the table of the README
   boundcalc tightness --ladder                where the factor comes from, at the default setting
   boundcalc tightness --ladder --depth 4 --C 2 --m 1e8
-  boundcalc tightness --without               what each ingredient is worth: the best bounds without it""",
+  boundcalc tightness --without               what each ingredient is worth: the best bounds without it
+  boundcalc tightness --covers --d 768        what covers of one matrix cost, beside the volumes""",
 )
 @setting_options
 @click.option(
     "--ladder", "steps", is_flag=True, help="From the published constants to the best bound, one ingredient at a time."
 )
 @click.option("--without", "apart", is_flag=True, help="The best gap and risk without each ingredient, one at a time.")
-def command(steps: bool, apart: bool, **options: Any) -> None:
+@click.option(
+    "--covers", "one", is_flag=True, help="Nats per entry of covers of one d x d matrix, beside what volumes leave."
+)
+def command(steps: bool, apart: bool, one: bool, **options: Any) -> None:
     """How much smaller the best bound is than the same theorem with the constants of the literature.
 
     Prints Markdown. The table runs over depth, C, T and m (the other options hold in every row); with --ladder, one
-    setting is taken apart; with --without, each ingredient of its best bounds is left out in turn.
+    setting is taken apart; with --without, each ingredient of its best bounds is left out in turn. --covers is about one
+    matrix alone, whose norm is at most 1, on points of norm at most 1.
     """
     question = take_setting(options)
+    if one:
+        if steps or apart:
+            raise click.UsageError("--covers and --ladder or --without are two tables: ask for one of them")
+        _refuse_setting(question)
+        _print(_covers(question.setting.architecture.d))
+        return
     question.refuse("train_error", "the comparison is made at training error 0")
     if steps and apart:
         raise click.UsageError("--ladder and --without are two tables: ask for one of them")
     if not (steps or apart):
+        question.refuse("bits", "the table compares covers; --ladder and --without take it")
         for name, values in (("depth", DEPTHS), ("C", KNOBS), ("seq_len", LENGTHS), ("n_train", SAMPLES)):
             question.refuse(
                 name,
                 f"the table has rows and columns for {', '.join(map(short, values))}; --ladder and --without take one",
             )
     setting = question.setting
-    for row in _ladder(setting) if steps else _without(setting) if apart else _table(setting):
+    _print(_ladder(setting) if steps else _without(setting) if apart else _table(setting))
+
+
+def _print(rows: Sequence[Sequence[str]]) -> None:
+    for row in rows:
         click.echo("| " + " | ".join(row) + " |")
+
+
+def _refuse_setting(question: Question) -> None:
+    """Of a setting the table of covers reads the width alone."""
+    for field in question.origin:
+        if field in OPTION_NAMES and field != "d":
+            question.refuse(field, "--covers is about one matrix: of a setting it reads --d")
+    if question.sources:
+        raise InvalidSetting(f"{question.sources[0]} would change nothing: --covers is about one matrix, of --d")
+
+
+def _covers(d: int) -> list[Sequence[str]]:
+    from boundcalc.engine.coverings import BUDGETS, coverings
+
+    heads = [f"{lemma} ({norm})" for lemma, norm in BUDGETS.items()]
+    rows: list[Sequence[str]] = [[f"{d} x {d}, eps", *heads, "volumes"], ["---:"] * (len(heads) + 2)]
+    for row in coverings(d, d):
+        counts = [up(count) for count in row.counts.values()]
+        rows.append([f"{row.eps:g}", *counts, down(row.floor) if row.floor > 0 else "below 0"])
+    return rows
 
 
 def _table(setting: Setting) -> list[Sequence[str]]:

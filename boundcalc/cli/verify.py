@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from boundcalc.base.compared import said
 from boundcalc.base.errors import CertificateError
+from boundcalc.base.output import readable
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.idle import Command
@@ -17,6 +19,7 @@ from boundcalc.cli.values import short, upper
 
 if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
+    from boundcalc.proof.trusted import Module
     from boundcalc.setting import Setting
 
 _SHOWN_BUDGETS = 12
@@ -30,7 +33,6 @@ _SHOWN_BUDGETS = 12
 Examples:
   boundcalc eval --depth 2 --certificate gap.json
   boundcalc verify gap.json
-  boundcalc verify gap.json --second
   boundcalc verify gap.json --format json
   boundcalc verify p2l.json --data examples.npz
   boundcalc verify --trust
@@ -45,29 +47,29 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
     metavar="DATA",
     help="Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
 )
-@click.option("--second", is_flag=True, help="Check again with the second checker: 50 digits, other code.")
 @click.option("--trust", is_flag=True, help="Say what is believed: the modules a checker imports, and what else.")
-def command(file: str | None, form: str, data: str | None, *, second: bool, trust: bool) -> None:
+def command(file: str | None, form: str, data: str | None, *, trust: bool) -> None:
     """Re-derive the value of a certificate, and hold its claims against it.
 
-    Only the checker runs: every step is done again in interval arithmetic, from the setting up, or from the facts that
-    the certificate of one predictor rests on.
+    Only checkers run. Every step is done again, from the setting up, in interval arithmetic and in 50 digits by a second
+    checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate of one
+    predictor rests on.
     """
     if trust:
-        if file is not None or second or data is not None:
+        if file is not None or data is not None:
             raise click.UsageError("--trust stands alone: it is about the checkers, not about a certificate")
         _trust(form)
         return
     if file is None:
         raise click.UsageError("give the certificate to verify: boundcalc verify gap.json")
-    from boundcalc.predictors.certificate import is_predictor_certificate, read_json
+    from boundcalc.base.strict_json import parse_json
+    from boundcalc.predictors.certificate import is_predictor_certificate
 
-    raw = read_json(file)
+    text = _text(file)
+    raw = parse_json(text, file, CertificateError)
     if is_predictor_certificate(raw):
         from boundcalc.cli.predictors import verify_file
 
-        if second:
-            raise click.UsageError("--second is for certificates of a class; this one is of one predictor")
         verify_file(file, raw, data, form)
         return
     if data is not None:
@@ -75,59 +77,75 @@ def command(file: str | None, form: str, data: str | None, *, second: bool, trus
     from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.checker import verify
 
-    certificate = Certificate.load(file)
     try:
-        checked = verify(certificate)
-        exact = _second(certificate) if second else None
+        certificate = Certificate.from_json(raw)
+        found = _Found(verify(certificate).log_value, *_alone(text))
     except CertificateError as error:
         raise CertificateError(f"{file}: {error}") from error
     if form == "json":
         import json
 
-        click.echo(json.dumps(_document(certificate, checked.log_value, exact), indent=1))
+        click.echo(json.dumps(_document(certificate, found), indent=1))
         return
-    for line in _lines(certificate, checked.log_value, exact):
+    for line in _lines(certificate, found):
         click.echo(line)
 
 
-def _second(certificate: Certificate) -> float:
-    """The value by the second checker (log); the claim must follow from it as well."""
-    from boundcalc.proof.checker import CLAIM_TOLERANCE
-    from boundcalc.proof.second import log_value
+class _Found(NamedTuple):
+    """A log that is at least that of the value, by each checker, and how large the one that stands alone is."""
 
-    exact = float(log_value(certificate))
-    if not exact <= certificate.log_value + CLAIM_TOLERANCE * max(1.0, abs(exact)):
-        raise CertificateError(
-            f"the second checker does not confirm it: e^{certificate.log_value:.12g} is claimed, it finds e^{exact:.12g}"
-        )
-    return exact
+    first: float
+    second: float
+    modules: int
+    lines: int
 
 
-def _lines(certificate: Certificate, log_value: float, exact: float | None) -> list[str]:
+def _text(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CertificateError(readable(file, error)) from None
+
+
+def _alone(text: str) -> tuple[float, int, int]:
+    """What the checker that stands alone makes of a file's text: all that is printed rests on it."""
+    from boundcalc.proof import second
+
+    try:
+        found = second.confirm(text)
+    except second.Refused as error:
+        raise CertificateError(f"the second checker, which stands alone, does not confirm it: {error}") from None
+    return math.nextafter(float(found.log_value), math.inf), *second.size()
+
+
+def _lines(certificate: Certificate, found: _Found) -> list[str]:
     """What was verified, in words: the claim, what it is about, and what it rests on."""
     from boundcalc.proof.trivial import covers_nothing
 
     sample = certificate.setting.sample
     at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
-    log10 = log10_up(log_value)
+    log10 = log10_up(found.second)
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
     sure = f"with probability at least {confidence(sample.delta)}"
     levels = len(certificate.levels)
     claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
-    how = f"strategy {certificate.strategy}, {levels} level{'s' * (levels != 1)}; "
+    said_levels = f", {levels} level{'s' * (levels != 1)}" if levels else ""
+    how = f"strategy {certificate.strategy}{said_levels}; "
     if covers_nothing(certificate):
         claim = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
         how = ""
-    lines = [
+    size = f"{found.modules} modules, {found.lines} lines"
+    digits, interval = (upper(each / math.log(10), 12) for each in (found.second, found.first))
+    return [
         claim,
         *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
         f"{'model':8}  {said(certificate.compared)} (on record, not checked here)",
         f"{'paid':8}  {_paid(certificate)}",
         f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
+        f"{'second':8}  confirmed by the checker that stands alone ({size}): {digits}, in 50 digits",
+        f"{'first':8}  confirmed in interval arithmetic: {interval}",
     ]
-    if exact is not None:
-        lines.append(f"{'second':8}  confirmed by the second checker in 50 digits: {upper(exact / math.log(10), 12)}")
-    return lines
 
 
 def _about(setting: Setting) -> list[tuple[str, str]]:
@@ -138,7 +156,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
     architecture, sample = full["architecture"], full["sample"]
     if architecture["layers"] is not None:
         network = ", ".join(layer["layer"] for layer in architecture["layers"])
-        shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes")}
+        shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes", "bits")}
+        shown = {name: value for name, value in shown.items() if value is not None}
         network = f"layers {network}; {_named(shown)}"
     else:
         normaliser = architecture.pop("normaliser")
@@ -176,7 +195,7 @@ def _paid(certificate: Certificate) -> str:
     return f"measured: {', '.join(what)}; P1 paid {up(certificate.nats or 0.0)} nats in log(1/delta)"
 
 
-def _document(certificate: Certificate, log_value: float, exact: float | None) -> dict[str, Any]:
+def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
     from boundcalc.proof.trivial import covers_nothing
 
     data = certificate.to_json()
@@ -187,8 +206,8 @@ def _document(certificate: Certificate, log_value: float, exact: float | None) -
         "quantity": certificate.quantity,
         "kind": certificate.kind,
         "trivial": trivial,
-        "value": None if trivial else value_up(log_value),
-        "log10_value": None if trivial else log10_up(log_value),
+        "value": None if trivial else value_up(found.second),
+        "log10_value": None if trivial else log10_up(found.second),
         "delta": sample.delta,
         "confidence": confidence(sample.delta),
         "train_error": sample.train_error if certificate.quantity == "risk" else None,
@@ -198,7 +217,8 @@ def _document(certificate: Certificate, log_value: float, exact: float | None) -
         "looked_at": data["looked_at"],
         "statements": data["statements"],
         "log_counts": [level.log_count for level in certificate.levels],
-        "second": None if exact is None else {"confirmed": True, "log_value": exact},
+        "second": {"confirmed": True, "log_value": found.second, "modules": found.modules, "lines": found.lines},
+        "first": {"confirmed": True, "log_value": found.first},
         "setting": data["setting"],
         "forward_check": data["forward_check"],
         "forward_check_text": said(certificate.compared),
@@ -206,24 +226,28 @@ def _document(certificate: Certificate, log_value: float, exact: float | None) -
 
 
 def _trust(form: str) -> None:
-    from boundcalc.proof.trusted import BELIEVED, trusted_modules
+    from boundcalc.proof.trusted import BELIEVED, standing_alone, trusted_modules
 
-    bases = {name: trusted_modules(start) for name, start in _STARTS.items()}
+    bases = {"second": standing_alone(), "first": trusted_modules("boundcalc.proof.checker")}
     if form == "json":
         import json
 
         out = {name: [module._asdict() for module in modules] for name, modules in bases.items()}
         click.echo(json.dumps({"modules": out, "believed": BELIEVED}, indent=1))
         return
-    for name, modules in bases.items():
-        click.echo(
-            f"The {name} checker imports {len(modules)} modules, {sum(m.lines for m in modules)} lines that are not blank:"
-        )
-        for module in sorted(modules, key=lambda module: -module.lines):
-            click.echo(f"  {module.lines:5}  {module.name}")
+    sizes = {name: f"{len(modules)} modules, {sum(m.lines for m in modules)} lines" for name, modules in bases.items()}
+    click.echo(
+        f"What is verified is confirmed by the second checker, which stands alone: {sizes['second']} (not blank),"
+    )
+    click.echo("Python and mpmath, nothing else of boundcalc. A copy of its folder does: python -m second FILE.")
+    _listed(bases["second"])
+    click.echo(f"The first checker, in interval arithmetic, imports {sizes['first']}:")
+    _listed(bases["first"])
     click.echo("What else is believed:")
     for line in BELIEVED:
         click.echo(f"  - {line}")
 
 
-_STARTS = {"first": "boundcalc.proof.checker", "second": "boundcalc.proof.second.value"}
+def _listed(modules: Sequence[Module]) -> None:
+    for module in sorted(modules, key=lambda module: -module.lines):
+        click.echo(f"  {module.lines:5}  {module.name}")

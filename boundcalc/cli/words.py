@@ -16,6 +16,7 @@ FORMER: Mapping[str, Mapping[str, str]] = {
     "--values": {"plot": "--sweep"},
     "--data": {"plot": "--from, beside which --size, --uncapped, --usetex and --title say how it looks"},
     "--success": {"plot": "--share", "threshold": "--accuracy (and its --level is --share)"},
+    "--second": {"verify": "what verify always does: --trust says with which modules"},
     "--level": {"threshold": "--share (and its --success is --accuracy)"},
     "--task": {"*": "--runs task=NAME"},
     "--sweep": {"*": "--runs sweep=NAME"},
@@ -26,6 +27,7 @@ FORMER: Mapping[str, Mapping[str, str]] = {
     "--preset": {"train": "--style and --normalisation (block was --style post, the default)"},
     "--risk": {"sparse": "--target"},
     "--width": {"latent": "--d"},
+    "--bits": {"represent": "--reads"},
     "--noise": {"latent": "--value-noise"},
     "--confidence": {"latent": "--delta, which is 1 minus it"},
 }

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import LOG
 from boundcalc.engine.allocate import Point, TradeOff, recount
+from boundcalc.engine.channels import Channels
 from boundcalc.engine.options import Item, build_items, lemmas_of, uncoverable
 from boundcalc.engine.refine import Refinements
 from boundcalc.formulas.theorems.policies import Policy
@@ -226,6 +227,14 @@ class Ground:
         items = self.curve(uniform=True).items
         return self.once(("refinements", lemmas_of(items)), lambda: Refinements(items))
 
+    @cached_property
+    def channels(self) -> Channels:
+        """What the uniform allocations tell where maps are seen through noise (G14)."""
+        if self.beside is not None:
+            return self.beside.channels
+        items, laws = self.curve(uniform=True).items, self.policy.laws
+        return self.once(("channels", lemmas_of(items), laws), lambda: Channels(items, laws, self.refinements))
+
     # -- strategies
 
     @cached_property
@@ -236,7 +245,8 @@ class Ground:
     def strategies(self, kind: type[S]) -> Iterator[S]:
         """What the search may use of a kind: empirical ones only where some lemma counts points."""
         for strategy in STRATEGIES.values():
-            if isinstance(strategy, kind) and not strategy.noisy and strategy.refuses(self.setting) is None:
+            covering = not (strategy.noisy or strategy.stored)
+            if isinstance(strategy, kind) and covering and strategy.refuses(self.setting) is None:
                 uniform = self.has_uniform and not self._in_a_row  # whose uniform covers are smaller
                 possible = uniform if strategy.uniform else self.has_empirical
                 if possible:

@@ -22,7 +22,16 @@ from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.larger import joined
-from boundcalc.statements.strategies import STRATEGIES, ChainStrategy, MarginStrategy, noise_chance
+from boundcalc.statements.strategies import (
+    STRATEGIES,
+    ChainStrategy,
+    GhostChain,
+    MarginStrategy,
+    UniformChain,
+    noise_chance,
+    stored_count,
+    stored_weights,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,11 @@ class Held:
     """Whether the proof is about the class in which maps that meet are one (A6)."""
 
     def counts(self, setting: Setting) -> list[dict[str, float]] | None:
-        """Log counts of every level by piece; None where the pieces are others."""
+        """Log counts of every level by piece, or of stored weights; None where the pieces are others."""
+        if STRATEGIES[self.strategy].stored:
+            weights, whole = stored_weights(setting), stored_count(FLOAT, setting)
+            total = sum(weights.values())
+            return [{kind: math.log(whole * number / total) for kind, number in weights.items()}]
         items = self._items(setting)
         if items is None or any({item.key for item in items} != set(level.shares) for level in self.levels):
             return None
@@ -84,6 +97,8 @@ class Held:
         if strategy.quantity == "risk":
             return math.log((math.exp(min(log_counts[0], 600.0)) + inverse) / m)
         scales = [level.log_scale for level in self.levels]
+        if strategy.stored:
+            return math.log(gap.deviation(FLOAT, math.exp(log_counts[0]) + inverse, m))
         if not isinstance(strategy, ChainStrategy):
             count = math.exp(min(log_counts[0], 600.0))
             return math.log(gap.gap_uniform_single(FLOAT, math.exp(scales[0]), count, inverse, m))
@@ -110,7 +125,7 @@ def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:
 def held_link(policy: str, link: Link, desk: Desk) -> Held:
     """One link, which need not be worth its price."""
     shares = {item.key: share for item, share in zip(link.items, link.point.shares, strict=True)}
-    strategy = "uniform-chain" if link.alpha is None else "ghost-chain"
+    strategy = (UniformChain if link.alpha is None else GhostChain).name
     level = _Level(link.point.log_scale, shares)
     return Held(policy, strategy, (level,), link.alpha or 1, None, desk.log_union, True)
 

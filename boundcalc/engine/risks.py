@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from boundcalc.base.golden import golden
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
 from boundcalc.engine.allocate import Point, covers_of, recount
 from boundcalc.engine.exact import allocate_alike, allocate_exactly
 from boundcalc.engine.ground import Found, Ground
+from boundcalc.engine.mu import least_mu
 from boundcalc.engine.noise import NoiseItems
 from boundcalc.engine.options import Item, lemmas_of, uncoverable
+from boundcalc.engine.stored import beside_counted
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.statements.strategies import GHOSTS, STRATEGIES, Known, MarginStrategy, noise_chance
 
 HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
-_MU_STEPS = 40
 _HOPELESS = 30.0
 """Nats per sample of a uniform cover beyond which noise is not tried."""
 
@@ -31,6 +31,11 @@ def risks(ground: Ground, only: str | None = None) -> Iterator[Found]:
     """Candidate certificates for the risk at the assumed margin training error; perhaps of one strategy alone."""
     if ground.closed is not None or ground.speaks_of_none:
         return
+    yield from beside_counted(ground, "risk", only, _covering)
+
+
+def _covering(ground: Ground, only: str | None) -> Iterator[Found]:
+    """Those by covers and by noise."""
     least = math.inf
     if ground.met is not None:
         for found in risks(ground.met, only):
@@ -199,12 +204,6 @@ def _value(ground: Ground, strategy: MarginStrategy, log_count: float, alpha: in
         return _log(strategy.value(FLOAT, known)), None
     value, mu = least_mu(lambda mu: strategy.value(FLOAT, ground.known(HALF, log_count, alpha, mu)))
     return _log(value), mu
-
-
-def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
-    """The least value over the parameter of the kl inverse, by golden section in its log; and the parameter."""
-    mu = math.exp(golden(lambda x: value(math.exp(x)), -8.0, 8.0, _MU_STEPS))
-    return value(mu), mu
 
 
 def _log(value: float) -> float:

@@ -87,7 +87,8 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     def dudley(value: LogFloat) -> float:
         return (2 * gap.complexity_published(LOG, value, m) + deviation).log / _LN10
 
-    desk = Desk(setting.but(train_error=0.0))
+    bits, setting = setting.architecture.bits, setting.but(train_error=0.0, bits=None)
+    desk = Desk(setting)
     yield Rung("published constants", "PUB", desk.value("published").log10)
     both, counted = frozenset({"L1", "L7"}), ", ".join(sorted(COUNTING))
     yield Rung("perceptron covers with explicit constants", counted, dudley(capacity_of(both, CLOSED, sample.n_train)))
@@ -99,7 +100,8 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     many = capacity_of(frozenset(), CLOSED, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
     yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
     whole = POLICIES["best"]
-    fresh = replace(whole, refining=False)
+    refined = replace(whole, channels=False)
+    fresh = replace(refined, refining=False)
     apart = replace(fresh, meeting=False, laws=frozenset())
     for name, statement, policy in (
         (
@@ -109,6 +111,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
         ),
         ("random centres reached through noise", "T11-T14", apart),
         ("linear maps that meet are one", "A6, A7", fresh),
+        ("levels that refine one another", "G12", refined),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)
@@ -116,10 +119,15 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             yield Rung(name, statement, searched.log10)
     best: BoundValue = desk.value("best")
     if not best.trivial:
-        yield Rung("levels that refine one another", "G12", best.log10)
+        yield Rung("channels instead of covers", "G14", best.log10)
+    if bits is not None:
+        setting = setting.but(bits=bits)
+        best = Desk(setting).value("best")
+        if not best.trivial:
+            yield Rung(f"weights of {bits} bits, counted where that is less", "G13", best.log10)
     least = _any(best)
     if least is not None:
-        ways = [s.uses[-1] for s in STRATEGIES.values() if s.quantity == "risk" and s.refuses(desk.setting) is None]
+        ways = [s.uses[-1] for s in STRATEGIES.values() if s.quantity == "risk" and s.refuses(setting) is None]
         yield Rung("any strategy, at training error 0", ", ".join(ways), least)
 
 
@@ -136,23 +144,30 @@ class Left:
 def without(setting: Setting) -> Iterator[Left]:
     """What the best bound of the gap, and of the risk at training error 0, is worth without each of its ingredients."""
     desk = Desk(setting.but(train_error=0.0))
-    for name, statement, policy in _less(POLICIES["best"]):
+    for name, statement, policy in _less(POLICIES["best"], setting.architecture.bits):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         value = desk.value_of(policy.name, search, desk.setting)
         silent = value.risk_refusal is not None or value.risk_trivial
         yield Left(name, statement, None if value.trivial else value.log10, None if silent else value.log_risk / _LN10)
 
 
-def _less(whole: Policy) -> Iterator[tuple[str, str, Policy]]:
+def _less(whole: Policy, bits: int | None) -> Iterator[tuple[str, str, Policy]]:
     """The whole search, and searches that lack one thing."""
     yield "everything", "", whole
+    if bits is not None:
+        yield f"weights of {bits} bits", "G13", replace(whole, stored=False)
     families = dict.fromkeys(LEMMAS[name].family for name in LEMMAS if name in whole.lemmas)
     lacking = [(name, family(name)) for name in families] + [("all centres of a chosen law", CENTRES)]
     for name, lemmas in lacking:
         yield name, ", ".join(sorted(lemmas)), replace(whole, lemmas=whole.lemmas - lemmas)
     yield "maps that meet", "A6, A7, V4", replace(whole, meeting=False)
-    yield "levels that refine one another", "G12", replace(whole, refining=False)
+    yield "levels that refine one another", "G12, G14", replace(whole, refining=False, channels=False)
+    yield "channels instead of covers", "G14", replace(whole, channels=False)
     for name in dict.fromkeys(law.family for law in NOISES.values()):
         laws = frozenset(law.name for law in NOISES.values() if law.family == name)
         yield name, ", ".join(sorted(laws)), replace(whole, laws=whole.laws - laws)
-    yield "all noise", "G11", replace(whole, laws=whole.laws - LAWS)
+    yield "all noise", "G11, G14", replace(whole, laws=whole.laws - LAWS)
+    bare = replace(
+        whole, lemmas=whole.lemmas - CENTRES, meeting=False, refining=False, channels=False, laws=whole.laws - LAWS
+    )
+    yield "centres, maps that meet, refinements, channels, noise", "A6, A7, G11, G12, G14, T11-T14", bare

@@ -156,10 +156,11 @@ class _Account:
 
     def _steepness(self, risk: float) -> float:
         """The slope of log(risk) in log c, where kl(q|p) = c and the risk is p (of ghosts: what is left of it)."""
-        if self.held.strategy == "ghost-realizable":
+        strategy = STRATEGIES[self.held.strategy]
+        if strategy.proportional:
             return 1.0
         q, alpha = self.paid.sample.train_error, self.held.alpha
-        ghosts = self.held.strategy == "ghost"
+        ghosts = strategy.quantity == "risk" and "alpha" in strategy.parameters
         p = (alpha * risk + q) / (1 + alpha) if ghosts else risk
         if not q < p < 1:
             return 1.0
@@ -170,7 +171,7 @@ class _Account:
         if self.quantity == "gap":
             return self.log_target
         q, target = self.paid.sample.train_error, math.exp(self.log_target)
-        if self.held.strategy == "ghost-realizable":
+        if STRATEGIES[self.held.strategy].proportional:
             return math.log(math.log1p(1 / self.held.alpha) * self.held.alpha * target)
         if target <= q:
             return -math.inf

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from boundcalc.base.cases import Cases as Cases
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.base.registry import Cases as Cases
 
 Subject = TypeVar("Subject")
 Example = TypeVar("Example")

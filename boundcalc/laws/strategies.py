@@ -19,7 +19,7 @@ from scipy.stats import binom
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.base.theory import page
-from boundcalc.engine.risks import least_mu
+from boundcalc.engine.mu import least_mu
 from boundcalc.laws.report import Cases, Report, judge
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
@@ -42,8 +42,8 @@ class Coins(NamedTuple):
 
     @property
     def setting(self) -> Setting:
-        """The sample as a setting."""
-        return Setting.of(n_train=self.m, delta=self.delta, train_error=self.train_error)
+        """The sample as a setting; of weights with so many bits, which some strategies are about."""
+        return Setting.of(n_train=self.m, delta=self.delta, train_error=self.train_error, bits=16)
 
 
 COINS = tuple(

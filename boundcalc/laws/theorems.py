@@ -70,7 +70,7 @@ def _formulas(theorem: Theorem) -> Iterator[tuple[str, Formula]]:
 def is_in_words(theorem: Theorem, values: Values) -> str | None:
     """Title, assumptions, what the paper leaves open, why shapes differ, and statements that exist."""
     del values
-    if not (theorem.name and theorem.title and theorem.statement and theorem.assumptions and theorem.published_note):
+    if not (theorem.name and theorem.title and theorem.statement and theorem.assumed() and theorem.published_note):
         return "it needs a name, a title, a statement, assumptions and a note on the published form"
     short = [name for name, why in theorem.differs.items() if len(why) <= 10]
     if short:

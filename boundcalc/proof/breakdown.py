@@ -79,7 +79,7 @@ class Breakdown:
 
 def break_down(
     certificate: Certificate,
-    network: Network,
+    network: Network | None,
     known: Known,
     value: arb,
     price: arb,
@@ -87,7 +87,7 @@ def break_down(
 ) -> Breakdown:
     """The parts of a value, from what the checker wrote down on its way to it."""
     strategy = STRATEGIES[certificate.strategy]
-    gains = network.amplification()
+    gains = {} if network is None else network.amplification()
     links = strategy.links(INTERVAL, known)
     taken = [
         _level(booked, gains, arb(level.log_scale).exp(), None if links is None else links[i])
@@ -99,7 +99,8 @@ def break_down(
         terms.append(Term("price of budgets read off trained weights, in log(1/delta)", _upper(price), "P1"))
     covers = {name for booked in levels for name in _cover_statements(certificate, booked)}
     meeting = ("A6",) if certificate.meeting else ()
-    uses = (*sorted(covers), *network.uses, "A0", "A5", *meeting, *strategy.uses, *(("P1",) if paid else ()))
+    walked = () if network is None else (*network.uses, "A0", "A5")
+    uses = (*sorted(covers), *walked, *meeting, *strategy.uses, *(("P1",) if paid else ()))
     return Breakdown(certificate, strategy.formula, _upper(value), tuple(terms), tuple(taken), uses)
 
 
@@ -128,7 +129,7 @@ def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) ->
             if choice.lemma == "zero":
                 continue
             if choice.lemma in NOISES:
-                yield choice.lemma
+                yield from (choice.lemma, *(("S3",) if member.targets[choice.target].kind == "query" else ()))
                 if key.partition("[")[0].partition("#")[0] in referred:
                     yield "T7"
                 continue

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.kinds import CERTIFICATE
 from boundcalc.base.output import readable, write_json
 from boundcalc.base.records import dataclass
@@ -41,7 +41,8 @@ LEAST_COUNT = -1e4
 class Choice:
     """How one member of a piece is covered: a lemma on one of its targets, with parameters.
 
-    `refines`: what is covered is the ball in which the cover of the level before has left it (G12).
+    `refines`: what is covered is the ball in which the cover of the level before has left it (G12). In a chain of channels a
+    law of noise in place of a lemma says that the map is seen through one (G14).
     """
 
     lemma: str
@@ -87,6 +88,7 @@ class Certificate:
         nats: what is said to be paid for that, in log(1/delta).
         meeting: whether linear maps that meet are one map in the steps (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
+        weights: w_j of every level, where links are taken by their dual form (G12); None where each is taken as it is.
         compared: how the architecture was held against a model's forward pass (a fact on record, no part of the proof);
             None where it was not.
     """
@@ -102,6 +104,7 @@ class Certificate:
     nats: float | None = None
     meeting: bool = False
     eta: float | None = None
+    weights: tuple[float, ...] | None = None
     compared: Compared | None = None
 
     def __repr__(self) -> str:
@@ -137,6 +140,8 @@ class Certificate:
             how["mu"] = self.mu
         if self.eta is not None:
             how["eta"] = self.eta
+        if self.weights is not None:
+            how["weights"] = list(self.weights)
         return {
             "format": _FORMAT,
             "statements": STATEMENTS_VERSION,
@@ -164,7 +169,7 @@ class Certificate:
             return _certificate(data)
         except CertificateError:
             raise
-        except InvalidSetting as error:
+        except (InvalidSetting, Unsupported) as error:
             raise CertificateError(f"the certificate's setting is not valid: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise CertificateError(f"malformed certificate: {error}; write a new one with --certificate") from None
@@ -192,6 +197,8 @@ def problem_of(certificate: Certificate) -> str | None:
     alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
     if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
         return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
+    if strategy.stored and (certificate.meeting or levels):
+        return f"strategy {strategy.name!r} counts stored weights: it has no levels, and no maps meet"
     if certificate.meeting and strategy.every_scale:
         return f"strategy {strategy.name!r} covers every map by itself: no maps meet"
     if "alpha" not in strategy.parameters and alpha != 1:
@@ -201,7 +208,7 @@ def problem_of(certificate: Certificate) -> str | None:
             return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"
     elif mu is not None:
         return f"strategy {strategy.name!r} takes no mu here: it belongs to the kl inverse at a training error above 0"
-    problem = _problem_of_eta(certificate, strategy)
+    problem = _problem_of_eta(certificate, strategy) or _problem_of_weights(certificate, strategy)
     if problem is not None:
         return problem
     if strategy.one_level and levels != 1:
@@ -222,6 +229,18 @@ def _problem_of_eta(certificate: Certificate, strategy: Strategy) -> str | None:
     return None
 
 
+def _problem_of_weights(certificate: Certificate, strategy: Strategy) -> str | None:
+    weights, levels = certificate.weights, len(certificate.levels)
+    if weights is None:
+        return None
+    if "weights" not in strategy.parameters:
+        return f"strategy {strategy.name!r} takes no weights"
+    if not isinstance(weights, tuple) or len(weights) != levels:
+        return f"one weight for every level is needed, {levels} in all, got {shown(weights)}"
+    wrong = [w for w in weights if not isinstance(w, float) or not 0 < w <= _LARGEST]
+    return f"the weight of a level is a finite number above 0, got {shown(wrong[0])}" if wrong else None
+
+
 # -- reading
 
 _LARGEST = 1e300
@@ -240,7 +259,7 @@ def _certificate(data: object) -> Certificate:
             "write a new one with --certificate"
         )
     raw = _object("the certificate", raw, _FIELDS)
-    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta"))
+    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta", "weights"))
     strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
     if strategy is None:
         raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
@@ -268,12 +287,19 @@ def _certificate(data: object) -> Certificate:
         nats=nats,
         meeting=how["meeting"],
         eta=_finite(how["eta"], "eta") if "eta" in how else None,
+        weights=_weights(how["weights"]) if "weights" in how else None,
         compared=_compared(raw["forward_check"]),
     )
     problem = problem_of(certificate)
     if problem is not None:
         raise CertificateError(problem)
     return certificate
+
+
+def _weights(data: object) -> tuple[float, ...]:
+    if not isinstance(data, list):
+        raise CertificateError(f"weights is a list of numbers, got {shown(data)}")
+    return tuple(_finite(value, f"weights[{i}]") for i, value in enumerate(data))
 
 
 def _compared(data: object) -> Compared | None:

@@ -21,14 +21,14 @@ from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Choice, Cover,
 from boundcalc.proof.network import Network
 from boundcalc.setting import Architecture, Norms, Setting
 from boundcalc.setting.validate import shown
-from boundcalc.statements import gap
+from boundcalc.statements import channels, gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
 from boundcalc.statements.larger import joined
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import Member, Slot
-from boundcalc.statements.strategies import STRATEGIES, Known
+from boundcalc.statements.strategies import STRATEGIES, Known, stored_count, stored_weights
 from boundcalc.statements.targets import Target
 
 if TYPE_CHECKING:
@@ -39,6 +39,15 @@ CLAIM_TOLERANCE = 1e-12
 
 
 _NOTHING = Cover(0.0, ())
+
+
+class Said(NamedTuple):
+    """What one map has said through channels (G14): seen in which way, how finely, and what all of it tells in nats."""
+
+    target: int
+    log_eps: float
+    heard: channels.Heard
+    told: arb
 
 
 class Booked(NamedTuple):
@@ -71,7 +80,10 @@ class Checked:
 
     @cached_property
     def shares(self) -> Mapping[str, float]:
-        """Each piece's part of the log counts, averaged over levels by how much they matter."""
+        """Each piece's (or stored weight's) part of the log counts, averaged over levels by how much they matter."""
+        if self._run.strategy.stored:
+            weights = stored_weights(self.certificate.setting)
+            return {kind: number / sum(weights.values()) for kind, number in weights.items()}
         return _shares(self._run.booked, STRATEGIES[self.certificate.strategy].weights(INTERVAL, self._run.known))
 
     @cached_property
@@ -204,7 +216,7 @@ class _Run:
         self.m = setting.sample.n_train
         self.price = arb(posthoc_cost(INTERVAL, certificate))
         walked = checker.larger(setting) if certificate.meeting else setting
-        self.network = checker.network(walked, published=self.strategy.published)
+        self.network = None if self.strategy.stored else checker.network(walked, published=self.strategy.published)
         self.samples = self.strategy.samples(self.m, certificate.alpha)
         refusal = self.strategy.refuses(setting)
         if refusal is not None:
@@ -218,21 +230,24 @@ class _Run:
         eta = self.certificate.eta
         self.eta = None if eta is None else arb(eta)
         self.booked: list[dict[str, Booked]] = []
+        self.said: dict[tuple[str, int], Said] = {}
         for level in levels:
             self.booked.append(self._level(level))
         sample = self.certificate.setting.sample
-        mu = self.certificate.mu
-        start = INTERVAL.minimum(arb(1) / 2, self.network.reach)
+        mu, weights = self.certificate.mu, self.certificate.weights
+        start = arb(1) / 2 if self.network is None else INTERVAL.minimum(arb(1) / 2, self.network.reach)
+        counts = [sum((entry.cost for entry in booked.values()), start=arb(0)) for booked in self.booked]
         self.known = Known(
             start=arb(start.upper()),
             scales=[arb(level.log_scale).exp() for level in levels],
-            counts=[sum((entry.cost for entry in booked.values()), start=arb(0)) for booked in self.booked],
+            counts=counts if self.network is not None else [stored_count(INTERVAL, self.certificate.setting)],
             log_inverse_delta=-arb(sample.delta).log() + self.price,
             m=arb(self.m),
             train_error=arb(sample.train_error),
             alpha=self.certificate.alpha,
             mu=None if mu is None else arb(mu),
             eta=self.eta,
+            weights=None if weights is None else [arb(weight) for weight in weights],
         )
         for less, more, problem in self.strategy.conditions(INTERVAL, self.known):
             if not certainly_le(less, more):
@@ -244,12 +259,17 @@ class _Run:
             self.certificate,
             upper_log(self.value),
             upper_float(self.value),
-            tuple(max(upper_log(count), LEAST_COUNT) for count in self.known.counts),
+            tuple(max(upper_log(count), LEAST_COUNT) for count in counts),
             upper_float(self.price),
             self,
         )
 
     # -- one level: costs of its covers, and the error they leave
+
+    @property
+    def _walked(self) -> Network:
+        assert self.network is not None  # noqa: S101 - only strategies without levels have none
+        return self.network
 
     def _level(self, level: Level) -> dict[str, Booked]:
         booked: dict[str, Booked] = {}
@@ -262,7 +282,7 @@ class _Run:
             booked[key] = Booked(slot, level.covers[key], error, cost)
             return error
 
-        error = self.network.error(cover)
+        error = self._walked.error(cover)
         unknown = set(level.covers) - set(booked)
         if unknown:
             raise CertificateError(f"the setting has no piece {shown(sorted(unknown)[0])}")
@@ -273,7 +293,7 @@ class _Run:
     def _noise_depth(self, level: Level) -> arb:
         """G11: the t that leaves eta to all Gaussians of the level that one example sees together."""
         seen = 0
-        for key, slot in self.network.slots():
+        for key, slot in self._walked.slots():
             cover = level.covers.get(key, _NOTHING)
             for choice, member in zip(cover.choices, slot.members, strict=False):
                 if choice.lemma in NOISES:
@@ -295,6 +315,8 @@ class _Run:
                 unbounded = unbounded or not within
             elif choice.refines:
                 total = total + member.multiplicity * self._refinement(index, choice, member, cover.log_eps, name)
+            elif self.strategy.channels and choice.lemma in NOISES:
+                total = total + member.multiplicity * self._channel(index, choice, member, cover.log_eps, name)
             else:
                 total = total + member.multiplicity * self._cost(choice, member, cover.log_eps, eps, name)
         if unbounded:
@@ -325,6 +347,22 @@ class _Run:
         if certainly_le(y, arb(1)):
             return arb(0)
         return lemma.sharp(INTERVAL, y, target, target.points.count(self.samples), choice.params)
+
+    def _channel(self, index: int, choice: Choice, member: Member, log_eps: float, name: str) -> arb:
+        """G14: how much more all levels so far tell of a map than those before, at most."""
+        target, law = self._target(choice, member, name), NOISES[choice.lemma]
+        problem = channels.refuses(law, target) or channels.check_params(law, choice.params)
+        if problem is not None:
+            raise CertificateError(f"{name}: {problem}")
+        before = self.said.get((name, index))
+        if before is not None and before.target != choice.target:
+            raise CertificateError(f"{name}: its channels must all see it the same way")
+        if before is not None and before.log_eps <= log_eps:  # what was heard is near enough: nothing new is said
+            return arb(0)
+        so_far = channels.heard(INTERVAL, target, choice.params["a"], log_eps, before and before.heard)
+        told = channels.told(INTERVAL, law, target, so_far, choice.params)
+        self.said[name, index] = Said(choice.target, log_eps, so_far, told)
+        return told if before is None else told - before.told
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)

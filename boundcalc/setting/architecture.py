@@ -17,11 +17,12 @@ from boundcalc.setting.layer import TOKENS, Layer, widths_of
 from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual, layer_from_json, layer_to_json
 
 STYLES = ("edelman", "post", "pre")
-_WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth")
+_WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth", "bits")
 """What a list of layers leaves to say; the depth is then a label."""
 _NOT_IN_EDELMAN = ("residual", "gated", "rope", "bias", "d_ff")
 _LEFT_OUT = (None, False, 0, "none")
 """Values that say that something is not there."""
+_MOST_BITS = 128
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 
 
@@ -58,6 +59,7 @@ class Architecture:
         readout: "cls" (one row) or "mean".
         classes: 1 for a scalar score, else the number of logits.
         input_radius: largest l2 norm of an input row (vector inputs).
+        bits: of every stored weight, fixed before the data (G13): 16 for bfloat16 and float16; unset, any real numbers.
         layers: an explicit list of primitive layers, instead of all of the above but seq_len and input_radius.
     """
 
@@ -89,6 +91,7 @@ class Architecture:
     readout: str = "cls"
     classes: int = 1
     input_radius: float = 1.0
+    bits: int | None = None
     layers: tuple[Layer, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -104,6 +107,7 @@ class Architecture:
             validate.set_size(self, name, optional=True)
         for name in ("vocabulary", "d_patch"):
             validate.set_size(self, name, least=0)
+        validate.set_size(self, "bits", most=_MOST_BITS, optional=True)
         validate.choice("style", self.style, STYLES)
         validate.choice("activation", self.activation, ACTIVATIONS)
         validate.choice("normalisation", self.normalisation, NORMALISATIONS)

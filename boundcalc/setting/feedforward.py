@@ -9,13 +9,13 @@ from typing import ClassVar
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
-from boundcalc.setting.layer import Layer, Weight
+from boundcalc.setting.layer import Layer, RowWise, Weight, Weightless
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh", "identity")
 
 
 @dataclass(frozen=True, slots=True)
-class Activation(Layer):
+class Activation(Weightless):
     """An entrywise non-linearity."""
 
     label: ClassVar[str] = "activation"
@@ -25,24 +25,12 @@ class Activation(Layer):
     def __post_init__(self) -> None:
         validate.choice("activation", self.name, ACTIVATIONS)
 
-    def where(self) -> int | None:
-        return None
-
-    def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        return ()
-
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return None, None
 
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
 
 @dataclass(frozen=True, slots=True)
-class GatedFeedForward(Layer):
+class GatedFeedForward(RowWise):
     """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
 
     label: ClassVar[str] = "gated"
@@ -76,18 +64,12 @@ class GatedFeedForward(Layer):
             *(Weight(kind, "vector", (size,), self.block) for kind, size in offsets),
         )
 
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return self.d, self.d
 
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
 
 @dataclass(frozen=True, slots=True)
-class Experts(Layer):
+class Experts(RowWise):
     """x -> sum_i p_i f_i(x), p = softmax(x W_gate), with gated parts f_i = (s(x W_1) * (x W_3)) W_2 that all run.
 
     `active`: how many experts run for a row. Fewer than all are refused: where two entries of the gate cross, another
@@ -133,11 +115,5 @@ class Experts(Layer):
         gate = Weight("W_gate", "matrix", (self.d, self.experts), self.block)
         return (gate, *(Weight(kind, "matrix", shape, self.block, copies=self.experts) for kind, shape in each))
 
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return self.d, self.d
-
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows

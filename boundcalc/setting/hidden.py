@@ -7,11 +7,11 @@ from typing import ClassVar
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.feedforward import ACTIVATIONS
-from boundcalc.setting.layer import Layer, Weight
+from boundcalc.setting.layer import RowWise, Weight
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden(Layer):
+class Hidden(RowWise):
     """x -> s(x W (+ c)) v with one column v: what two linear maps and an activation between them are, as one layer."""
 
     label: ClassVar[str] = "hidden"
@@ -45,11 +45,5 @@ class Hidden(Layer):
     def _offset(self) -> tuple[Weight, ...]:
         return () if self.bias is None else (Weight(self.bias, "vector", (self.d_ff,), self.block),)
 
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return self.d, 1
-
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows

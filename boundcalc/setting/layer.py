@@ -178,6 +178,30 @@ class Layer(ABC):
             )
 
 
+class RowWise(Layer):
+    """A primitive layer each of whose output rows is made of that row of its input alone: a claim, which the laws try."""
+
+    __slots__ = ()
+
+    def inner(self) -> tuple[Layer, ...]:
+        return ()
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
+
+class Weightless(RowWise):
+    """One that trains nothing."""
+
+    __slots__ = ()
+
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
+
+
 _AnyLayer = TypeVar("_AnyLayer", bound=Layer)
 _Rule = TypeVar("_Rule")
 

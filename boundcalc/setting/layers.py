@@ -16,12 +16,12 @@ from boundcalc.setting import validate
 from boundcalc.setting.attention import Attention, Normaliser
 from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward
 from boundcalc.setting.hidden import Hidden
-from boundcalc.setting.layer import TOKENS, Layer, Role, Weight, widths_of
+from boundcalc.setting.layer import TOKENS, Layer, Role, RowWise, Weight, Weightless, widths_of
 from boundcalc.setting.lookup import Lookup
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(Layer):
+class Linear(RowWise):
     """x -> x W (+ b), applied to every row."""
 
     label: ClassVar[str] = "linear"
@@ -59,18 +59,12 @@ class Linear(Layer):
         matrix = Weight(self.kind, "matrix", (self.d_in, self.d_out), self.block)
         return (matrix,) if self.bias is None else (matrix, Weight(self.bias, "vector", (self.d_out,), self.block))
 
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return self.d_in, self.d_out
 
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
 
 @dataclass(frozen=True, slots=True)
-class Ball(Layer):
+class Ball(Weightless):
     """Projection of every row onto the l2 ball."""
 
     label: ClassVar[str] = "ball"
@@ -81,24 +75,12 @@ class Ball(Layer):
     def __post_init__(self) -> None:
         validate.positive("ball radius", self.radius)
 
-    def where(self) -> int | None:
-        return None
-
-    def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        return ()
-
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return None, None
 
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
 
 @dataclass(frozen=True, slots=True)
-class SoftCap(Layer):
+class SoftCap(Weightless):
     """x -> cap tanh(x / cap), entry by entry, on rows of width d."""
 
     label: ClassVar[str] = "softcap"
@@ -111,24 +93,12 @@ class SoftCap(Layer):
         validate.set_size(self, "d", "softcap: d")
         validate.positive("cap", self.cap)
 
-    def where(self) -> int | None:
-        return None
-
-    def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        return ()
-
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return self.d, self.d
 
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
 
 @dataclass(frozen=True, slots=True)
-class LayerNorm(Layer):
+class LayerNorm(RowWise):
     """LayerNorm, or RMSNorm without centring, with a gain and perhaps an offset."""
 
     label: ClassVar[str] = "layernorm"
@@ -171,18 +141,12 @@ class LayerNorm(Layer):
         gain = (Weight(f"{self.kind}.gain", "gain", (self.d,), self.block),) if self.gain else ()
         return (*gain, Weight(f"{self.kind}.offset", "vector", (self.d,), self.block)) if self.offset else gain
 
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return self.d, self.d
 
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
 
 @dataclass(frozen=True, slots=True)
-class Embedding(Layer):
+class Embedding(RowWise):
     """Rows of a trained token table, plus fixed or learned positions (vocabulary 0: positions only).
 
     `segments`: rows of a further trained table, one of which is added to every row (BERT's token types); which one
@@ -223,14 +187,8 @@ class Embedding(Layer):
         )
         return tuple(Weight(kind, role, (rows, self.d)) for kind, role, rows in tables if rows)
 
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
-
     def widths(self) -> tuple[int | None, int | None]:
         return TOKENS if self.vocabulary else self.d, self.d
-
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
 
 
 @dataclass(frozen=True, slots=True)

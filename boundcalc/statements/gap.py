@@ -27,9 +27,19 @@ def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Num
 def refined_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
     """G12: e_(j-1) sqrt(2 c_j/m) for every level, c_j what it adds to the log count of all centres so far.
 
-    Asks that c_j/e_(j-1)^2 does not fall with j.
+    Asks that c_j/e_(j-1)^2 does not fall with j; `dual_links` does without.
     """
     return [coarser * ns.sqrt(2 * count / m) for coarser, count in zip(scales, counts, strict=False)]
+
+
+def dual_links(
+    ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], weights: Sequence[Number], m: Number
+) -> list[Number]:
+    """G12 for any weights w_j > 0 that do not rise: e_(j-1)^2/(4 w_j) + 2 w_j c_j/m for every level."""
+    return [
+        coarser**2 / (4 * weight) + 2 * weight * count / m
+        for coarser, count, weight in zip(scales, counts, weights, strict=False)
+    ]
 
 
 def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
@@ -101,6 +111,10 @@ def gap_published(ns: NumberSystem, capacity: Number, log_inverse_delta: Number,
     return 2 * complexity_published(ns, capacity, m) + confidence
 
 
+_TINY = 1e-30
+"""In place of 0, or of less, where a logarithm is taken of what is then of no use; far above what intervals round."""
+
+
 def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None) -> Number:
     """An upper bound of klinv(q, c) = sup{p >= q : kl(q|p) <= c}, for any mu > 0: (1 - e^(-mu q - c)) / (1 - e^(-mu)).
 
@@ -112,20 +126,47 @@ def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None)
     return ns.expm1(-mu * q - c) / ns.expm1(-mu)
 
 
+def binomial_inverse(ns: NumberSystem, q: Number, nats: Number, m: Number, mu: Number | None) -> Number:
+    """An upper bound of Clopper and Pearson's limit sup{p : P(Bin(m, p) <= qm) >= e^(-nats)}, for any mu > 0.
+
+    The least of klinv(q, nats/m) and max(p, klinv(q, (nats - s)/m)), where beyond p the tail is at most e^(-m kl - s).
+    """
+    plain = binary_kl_inverse(ns, q, nats / m, mu)
+    if mu is None:  # no errors: 1 - e^(-nats/m) is the limit itself
+        return plain
+
+    def beyond(p: Number) -> Number:
+        left = ns.maximum(ns.number(0), nats - _tail_nats(ns, q, p, m))
+        return binary_kl_inverse(ns, q, left / m, mu)
+
+    near = beyond(plain)
+    return ns.minimum(plain, ns.maximum(near, beyond(near)))
+
+
+def _tail_nats(ns: NumberSystem, q: Number, p: Number, m: Number) -> Number:
+    """How far Chernoff's bound e^(-m kl(q|p)) is above the tail P(Bin(m, p) <= qm), at least, in nats; rises with p.
+
+    log sqrt(2 pi x (m-x)/m) + 1/(12x + 2) + log((m - x - 1 - x(1-p)/p)/(m - x)), x = qm; 0 where that is less.
+    """
+    x = ns.maximum(ns.number(_TINY), q * m)
+    rest = ns.maximum(ns.number(1), m - x)
+    falls = ns.maximum(ns.number(_TINY), (rest - 1 - x * (1 - p) / p) / rest)
+    mass = ns.log(2 * ns.pi * x * rest / m) / 2 + 1 / (12 * x + 2)
+    return ns.maximum(ns.number(0), mass + ns.log(falls))
+
+
 def risk_uniform(
     ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, mu: Number | None
 ) -> Number:
-    """G3: klinv(train error, (log N + log(1/delta))/m)."""
-    return binary_kl_inverse(ns, q, (count + log_inverse_delta) / m, mu)
+    """G3: the binomial limit at delta/N, from errors of train error."""
+    return binomial_inverse(ns, q, count + log_inverse_delta, m, mu)
 
 
 def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, m: Number, alpha: int) -> Number:
     """G4: errors/(alpha m), for margin training error 0 and N counted on (1+alpha)m samples.
 
     errors is the least of ceil(c m/log(1+1/alpha)), ceil((1+alpha) m (1 - e^(-c))) and ceil(c m/h(x)), with c =
-    log(2N/delta)/m. No more than k of the ghosts err unless N times the chance that a permutation puts k errors all among
-    the ghosts exceeds delta/2; that chance is at most (alpha/(1+alpha))^k, at most (1 - k/((1+alpha)m))^m, and at most
-    e^(-k h(x)), h(x) = log(1 + m/(alpha m - x)), for every x <= (k-1)/2.
+    log(2N/delta)/m and h(x) = log(1 + m/(alpha m - x)), x half of the last count less one: three ways to count permutations.
     """
     c = count + ns.log(ns.number(2)) + log_inverse_delta
     by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))
@@ -179,8 +220,13 @@ def risk_noise(
 def occam_risk(
     ns: NumberSystem, q: Number, bits: Number, log_inverse_delta: Number, m: Number, mu: Number | None
 ) -> Number:
-    """G7: klinv(train, (bits log 2 + log(1/delta))/m)."""
-    return binary_kl_inverse(ns, q, (bits * ns.log(ns.number(2)) + log_inverse_delta) / m, mu)
+    """G7: the binomial limit at delta 2^(-bits), from errors of train error."""
+    return binomial_inverse(ns, q, bits * ns.log(ns.number(2)) + log_inverse_delta, m, mu)
+
+
+def stored_count(ns: NumberSystem, weights: Number, bits: int) -> Number:
+    """G13: log of how many networks so many stored weights of so many bits make, at most: n b log 2."""
+    return weights * ns.number(bits) * ns.log(ns.number(2))
 
 
 def _log_binomial(ns: NumberSystem, s: int, n: Number) -> Number:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.registry import Brought, Cases, refuse_incomplete
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -35,6 +34,9 @@ from boundcalc.statements.lookup import lookup
 from boundcalc.statements.slots import Context, Facts, Member, Slot, offset_slot, vector_target
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Matrix
+
+if TYPE_CHECKING:
+    from boundcalc.base.cases import Brought
 
 ACTIVATION_LIPSCHITZ = {
     "relu": 1.0,
@@ -293,6 +295,8 @@ def register_rule(cls: type[Layer], rule: Callable[[Any, Context], Facts], cases
     """
     if cls in _RULES:
         raise InvalidSetting(f"layer {cls.label!r} has a rule already")
+    from boundcalc.base.cases import refuse_incomplete
+
     refuse_incomplete("layer", cls.label, cases)
     _RULES[cls], _BROUGHT[cls.label] = rule, cases
 
@@ -306,7 +310,6 @@ def cases_of(label: str) -> Any:
     """What a class of layers was registered with."""
     if label not in _BROUGHT:
         raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")
-    brought = _BROUGHT[label]
-    found = brought if isinstance(brought, Cases) else brought()
-    refuse_incomplete("layer", label, found)
-    return found
+    from boundcalc.base.cases import complete
+
+    return complete("layer", label, _BROUGHT[label])

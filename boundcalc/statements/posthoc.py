@@ -169,7 +169,7 @@ def pay(setting: Setting) -> tuple[Setting, Mapping[str, Any] | None]:
     if sample.measured:
         record["sample"] = {name: getattr(sample, name) for name in sample.measured}
         if "train_error" in sample.measured:
-            record["sample"]["candidates"] = risk_candidates()
+            record["sample"]["candidates"] = risk_candidates(setting)
         margin = margin_down(sample.margin) if "margin" in sample.measured else sample.margin
         sample = replace(sample, margin=margin, measured=())
     return (replace(setting, norms=norms, sample=sample), record) if record else (setting, None)
@@ -234,9 +234,9 @@ def _check_sample(certificate: Certificate, seen: object) -> None:
         if not sample.train_error >= seen["train_error"]:
             measured = seen["train_error"]
             raise CertificateError(f"the training error {sample.train_error!r} is below the measured {measured!r}")
-        count = seen["candidates"]
-        if not isinstance(count, int) or not risk_candidates() <= count <= _MOST_CANDIDATES:
-            need = f"a whole number from {risk_candidates()} to {_MOST_CANDIDATES}"
+        count, least = seen["candidates"], risk_candidates(certificate.setting)
+        if not isinstance(count, int) or not least <= count <= _MOST_CANDIDATES:
+            need = f"a whole number from {least} to {_MOST_CANDIDATES}"
             raise CertificateError(f"the candidates a training error chose among are {need}, got {count!r:.80}")
         if STRATEGIES[certificate.strategy].quantity == "risk" and certificate.alpha not in GHOSTS:
             raise CertificateError(f"alpha = {certificate.alpha} is not among the choices that were paid for")

@@ -15,7 +15,9 @@ from typing import ClassVar, Literal, NamedTuple
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
 from boundcalc.base.registry import Registry
-from boundcalc.setting import Setting
+from boundcalc.setting import Attention, Setting
+from boundcalc.setting.layer import of_class, weights_of
+from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
 from boundcalc.statements.noisy import unknown_layer
 
@@ -39,6 +41,7 @@ class Known:
         alpha: ghost samples per sample.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
         eta: chance that noise moves the loss of an example by more than the scale (G11).
+        weights: w_j of every level, where links are taken by their dual form (G12).
     """
 
     start: Number
@@ -50,6 +53,7 @@ class Known:
     alpha: int = 1
     mu: Number | None = None
     eta: Number | None = None
+    weights: Sequence[Number] | None = None
 
 
 class Term(NamedTuple):
@@ -76,10 +80,13 @@ class Strategy(ABC):
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
-        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
+        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta"; "weights" it may.
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds (G12).
+        channels: whether a level may see maps through channels instead of covers (G14).
+        stored: whether it counts the values that stored weights may take (G13) instead of covers: it has no levels, one
+            count, and is about settings that say how many bits a weight has.
     """
 
     name: ClassVar[str]
@@ -95,11 +102,18 @@ class Strategy(ABC):
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
+    channels: ClassVar[bool] = False
+    stored: ClassVar[bool] = False
+
+    @property
+    def proportional(self) -> bool:
+        """Whether the risk is a share of ghosts that the counts allow, instead of where kl crosses them."""
+        return self.quantity == "risk" and "mu" not in self.parameters
 
     @property
     def counted(self) -> str:
-        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
-        return "I" if self.noisy else "log N"
+        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11, G14)."""
+        return "I" if self.noisy else "added I" if self.channels else "log N"
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
@@ -226,10 +240,16 @@ class RefinedChain(UniformChain):
     title = "chaining of uniform covers that refine one another"
     uses = ("G0", "G2", "G12")
     refines = True
+    parameters = ("weights",)
     how = "uniform covers, some of what the level before has left"
+    formula = "gap <= 2 e_J + sum of e_(j-1) sqrt(2 c_j/m), or of e_(j-1)^2/(4 w_j) + 2 w_j c_j/m, + deviation"
 
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
         yield from super().conditions(ns, known)
+        if known.weights is not None:
+            for weight, finer in pairwise(known.weights):
+                yield finer, weight, "the weights of levels must not rise (G12)"
+            return
         scales = [known.start, *known.scales]
         for j, (count, more) in enumerate(pairwise(known.counts)):
             yield scales[j + 1] ** 2 * count, scales[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
@@ -240,7 +260,25 @@ class RefinedChain(UniformChain):
         return gap.gap_chain(ns, last, linked, self.factor(ns, known.alpha), known.log_inverse_delta, known.m)
 
     def links(self, ns: NumberSystem, known: Known) -> list[Number]:
-        return gap.refined_links(ns, [known.start, *known.scales], known.counts, known.m)
+        scales = [known.start, *known.scales]
+        if known.weights is not None:
+            return gap.dual_links(ns, scales, known.counts, known.weights, known.m)
+        return gap.refined_links(ns, scales, known.counts, known.m)
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        last, linked, deviation = super().terms(ns, known)
+        each = "links" if known.weights is None else "e_(j-1)^2/(4 w_j) + 2 w_j c_j/m"
+        return [last, Term(f"sum of {each} ({self.how})", linked.value, ", ".join(self.uses[1:])), deviation]
+
+
+class ChannelChain(RefinedChain):
+    """G14."""
+
+    name = "channel-chain"
+    title = "chaining of channels: levels see weights through noise"
+    uses = ("G0", "G2", "G12", "G14")
+    channels = True
+    how = "weights seen through noise, or by uniform covers"
 
 
 class SingleStrategy(Strategy):
@@ -360,7 +398,7 @@ class UniformMargin(MarginStrategy):
     uses = ("G0", "G0e", "G3")
     uniform = True
     parameters = ("mu",)
-    formula = "risk <= klinv(train error, (log N + log(1/delta))/m)"
+    formula = "risk <= largest p at which train error * m errors or fewer have the chance delta/N"
 
     def value(self, ns: NumberSystem, known: Known) -> Number:
         q, mu = known.train_error, known.mu
@@ -440,6 +478,82 @@ class NoiseMargin(MarginStrategy):
         ]
 
 
+class _Stored(Strategy):
+    """G13: every network of the class is its own centre."""
+
+    one_level = False
+    uniform = True
+    stored = True
+
+    def refuses(self, setting: Setting) -> str | None:
+        if setting.architecture.bits is None:
+            return "G13 is about weights of so many bits, fixed before the data, and nobody said how many (--bits 16)"
+        return super().refuses(setting)
+
+    def _counted(self, ns: NumberSystem, known: Known) -> list[Term]:
+        del ns
+        return [
+            Term("log N = n b log 2, for n stored weights of b bits", known.counts[0], "G13"),
+            Term("log(1/delta)", known.log_inverse_delta, ""),
+        ]
+
+
+class StoredGap(_Stored):
+    """G13, of the gap."""
+
+    name = "stored-gap"
+    title = "weights of so many bits: a finite class, fixed before the data"
+    quantity = "gap"
+    uses = ("G0", "G13")
+    formula = "gap <= sqrt((n b log 2 + log(1/delta))/(2m)), n stored weights of b bits"
+
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        return gap.deviation(ns, known.counts[0] + known.log_inverse_delta, known.m)
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        return self._counted(ns, known)
+
+
+class StoredMargin(_Stored, UniformMargin):
+    """G13, of the risk."""
+
+    name = "stored-margin"
+    title = "weights of so many bits: a finite class, fixed before the data; any training error"
+    uses = ("G0", "G0e", "G3", "G13")
+    formula = (
+        "risk <= largest p at which train error * m errors or fewer have the chance delta/2^(n b), n weights of b bits"
+    )
+
+    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+        yield from ()
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        return self._counted(ns, known)
+
+
+def stored_weights(setting: Setting) -> dict[str, int]:
+    """How many numbers a network of the class stores, by kind and block.
+
+    Offsets of keys are stored even where softmax forgets them: rounded arithmetic may not.
+    """
+    found: dict[str, int] = {}
+    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
+        place = place_named(weight.kind, weight.block)
+        found[place] = found.get(place, 0) + weight.parameters
+    for layer in of_class(setting.architecture.stages, Attention):
+        if layer.qk_bias and not layer.key_bias:
+            place = place_named("b_K", layer.block)
+            found[place] = found.get(place, 0) + layer.groups * (layer.d_head or layer.d)
+    return found
+
+
+def stored_count(ns: NumberSystem, setting: Setting) -> Number:
+    """G13: log of how many networks the class has, at most."""
+    bits = setting.architecture.bits
+    assert bits is not None  # noqa: S101 - a strategy about stored weights refuses settings that do not say
+    return gap.stored_count(ns, ns.number(sum(stored_weights(setting).values())), bits)
+
+
 def noise_chance(m: int) -> float:
     """The eta that is fixed in advance, for P1: a training error that was looked at may not choose it."""
     return 0.25 / m
@@ -451,6 +565,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         Chain(),
         GhostChain(),
         UniformChain(),
+        ChannelChain(),
         RefinedChain(),
         UniformSingle(),
         Closed(),
@@ -459,17 +574,20 @@ STRATEGIES: Registry[Strategy] = Registry(
         GhostRealizable(),
         Ghost(),
         NoiseMargin(),
+        StoredGap(),
+        StoredMargin(),
     ),
     "boundcalc.laws.brought.strategies",
 )
 """Every strategy by name; one is registered with its cases, which enrols it in search, checker, tables and laws."""
 
 
-def risk_candidates() -> int:
+def risk_candidates(setting: Setting) -> int:
     """Ways to bound the risk that one may choose among after seeing the training error, for P1.
 
     The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
-    counts once, or once per number of ghosts.
+    counts once, or once per number of ghosts; those about stored weights where the setting says how many bits they have.
     """
-    ways = [len(GHOSTS) if "alpha" in s.parameters else 1 for s in STRATEGIES.values() if s.quantity == "risk"]
-    return 1 + sum(ways)
+    of_risk = [each for each in STRATEGIES.values() if each.quantity == "risk"]
+    able = [each for each in of_risk if not each.stored or setting.architecture.bits is not None]
+    return 1 + sum(len(GHOSTS) if "alpha" in each.parameters else 1 for each in able)

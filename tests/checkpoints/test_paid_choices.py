@@ -51,7 +51,9 @@ def test_a_measured_margin_costs_its_place_on_the_grid() -> None:
 def test_a_measured_training_error_costs_the_number_of_choices() -> None:
     paid = evaluate(setting(margin=0.5, measured=("train_error",)))
     assert posthoc_cost(FLOAT, paid.risk_certificate) == pytest.approx(math.log(15))
-    assert risk_candidates() == 15  # the gap bound, G3, G11, and G4 and G5 with six numbers of ghosts
+    assert risk_candidates(setting()) == 15  # the gap bound, G3, G11, and G4 and G5 with six numbers of ghosts
+    stored = evaluate(setting(margin=0.5, measured=("train_error",)).but(bits=16))
+    assert posthoc_cost(FLOAT, stored.risk_certificate) == pytest.approx(math.log(16))  # and stored weights
 
 
 def test_certificates_of_paid_choices_travel_and_verify() -> None:

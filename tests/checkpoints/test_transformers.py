@@ -13,10 +13,10 @@ import pytest
 
 from boundcalc import Sample, Setting, compare
 from boundcalc.checkpoints import Options, audit
-from boundcalc.proof import second
 from boundcalc.proof.checker import check
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 from tests.checkpoints.zoo import GRANITE, NARROW, OPT, ZOO
+from tests.proof import alone
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 6, "rope_theta": 10000.0}
@@ -114,4 +114,4 @@ def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     found = audit(ZOO[name].make(), seed=1)
     setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
     certificate = compare(setting, ["trauger"])[0].certificate
-    assert float(check(certificate).log_value) == pytest.approx(float(second.log_value(certificate)), rel=1e-12)
+    assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)

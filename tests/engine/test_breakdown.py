@@ -9,11 +9,13 @@ import pytest
 
 from boundcalc import Norms, Setting, compare
 from boundcalc.base.errors import Unsupported
+from boundcalc.engine.search import Search
 from boundcalc.proof.breakdown import Breakdown
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import STATEMENTS
+from tests.proof.samples import COVERED
 
 
 def break_down(certificate: Certificate) -> Breakdown:
@@ -27,6 +29,7 @@ SETTINGS = [
     Setting.of(depth=1, norms=Norms(C=1.0, measured=True)),
     Setting.of("bert", depth=1, d=48, heads=4, vocabulary=50, seq_len=8, n_train=10**11),
     Setting.of(depth=40, C=3.0),
+    Setting.of(depth=2, d=8, C=9.0, bits=4),
 ]
 
 
@@ -37,7 +40,8 @@ def _certificates(setting: Setting) -> list[Certificate]:
 
 @pytest.fixture(scope="module")
 def certificates() -> list[Certificate]:
-    return [certificate for setting in SETTINGS for certificate in _certificates(setting)]
+    covered = min(Search(SETTINGS[0], COVERED).gaps(), key=lambda found: found.log_value).certificate
+    return [certificate for setting in SETTINGS for certificate in _certificates(setting)] + [check(covered).claimed]
 
 
 def test_the_parts_make_the_value(certificates: list[Certificate]) -> None:

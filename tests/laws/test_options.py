@@ -58,7 +58,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "model --seed 1 --no-spectra --m 1e9 --gamma 0.25 --train-error 0 --bound closed --no-solve --format json",
         "model --seed 1 --margins margins.txt --bound closed --no-solve --format json",
     ),
-    "tightness": ("--d 8", "--d 8 --ladder --depth 1", "--d 8 --without --depth 1"),
+    "tightness": ("--d 8", "--d 8 --ladder --depth 1", "--d 8 --without --depth 1", "--covers --d 8"),
     "plot": (
         "gap-vs-m --sweep m=1e3,1e6 --bound closed",
         "gap-vs-T --sweep T=8,16 --bound closed --store runs.db --runs m=24",

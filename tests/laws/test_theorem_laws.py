@@ -33,7 +33,7 @@ def test_the_registry_is_complete_and_in_words() -> None:
     assert {"edelman2022", "trauger2024", "zhang2022", "truong2024", "sakai2026"} <= keys
     for name, theorem in THEOREMS.items():
         assert theorem.name == name
-        assert theorem.assumptions
+        assert theorem.assumed()
         assert theorem.uses
         assert theorem.published_note
         assert all(len(why) > 10 for why in theorem.differs.values()), name

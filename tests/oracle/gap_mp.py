@@ -298,6 +298,30 @@ def g3(train: Real, log_n: Real, m: Real, delta: Real) -> Real:
     return klinv(train, (num(log_n) + MP.log(1 / num(delta))) / num(m))
 
 
+def stirling_tail(x: Real, m: Real, p: Real) -> Real:
+    """Above P(Bin(m, p) <= x): the mass by Stirling's formula, and a geometric sum below it; 1 where there is none."""
+    x, m, p = num(x), num(m), num(p)
+    rest = m - x
+    steep = rest - 1 - x * (1 - p) / p
+    if not x > 0 or steep <= 0:
+        return MP.mpf(1)
+    mass = MP.exp(-m * kl(x / m, p) - 1 / (12 * x + 2)) / MP.sqrt(2 * MP.pi * x * rest / m)
+    return min(MP.mpf(1), mass * rest / steep)
+
+
+def g3_by_tail(q: Real, nats: Real, m: Real, mu: Real) -> Real:
+    """Chernoff's limit, or what is left of it where the tail's own constant is used, found by two steps."""
+    q, nats, m = num(q), num(nats), num(m)
+    plain = klinv_mu(q, nats / m, mu)
+
+    def left(p: Real) -> Real:
+        spared = -m * kl(q, p) - MP.log(stirling_tail(q * m, m, p)) if q < p < 1 else MP.mpf(0)
+        return klinv_mu(q, max(MP.mpf(0), nats - max(MP.mpf(0), spared)) / m, mu)
+
+    near = left(plain)
+    return min(plain, max(near, left(near)))
+
+
 def binomial_cdf(x: int, m: int, p: Real) -> Real:
     """P(Bin(m, p) <= x) by direct summation."""
     p = num(p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -85,6 +86,7 @@ SETTINGS = {
     "capped": Setting.of(layers=CAPPED, seq_len=5, n_train=10**6, C=0.5, classes=2, margin=0.3),
     "normalised": Setting.of(layers=NORMALISED, seq_len=5, n_train=10**6, C=0.4),
     "pooled": Setting.of(layers=POOLED, seq_len=5, n_train=10**6, norms=Norms(C=0.7, budgets={"q[1]": Budget(op=3.0)})),
+    "stored": Setting.of(**SMALL, bits=4, C=9.0, margin=0.2, train_error=0.03),
     "measured": Setting.of(
         **SMALL,
         norms=Norms(
@@ -96,6 +98,10 @@ SETTINGS = {
 }
 
 
+COVERED = replace(POLICIES["best"], channels=False)
+"""Where nothing is seen through noise, levels refine one another (G12)."""
+
+
 @cache
 def found(name: str) -> tuple[Certificate, ...]:
     """Every certificate that the policies' searches propose for a setting and the checker accepts."""
@@ -103,7 +109,7 @@ def found(name: str) -> tuple[Certificate, ...]:
     if setting.norms.measured:
         values = [v for v in compare(setting) if v.by_gap is not None]
         return tuple(proof.certificate for v in values for proof in (v.by_gap, v.by_risk) if proof is not None)
-    searches = [Search(setting, policy) for policy in POLICIES.values()]
+    searches = [Search(setting, policy) for policy in (*POLICIES.values(), COVERED)]
     risks = no_member(setting) is None  # else they speak of no network (G0e)
     return tuple(f.certificate for s in searches for f in (*s.gaps(), *(s.risks() if risks else ())))
 

@@ -91,7 +91,7 @@ def test_lists_and_explanations_know_it(registered: Looser) -> None:
 
 def test_a_choice_after_the_training_error_pays_for_it(registered: Looser) -> None:
     """P1: sixteen ways to bound the risk instead of fifteen, in the record and in the price."""
-    assert risk_candidates() == 16
+    assert risk_candidates(SETTING) == 16
     value = Desk(SETTING.but(measured=("train_error",))).value("best")
     assert value.risk_certificate.to_json()["looked_at"]["sample"]["candidates"] == 16
 

@@ -44,16 +44,18 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "readout": ("cls", "mean"),
     "classes": (3, 5),
     "input_radius": (2.0, 3.0),
+    "bits": (8, 16),
 }
 """Two values of every field: at least one is not what it was."""
 
 
 def meaning(architecture: Architecture) -> object:
-    """What a bound can know of an architecture: layers, their weights, and the radius of rows that are no tokens."""
+    """What a bound can know of an architecture: layers, their weights and bits, the radius of rows that are no tokens."""
     stages = architecture.stages
     tokens = stages[0].widths()[0] == TOKENS
     weights = [layer.weights(architecture.seq_len) for layer in stages]
-    return stages, weights, architecture.seq_len, None if tokens else architecture.input_radius
+    radius = None if tokens else architecture.input_radius
+    return stages, weights, architecture.seq_len, architecture.bits, radius
 
 
 def forced(architecture: Architecture, name: str, value: Any) -> Architecture:

@@ -15,7 +15,6 @@ from scipy.optimize import minimize_scalar
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.proof import second
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Budget, Hidden, Norms, Sample, Setting
 from boundcalc.statements import hidden as rule
@@ -24,6 +23,7 @@ from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
+from tests.proof import alone
 from tests.soundness.network import ACTIVATIONS, ball
 
 Array = NDArray[np.float64]
@@ -156,7 +156,7 @@ def test_the_search_sees_the_noise_through_the_sum() -> None:
     assert certificate.strategy == "noise-margin"
     (choice,) = certificate.levels[0].covers["W_1"].choices
     assert choice.target > 0
-    assert found.log_risk == pytest.approx(float(second.log_value(certificate)), abs=1e-9)
+    assert found.log_risk == pytest.approx(float(alone.log_value(certificate)), abs=1e-9)
     as_row = replace(choice, target=0)
     covers = {**certificate.levels[0].covers}
     covers["W_1"] = replace(covers["W_1"], choices=(as_row,))

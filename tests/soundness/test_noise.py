@@ -21,7 +21,7 @@ from boundcalc.engine.options import build_items
 from boundcalc.engine.risks import HALF
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
-from boundcalc.proof import checker, second
+from boundcalc.proof import checker
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Activation, Budget, Norms, Setting
@@ -32,6 +32,7 @@ from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.slots import Slot
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
+from tests.proof import alone
 from tests.soundness.network import Dice, tokens_or_rows
 from tests.soundness.test_networks import SETTINGS, Rival
 
@@ -292,7 +293,7 @@ def swapped(certificate: Certificate, key: str, choice: Choice) -> Certificate:
 
 
 def test_covering_strategies_take_no_noise() -> None:
-    for look in (check, second.log_value):
+    for look in (check, alone.log_value):
         with pytest.raises(CertificateError, match=r"lemma|needs uniform covers"):
             look(replace(found(), strategy="uniform-margin", mu=None, eta=None))
 
@@ -303,8 +304,8 @@ def test_noise_and_uniform_covers_stand_beside_each_other_but_no_empirical_ones(
     covered = swapped(certificate, "W_V[0]", Choice("T4", 0))
     value = check(covered).value
     assert value > check(certificate).value
-    assert float(second.log_value(covered)) == pytest.approx(math.log(value), rel=1e-9)
-    for look in (check, second.log_value):
+    assert float(alone.log_value(covered)) == pytest.approx(math.log(value), rel=1e-9)
+    for look in (check, alone.log_value):
         with pytest.raises(CertificateError, match=r"empirical|uniform"):
             look(swapped(certificate, "W_V[0]", Choice("T2", 0, {"rho": 2.0})))
 
@@ -312,9 +313,9 @@ def test_noise_and_uniform_covers_stand_beside_each_other_but_no_empirical_ones(
 def test_a_look_at_one_example_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: a first checker without the union disagrees with the second."""
     certificate = found()
-    assert check(certificate).log_value == pytest.approx(float(second.log_value(certificate)), abs=1e-9)
+    assert check(certificate).log_value == pytest.approx(float(alone.log_value(certificate)), abs=1e-9)
     monkeypatch.setattr(checker, "events", lambda of: 1)
-    assert check(certificate).log_value < float(second.log_value(certificate)) - 0.02
+    assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.02
 
 
 def test_noise_is_never_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,7 +330,7 @@ def test_noise_is_never_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("eta", [None, 0.0, -1.0, 0.75, math.nan, True])
 def test_eta_is_a_chance(eta: Any) -> None:
-    for look in (check, second.log_value):
+    for look in (check, alone.log_value):
         with pytest.raises(CertificateError):
             look(replace(found(), eta=eta))
 
@@ -345,7 +346,7 @@ def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:
     certificate = next(f.certificate for f in desk.search("best").risks() if f.certificate.strategy == STRATEGY.name)
     assert certificate.eta == noise_chance(10**6)
     check(certificate)
-    for look in (check, second.log_value):
+    for look in (check, alone.log_value):
         with pytest.raises(CertificateError, match="look at the training error"):
             look(replace(certificate, eta=1e-7))
 

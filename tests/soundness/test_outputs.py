@@ -14,7 +14,6 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.proof import second
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -35,6 +34,7 @@ from boundcalc.setting import (
 from boundcalc.statements import meet, meet_attention, outputs
 from boundcalc.statements.larger import joined
 from boundcalc.statements.products import read_out
+from tests.proof import alone
 from tests.soundness.network import Array, Dice, Network, Parameters
 
 SOFTMAX = Normaliser("softmax", 1.5)
@@ -288,10 +288,10 @@ def test_both_checkers_know_the_same_larger_class(what: str) -> None:
     found = evaluate(base)
     ways = [found.certificate] if found.risk_refusal is not None else [found.certificate, found.risk_certificate]
     for certificate in ways:
-        assert check(certificate).log_value == pytest.approx(float(second.log_value(certificate)), abs=1e-12)
+        assert check(certificate).log_value == pytest.approx(float(alone.log_value(certificate)), abs=1e-12)
         if certificate.meeting:
             with pytest.raises(CertificateError):
-                second.log_value(replace(certificate, meeting=False))
+                alone.log_value(replace(certificate, meeting=False))
 
 
 @pytest.mark.parametrize("what", APART)

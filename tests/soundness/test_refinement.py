@@ -12,12 +12,13 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
-from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known
+from tests.proof import alone
 
 M = 400
 DRAWS = 300
@@ -63,7 +64,8 @@ def test_a_refinement_that_pays_for_two_of_a_thousand_is_noticed() -> None:
 
 @cache
 def refined() -> Certificate:
-    certificate = evaluate(Setting.of(depth=1, d=16, n_train=10**6, margin=1.0)).certificate
+    search = Search(Setting.of(depth=1, d=16, n_train=10**6, margin=1.0), replace(POLICIES["best"], channels=False))
+    certificate = min(search.gaps(), key=lambda each: each.log_value).certificate
     assert certificate.strategy == "refined-chain"
     return replace(certificate, log_value=1e6, nats=1e6)
 
@@ -88,7 +90,7 @@ def changed(index: int, key: str, choices: tuple[Choice, ...], log_eps: float | 
 def refusals(certificate: Certificate) -> list[str]:
     """What both checkers say against a certificate."""
     found: list[str] = []
-    for checker in (check, second.log_value):
+    for checker in (check, alone.log_value):
         with pytest.raises(CertificateError) as error:
             checker(certificate)
         found.append(str(error.value))
@@ -98,7 +100,7 @@ def refusals(certificate: Certificate) -> list[str]:
 def test_a_refined_chain_is_below_the_plain_one_and_both_checkers_agree() -> None:
     setting = refined().setting
     found = check(refined())
-    assert abs(float(second.log_value(refined())) - found.log_value) < 1e-12
+    assert abs(float(alone.log_value(refined())) - found.log_value) < 1e-12
     plain = [v for v in (evaluate(setting, name) for name in POLICIES if name != "best") if not v.trivial]
     assert all(found.value < math.exp(v.certificate.log_value) for v in plain)
 

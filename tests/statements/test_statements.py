@@ -26,8 +26,8 @@ LETTERS = {
     "L": [str(number) for number in range(1, 16)],
     "S": list("12345"),
     "A": list("01234567"),
-    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12"],
-    "V": ["1", "2", "2t", "3", "4"],
+    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12", "13", "14"],
+    "V": ["1", "2", "2t", "3", "4", "5"],
 }
 CALCULUS = [name for name in STATEMENTS if name[0] in "TVLSAGPE"]
 """The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""

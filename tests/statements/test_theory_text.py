@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from boundcalc.base import sources
+from boundcalc.base.theory import parse
 from boundcalc.statements import gap
 from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.texts import STATEMENTS
@@ -121,3 +122,14 @@ def test_the_example_runs() -> None:
     assert len(code) == 1
     result = subprocess.run([sys.executable, "-c", code[0]], capture_output=True, text=True, check=True)
     assert 0.03 < float(result.stdout) < 0.05
+
+
+def test_conditions_and_places_in_papers_are_read() -> None:
+    says = "- One thing\n  that goes on.\n- Another.\n\nThen so. Source: [zhang2002, Theorem 9]."
+    entry = parse(f"### Q1. A title\n\n{says}\n\n*Proof.* Thus. ∎\n")["Q1"]
+    assert entry.assumes == ("One thing that goes on", "Another")
+    assert entry.cited.endswith(" Theorem 9.")
+    assert entry.proof == "*Proof.* Thus. ∎"
+    bare = parse("### Q2. A title\n\nA thing. Source: [zhang2002].\n\n- no condition\n")["Q2"]
+    assert bare.assumes == ()
+    assert bare.cited == str(sources.ZHANG2002)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +25,7 @@ from boundcalc.setting import (
     Pool,
     Residual,
 )
+from boundcalc.setting.validate import size
 
 
 @dataclass(frozen=True)
@@ -245,3 +246,28 @@ def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding,
 def assemble(layers: list[Layer], seq_len: int, classes: int, radius: float = 1.0) -> Architecture:
     """The architecture of some layers."""
     return Architecture(layers=tuple(layers), seq_len=seq_len, classes=classes, input_radius=radius)
+
+
+def stacked(
+    model: Model,
+    d: int,
+    shape: Shape,
+    longest: str = "",
+    *,
+    normed: bool = False,
+    at: Callable[[int], Shape] | None = None,
+    tail: tuple[list[Layer], int] | None = None,
+) -> Architecture:
+    """Tables, blocks of one shape, a normalisation and a read-out.
+
+    `longest`: the field that says how long sequences are; `normed`: whether the tables' rows are normalised; `at`: the shape
+    of each block, where they differ; `tail`: the read-out, where it is a family's own.
+    """
+    limit = model.setting(longest) if longest else None
+    front, seq_len = tables(model, d, None if limit is None else size(longest, limit))
+    layers: list[Layer] = [front, *([normalisation(model, "norm_embedding", shape)] if normed else [])]
+    for index in range(model.depth):
+        layers += block(model, shape if at is None else at(index), index)
+    layers.append(normalisation(model, "norm_final", shape))
+    end, classes = read_out(model, d) if tail is None else tail
+    return assemble(layers + end, seq_len, classes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, stacked
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
     depth,
@@ -14,8 +14,7 @@ from boundcalc.checkpoints.families.fields import (
     width,
 )
 from boundcalc.checkpoints.families.table import Family, Model
-from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.validate import size
+from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
@@ -32,14 +31,7 @@ def _architecture(model: Model) -> Architecture:
         alibi=True,
         causal=True,
     )
-    longest = model.setting("seq_length")
-    front, seq_len = tables(model, d, None if longest is None else size("seq_length", longest))
-    layers: list[Layer] = [front, normalisation(model, "norm_embedding", shape)]
-    for index in range(model.depth):
-        layers += block(model, shape, index)
-    layers.append(normalisation(model, "norm_final", shape))
-    tail, classes = read_out(model, d)
-    return assemble(layers + tail, seq_len, classes)
+    return stacked(model, d, shape, "seq_length", normed=True)
 
 
 _H = "h.{b}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, stacked
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
     agrees,
@@ -21,8 +21,7 @@ from boundcalc.checkpoints.families.fields import (
 from boundcalc.checkpoints.families.heads import fused_groups
 from boundcalc.checkpoints.families.settings import rotation_factor
 from boundcalc.checkpoints.families.table import Family, Model, activation
-from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.validate import size
+from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
@@ -44,14 +43,7 @@ def _architecture(model: Model) -> Architecture:
         alibi=alibi,
         causal=True,
     )
-    longest = model.setting("max_position_embeddings")
-    front, seq_len = tables(model, d, None if longest is None else size("max_position_embeddings", longest))
-    layers: list[Layer] = [front]
-    for index in range(model.depth):
-        layers += block(model, shape, index)
-    layers.append(normalisation(model, "norm_final", shape))
-    tail, classes = read_out(model, d)
-    return assemble(layers + tail, seq_len, classes)
+    return stacked(model, d, shape, "max_position_embeddings")
 
 
 def _beside(model: Model) -> Literal["one norm", "two norms"] | None:

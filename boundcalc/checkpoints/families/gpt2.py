@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, stacked
 from boundcalc.checkpoints.families.fields import DROPOUT, depth, every, neutral, role_rows, sizes, used, width
 from boundcalc.checkpoints.families.table import Family, Model, activation
-from boundcalc.setting import Architecture, Layer
+from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
@@ -25,14 +25,12 @@ def _architecture(model: Model) -> Architecture:
         first=True,
         causal=True,
     )
-    front, seq_len = tables(model, d)
-    layers: list[Layer] = [front]
-    for index in range(model.depth):
+
+    def at(index: int) -> Shape:
         divisor = (math.sqrt(d_head) if scaled else 1.0) * (index + 1 if by_layer else 1)
-        layers += block(model, replace(shape, temperature=divisor), index)
-    layers.append(normalisation(model, "norm_final", shape))
-    tail, classes = read_out(model, d)
-    return assemble(layers + tail, seq_len, classes)
+        return replace(shape, temperature=divisor)
+
+    return stacked(model, d, shape, at=at)
 
 
 _H = "h.{b}."

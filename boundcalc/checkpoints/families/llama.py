@@ -6,12 +6,11 @@ import math
 from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, stacked
 from boundcalc.checkpoints.families.fields import DECODER, WINDOW, neutral, only, used
 from boundcalc.checkpoints.families.settings import rotation_factor
 from boundcalc.checkpoints.families.table import Family, Model, activation
-from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.validate import size
+from boundcalc.setting import Architecture
 
 
 def _llama(model: Model) -> Architecture:
@@ -46,14 +45,7 @@ def decoder(model: Model, d_head: int, temperature: float, act: str, **changes: 
         temperature=temperature,
         **changes,
     )
-    longest = model.setting("max_position_embeddings")
-    front, seq_len = tables(model, d, None if longest is None else size("max_position_embeddings", longest))
-    layers: list[Layer] = [front]
-    for index in range(model.depth):
-        layers += block(model, shape, index)
-    layers.append(normalisation(model, "norm_final", shape))
-    tail, classes = read_out(model, d)
-    return assemble(layers + tail, seq_len, classes)
+    return stacked(model, d, shape, "max_position_embeddings")
 
 
 def _granite(model: Model) -> Architecture:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, read_out, stacked
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
     START,
@@ -23,7 +23,7 @@ from boundcalc.checkpoints.families.fields import (
 )
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture, Layer, Pool
-from boundcalc.setting.validate import choice, size
+from boundcalc.setting.validate import choice
 
 
 def _architecture(model: Model) -> Architecture:
@@ -39,14 +39,7 @@ def _architecture(model: Model) -> Architecture:
         gated=True,
         rope=True,
     )
-    longest = model.setting("max_position_embeddings")
-    front, seq_len = tables(model, d, None if longest is None else size("max_position_embeddings", longest))
-    layers: list[Layer] = [front, normalisation(model, "norm_embedding", shape)]
-    for index in range(model.depth):
-        layers += block(model, shape, index)
-    layers.append(normalisation(model, "norm_final", shape))
-    tail, classes = _read_out(model, d, shape.eps)
-    return assemble(layers + tail, seq_len, classes)
+    return stacked(model, d, shape, "max_position_embeddings", normed=True, tail=_read_out(model, d, shape.eps))
 
 
 def _read_out(model: Model, d: int, eps: float) -> tuple[list[Layer], int]:

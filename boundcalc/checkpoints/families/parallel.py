@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, stacked
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
     Fields,
@@ -18,8 +18,7 @@ from boundcalc.checkpoints.families.fields import (
 )
 from boundcalc.checkpoints.families.settings import rotation_factor
 from boundcalc.checkpoints.families.table import Family, Model, activation
-from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.validate import size
+from boundcalc.setting import Architecture
 
 
 def _gptj(model: Model) -> Architecture:
@@ -48,14 +47,7 @@ def _decoder(model: Model, act: str, eps: str, positions: str) -> Architecture:
         rope=True,
         causal=True,
     )
-    longest = model.setting(positions)
-    front, seq_len = tables(model, d, None if longest is None else size(positions, longest))
-    layers: list[Layer] = [front]
-    for index in range(model.depth):
-        layers += block(model, shape, index)
-    layers.append(normalisation(model, "norm_final", shape))
-    tail, classes = read_out(model, d)
-    return assemble(layers + tail, seq_len, classes)
+    return stacked(model, d, shape, positions)
 
 
 _READ_OUT = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, stacked
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
     agrees,
@@ -18,8 +18,7 @@ from boundcalc.checkpoints.families.fields import (
     width,
 )
 from boundcalc.checkpoints.families.table import Family, Model, activation
-from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.validate import size
+from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
@@ -38,14 +37,7 @@ def _architecture(model: Model) -> Architecture:
         temperature=1.0,
         buckets=model.shape("score_offsets")[0],
     )
-    longest = model.setting("n_positions")
-    front, seq_len = tables(model, d, None if longest is None else size("n_positions", longest))
-    layers: list[Layer] = [front]
-    for index in range(model.depth):
-        layers += block(model, shape, index)
-    layers.append(normalisation(model, "norm_final", shape))
-    tail, classes = read_out(model, d)
-    return assemble(layers + tail, seq_len, classes)
+    return stacked(model, d, shape, "n_positions")
 
 
 def _forward(model: Model) -> tuple[bool, str]:

@@ -46,7 +46,7 @@ def derive(
         theorem.title,
         theorem.statement,
         formula.with_values(**values) if values else formula,
-        theorem.assumptions,
+        theorem.assumed(),
         _steps(theorem, chosen, formula),
         theorem.source,
         theorem.differences(),
@@ -66,7 +66,7 @@ def _steps(theorem: Theorem, quantity: str, formula: Formula) -> Step:
 
 def _as_stated(theorem: Theorem, formula: Formula) -> Step:
     """Of a theorem that brings no steps: what it says, and what it rests on."""
-    assumed = "; ".join(theorem.assumptions)
+    assumed = "; ".join(theorem.assumed())
     if theorem.stated_by:
         assumed = f"stated by {theorem.stated_by}, and neither proved nor checked here"
     relation = Relation(Words(left_hand_side(formula)), formula.relation, formula.expr)

@@ -58,9 +58,9 @@ class Allocation:
     def covering_number(self) -> Formula:
         """The sum of the costs; valid for every split that meets the constraint (A2)."""
         expr = sympy.Add(*(share.cost for share in self.shares))
-        conditions = (
-            f"sum of kappa_j eps_j = {sympy.Add(*(s.gain * s.symbol for s in self.shares))} is at most epsilon",
-        )
+        names = {share.symbol: _latex(share.symbol) for share in self.shares}
+        total = latex(sympy.Add(*(share.gain * share.symbol for share in self.shares)), names)
+        conditions = (rf"$\sum_j\kappa_j\varepsilon_j = {total}$ is at most $\varepsilon$",)
         return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", conditions)
 
     @property

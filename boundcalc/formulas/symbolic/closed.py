@@ -79,11 +79,6 @@ class ClosedForm:
         """Which lemmas may be used."""
         return allowed_by(self.lemmas)
 
-    @property
-    def symbolic_depth(self) -> bool:
-        """Whether the depth is a symbol."""
-        return not isinstance(self.setting.architecture.depth, int)
-
     # -- formulas
 
     @cached_property

@@ -50,7 +50,7 @@ class Formula:
         where: the named parts, each after those that use it.
         latex_name: the left-hand side.
         relation: "le" for a bound of the left-hand side, "eq" for a definition of it.
-        conditions: what is assumed, in words, their mathematics marked.
+        conditions: what is assumed, in words, their mathematics marked, where no theorem says it.
         kind: "bound", or "proxy" where a constant is not specified.
     """
 

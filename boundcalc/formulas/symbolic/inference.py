@@ -18,7 +18,6 @@ RATIO, SECOND, SPREAD, TILT, PSI, HALF, RISE, CONST = (
     sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "psi", "q_1", "q_2", "q_0")
 )
 _SOLUTION = sympy.Symbol("tau_0", positive=True)
-_SMOOTH = r"$1/2 < r\le 3/2$"
 _CME = r"\|\hat f-f^*\|_{\mathcal H}"
 _SOFTMAX = r"|\mathrm{attn}_L-\mu|"
 _FEW = 8
@@ -54,7 +53,7 @@ def cme_error() -> Formula:
         *_power_parts(),
         ELL_PART,
     ]
-    return Formula("error", expr, ordered(parts), _CME, "le", (_SMOOTH,))
+    return Formula("error", expr, ordered(parts), _CME)
 
 
 def _no_regularisation() -> list[Definition]:
@@ -70,7 +69,7 @@ def cme_best_error() -> Formula:
     """X3 at the regularisation that is best: (1 + 1/a) A^(a/(1+a)) (a c_r |g|)^(1/(1+a))."""
     expr = (1 + 1 / POWER) * SAMPLING ** (POWER / (1 + POWER)) * (POWER * C_R * s.g) ** (1 / (1 + POWER))
     parts = [*_no_regularisation(), *_power_parts(), ELL_PART]
-    return Formula("best_error", expr, ordered(parts), _CME, "le", (_SMOOTH,))
+    return Formula("best_error", expr, ordered(parts), _CME)
 
 
 def cme_input_size() -> Formula:
@@ -85,7 +84,7 @@ def cme_input_size() -> Formula:
         *_power_parts(),
         ELL_PART,
     ]
-    return Formula("input_size", expr, ordered(parts), "L", "ge", (_SMOOTH,))
+    return Formula("input_size", expr, ordered(parts), "L", "ge")
 
 
 # -- X4
@@ -113,7 +112,7 @@ def softmax_error() -> Formula:
         _ratio(),
         ELL_PART,
     ]
-    return Formula("error", expr, ordered(parts), _SOFTMAX, "le", ())
+    return Formula("error", expr, ordered(parts), _SOFTMAX)
 
 
 def _ratio() -> Definition:
@@ -123,13 +122,13 @@ def _ratio() -> Definition:
 def softmax_plain_error() -> Formula:
     """X4's plain form."""
     expr = latent.softmax_error_hoeffding(SYMPY, s.L, RATIO, s.M, ELL)
-    return Formula("plain_error", expr, (_ratio(), ELL_PART), _SOFTMAX, "le", ())
+    return Formula("plain_error", expr, (_ratio(), ELL_PART), _SOFTMAX)
 
 
 def softmax_input_size() -> Formula:
     """How many pairs are enough for a target, by the plain form."""
     expr = 8 * ELL * (RATIO * s.M / s.target) ** 2
-    return Formula("input_size", expr, (_ratio(), ELL_PART), "L", "ge", ())
+    return Formula("input_size", expr, (_ratio(), ELL_PART), "L", "ge")
 
 
 # -- X6
@@ -138,10 +137,10 @@ def softmax_input_size() -> Formula:
 def transfer_error() -> Formula:
     """X6 with the head w M^+."""
     expr: Any = sympy.expand(latent.transfer_error(SYMPY, s.kappa_w, s.e_pre))
-    return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2", "le", ("$w$ lies in the row space of $M$",))
+    return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2")
 
 
 def any_head_error() -> Formula:
     """X6 with any head a."""
     expr = latent.transfer_error(SYMPY, s.head, s.e_pre, s.missed, s.spread)
-    return Formula("any_head_error", expr, (), r"\mathbb E|a\hat y-wh|^2", "le", ())
+    return Formula("any_head_error", expr, (), r"\mathbb E|a\hat y-wh|^2")

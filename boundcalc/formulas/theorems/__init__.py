@@ -3,11 +3,14 @@
 Importing it is light: a theorem's formulas import sympy when they are first asked for.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
-from boundcalc.base.registry import Brought, Registry
+from boundcalc.base.registry import Registry
 from boundcalc.formulas.theorems.counting import parameters as parameters
 from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
 from boundcalc.formulas.theorems.edelman import edelman2022_attention as edelman2022_attention
@@ -24,6 +27,9 @@ from boundcalc.formulas.theorems.truong import truong2024 as truong2024
 from boundcalc.formulas.theorems.zhang import zhang2022 as zhang2022
 from boundcalc.formulas.theorems.zhang import zhang2022_masked as zhang2022_masked
 from boundcalc.setting.validate import choice
+
+if TYPE_CHECKING:
+    from boundcalc.base.cases import Brought
 
 
 class _Theorems(Registry[Theorem]):

@@ -43,7 +43,7 @@ def _published() -> Formula:
     from boundcalc.formulas.symbolic.formula import Formula
 
     expr = s.c * sympy.sqrt(s.depth * s.d**2 * (1 + s.heads) * sympy.log(s.m) / s.m)
-    return Formula("gap", expr, (), r"\mathrm{gap}", "le", SAMPLE, "proxy")
+    return Formula("gap", expr, (), r"\mathrm{gap}", "le", kind="proxy")
 
 
 def _forms() -> tuple[Any, Forms]:

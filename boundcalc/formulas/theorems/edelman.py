@@ -27,7 +27,7 @@ def _deep_published() -> Formula:
     from boundcalc.formulas.symbolic.formula import Formula
 
     expr = s.C ** (s.c * s.depth) * s.C**4 * sympy.log(s.d * s.m * s.T) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", SAMPLE, "proxy")
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
 
 
 def _deep() -> tuple[Any, Forms]:
@@ -113,7 +113,7 @@ def _head_published(heads: bool) -> Formula:
     size = s.K_V**third + (s.C_V * s.K_QK * s.B_X) ** third
     count = s.heads**3 if heads else 1
     expr = s.c * count * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", SAMPLE, "proxy")
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
 
 
 def _head_forms(heads: bool) -> tuple[Any, Forms]:
@@ -208,7 +208,7 @@ def _general_published() -> Formula:
     third = sympy.Rational(1, 3)
     inner = s.A_s**third * (s.c_n * s.L_out * s.B_in) ** (2 * third) + s.A_in**third * s.L_out ** (2 * third)
     expr = s.c * inner**3 / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", (), "proxy")
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
 
 
 def _general_forms() -> tuple[Any, Forms]:
@@ -223,7 +223,7 @@ def _general_forms() -> tuple[Any, Forms]:
         scores = (s.A_s * (s.c_n * s.L_out * s.B_in) ** 2) ** third
         features = (s.A_in * (s.mu * s.L_out) ** 2) ** third
         expr = (scores + features) ** 3 / s.eps**2
-        return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", ())
+        return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)")
 
     return None, {"covering_number": covering}
 

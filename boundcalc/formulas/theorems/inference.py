@@ -27,7 +27,7 @@ def _cme_published() -> Formula:
     from boundcalc.statements import latent
 
     expr = latent.cme_error_published(SYMPY, s.L, s.rho, s.smoothness, s.kappa, s.M, s.g, ELL)
-    return Formula("error", expr, (ELL_PART,), r"\|\hat f-f^*\|_{\mathcal H}", "le", (r"$1/2 < r\le 1$",))
+    return Formula("error", expr, (ELL_PART,), r"\|\hat f-f^*\|_{\mathcal H}")
 
 
 def _cme_forms() -> tuple[Any, Forms]:
@@ -54,14 +54,8 @@ X3 = Theorem(
     name="X3",
     title="CME attention against the conditional mean",
     source=SMALE2007,
-    statement=r"The error of kernel (CME) attention over $L$ pairs falls with $L$: sampling costs $A/\rho$, regularisation "
-    r"$c_r\rho^{r-1/2}|g|$, and the best $\rho$ balances them.",
-    assumptions=(
-        r"pairs $(k_i, v_i)$ are independent and of one law given $z$, $|v|\le M$ and $k(x, x)\le\kappa^2$",
-        r"$f^*(k) = \mathbb E[v|k, z] = L_K^r g$ with $1/2 < r\le 3/2$, and the ridge of attention is $L\rho$",
-        r"$\rho$ does not depend on the values that are seen",
-        r"the error is in RKHS norm, with probability at least $1-\delta$; at a query $q$ it is at most $\kappa$ times it",
-    ),
+    statement=r"With probability at least $1-\delta$ the error of kernel (CME) attention over $L$ pairs, in RKHS norm, falls "
+    r"with $L$: sampling costs $A/\rho$, regularisation $c_r\rho^{r-1/2}|g|$, and the best $\rho$ balances them.",
     published_note=r"with its constant 6, as Smale and Zhou prove it for $1/2 < r\le 1$; Zhang et al. build on it",
     compares="error",
     differs={
@@ -96,7 +90,7 @@ def _softmax_published() -> Formula:
     from boundcalc.formulas.symbolic.inference import ELL, ELL_PART
 
     expr = s.c * s.M * sympy.exp(2 / s.temperature) * sympy.sqrt(ELL / s.L)
-    return Formula("error", expr, (ELL_PART,), r"|\mathrm{attn}_L-\mu|", "le", (), "proxy")
+    return Formula("error", expr, (ELL_PART,), r"|\mathrm{attn}_L-\mu|", "le", kind="proxy")
 
 
 def _softmax_forms() -> tuple[Any, Forms]:
@@ -119,14 +113,8 @@ X4 = Theorem(
     name="X4",
     title="softmax attention against its limit",
     source=ZHANG2022,
-    statement=r"Softmax attention over $L$ pairs is within about $e^{1/\tau}\sqrt{\log(2/\delta)/L}$ of its limit, the "
-    "Nadaraya-Watson mean.",
-    assumptions=(
-        r"keys and query have norm at most 1, values norm at most $M$; the temperature is $\tau$",
-        "pairs are independent and of one law given $z$, and the query is fixed",
-        r"with probability at least $1-\delta$; the limit is $\mu = \mathbb E[wv]/\mathbb E[w]$, "
-        r"$w = \exp(\langle q, k\rangle/\tau)$, which is the conditional mean up to a bias that the temperature controls",
-    ),
+    statement=r"With probability at least $1-\delta$ softmax attention over $L$ pairs is within about "
+    r"$e^{1/\tau}\sqrt{\log(2/\delta)/L}$ of its limit, the Nadaraya-Watson mean.",
     published_note="the paper lets $L$ grow without a rate; this is the shape of the plain argument, numerator by "
     "Hoeffding and denominator by its least value",
     compares="error",
@@ -151,7 +139,7 @@ def _transfer_published() -> Formula:
     from boundcalc.base import symbols as s
     from boundcalc.formulas.symbolic.formula import Formula
 
-    return Formula("error", s.c * s.kappa_w**2 * s.e_pre, (), r"\mathbb E|wM^+\hat y-wh|^2", "le", (), "proxy")
+    return Formula("error", s.c * s.kappa_w**2 * s.e_pre, (), r"\mathbb E|wM^+\hat y-wh|^2", "le", kind="proxy")
 
 
 def _transfer_forms() -> tuple[Any, Forms]:
@@ -166,10 +154,6 @@ X6 = Theorem(
     source=ZHANG2022,
     statement=r"The head $w M^+$ carries a pretext error $e_{\mathrm{pre}}$ to the downstream task multiplied by "
     r"$\kappa_w^2$, $\kappa_w = |w M^+|$ the condition number of the pair of tasks.",
-    assumptions=(
-        r"$\mathbb E|\hat y(X)-M h(X)|^2\le e_{\mathrm{pre}}$, $h = \mathbb E[\psi(z)|X]$",
-        r"the downstream task is $wh$, with $w$ in the row space of $M$ (or any head $a$, at the price of $|aM-w| s$)",
-    ),
     published_note="the paper's own condition number of the pretext task is a worst case over downstream tasks, and "
     "its constant is $c$",
     compares="error",

@@ -20,7 +20,7 @@ def _published() -> Formula:
     power = 1 / (s.p + 2)
     scale = s.C ** (s.c * s.depth) * s.depth
     expr = s.c * s.S_p**power * scale ** (s.p * power) * s.d ** ((s.p + 1) * power) * s.depth
-    return Formula("gap", expr / s.m**power, (), r"\mathrm{gap}", "le", (), "proxy")
+    return Formula("gap", expr / s.m**power, (), r"\mathrm{gap}", "le", kind="proxy")
 
 
 def _forms() -> tuple[Any, Forms]:

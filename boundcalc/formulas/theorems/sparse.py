@@ -20,7 +20,7 @@ def _published() -> Formula:
     from boundcalc.formulas.symbolic.formula import Formula
 
     expr = s.c * sympy.sqrt((s.s * sympy.log(s.T) + 2**s.s) / s.m)
-    return Formula("gap", expr, (), r"\mathrm{gap}", "le", _SAMPLE, "proxy")
+    return Formula("gap", expr, (), r"\mathrm{gap}", "le", kind="proxy")
 
 
 def _forms() -> tuple[Any, Forms]:
@@ -39,14 +39,14 @@ def _forms() -> tuple[Any, Forms]:
 
     def the_gap() -> Formula:
         expr = gap.deviation(SYMPY, size + inverse, s.m)
-        return Formula("gap", expr, (part,), r"\mathrm{gap}", "le", _SAMPLE)
+        return Formula("gap", expr, (part,), r"\mathrm{gap}")
 
     def covering() -> Formula:
-        return Formula("covering_number", size, (part,), r"\log N(\mathcal F,\varepsilon)", "le", _SAMPLE)
+        return Formula("covering_number", size, (part,), r"\log N(\mathcal F,\varepsilon)")
 
     def needed() -> Formula:
         expr = (size + inverse) / (2 * s.target**2)
-        return Formula("sample_complexity", expr, (part,), "m", "ge", _SAMPLE)
+        return Formula("sample_complexity", expr, (part,), "m", "ge")
 
     return None, {"gap": the_gap, "covering_number": covering, "sample_complexity": needed}
 

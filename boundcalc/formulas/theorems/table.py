@@ -71,7 +71,7 @@ def document() -> str:
     for theorem in THEOREMS.values():
         out += [f"## {theorem.title[0].upper()}{theorem.title[1:]}: `{theorem.name}`", "", theorem.statement, ""]
         out += [str(theorem.source), ""]
-        out += ["Assumes:", "", *(f"- {line}" for line in theorem.assumptions), ""]
+        out += ["Assumes:", "", *(f"- {line}" for line in theorem.assumed()), ""]
         out += [f"Explicit ({theorem.compares.replace('_', ' ')}):", "", "```text", theorem.explicit.text(), "```", ""]
         out += [f"Published shape ({theorem.published_note}):", "", "```text", theorem.published.text(), "```", ""]
         if theorem.differences():
@@ -96,7 +96,8 @@ _FOOT = """## Formulas, derivations, code
 
 1. Write a module in `boundcalc/formulas/theorems/` with a `Theorem`: the paper's shape, the forms of
    `boundcalc.formulas.symbolic` that give the explicit formula, assumptions, and for every input in which the two grow
-   differently a sentence why.
+   differently a sentence why. What of these words is mathematics stands between dollars, as LaTeX (a test finds what does not).
+   A theorem that is a statement of [theory.md](theory.md) takes its conditions from there.
    With `lemmas`, the covers its paper uses, `eval`, `solve`, `sweep` and `plot` take its name for any setting; without, they
    evaluate its formula, or what `sharper` finds.
 2. Add it to `THEOREMS` in `boundcalc/formulas/theorems/__init__.py`. `check_theorem` (as in tests/recipes/test_theorem.py)

@@ -31,7 +31,7 @@ class Theorem:
         title: a few words.
         source: the paper.
         statement: what it says, in words.
-        assumptions: what it assumes, in words.
+        assumptions: what it assumes, in words; none where it is a statement of the calculus, whose entry says it.
         published_note: what the paper leaves open (its constant), in words.
         compares: the quantity whose published shape is given ("gap" or "covering_number").
         differs: per input, why the explicit formula does not grow like the published shape.
@@ -57,7 +57,6 @@ class Theorem:
     title: str
     source: Source
     statement: str
-    assumptions: tuple[str, ...]
     published_note: str
     compares: str
     differs: Mapping[str, str]
@@ -65,6 +64,7 @@ class Theorem:
     uses: tuple[str, ...]
     published_form: Callable[[], Formula] = field(repr=False)
     forms: Callable[[], tuple[Any, Forms]] = field(repr=False)
+    assumptions: tuple[str, ...] = ()
     of: str = ""
     statement_name: str = ""
     lemmas: frozenset[str] | None = None
@@ -202,6 +202,14 @@ class Theorem:
     def bibtex(self) -> str:
         """BibTeX of the paper."""
         return self.source.bibtex
+
+    def assumed(self) -> tuple[str, ...]:
+        """What it assumes: what is said here, or what the statement that it is says."""
+        if self.assumptions or not self.statement_name:
+            return self.assumptions
+        from boundcalc.base.theory import page
+
+        return page()[self.statement_name].assumes
 
     def differences(self) -> tuple[str, ...]:
         """What the explicit formula and the paper do not share, in words."""

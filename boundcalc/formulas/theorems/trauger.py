@@ -20,7 +20,7 @@ def _published() -> Formula:
     from boundcalc.formulas.symbolic.formula import Formula
 
     expr = s.C ** (s.c * s.depth) * s.K**2 * sympy.log(s.d) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", SAMPLE, "proxy")
+    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
 
 
 def _forms() -> tuple[Any, Forms]:

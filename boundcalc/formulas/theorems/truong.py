@@ -19,7 +19,7 @@ def _published() -> Formula:
     from boundcalc.base import symbols as s
     from boundcalc.formulas.symbolic.formula import Formula
 
-    return Formula("gap", s.c * sympy.log(1 + s.rank) / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", (), "proxy")
+    return Formula("gap", s.c * sympy.log(1 + s.rank) / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", kind="proxy")
 
 
 def _forms() -> tuple[Any, Forms]:

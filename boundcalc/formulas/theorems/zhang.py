@@ -20,7 +20,7 @@ def _published() -> Formula:
     from boundcalc.base import symbols as s
     from boundcalc.formulas.symbolic.formula import Formula
 
-    return Formula("gap", s.c * s.d / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", (), "proxy")
+    return Formula("gap", s.c * s.d / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", kind="proxy")
 
 
 def _uniform(setting: Setting) -> tuple[Any, Forms]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.latent.kernels import Array, Exponential, Kernel, kernel_named
+from boundcalc.lab.latent.kernels import Array, Kernel, kernel_named
 from boundcalc.lab.latent.solve import MOST_CONDITION, factor_gram
 from boundcalc.setting import validate
 
@@ -185,20 +185,6 @@ def linear_attention(
             "use features such as lambda x: numpy.exp(x)"
         )
     return top / bottom[..., None]
-
-
-def effective_size(q: ArrayLike, k: ArrayLike, *, tau: float) -> Array:
-    """(sum w)^2/sum w^2: how many equally weighted keys softmax attention's mean is worth."""
-    queries, keys, _ = arrays(q, k, np.zeros((*np.shape(k)[:-1], 1)))
-    scores = (queries / tau) @ np.swapaxes(keys, -1, -2)
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return weights.sum(-1) ** 2 / np.square(weights).sum(-1)
-
-
-def exponential_gram(k: ArrayLike, tau: float) -> Array:
-    """The Gram matrix whose rows, normalised, are softmax attention's weights."""
-    keys = np.asarray(k, dtype=float)
-    return Exponential(tau).gram(keys, keys)
 
 
 def arrays(q: ArrayLike, k: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:

@@ -13,7 +13,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import FILLS, HATCHES
-from boundcalc.lab.plot.words import at_most, called, setting_words
+from boundcalc.lab.plot.words import called, rounded_up, setting_words
 from boundcalc.setting import Setting
 
 _PLACE = re.compile(r"(?P<kind>[^\[]+)(\[(?P<block>\d+).*\])?")
@@ -135,8 +135,8 @@ def caption(spec: Spec, data: FigureData) -> str:
     values = data.facts["values"]
     text = (
         f"Of the log covering numbers behind the {called(data.facts['bound'])} at depth {round(top.x[-1])}, "
-        f"{plain(top.label)} takes {100 * (top.y[-1] or 0):.0f}%; the gap bound goes from {at_most(values[0]['gap'])} "
-        f"at depth {values[0]['depth']} to {at_most(values[-1]['gap'])}."
+        f"{plain(top.label)} takes {100 * (top.y[-1] or 0):.0f}%; the gap bound goes from {rounded_up(values[0]['gap'])} "
+        f"at depth {values[0]['depth']} to {rounded_up(values[-1]['gap'])}."
     )
     if right and len(right[0].x) > 1:
         totals = [sum(s.y[i] or 0.0 for s in right) for i in range(len(right[0].x))]

@@ -15,7 +15,7 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import least_samples
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
-from boundcalc.lab.plot.words import at_most, decades, setting_words, short, task_words
+from boundcalc.lab.plot.words import decades, rounded_up, setting_words, short, task_words
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import support_floor
 
@@ -218,7 +218,7 @@ def _ends(one: Series) -> str:
     """The first and the last m."""
     known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y]
     (first, low), (last, high) = known[0], known[-1]
-    return f"m = {at_most(low)} at T = {first:g} and {at_most(high)} at T = {last:g}"
+    return f"m = {rounded_up(low)} at T = {first:g} and {rounded_up(high)} at T = {last:g}"
 
 
 def caption(spec: Spec, data: FigureData) -> str:

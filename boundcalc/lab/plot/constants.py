@@ -14,7 +14,7 @@ from boundcalc.lab.plot.data import FigureData
 from boundcalc.lab.plot.lettering import QUIET, finish, finished
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import SHADE
-from boundcalc.lab.plot.words import at_most, factor, setting_words, typeset
+from boundcalc.lab.plot.words import factor, rounded_up, setting_words, typeset
 from boundcalc.setting import Setting
 
 GAIN, RISK = "#9DB8C7", "#8E3B46"
@@ -87,7 +87,7 @@ def _at_the_new_end(axes: Any, text: str, x: float, y: float) -> None:
 
 
 def _shown(log10: float) -> str:
-    return typeset(at_most(10**log10) if log10 < canvas.LARGEST else f"10^{exponent_up(log10, 0)}")
+    return typeset(rounded_up(10**log10) if log10 < canvas.LARGEST else f"10^{exponent_up(log10, 0)}")
 
 
 def _less(log10: float, before: float) -> str:
@@ -107,7 +107,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     most, rung = max(steps, key=lambda step: step[0])
     whole = rungs[0]["log10"] - rungs[-2]["log10"]
     return (
-        f"Explicit constants and an optimised proof take the gap bound from {at_most(10 ** rungs[0]['log10'])} to "
-        f"{at_most(10 ** rungs[-2]['log10'])}, {10**whole:.3g} times less; the largest single step is "
+        f"Explicit constants and an optimised proof take the gap bound from {rounded_up(10 ** rungs[0]['log10'])} to "
+        f"{rounded_up(10 ** rungs[-2]['log10'])}, {10**whole:.3g} times less; the largest single step is "
         f'"{rung["name"]}" ({10**most:.3g} times). The last line bounds the risk at training error 0, a different quantity.'
     )

@@ -9,7 +9,7 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, short
+from boundcalc.lab.plot.words import rounded_up, short
 
 _LOOKS = ("first", "second", "third", "fourth")
 
@@ -85,7 +85,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     )
     if telling:
         text += (
-            f"X5, which has no L, bounds the excess by {at_most(bound.y[-1] or 1.0)} there (says something from m = "
+            f"X5, which has no L, bounds the excess by {rounded_up(bound.y[-1] or 1.0)} there (says something from m = "
             f"{telling[0]:g} on) and was exceeded {facts['exceeded']} times."
         )
     else:

@@ -20,7 +20,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import curves, least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, called, power, setting_words, short, trials_words
+from boundcalc.lab.plot.words import called, power, rounded_up, setting_words, short, trials_words
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import MOST
 
@@ -239,12 +239,12 @@ def _over_m(spec: Spec, data: FigureData) -> str:
         first = first or f"what was measured is below {_SMALL}, which no bound drawn promises"
     else:
         seen_at = _list([f"the {_WHAT[q]} is below {_SMALL} from m = {short(small[q])} on" for q in both])
-        promised = _list([at_most(needs[q]["small"]) for q in both])
+        promised = _list([rounded_up(needs[q]["small"]) for q in both])
         apart = _list([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
         first = f"measured{_on(data)}, {seen_at}; the bounds promise that from m = {promised} on"
         first += f", {apart} orders of magnitude later"
     begins = needs[next(iter(seen))]["below 1"]
-    where = f" before m = {at_most(begins)}" if begins is not None else ""
+    where = f" before m = {rounded_up(begins)}" if begins is not None else ""
     names = _vacuous_throughout(data)
     still = f", and {_list(names)} say{'s' * (len(names) == 1)} nothing up to m = {short(_last(data))}" if names else ""
     return (
@@ -277,8 +277,8 @@ def _proved(quantity: str, data: FigureData) -> str:
     needs = data.facts["needs"][quantity]
     if needs["below 1"] is None:
         return f"nothing is proved about the {_WHAT[quantity]} up to m = {short(_last(data))}"
-    small = "" if needs["small"] is None else f" and below {_SMALL} at m = {at_most(needs['small'])}"
-    return f"the least bound on the {_WHAT[quantity]} falls below 1 at m = {at_most(needs['below 1'])}{small}"
+    small = "" if needs["small"] is None else f" and below {_SMALL} at m = {rounded_up(needs['small'])}"
+    return f"the least bound on the {_WHAT[quantity]} falls below 1 at m = {rounded_up(needs['below 1'])}{small}"
 
 
 def _last(data: FigureData) -> float:
@@ -335,8 +335,8 @@ def _asked(axis: Axis, one: Series) -> str:
     if not known:
         return f"{one.label}: no m up to 10^18 is enough for {_SMALL}"
     (first, low), (last, high) = known[0], known[-1]
-    to = f" and {at_most(high)} at {axis.letter} = {last:g}" if last > first else ""
-    return f"for a gap of at most {_SMALL} {one.label} asks for m = {at_most(low)} at {axis.letter} = {first:g}{to}"
+    to = f" and {rounded_up(high)} at {axis.letter} = {last:g}" if last > first else ""
+    return f"for a gap of at most {_SMALL} {one.label} asks for m = {rounded_up(low)} at {axis.letter} = {first:g}{to}"
 
 
 def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:

@@ -13,7 +13,7 @@ from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import least_samples
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, many
+from boundcalc.lab.plot.words import many, rounded_up
 from boundcalc.setting import Setting
 
 _LAWS = {"natural": "all bits are fair coins", "balanced": "the label is a fair coin"}
@@ -130,6 +130,6 @@ def caption(spec: Spec, data: FigureData) -> str:
             continue
         ratio = known[-1][1] / known[0][1]
         name = "Training" if one.kind == "measured" else f"`{one.key}`"
-        ends = f"m = {at_most(known[0][1])} at d = {known[0][0]:g} and {at_most(known[-1][1])} at d = {known[-1][0]:g}"
+        ends = f"m = {rounded_up(known[0][1])} at d = {known[0][0]:g} and {rounded_up(known[-1][1])} at d = {known[-1][0]:g}"
         text.append(f"{name} asks for {ends}: {ratio:.2g} times as many.")
     return " ".join(text)

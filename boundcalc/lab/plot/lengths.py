@@ -10,7 +10,7 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, task_words
+from boundcalc.lab.plot.words import rounded_up, task_words
 
 BOUNDS = {"zhang2022": "X5, no T", "closed": "closed form, log T"}
 _DEFAULT_RUNS = {"task": "masked-token"}
@@ -114,7 +114,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     for one in data.of(panel="growth"):
         change = (one.log10[-1] or 0.0) - (one.log10[0] or 0.0)
         grows = "is constant" if abs(change) < 1e-9 else f"grows {10**change:.3g}-fold"
-        size = "" if one.kind == "proxy" else f", at {at_most(10 ** (one.log10[0] or 0.0))} uncapped"
+        size = "" if one.kind == "proxy" else f", at {rounded_up(10 ** (one.log10[0] or 0.0))} uncapped"
         words.append(f"{one.label.partition(',')[0]} {grows}{size}")
     if words:
         proxies = bool(data.of(kind="proxy"))

@@ -18,7 +18,7 @@ from boundcalc.lab.plot.lettering import finished, state
 from boundcalc.lab.plot.predicted import curves
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
-from boundcalc.lab.plot.words import at_most, short, trials_words
+from boundcalc.lab.plot.words import rounded_up, short, trials_words
 from boundcalc.setting import Setting
 
 SMALL = 0.1
@@ -164,7 +164,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     silent = [f"`{one.key}`" for one in data.of(kind="bound") if not one.telling]
     if of_class is not None and certified:
         gap = math.log10(of_class / min(certified.values()))
-        last = f"the bound at the norms of trained models from m = {at_most(of_class)}, {gap:.1f} orders of magnitude later"
+        last = f"the bound at the norms of trained models from m = {rounded_up(of_class)}, {gap:.1f} orders of magnitude later"
         parts.append(last)
     if silent:
         end = short(max(x for one in data.of(kind="bound") for x in one.x))

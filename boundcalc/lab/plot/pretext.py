@@ -9,7 +9,7 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import at_most, short
+from boundcalc.lab.plot.words import rounded_up, short
 
 
 def collect(spec: Spec) -> FigureData:
@@ -118,7 +118,7 @@ def caption(spec: Spec, data: FigureData) -> str:
         f"error of the head wM^+, which needs no label, from {_share(head.y[0])} to {_share(head.y[-1])} of a constant's. "
     )
     if telling:
-        first = at_most(bound.y[0] or 1.0)
+        first = rounded_up(bound.y[0] or 1.0)
         text += f"X6 says something up to kappa = {telling[-1]:.3g} ({first} times a constant's at {bound.x[0]:g}); "
     else:
         text += "X6 says nothing after so few steps; "

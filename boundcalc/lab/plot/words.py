@@ -21,7 +21,7 @@ def short(x: float) -> str:
     return f"10^{power}" if abs(head - 1) < 5e-3 else f"{head:.2g} x 10^{power}"
 
 
-def at_most(x: float) -> str:
+def rounded_up(x: float) -> str:
     """An upper bound as people write it: rounded up."""
     if x <= 0 or not math.isfinite(x):
         return short(x)

@@ -26,6 +26,7 @@ from flint import arb
 from boundcalc.base.errors import CertificateError, InvalidSetting, NoSolution
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.lab.represent.certify import Certified
+from boundcalc.lab.represent.construct import usable
 from boundcalc.lab.represent.features import Features, _features, _ranges, _signed_range
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import Block, Network
@@ -132,6 +133,20 @@ def deep(levels: Sequence[Sequence[SparseFunction]], seq_len: int) -> Deep:
             state = _projected(_passed(state, block, level, T))
     network = Network(inner.network.encoding, tuple(blocks), np.ones(1))
     return Deep((inner.functions, *made), inner, network)
+
+
+def compose(outer: SparseFunction, functions: Sequence[SparseFunction], seq_len: int) -> Deep:
+    """Weights for outer(f_0, ..., f_(k-1)) in two blocks; functions that are not read are left out."""
+    outer, k = outer.tabulated(), len(functions)
+    if set(outer.variables) - set(range(k)):
+        raise InvalidSetting(
+            f"the outer function reads x0 to x{k - 1}, one for each inner function; got {outer.describe()}"
+        )
+    if outer.arity > MOST_FITTED:
+        raise InvalidSetting(f"the outer function may have {MOST_FITTED} inputs, got {outer.arity}")
+    outer = usable(outer, k)
+    read = [functions[variable] for variable in outer.variables]
+    return deep((read, (replace(outer, variables=tuple(range(outer.arity))),)), seq_len)
 
 
 def _behind_first(inner: Features, block: Block) -> _State:

@@ -1,9 +1,10 @@
-"""Several sparse functions at once: one head each, their values side by side in the row of [CLS]; and a function of them.
+"""Several sparse functions at once: one head each, their values side by side in the row of [CLS].
 
-Every head writes to hidden units of its own, and W_1 gives every function a coordinate of its own. Scales are such that
-no row leaves the unit ball, so projections do nothing. A second block reads the row of [CLS] itself: it is found by a
-marker, a unit of the first head that is on only where attention is selective. Rows other than [CLS] ask no query (their
-[CLS] coordinate is 0), so they attend to all rows alike, and there the marker is off.
+Every head writes to hidden units of its own, and W_1 gives every function a coordinate of its own. Scales are such
+that no row leaves the unit ball, so projections do nothing. A further block (boundcalc.lab.represent.deep) reads the
+row of [CLS] itself: it is found by a marker, a unit of the first head that is on only where attention is selective.
+Rows other than [CLS] ask no query (their [CLS] coordinate is 0), so they attend to all rows alike, and there the
+marker is off.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, NoSolution
 from boundcalc.base.intervals import lower_float, upper_float
-from boundcalc.lab.represent.certify import Attended, Case, Certified, Hint, cases, settle
+from boundcalc.lab.represent.certify import Attended, Hint, cases
 from boundcalc.lab.represent.construct import make_tuner, usable
 from boundcalc.lab.represent.encoding import Encoding
 from boundcalc.lab.represent.functions import SparseFunction
@@ -25,13 +26,11 @@ from boundcalc.lab.represent.network import Block, Network
 from boundcalc.lab.represent.positions import orthonormal
 from boundcalc.lab.represent.selection import Readers, Selected, Selection, short
 from boundcalc.lab.represent.tune import Choice
-from boundcalc.lab.represent.units import MOST_FITTED, Units, fit_bits
+from boundcalc.lab.represent.units import MOST_FITTED
 from boundcalc.setting.validate import size
 
 _EVENNESS = 1.02
 """Values of an inner function stay within this factor of each other."""
-_LEAK = 0.01
-"""What the second block may attend to besides [CLS]."""
 
 
 @dataclass(frozen=True)
@@ -61,62 +60,9 @@ class Features:
         return replace(self.network, readout=readout)
 
 
-@dataclass(frozen=True)
-class Composition:
-    """A function of sparse functions, in two blocks.
-
-    Attributes:
-        outer: the function of the features; its variable i is feature i.
-        inner: the features (the marker is one more coordinate).
-        network: two blocks.
-    """
-
-    outer: SparseFunction
-    inner: Features
-    network: Network
-
-    def values(self, bits: np.ndarray) -> np.ndarray:
-        """Values 0 and 1 on sequences of bits (n, T)."""
-        features = np.stack([function.values(bits) for function in self.inner.functions], axis=-1)
-        return self.outer.values(features)
-
-    def certify(self, margin: float | None = None) -> Certified:
-        """What can be shown of all 2^T inputs; refuses a margin below the one asked for."""
-        self.network.require(len(self.inner.functions), 1)
-        if self.network.readout.shape != (1,):
-            raise CertificateError(f"the last block must have one output, got {self.network.readout.shape[0]}")
-        found, masses = _outer_cases(self)
-        read = float(self.network.readout[0])
-        certified = settle(found, masses, read, "patterns of features", self.network.seq_len)
-        return certified if margin is None else certified.require(margin)
-
-
 def features(functions: Sequence[SparseFunction], seq_len: int) -> Features:
     """Weights for several functions of T bits as coordinates of one block's output, at orthonormal positions."""
     return _features(functions, seq_len, marker=False)
-
-
-def compose(outer: SparseFunction, functions: Sequence[SparseFunction], seq_len: int) -> Composition:
-    """Weights for outer(f_0, ..., f_(k-1)): variable i of the outer function is the i-th function."""
-    outer = outer.tabulated()
-    k = len(functions)
-    if set(outer.variables) - set(range(k)):
-        raise InvalidSetting(
-            f"the outer function reads x0 to x{k - 1}, one for each inner function; got {outer.describe()}"
-        )
-    if outer.arity > MOST_FITTED:
-        raise InvalidSetting(f"the outer function may have {MOST_FITTED} inputs, got {outer.arity}")
-    outer = usable(outer, k)
-    inner = _features([functions[v] for v in outer.variables], seq_len, marker=True)
-    outer = replace(outer, variables=tuple(range(outer.arity)))
-    built = _second_block(outer, inner)
-    found, _ = _outer_cases(built)
-    reached = min(lower_float(case.least[0]) for case in found)
-    if reached <= 0:
-        raise NoSolution("the composition could not be certified: the inner functions leave too little room")
-    first, second = built.network.blocks
-    scaled = replace(second, w_1=second.w_1 * ((1 + 1e-8) / reached))
-    return replace(built, network=replace(built.network, blocks=(first, scaled)))
 
 
 def _features(functions: Sequence[SparseFunction], seq_len: int, *, marker: bool) -> Features:
@@ -272,64 +218,6 @@ def _marker(encoding: Encoding, block: Block, masses: Attended) -> arb:
     if not bool(even <= 0):
         raise CertificateError("the marker is on where attention is even")
     return here.max(arb(0)) * float(block.w_1[-1, -1])
-
-
-def _second_block(outer: SparseFunction, inner: Features) -> Composition:
-    """[CLS] attends to itself by the marker; units of the features as of bits."""
-    block, T = inner.network.blocks[0], inner.network.seq_len
-    kept, _, mark = _ranges(inner.network.encoding, block, inner.functions, inner.hints)
-    assert mark is not None  # noqa: S101 - compositions have a marker
-    level = float(mark.mid())
-    beta = math.log(T * (1 - _LEAK) / _LEAK) / level**2
-    middles = np.array([(low + high) / 2 for low, high in kept])
-    spread = max((high - low) / (high + low) for low, high in kept)
-    slack = spread + _LEAK / (1 - _LEAK) / float(middles.min())
-    k = outer.arity
-    reader = 1 / ((1 - _LEAK) * middles)
-    units: Units = fit_bits(outer.table, slack, (float(reader.max()), 1 / level))
-    w_v = np.zeros((1, k + 1, units.count))
-    w_v[0, :k] = reader[:, None] * units.alpha
-    w_v[0, k] = units.theta / ((1 - _LEAK) * level)
-    longest = float(np.sqrt(((np.abs(units.alpha).sum(0) * (1 + slack) + np.abs(units.theta)) ** 2).sum()))
-    w_q, w_k = np.zeros((1, k + 1)), np.zeros((1, k + 1))
-    w_q[0, k], w_k[0, k] = math.sqrt(beta), math.sqrt(beta)
-    second = Block(w_q, w_k, w_v / longest, (units.weight * longest)[:, None])
-    network = Network(inner.network.encoding, (block, second), np.ones(1))
-    return Composition(outer, inner, network)
-
-
-def _outer_cases(built: Composition) -> tuple[list[Case], Attended]:
-    """Every pattern of the features, each anywhere in its range; the other rows, of norm at most 1, at worst."""
-    network, inner = built.network, built.inner
-    first, second = network.blocks
-    kept, _, mark = _ranges(network.encoding, first, inner.functions, inner.hints)
-    if mark is None:
-        raise CertificateError("the first block has no marker")
-    k = len(kept)
-    if np.any(second.w_q[0][:k]) or np.any(second.w_k[0][:k]):
-        raise CertificateError("scores of the second block must depend on the marker alone")
-    score = mark * float(second.w_q[0][k]) * mark * float(second.w_k[0][k])
-    others = arb(network.seq_len) * (-score).exp()
-    own = 1 / (1 + others)
-    leak = others / (1 + others)
-    w_v = second.w_v[0]
-    columns = [[arb(float(v)) for v in column] for column in w_v.T]
-    stray = [arb(0, upper_float(leak * sum((v**2 for v in column), start=arb(0)).sqrt())) for column in columns]
-    weights = [arb(float(v)) for v in second.w_1[:, 0]]
-    zero = arb(0)
-    found: list[Case] = []
-    for row, value in enumerate(built.outer.table):
-        inputs = [_signed_range(low, high, (row >> i) & 1) for i, (low, high) in enumerate(kept)]
-        seen = [
-            own * (sum((x * v for x, v in zip(inputs, column[:k], strict=True)), start=zero) + mark * column[k]) + off
-            for column, off in zip(columns, stray, strict=True)
-        ]
-        total = sum((weight * y.max(zero) for weight, y in zip(weights, seen, strict=True)), start=zero)
-        norm = sum((abs(y).upper() ** 2 for y in seen), start=zero).sqrt()
-        signed = (total if value else -total).lower()
-        least = (signed / norm.upper().max(arb(1))).lower() if bool(signed > 0) else signed
-        found.append(Case(f"features {row:0{k}b}", value, (total.lower(),), (total.upper(),), norm.upper(), (least,)))
-    return found, Attended([], zero, leak)
 
 
 def _signed_range(low: float, high: float, bit: int) -> arb:

@@ -83,6 +83,12 @@ def parameters(architecture: Architecture, init: Init | None = None) -> dict[str
 
 def _trainable(architecture: Architecture) -> None:
     """Refuse what can be bounded but is not trained here."""
+    if architecture.bits is not None:
+        raise Unsupported(
+            Refusal(
+                "training", f"weights of {architecture.bits} bits", "weights as torch trains them", "Leave out bits."
+            )
+        )
     for attention in attentions(architecture.stages):
         if attention.offsets != "none":
             raise Unsupported(

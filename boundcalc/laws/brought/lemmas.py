@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
+from boundcalc.base.cases import Cases
 from boundcalc.base.numbers import FLOAT
-from boundcalc.base.registry import Cases
 from boundcalc.laws.lemmas import LemmaExample, examples_of, scaled
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boundcalc.base.registry import Cases
+from boundcalc.base.cases import Cases
 from boundcalc.laws.strategies import COINS, Coins, scaled
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
@@ -12,9 +12,12 @@ _TOO_SMALL = {"closed": 0.2, "published": 0.05}
 
 
 def _refused(strategy: Strategy) -> list[tuple[Setting | Known, str]] | None:
-    """Another loss, of a bound of the risk; errors; levels that do not chain."""
+    """No bits, where weights are counted; another loss, of a bound of the risk; errors; levels that do not chain."""
+    found: list[tuple[Setting | Known, str]] = [(Setting.of(), "bits")] if strategy.stored else []
     if strategy.quantity == "risk":
-        return [(Setting.of(lipschitz=2.0), "ramp|margin|Lipschitz")]
+        found.append((Setting.of(lipschitz=2.0, bits=16), "ramp|margin|Lipschitz"))
+    if found:
+        return found
     rising = Known(0.5, [0.1, 0.2], [3.0, 2.0], 3.0, 1000, 0.0)
     return [(rising, ".")] if not strategy.one_level else None
 

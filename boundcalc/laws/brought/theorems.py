@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from boundcalc.base.registry import Cases
+from boundcalc.base.cases import Cases
 from boundcalc.formulas.symbolic.formula import Formula
 from boundcalc.formulas.theorems import THEOREMS, Theorem
 

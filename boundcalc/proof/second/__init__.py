@@ -1,7 +1,12 @@
-"""A second checker: the value of a certificate in 50 digits, written from docs/theory.md alone.
+"""A second checker, which stands alone: from a certificate's file to its value in 50 digits.
 
-It shares no formula with the first: only the certificate and the setting as data. The first works in intervals and rounds
-outward, so its value is at least this one; a difference beyond the last digits is a mistake in one of the two.
+It is written from docs/theory.md and imports nothing but Python and mpmath, so that it may be copied out of the tree and run
+by itself: `python -m second FILE`. The first checker works in intervals and rounds outward, so its value is at least this
+one; a difference beyond the last digits is a mistake in one of the two.
 """
 
-from boundcalc.proof.second.value import log_value as log_value
+from .checker import Confirmed as Confirmed
+from .checker import confirm as confirm
+from .checker import derive as derive
+from .checker import size as size
+from .numbers import Refused as Refused

@@ -1,136 +1,162 @@
-"""L1, L2, L7, L13, S1-S5 and T8 for one head in 50 digits."""
+"""L1, L2, L7, L8, L11-L14, S1-S5 and T8 for heads in 50 digits."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
-from boundcalc.proof.second.covers import Sizes, View, single
-from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
-from boundcalc.setting import Attention
-
-if TYPE_CHECKING:
-    from boundcalc.proof.second.network import Walk
+from .covers import Sizes, View, single
+from .layers import Layer
+from .numbers import MP, Real, demand, num
+from .walk import Walk
 
 
-class Head:
-    """L7, S1-S5, T8 for one head: constants, radii and the ways its maps are covered."""
+def attention(walk: Walk, layer: Layer, rows: int) -> None:
+    """L7, L8."""
+    alike = _alike(walk, layer)
+    heads = [_Head(walk, layer, rows, head) for head in alike]
+    numbers = list(alike.values())
+    shared = [-(-number * layer.groups // layer.heads) for number in numbers]
 
-    def __init__(self, walk: Walk, layer: Attention, rows: int, head: int | None) -> None:
-        self.head = head
+    def together(values: Sequence[Real]) -> Real:
+        if layer.combine == "concat":
+            return MP.sqrt(sum(n * value**2 for n, value in zip(numbers, values, strict=True)))
+        return sum((n * value for n, value in zip(numbers, values, strict=True)), start=num(0))
+
+    block, steep = layer.block, together([head.score_error for head in heads])
+    error = together([head.lipschitz for head in heads]) * walk.error
+    wrong = together([2 * head.mass * head.inside for head in heads])
+    for i, (kind, _, _) in enumerate(heads[0].scores):
+        into = together([head.score_error * head.scores[i][1] for head in heads])
+        bends = kind == "q" and layer.normaliser.name in ("softmax", "softmax1") and not walk.published  # S5
+        maps = [(n, head.scores[i][2]) for n, head in zip(numbers, heads, strict=True)]
+        if kind in ("W_K", "b_K"):
+            maps = [(n, views) for n, (_, views) in zip(shared, maps, strict=True)]
+        if kind.endswith(".gain"):
+            maps = [(1, maps[0][1])]  # one for all heads
+        error += walk.piece(kind, block, maps, into, wrong, bends)
+    if layer.offsets == "learned":  # L14
+        entries = single("gain", layer.buckets * layer.heads, walk.vector(("sup",), "score_offsets", block)[1])
+        error += walk.piece("score_offsets", block, [(1, [entries])], steep, wrong)
+    values = [(n, [head.value]) for n, head in zip(shared, heads, strict=True)]
+    error += walk.piece("W_V", block, values, together([num(1) for _ in heads]))
+    if layer.v_bias:
+        moved = [(n, [single("vector", layer.out, head.apart)]) for n, head in zip(shared, heads, strict=True)]
+        error += walk.piece("b_V", block, moved, together([head.mass for head in heads]))
+    walk.error = error
+    walk.radius = together([head.mass * head.value_radius for head in heads])
+
+
+def _alike(walk: Walk, layer: Layer) -> dict[int | None, int]:
+    """One head for each set of heads with the same budgets, in the order certificates list them, and how many they are."""
+    if not walk.norms.headed:
+        return {None: layer.heads}
+    kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "q")
+    sets: dict[str, list[int]] = {}
+    for head in range(layer.heads):
+        sets.setdefault(repr([walk.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
+    demand(layer.groups == layer.heads or len(sets) == 1, "budgets per head with grouped queries")
+    demand(layer.qk_norm != "width" or len(sets) == 1, "budgets per head where all are normalised together")
+    return {heads[0]: len(heads) for heads in sets.values()}
+
+
+class _Head:
+    """Constants, radii and the ways a head's maps are covered; `scores`: of each kind its error per error, and its views."""
+
+    def __init__(self, walk: Walk, layer: Layer, rows: int, head: int | None) -> None:
+        self.walk, self.layer, self.head, self.rows = walk, layer, head, rows
         b, block, name = walk.radius, layer.block, layer.normaliser.name
         self.softmax = name == "softmax"  # rows of weights sum to 1
-        self.keys_alone = self.softmax and layer.cap is None  # what a query adds to all its scores changes nothing
-        zero = num(0)
         given = layer.normaliser.temperature
-        tau = num(1) if given is None else num(given)
-        if given is None and layer.qk == "split":
-            tau = MP.sqrt(layer.d_head)
-        value, value_covered = walk.matrix("W_V", block, head, layer.d, layer.out)
-        offset, self.offset_apart = walk.offset("b_V", block, head) if layer.v_bias else (zero, zero)
+        self.tau = num(given or 1) if given is not None or layer.qk != "split" else MP.sqrt(layer.d_head)
+        value, covered = walk.matrix("W_V", block, head, layer.d, layer.out)
+        offset, self.apart = walk.offset("b_V" if layer.v_bias else None, block, head)
         self.inside = b * value.op if self.softmax else b * value.op + offset
         self.value_radius = b * value.op + offset
-        if layer.qk == "split":
-            biases = [walk.offset(kind, block, head) if layer.qk_bias else (zero, zero) for kind in ("b_Q", "b_K")]
-            q, q_covered = walk.matrix("W_Q", block, head, layer.d, layer.d_head or 1)
-            k, k_covered = walk.matrix("W_K", block, head, layer.d, layer.d_head or 1)
-            q_radius, k_radius = b * q.op + biases[0][0], b * k.op + biases[1][0]
-            q_unit, k_unit, gains = num(1), num(1), []
-            if layer.qk_norm != "none":
-                demand(self.softmax, "queries and keys are normalised under softmax only")
-                q_radius, q_unit, q_gain = self._unit(walk, layer, "norm_Q.gain", layer.heads, q_radius)
-                k_radius, k_unit, k_gain = self._unit(walk, layer, "norm_K.gain", layer.groups, k_radius)
-                gains = [("norm_Q.gain", k_radius, [q_gain]), ("norm_K.gain", q_radius, [k_gain])]
-            c, self.mass = self._constants(walk, layer, tau, q_radius * k_radius)
-            self.lipschitz = value.op * self.mass + c * self.inside * (
-                q_unit * q.op * k_radius + q_radius * k.op * k_unit
-            )
-            self.scores = [
-                ("W_Q", k_radius * q_unit, [View("map", b, rows, q_covered)]),
-                ("W_K", q_radius * k_unit, [View("map", b, walk.seq_len, k_covered)]),
-            ]
-            if layer.qk_bias:
-                self.scores.append(("b_Q", k_radius * q_unit, [single("vector", layer.d_head or 1, biases[0][1])]))
-                self.scores.append(("b_K", q_radius * k_unit, [single("vector", layer.d_head or 1, biases[1][1])]))
-            self.scores += gains
-        elif layer.qk == "fixed":
-            q, q_covered = walk.matrix("q", block, head, layer.d, 1)
-            c, self.mass = self._constants(walk, layer, tau, b * q.op)
-            exact = layer.cap is None and (self.softmax or (name == "softmax1" and not layer.v_bias))
-            self.lipschitz = value.op * self.mass + c * self.inside * q.op
-            if exact and not walk.published:
-                self.lipschitz = value.op * MP.sqrt(1 + (b * q.op / tau) ** 2)
-            self.scores = [("q", num(1), [View("map", b, walk.seq_len, q_covered)])]
-        else:
-            wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
-            keys = b if self.keys_alone else wide
-            w, covered = self._joint(walk, layer, head)
-            c, self.mass = self._constants(walk, layer, tau, wide * keys * w.op)
-            kappa = b**2 * w.op / tau
-            if walk.published:
-                steep = 2 * c if name == "custom" else 4 / tau
-                self.lipschitz = value.op * self.mass + steep * self.inside * wide * w.op
-            elif layer.cap is None and (
-                self.softmax or (name == "softmax1" and not layer.qk_bias and not layer.v_bias)
-            ):
-                self.lipschitz = value.op * (kappa + MP.sqrt(1 + (b * wide * w.op / tau) ** 2))
-            else:
-                self.lipschitz = value.op * self.mass + c * self.inside * (keys + wide) * w.op
-            ways = (("score", rows * walk.seq_len), ("query", rows), ("key", walk.seq_len))
-            views = [View(kind, wide * keys, points, covered) for kind, points in ways]
-            self.scores = [("W_QK", num(1), views)]
-        self.score_error = c * self.inside
+        self.scores: list[tuple[str, Real, list[View]]] = []
+        self.c, self.mass = num(0), num(0)
+        {"split": self._split, "fixed": self._fixed, "joint": self._joint}[layer.qk](b, value.op)
+        self.score_error = self.c * self.inside
         pooled = 1 if layer.qk == "fixed" else rows
-        self.value = View("map", self.mass * b, pooled * (layer.heads // layer.groups), value_covered)
+        self.value = View("map", self.mass * b, pooled * (layer.heads // layer.groups), covered)
 
-    @staticmethod
-    def _unit(walk: Walk, layer: Attention, kind: str, copies: int, length: Real) -> tuple[Real, Real, View]:
-        """L13: the length of a normalised row, its error per error of the row, and the cover of its gain."""
-        heads = copies if layer.qk_norm == "width" else 1
-        size, e = layer.d_head or 1, num(layer.qk_eps or 0)
-        demand(e > 0, "normalised queries and keys need an epsilon")
-        largest, apart = walk.vector(("sup",), kind, layer.block)
-        whole = length * MP.sqrt(heads)  # of the rows of all heads that are normalised together
-        reach = largest * whole / MP.sqrt(whole**2 / (size * heads) + e)
-        return reach, largest / MP.sqrt(e), single("gain", size * heads, apart, MP.sqrt(size * heads))
+    def _weigh(self, largest: Real) -> None:
+        """L1, L2: the constants of weights whose scores are at most so large."""
+        normaliser, tau = self.layer.normaliser, self.tau
+        self.c, self.mass = {
+            "softmax": lambda: ((2 if self.walk.published else 1) / tau, num(1)),
+            "softmax1": lambda: ((2 if self.walk.published else 1) / tau, num(1)),
+            "sigmoid": lambda: (1 / (4 * tau), num(1)),
+            "linear": lambda: (1 / tau, largest / tau),
+            "custom": lambda: (num(normaliser.c) / tau, num(normaliser.mu)),
+        }[normaliser.name]()
 
-    @staticmethod
-    def _constants(walk: Walk, layer: Attention, tau: Real, largest: Real) -> tuple[Real, Real]:
-        """L1, L2."""
-        normaliser = layer.normaliser
-        if normaliser.name in ("softmax", "softmax1"):
-            return (2 if walk.published else 1) / tau, num(1)
-        if normaliser.name == "sigmoid":
-            return 1 / (4 * tau), num(1)
-        if normaliser.name == "linear":
-            return 1 / tau, largest / tau
-        if normaliser.name != "custom":
-            raise unknown("normaliser", normaliser.name)
-        return num(normaliser.c) / tau, num(normaliser.mu)
+    def _split(self, b: Real, value: Real) -> None:
+        """S4, and L13 where queries and keys are normalised."""
+        walk, layer, block, width = self.walk, self.layer, self.layer.block, self.layer.d_head
+        sides: list[tuple[str, Real, Real, Real, list[tuple[str, Real, View]]]] = []
+        for name, points, copies in (("Q", self.rows, layer.heads), ("K", walk.seq_len, layer.groups)):
+            map_, covered = walk.matrix(f"W_{name}", block, self.head, layer.d, width)
+            size, apart = walk.offset(f"b_{name}" if layer.qk_bias else None, block, self.head)
+            length, unit = b * map_.op + size, num(1)
+            own: list[tuple[str, Real, View]] = []
+            if layer.qk_norm != "none":
+                heads, e = (copies if layer.qk_norm == "width" else 1), num(layer.qk_eps)
+                largest, near = walk.vector(("sup",), f"norm_{name}.gain", block)
+                whole = length * MP.sqrt(heads)  # of the rows of all heads that are normalised together
+                length, unit = largest * whole / MP.sqrt(whole**2 / (width * heads) + e), largest / MP.sqrt(e)
+                own = [(f"norm_{name}.gain", num(1), single("gain", width * heads, near, MP.sqrt(width * heads)))]
+            if layer.qk_bias:
+                own.insert(0, (f"b_{name}", unit, single("vector", width, apart)))
+            sides.append((name, length, map_.op, unit, [(f"W_{name}", unit, View("map", b, points, covered)), *own]))
+        (_, q, q_op, q_unit, q_own), (_, k, k_op, k_unit, k_own) = sides
+        self._weigh(q * k)
+        self.lipschitz = value * self.mass + self.c * self.inside * (q_unit * q_op * k + q * k_op * k_unit)
+        for mine, theirs in zip(q_own, k_own, strict=True):
+            self.scores += [(mine[0], k * mine[1], [mine[2]]), (theirs[0], q * theirs[1], [theirs[2]])]
 
-    def _joint(self, walk: Walk, layer: Attention, head: int | None) -> tuple[Sizes, Sizes]:
+    def _fixed(self, b: Real, value: Real) -> None:
+        """S5."""
+        walk, layer, tau = self.walk, self.layer, self.tau
+        q, covered = walk.matrix("q", layer.block, self.head, layer.d, 1)
+        self._weigh(b * q.op)
+        plain = self.softmax or (layer.normaliser.name == "softmax1" and not layer.v_bias)
+        self.lipschitz = value * self.mass + self.c * self.inside * q.op
+        if plain and layer.cap is None and not walk.published:
+            self.lipschitz = value * MP.sqrt(1 + (b * q.op / tau) ** 2)
+        self.scores = [("q", num(1), [View("map", b, walk.seq_len, covered)])]
+
+    def _joint(self, b: Real, value: Real) -> None:
+        """S1-S3."""
+        walk, layer, tau = self.walk, self.layer, self.tau
+        wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
+        keys = b if layer.keys_alone else wide
+        w, covered = self._product()
+        self._weigh(wide * keys * w.op)
+        plain = self.softmax or (layer.normaliser.name == "softmax1" and not layer.qk_bias and not layer.v_bias)
+        self.lipschitz = value * self.mass + self.c * self.inside * (keys + wide) * w.op
+        if walk.published:
+            steep = 2 * self.c if layer.normaliser.name == "custom" else 4 / tau
+            self.lipschitz = value * self.mass + steep * self.inside * wide * w.op
+        elif plain and layer.cap is None:
+            self.lipschitz = value * (b**2 * w.op / tau + MP.sqrt(1 + (b * wide * w.op / tau) ** 2))
+        ways = (("score", self.rows * walk.seq_len), ("query", self.rows), ("key", walk.seq_len))
+        self.scores = [("W_QK", num(1), [View(kind, wide * keys, points, covered) for kind, points in ways])]
+
+    def _product(self) -> tuple[Sizes, Sizes]:
         """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
+        walk, layer, block, head, width = self.walk, self.layer, self.layer.block, self.head, self.layer.d_head
         rows = layer.d + 1 if layer.qk_bias else layer.d
-        columns = layer.d if self.keys_alone else rows
-        factors = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
-        factors += ["b_K"] if layer.qk_bias and not self.keys_alone else []
-        if layer.d_head is None or all(walk.budget(kind, layer.block, head) is None for kind in factors):
-            return walk.matrix("W_QK", layer.block, head, rows, columns, layer.d_head)
-        q = walk.matrix("W_Q", layer.block, head, layer.d, layer.d_head)[0]
-        k = walk.matrix("W_K", layer.block, head, layer.d, layer.d_head)[0]
-        b_q = walk.offset("b_Q", layer.block, head)[0] if layer.qk_bias else num(0)
-        b_k = walk.offset("b_K", layer.block, head)[0] if layer.qk_bias and not self.keys_alone else num(0)
-        q_op, q_fro = MP.sqrt(q.op**2 + b_q**2), MP.sqrt(q.fro**2 + b_q**2)
-        k_op, k_fro = MP.sqrt(k.op**2 + b_k**2), MP.sqrt(k.fro**2 + b_k**2)
-        fro = min(q_op * k_fro, q_fro * k_op)
-        product = Sizes(
-            rows,
-            columns,
-            q_op * k_op,
-            fro,
-            min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro),
-            min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro),
-            MP.sqrt(rows * columns) * fro,
-            q_fro * k_fro,
-            min(layer.d_head, rows, columns),
+        columns = layer.d if layer.keys_alone else rows
+        moved = ("b_Q" if layer.qk_bias else None, "b_K" if layer.qk_bias and not layer.keys_alone else None)
+        given = any(kind and walk.budget(kind, block, head) is not None for kind in ("W_Q", "W_K", *moved))
+        if width is None or not given:
+            return walk.matrix("W_QK", block, head, rows, columns, width)
+        q, k = (walk.matrix(kind, block, head, layer.d, width)[0] for kind in ("W_Q", "W_K"))
+        b_q, b_k = (walk.offset(kind, block, head)[0] for kind in moved)
+        q_op, q_fro, k_op, k_fro = (
+            MP.sqrt(x**2 + b**2) for x, b in ((q.op, b_q), (q.fro, b_q), (k.op, b_k), (k.fro, b_k))
         )
+        fro = min(q_op * k_fro, q_fro * k_op)
+        two_one = min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro)
+        two_one_t = min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro)
+        entries, rank = MP.sqrt(rows * columns) * fro, min(width, rows, columns)
+        product = Sizes(rows, columns, q_op * k_op, fro, two_one, two_one_t, entries, q_fro * k_fro, rank)
         return product, product

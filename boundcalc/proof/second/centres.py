@@ -1,19 +1,13 @@
 """T11-T14 in 50 digits: covers by random centres of a chosen law, reached through noise on the spectral ball."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 
-from boundcalc.proof.second.numbers import MP, Real, demand, num
+from .numbers import MP, Real, log_ball, num
 
-PARAMETERS = {"T11": ("a", "t"), "T12": ("a", "t"), "T13": ("a", "s", "r", "t"), "T14": ("a", "s", "r", "t")}
-RANGES = {"a": (0.0, 1e9), "s": (1e-9, 1e9), "r": (1e-12, 1e12), "t": (1e-15, 0.75)}
-
-
-def _log_ball(n: int) -> Real:
-    """Log volume of the unit ball of R^n."""
-    return num(n) / 2 * MP.log(MP.pi) - MP.loggamma(num(n) / 2 + 1)
+_A, _S, _R, _T = (0.0, 1e9), (1e-9, 1e9), (1e-12, 1e12), (1e-15, 0.75)
+RANGES = {"T11": {"a": _A, "t": _T}, "T12": {"a": _A, "t": _T}}
+RANGES |= {name: {"a": _A, "s": _S, "r": _R, "t": _T} for name in ("T13", "T14")}
 
 
 @lru_cache(maxsize=1024)
@@ -29,17 +23,7 @@ def log_mass(d: int, k: int, a: Real) -> Real:
     return num(d * k) / 2 * MP.log(MP.pi) + multigamma(z, low) - multigamma(z + num(high) / 2, low)
 
 
-def entropy(d: int, k: int, a: Real) -> Real:
-    """The entropy itself: log Z - a (log Z)', by digamma functions."""
-    low, high = min(d, k), max(d, k)
-    slope = MP.mpf(0)
-    for i in range(low):
-        z = num(a) + num(low + 1 - i) / 2
-        slope += MP.digamma(z) - MP.digamma(z + num(high) / 2)
-    return log_mass(d, k, a) - num(a) * slope
-
-
-def _entropy_used(d: int, k: int, a: Real) -> Real:
+def entropy_used(d: int, k: int, a: Real) -> Real:
     """The bound from below: the slope is at most three differences over 1/2 less the next."""
     at, half, one = (log_mass(d, k, num(a) + num(i) / 2) for i in range(3))
     return at - num(a) * (3 * (half - at) - (one - half))
@@ -59,12 +43,12 @@ def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> R
     """I at eps' = 1/y for a budget of 1."""
     a, n = num(params["a"]), num(d * k)
     eps = 1 / num(y)
-    own = n * MP.log(eps) + _entropy_used(d, k, a)
+    own = n * MP.log(eps) + entropy_used(d, k, a)
     c2 = eps**2 * _energy(d, k, a)
     if name == "T11":
         spread = MP.sqrt(1 + c2) + (k - 1) * MP.sqrt(c2)
         rate = n / spread
-        return k * (_log_ball(d) + MP.loggamma(d + 1)) - n * MP.log(rate) + rate * spread - own
+        return k * (log_ball(d) + MP.loggamma(d + 1)) - n * MP.log(rate) + rate * spread - own
     if name == "T12":
         variance = (1 + k * c2) / n
         return n / 2 * MP.log(2 * MP.pi * variance) + (1 + k * c2) / (2 * variance) - own
@@ -74,7 +58,6 @@ def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> R
         mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
         levels = k * majorant(1 / (k * MP.sqrt(rho + c2)))
         return k * mass + power * (k * MP.log(1 + c2 / rho) + levels) - own
-    demand(name == "T14", f"there are no centres {name}")
     low, high = min(d, k), max(d, k)
     c2 = eps**2 * _energy(high, low, a)
     rho, beta = num(params["r"]) * c2, num(d + k - 1) / 2 + s

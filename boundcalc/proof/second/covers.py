@@ -1,13 +1,12 @@
 """T and A5 in 50 digits: what covers of one map cost, and which norms follow from which."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from boundcalc.proof.certificate import Choice
-from boundcalc.proof.second import centres as centres_by
-from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
-from boundcalc.setting import Budget
+from . import centres
+from .numbers import MP, Real, demand, log_ball, num, unknown, within
+from .setting import Budget
 
 LEAST = 1e-300
 """Stands for a budget of 0."""
@@ -29,7 +28,7 @@ class Sizes:
     spectrum: tuple[Real, Real] | None = None
 
     @classmethod
-    def of(cls, budget: Budget, d: int, k: int, rank: int | None = None) -> Sizes:
+    def of(cls, budget: Budget, d: int, k: int, rank: int | None = None) -> "Sizes":
         """A5, by going through its inequalities until nothing changes."""
         r = min(x for x in (d, k, rank, budget.rank) if x is not None) or 1
         names = ("op", "fro", "two_one", "two_one_t", "one_one")
@@ -51,10 +50,16 @@ class Sizes:
             if v == before:
                 break
         demand(v["op"] < MP.inf, "a budget sets no norm")
-        nuclear = min(v["two_one"], v["two_one_t"], MP.sqrt(r) * v["fro"], r * v["op"])
-        if p is not None:
-            nuclear = min(nuclear, v["op"] ** (1 - p) * total if p <= 1 else (r ** (p - 1) * total) ** (1 / p))
+        nuclear = min(v["two_one"], v["two_one_t"], MP.sqrt(r) * v["fro"], r * v["op"], nuclear_of(budget, v["op"], r))
         return cls(d, k, **v, nuclear=nuclear, rank=r, spectrum=None if p is None else (p, total))
+
+
+def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
+    """What a Schatten sum says of the nuclear norm of a matrix."""
+    if budget.schatten is None:
+        return MP.inf
+    p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
+    return op ** (1 - p) * total if p <= 1 else (rank ** (p - 1) * total) ** (1 / p)
 
 
 @dataclass(frozen=True)
@@ -99,46 +104,47 @@ def single(kind: str, size: int, norm: Real, radius: Real = 1) -> View:
     return View(kind, num(radius), 0, Sizes(1, size, norm, norm, norm, norm, norm, norm, 1), 1)
 
 
-_KINDS = {
-    "T1": ("score", "map"),
-    "T2": ("map", "query", "key"),
-    "Tpub": ("map", "score", "query", "key"),
-    **dict.fromkeys(("T3", "T4", "T4r", "T4v", "T4f", "T5", "T6"), ("map", "query")),
-    "T8": ("vector",),
-    "T9": ("gain",),
-    "T10": ("table",),
-    **dict.fromkeys(("T11", "T13", "T14"), ("map", "query")),
-    "T12": ("map", "query", "vector", "table"),
+_MAPS, _TAIL = ("map", "query"), {"t": (0, 0.75)}
+_LEMMAS: dict[str, tuple[tuple[str, ...], str, Mapping[str, tuple[float, float]]]] = {
+    "T1": (("score", "map"), "fro", {}),
+    "T2": (("map", "query", "key"), "two_one", {"rho": (1, 10)}),
+    "Tpub": (("map", "score", "query", "key"), "two_one", {}),
+    "T3": (_MAPS, "one_one", {"lam": (0, 200)}),
+    "T4": (_MAPS, "op", {}),
+    "T4r": (_MAPS, "op", _TAIL),
+    "T4v": (_MAPS, "two_one", _TAIL),
+    "T4f": (_MAPS, "fro", _TAIL),
+    "T5": (_MAPS, "op", {"theta": (0, 0.999)}),
+    "T6": (_MAPS, "op", {"t": (0, 0.999)}),
+    "T8": (("vector",), "op", _TAIL),
+    "T9": (("gain",), "op", {}),
+    "T10": (("table",), "op", _TAIL),
+    "T11": (_MAPS, "two_one", centres.RANGES["T11"]),
+    "T12": ((*_MAPS, "vector", "table"), "fro", centres.RANGES["T12"]),
+    "T13": (_MAPS, "two_one", centres.RANGES["T13"]),
+    "T14": (_MAPS, "nuclear", centres.RANGES["T14"]),
 }
+"""What a lemma covers, the norm that it limits, and the ranges of its parameters."""
 REFINING = ("T4r", "T8", "T9", "T10")
 """Covers of a ball in the metric of the maps themselves."""
-UNIFORM = frozenset(_KINDS) - {"T1", "T2", "Tpub"}
+UNIFORM = frozenset(_LEMMAS) - {"T1", "T2", "Tpub"}
 
 
-def _norm_of(lemma: str, view: View) -> Real:
-    """The norm that the lemma limits."""
-    sizes = view.sizes
-    side = sizes.two_one_t if view.kind == "key" else sizes.two_one
-    if lemma == "T1" or (lemma == "Tpub" and (view.kind == "score" or view.columns == 1)):
-        return sizes.fro
-    if lemma in ("T2", "Tpub"):
-        return side
-    if lemma == "T12":
-        return sizes.op if view.kind in ("vector", "table") else sizes.fro
-    limited = {"T3": "one_one", "T4v": "two_one", "T4f": "fro", "T11": "two_one", "T13": "two_one", "T14": "nuclear"}
-    return getattr(sizes, limited.get(lemma, "op"))
-
-
-def _checked(choice: Choice, view: View) -> str:
-    lemma = choice.lemma
-    if lemma not in _KINDS:
+def _limited(lemma: str, view: View) -> Real:
+    """The norm that a lemma limits, if it is about such a view."""
+    if lemma not in _LEMMAS:
         raise unknown("lemma", lemma)
-    demand(view.kind in _KINDS[lemma], f"{lemma} is not for a {view.kind}")
-    demand(lemma != "T1" or view.kind == "score" or view.columns == 1, "T1 is for scalar functions")
-    sizes = view.sizes
+    kinds, name, _ = _LEMMAS[lemma]
+    sizes, scalar = view.sizes, view.kind == "score" or view.columns == 1
+    demand(view.kind in kinds, f"{lemma} is not for a {view.kind}")
+    demand(lemma != "T1" or scalar, "T1 is for scalar functions")
     demand(lemma != "T5" or sizes.rank * (sizes.d + sizes.k) < sizes.d * sizes.k, "T5 needs a low rank")
     demand(lemma != "T6" or sizes.spectrum is not None, "T6 needs a Schatten budget")
-    return lemma
+    if view.kind == "key":
+        name = "two_one_t"
+    if (lemma == "Tpub" and scalar) or (lemma == "T12" and view.kind in _MAPS):
+        name = "fro"
+    return sizes.op if view.kind in ("vector", "table") else getattr(sizes, name)
 
 
 def _integer_vectors(n: Real, s: Real) -> Real:
@@ -159,37 +165,14 @@ def _centres(n: Real, x: Real, t: Real, excess: Real = 0) -> Real:
     return MP.log(net) + tail + MP.exp(-tail) / net
 
 
-def _log_ball(n: int) -> Real:
-    return num(n) / 2 * MP.log(MP.pi) - MP.loggamma(num(n) / 2 + 1)
-
-
-_VOLUMES: dict[tuple[int, int], Real] = {}
-
-
-def _log_spectral_ball(d: int, k: int) -> Real:
-    """pi^(dk/2) prod_i Gamma((i+1)/2)/Gamma((high+i+1)/2), by Gamma(x+1) = x Gamma(x) from factor to factor."""
-    low, high = sorted((d, k))
-    if (low, high) not in _VOLUMES:
-        total = num(low * high) / 2 * MP.log(MP.pi)
-        upper = [MP.loggamma(num(i + 1) / 2) for i in (1, 2)]
-        lower = [MP.loggamma(num(high + i + 1) / 2) for i in (1, 2)]
-        for i in range(1, low + 1):
-            side = (i - 1) % 2
-            total += upper[side] - lower[side]
-            upper[side] += MP.log(num(i + 1) / 2)
-            lower[side] += MP.log(num(high + i + 1) / 2)
-        _VOLUMES[low, high] = total
-    return _VOLUMES[low, high]
-
-
 def _body(lemma: str, d: int, k: int) -> tuple[Real, Real]:
     """(lambda, R): the body lies in lambda times the spectral ball, and has so much more volume when blown up (log)."""
     q = min(d, k)
     if lemma == "T4v":
-        scale, volume = MP.sqrt(k * q), k * (_log_ball(d) + MP.loggamma(d + 1)) - MP.loggamma(d * k + 1)
+        scale, volume = MP.sqrt(k * q), k * (log_ball(d) + MP.loggamma(d + 1)) - MP.loggamma(d * k + 1)
     else:
-        scale, volume = MP.sqrt(q), _log_ball(d * k)
-    return scale, d * k * MP.log(scale) + volume - _log_spectral_ball(d, k)
+        scale, volume = MP.sqrt(q), log_ball(d * k)
+    return scale, d * k * MP.log(scale) + volume - centres.log_mass(d, k, 0)
 
 
 def _factors(sizes: Sizes, y: Real, rank: Real, theta: Real) -> Real:
@@ -223,8 +206,7 @@ def _levels(view: View, n: int, a: Real, rho: Real) -> Real:
 def _schatten(view: View, eps: Real, t: Real) -> Real:
     """T6."""
     sizes = view.sizes
-    assert sizes.spectrum is not None  # noqa: S101 - `_checked` has asked
-    p, total = sizes.spectrum
+    p, total = sizes.spectrum or (num(1), num(0))  # `_limited` has asked
     y = view.radius * sizes.op / eps
 
     def kept(part: Real) -> Real:
@@ -235,54 +217,21 @@ def _schatten(view: View, eps: Real, t: Real) -> Real:
     return min(drawn, kept(half) * (sizes.d + sizes.k) * MP.log(1 + 4 * (y - half) / half))
 
 
-RANGES = {"T2": ("rho", 1, 10), "T3": ("lam", 0, 200), "T4r": ("t", 0, 0.75), "T4v": ("t", 0, 0.75)}
-RANGES |= {
-    "T4f": ("t", 0, 0.75),
-    "T5": ("theta", 0, 0.999),
-    "T6": ("t", 0, 0.999),
-    "T8": ("t", 0, 0.75),
-    "T10": ("t", 0, 0.75),
-}
-
-
-def _parameter(choice: Choice) -> Real:
-    """The one parameter of a choice, in its range."""
-    if choice.lemma not in RANGES:
-        demand(not choice.params, f"{choice.lemma} takes no parameters")
-        return None
-    name, low, high = RANGES[choice.lemma]
-    demand(set(choice.params) == {name}, f"{choice.lemma} takes the parameter {name}")
-    value = num(choice.params[name])
-    demand(low < value <= high, f"{choice.lemma} needs {low} < {name} <= {high}")
-    return value
-
-
-def _chosen_centres(choice: Choice, view: View, y: Real) -> Real:
-    """T11-T14; a table is covered row by row."""
-    names, given = centres_by.PARAMETERS[choice.lemma], choice.params
-    demand(set(given) == set(names), f"{choice.lemma} takes the parameters {', '.join(names)}")
-    for name in names:
-        low, high = centres_by.RANGES[name]
-        demand(low <= num(given[name]) <= high, f"{choice.lemma} needs {low} <= {name} <= {high}")
-    d, copies = (1, view.sizes.d) if view.kind in ("vector", "table") else (view.sizes.d, 1)
-    return copies * centres_by.count(choice.lemma, d, view.sizes.k, y, given)
-
-
-def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
+def cost(choice: Any, view: View, eps: Real, samples: int) -> Real:
     """The sharp cost of a choice at eps on so many samples."""
-    lemma = _checked(choice, view)
-    n, sizes = view.count(samples), view.sizes
-    size = sizes.d * sizes.k
-    y = view.radius * _norm_of(lemma, view) / eps
+    lemma, n, sizes = choice.lemma, view.count(samples), view.sizes
+    size, y = sizes.d * sizes.k, view.radius * _limited(lemma, view) / eps
     a = y**2
+    if y <= 1 and lemma != "Tpub":
+        return num(0)
+    within(choice, _LEMMAS[lemma][2])
     if lemma == "Tpub":
         columns = 1 if view.kind == "score" else view.columns
         return 36 * a * MP.log(2 * MP.ceil(4 * y + 2) * n * columns + 1)
-    if y <= 1:
-        return num(0)
-    if lemma in centres_by.PARAMETERS:
-        return _chosen_centres(choice, view, y)
-    given = _parameter(choice)
+    given = num(next(iter(choice.params.values()), 0))
+    if lemma in centres.RANGES:  # a table is covered row by row
+        d, copies = (1, sizes.d) if view.kind in ("vector", "table") else (sizes.d, 1)
+        return copies * centres.count(lemma, d, sizes.k, y, choice.params)
     if lemma == "T1":
         return _integer_vectors(n, MP.ceil(a) - 1)
     if lemma == "T2":
@@ -305,12 +254,10 @@ def cost(choice: Choice, view: View, eps: Real, samples: int) -> Real:
     return sizes.d * min(_centres(sizes.k, 1 / y, given), sizes.k * MP.log(1 + 2 * y))
 
 
-def cost_at_every_scale(choice: Choice, view: View, eps: Real, samples: int) -> Real:
+def cost_at_every_scale(choice: Any, view: View, eps: Real, samples: int) -> Real:
     """A times the closed form at a = 1, which is at least the cost here and at every other scale."""
-    lemma = _checked(choice, view)
-    n, sizes = view.count(samples), view.sizes
-    size = sizes.d * sizes.k
-    a = (view.radius * _norm_of(lemma, view) / eps) ** 2
+    lemma, n, sizes = choice.lemma, view.count(samples), view.sizes
+    size, a = sizes.d * sizes.k, (view.radius * _limited(lemma, view) / eps) ** 2
     if lemma == "T1":
         return a * MP.log(2 * num(n) + 1)
     if lemma == "T2":

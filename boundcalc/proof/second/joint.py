@@ -1,23 +1,17 @@
 """Layers that stand for several joined ones, in 50 digits: A7 and V4."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from boundcalc.proof.second.covers import LEAST, Sizes, View, single
-from boundcalc.proof.second.numbers import MP, Real, demand, num
-from boundcalc.setting import Hidden, Lookup
+from .covers import LEAST, Sizes, View, nuclear_of, single
+from .layers import Layer
+from .numbers import MP, Real, demand, num
+from .rules import SLOPES
+from .walk import Walk
 
-if TYPE_CHECKING:
-    from boundcalc.proof.second.network import Walk
-
-SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
-SLOPES |= {"silu": "1.09984", "mish": "1.08850", "quick_gelu": "1.09984"}
 BENDS = {"identity": "0", "silu": "0.5", "quick_gelu": "0.851", "tanh": "0.76981", "gelu": "0.79789"}
 
 
-def lookup(walk: Walk, layer: Lookup) -> None:
+def lookup(walk: Walk, layer: Layer, _: int) -> None:
     """A7, S5."""
 
     def known(kind: str, name: str, d: int, k: int) -> tuple[Real, Sizes]:
@@ -27,10 +21,8 @@ def lookup(walk: Walk, layer: Lookup) -> None:
         most = num(given[0] or LEAST)
         whole = MP.sqrt(d * k if name == "sup" else d) * most
         whole = whole if budget.fro is None else min(whole, num(budget.fro or LEAST))
-        low, nuclear = min(d, k), MP.sqrt(min(d, k)) * whole
-        if budget.schatten is not None:
-            p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
-            nuclear = min(nuclear, whole ** (1 - p) * total if p <= 1 else (low ** (p - 1) * total) ** (1 / p))
+        low = min(d, k)
+        nuclear = min(MP.sqrt(low) * whole, nuclear_of(budget, whole, low))
         columns, rows = MP.sqrt(k) * whole, MP.sqrt(d) * whole
         return most, Sizes(d, k, whole, whole, columns, rows, MP.sqrt(d) * columns, nuclear, low)
 
@@ -48,27 +40,22 @@ def lookup(walk: Walk, layer: Lookup) -> None:
         walk.error += walk.piece(f"{side}_values", None, [(1, ways)], num(1))
 
 
-def hidden(walk: Walk, layer: Hidden, rows: int) -> None:
+def hidden(walk: Walk, layer: Layer, rows: int) -> None:
     """A linear map, an activation and a column."""
     b, slope = walk.radius, num(SLOPES[layer.activation])
     w, near = walk.matrix(layer.first, layer.block, None, layer.d, layer.d_ff)
     v, near_v = walk.matrix(layer.last, layer.block, None, layer.d_ff, 1)
-    inner = b * w.op
-    offset = None
-    if layer.bias is not None:
-        size, offset = walk.offset(layer.bias, layer.block)
-        inner += size
+    size, offset = walk.offset(layer.bias, layer.block)
+    inner = b * w.op + size
     walk.error *= slope * w.op * v.op
     views = [View("map", b, rows, near), *_summed(layer, slope, View("map", b, rows, near), inner)]
     walk.error += walk.piece(layer.first, layer.block, [(1, views)], slope * v.op)
-    if layer.bias is not None:
-        assert offset is not None  # noqa: S101 - just measured
-        walk.error += walk.piece(layer.bias, layer.block, [(1, [single("vector", layer.d_ff, offset)])], slope * v.op)
-    walk.error += walk.piece(layer.last, layer.block, [(1, [View("map", inner, rows, near_v)])], num(1))
+    walk.shift(layer.bias, layer.block, layer.d_ff, offset, slope * v.op)
+    walk.cover(layer.last, layer.block, View("map", inner, rows, near_v))
     walk.radius = inner * v.op
 
 
-def _summed(layer: Hidden, slope: Real, row: View, inner: Real) -> list[View]:
+def _summed(layer: Layer, slope: Real, row: View, inner: Real) -> list[View]:
     """V4: e = L|v| s (t + 1/(2L) + [kinks] + bends s) with s the noise in one unit, for s up to where the last is `room`."""
     k, kinks = num(layer.d_ff), num(0)
     if layer.activation == "relu":

@@ -1,33 +1,20 @@
 """A6 in 50 digits: a setting with linear maps that meet made one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from boundcalc.proof.second.covers import Sizes
-from boundcalc.proof.second.network import Walk
-from boundcalc.proof.second.numbers import Real, demand, num
-from boundcalc.proof.second.outputs import Made, cornered, count_of, out_of_heads, stacked, times, turned
-from boundcalc.proof.second.tables import looked_up, read_out
-from boundcalc.setting import Activation, Attention, Ball, Layer, Linear, Pool, Residual, Setting
-from boundcalc.setting.norms import place_of
-
-
-class _Radii(Walk):
-    """A walk that remembers the radius at which each layer is reached."""
-
-    def __post_init__(self) -> None:
-        self.at: dict[int, Real] = {}
-        super().__post_init__()
-
-    def _layer(self, layer: Layer, rows: int) -> None:
-        self.at[id(layer)] = max(self.radius, self.at.get(id(layer), self.radius))
-        super()._layer(layer, rows)
+from .covers import Sizes
+from .layers import Layer, residual
+from .network import walk_through
+from .numbers import Real, demand, num
+from .outputs import out_of_heads
+from .products import Made, cornered, stacked, times, turned
+from .setting import Setting, kind_and_block
+from .tables import looked_up, read_out
 
 
 def joined(setting: Setting) -> Setting:
-    """The larger class; fails an assertion where no maps meet."""
+    """The larger class; refuses one in which no maps meet."""
     larger = setting
     for step in (looked_up, read_out, _in_a_row, out_of_heads):
         larger = step(larger)
@@ -35,15 +22,21 @@ def joined(setting: Setting) -> Setting:
     return larger
 
 
-@dataclass
-class _Pending:
-    """A linear map and what stands behind it: its norms, its offset, whether it is a product."""
+def _in_a_row(setting: Setting) -> Setting:
+    """Maps that follow each other made one."""
+    joining = _Joining(setting)
+    stages = joining.through(setting.stages)
+    return joining.made.setting(stages) if joining.made.budgets else setting
 
-    map: Linear
+
+class _Pending(NamedTuple):
+    """A linear map, its norms, its offset, whether it is a product, and what stands behind it."""
+
+    map: Layer
     size: Sizes
     offset: Real | None
     product: bool
-    held: list[Layer] = field(default_factory=list)
+    held: list[Layer]
 
 
 class _Joining:
@@ -51,58 +44,53 @@ class _Joining:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.walk = _Radii(setting, None, 1)
+        self.walk = walk_through(setting)
         self.made = Made(setting)
 
-    def list(self, layers: Iterable[Layer]) -> tuple[Layer, ...]:
+    def through(self, layers: Iterable[Layer]) -> tuple[Layer, ...]:
         out: list[Layer] = []
         waits: _Pending | None = None
-
-        def release() -> None:
-            if waits is not None:
-                if waits.product:
-                    self.made.matrix(waits.map.kind, waits.map.block, None, waits.size)
-                    if waits.map.bias is not None and waits.offset is not None:
-                        self.made.length(waits.map.bias, waits.map.block, None, waits.offset)
-                out.extend((waits.map, *waits.held))
-
         for layer in layers:
             if waits is not None:
                 if self._idle(layer):
                     waits.held.append(layer)
                     continue
-                pools = [each for each in waits.held if isinstance(each, Pool)]
-                if isinstance(layer, Linear) and self._one(waits, layer):
+                pools = [each for each in waits.held if each.label == "pool"]
+                if layer.label == "linear" and self._one(waits, layer):
                     out.extend(pools)
                     waits = self._times(waits, layer)
                     continue
-                if isinstance(layer, Attention) and not pools and self._reads(waits, layer):
+                if layer.label == "attention" and not pools and self._reads(waits, layer):
                     out.append(self._behind(waits, layer))
                     waits = None
                     continue
-                release()
+                out.extend(self._release(waits))
                 waits = None
-            if isinstance(layer, Linear):
+            if layer.label == "linear":
                 size = self.walk.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)[0]
                 offset = None if layer.bias is None else self.walk.offset(layer.bias, layer.block)[0]
-                waits = _Pending(layer, size, offset, False)
-            elif isinstance(layer, Residual):
-                out.append(
-                    Residual(self.list(layer.branch), tuple(self.list(each) for each in layer.beside), layer.skip)
-                )
+                waits = _Pending(layer, size, offset, False, [])
+            elif layer.label == "residual":
+                out.append(residual(self.through(layer.branch), map(self.through, layer.beside), layer.skip))
             else:
                 out.append(layer)
-        release()
-        return tuple(out)
+        return (*out, *([] if waits is None else self._release(waits)))
+
+    def _release(self, waits: _Pending) -> list[Layer]:
+        if waits.product:
+            self.made.matrix(waits.map.kind, waits.map.block, None, waits.size)
+            if waits.map.bias is not None and waits.offset is not None:
+                self.made.length(waits.map.bias, waits.map.block, None, waits.offset)
+        return [waits.map, *waits.held]
 
     def _idle(self, layer: Layer) -> bool:
         """Whether a layer does nothing, but for pooling."""
-        if isinstance(layer, Ball):
+        if layer.label == "ball":
             radius = self.walk.at.get(id(layer))
             return radius is not None and radius <= num(layer.radius)
-        return isinstance(layer, Pool) or (isinstance(layer, Activation) and layer.name == "identity")
+        return layer.label == "pool" or (layer.label == "activation" and layer.name == "identity")
 
-    def _one(self, first: _Pending, second: Linear) -> bool:
+    def _one(self, first: _Pending, second: Layer) -> bool:
         d, n, k = first.map.d_in, first.map.d_out, second.d_out
         if d * k >= d * n + n * k or not self.made.alone(second.kind, second.block):
             return False
@@ -110,68 +98,59 @@ class _Joining:
             return self.made.alone(second.bias, second.block)
         return first.offset is None or self.made.uses[f"b_{second.kind}", second.block] == 0
 
-    def _times(self, first: _Pending, second: Linear) -> _Pending:
+    def _times(self, first: _Pending, second: Layer) -> _Pending:
         size = self.walk.matrix(second.kind, second.block, None, second.d_in, second.d_out)[0]
-        offset: Real | None = None
-        if first.offset is not None or second.bias is not None:
-            offset = num(0) if first.offset is None else first.offset * size.op
-            offset += num(0) if second.bias is None else self.walk.offset(second.bias, second.block)[0]
-        name = None if offset is None else second.bias or f"b_{second.kind}"
-        return _Pending(replace(second, d_in=first.map.d_in, bias=name), times(first.size, size), offset, True)
+        moved = first.offset is not None or second.bias is not None
+        offset = (first.offset or num(0)) * size.op + self.walk.offset(second.bias, second.block)[0]
+        both = second.but(d_in=first.map.d_in, bias=(second.bias or f"b_{second.kind}") if moved else None)
+        return _Pending(both, times(first.size, size), offset if moved else None, True, [])
 
-    def _reads(self, first: _Pending, layer: Attention) -> bool:
-        budgets = {place_of(key)[0] for key in self.setting.norms.budgets}
-        moved = first.offset is not None
-        if layer.qk == "joint" and layer.d_head is not None:
-            factors = {"W_Q", "W_K"} | ({"b_Q"} if layer.qk_bias else set())
-            if budgets & factors:
-                return False
-        drops = layer.normaliser.name == "softmax" and layer.cap is None  # what a query adds to all its scores
-        if layer.qk != "split" and (moved or layer.qk_bias) and not drops:
+    def _reads(self, first: _Pending, layer: Layer) -> bool:
+        factored = layer.qk == "joint" and layer.d_head is not None
+        sides = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
+        if factored and {kind_and_block(key)[0] for key in self.setting.norms.budgets} & set(sides):
             return False
-        if count_of(layer, first.map.d_in) >= count_of(layer, layer.d) + first.map.d_in * first.map.d_out:
+        if layer.qk != "split" and (first.offset is not None or layer.qk_bias) and not layer.keys_alone:
             return False
-        kinds = {"joint": ["W_QK"], "split": ["W_Q", "W_K"], "fixed": ["q"]}[layer.qk]
-        if layer.qk == "split" and layer.qk_bias:
-            kinds += ["b_Q", "b_K"]
-        if layer.v_bias:
-            kinds += ["b_V"]
-        if layer.qk == "joint" and layer.d_head is not None:
-            kinds += ["W_Q", "W_K"]
-            kinds += ["b_Q"] if layer.qk_bias else []
-        return all(self.made.alone(kind, layer.block) for kind in (*kinds, "W_V"))
+        if _numbers(layer, first.map.d_in) >= _numbers(layer, layer.d) + first.map.d_in * first.map.d_out:
+            return False
+        apart = sides + (["b_K"] if layer.qk_bias else [])
+        kinds = {"joint": ["W_QK", *(sides if factored else [])], "split": apart, "fixed": ["q"]}[layer.qk]
+        kinds += ["W_V", *(["b_V"] if layer.v_bias else [])]
+        return all(self.made.alone(kind, layer.block) for kind in kinds)
 
-    def _behind(self, first: _Pending, layer: Attention) -> Attention:
-        a, c, walk, block = first.size, first.offset, self.walk, layer.block
+    def _behind(self, first: _Pending, layer: Layer) -> Layer:
+        a, c, walk, made, block = first.size, first.offset, self.walk, self.made, layer.block
 
         def side(kind: str, name: str, columns: int, offset: bool, head: int | None) -> None:
             own = walk.matrix(kind, block, head, layer.d, columns)[0]
-            self.made.matrix(kind, block, head, times(a, own))
+            made.matrix(kind, block, head, times(a, own))
             if c is not None or offset:
-                length = num(0) if c is None else c * own.op
-                length += walk.offset(name, block, head)[0] if offset else num(0)
-                self.made.length(name, block, head, length)
+                made.length(
+                    name, block, head, (c or num(0)) * own.op + walk.offset(name if offset else None, block, head)[0]
+                )
 
         for head in range(layer.heads) if self.setting.norms.headed else (None,):
             side("W_V", "b_V", layer.out, layer.v_bias, head)
             if layer.qk == "split":
-                side("W_Q", "b_Q", layer.d_head or 1, layer.qk_bias, head)
-                side("W_K", "b_K", layer.d_head or 1, layer.qk_bias, head)
+                side("W_Q", "b_Q", layer.d_head, layer.qk_bias, head)
+                side("W_K", "b_K", layer.d_head, layer.qk_bias, head)
             elif layer.qk == "fixed":
-                self.made.matrix("q", block, head, times(a, walk.matrix("q", block, head, layer.d, 1)[0]))
+                made.matrix("q", block, head, times(a, walk.matrix("q", block, head, layer.d, 1)[0]))
             else:
                 rows = layer.d + 1 if layer.qk_bias else layer.d
                 score = walk.matrix("W_QK", block, head, rows, layer.d, layer.d_head)[0]
                 left = stacked(a, c, layer.d) if c is not None else a
-                if layer.qk_bias:
-                    left = cornered(left, sharp=c is None)
-                self.made.matrix("W_QK", block, head, times(times(left, score), turned(a)))
+                left = cornered(left, sharp=c is None) if layer.qk_bias else left
+                made.matrix("W_QK", block, head, times(times(left, score), turned(a)))
         biased = layer.qk_bias or (c is not None and layer.qk != "fixed")
-        return replace(layer, d=first.map.d_in, d_value=layer.out, qk_bias=biased, v_bias=layer.v_bias or c is not None)
+        return layer.but(d=first.map.d_in, d_value=layer.out, qk_bias=biased, v_bias=layer.v_bias or c is not None)
 
 
-def _in_a_row(setting: Setting) -> Setting:
-    """Maps that follow each other made one."""
-    joining = _Joining(setting)
-    stages = joining.list(setting.architecture.stages)
-    return joining.made.setting(stages) if joining.made.budgets else setting
+def _numbers(layer: Layer, d: int) -> int:
+    """How many numbers heads have on rows of width d."""
+    width = layer.d_head or d
+    values = layer.groups * d * layer.out
+    if layer.qk == "split":
+        return values + d * width * (layer.heads + layer.groups)
+    return values + layer.heads * (d if layer.qk == "fixed" else min(d * d, 2 * d * width))

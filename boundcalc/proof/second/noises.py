@@ -1,14 +1,14 @@
 """G11 in 50 digits: what noise on a map is compared with, and how far it moves a point."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any
 
-from boundcalc.proof.certificate import Choice
-from boundcalc.proof.second.centres import majorant, multigamma
-from boundcalc.proof.second.covers import View
-from boundcalc.proof.second.numbers import MP, Real, demand, num, unknown
+from .centres import majorant, multigamma
+from .covers import View
+from .numbers import MP, Real, demand, log_ball, num, within
 
-PARAMETERS = {"V1": (), "V2": ("s", "r"), "V2t": ("s", "r"), "V3": ("s", "r")}
 _RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
+LAWS = {"V1": {}, "V2": _RANGES, "V2t": _RANGES, "V3": _RANGES, "V5": {}}
 
 
 def events(view: View) -> int:
@@ -37,36 +37,42 @@ def spread(view: View, t: Real) -> Real:
     return MP.sqrt(k * a)
 
 
-def divergence(choice: Choice, view: View, eps: Real, t: Real) -> Real:
+def divergence(choice: Any, view: View, eps: Real, t: Real) -> Real:
     """What noise costs that leaves eps."""
-    law, sizes, given = choice.lemma, view.sizes, choice.params
-    if law not in PARAMETERS:
-        raise unknown("law of noise", law)
-    demand(set(given) == set(PARAMETERS[law]), f"{law} takes the parameters {', '.join(PARAMETERS[law])}")
-    for name, value in given.items():
-        demand(_RANGES[name][0] <= num(value) <= _RANGES[name][1], f"{law}: {name} is out of range")
-    whole = {"vector": 1, "gain": sizes.k, "table": sizes.d}
-    plain = view.kind not in whole
+    law = choice.lemma
+    within(choice, LAWS[law])
+    plain = view.kind not in ("vector", "gain", "table")
     others = ("map", "score", "summed", *(("numbers", "pooled") if law == "V3" else ()))
-    demand(law == "V1" or view.kind in others, f"{law} is not for a {view.kind}")
+    demand(law == "V1" or (plain and view.kind in others), f"{law} is not for a {view.kind}")
     seen = eps / spread(view, t)
-    sigma = (seen if view.most is None else min(seen, view.most)) / view.radius
+    return against(law, view, (seen if view.most is None else min(seen, view.most)) / view.radius, choice.params)
+
+
+def against(law: str, view: View, sigma: Real, given: Mapping[str, Any]) -> Real:
+    """The divergence of noise of a size from a law."""
+    sizes = view.sizes
+    whole = {"vector": 1, "gain": sizes.k, "table": sizes.d}
     d, k = (sizes.k, sizes.d) if law == "V2t" else (sizes.d, sizes.k)
     n = num(d * k)
     if law == "V1":
-        square = sizes.fro**2 if plain else whole[view.kind] * sizes.op**2
+        square = whole[view.kind] * sizes.op**2 if view.kind in whole else sizes.fro**2
         return n / 2 * MP.log(1 + square / (n * sigma**2))
     own = n / 2 * MP.log(2 * MP.pi * MP.e * sigma**2)
-    s, r = num(given["s"]), num(given["r"])
     if law == "V3":
+        s, r = num(given["s"]), num(given["r"])
         low, high = min(d, k), max(d, k)
         rho, beta = r * high * sigma**2, num(d + k - 1) / 2 + s
         mass = n / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
         largest = majorant(sizes.nuclear / (low * MP.sqrt(rho + high * sigma**2)))
         return mass + beta * low * (MP.log(1 + high * sigma**2 / rho) + largest) - own
     demand(k > 1, f"{law} is for several columns")
+    budget = sizes.two_one_t if law == "V2t" else sizes.two_one
+    if law == "V5":
+        apart = MP.sqrt(budget**2 + d * sigma**2) + (k - 1) * MP.sqrt(d) * sigma
+        rate = n / apart
+        return k * (log_ball(d) + MP.loggamma(d + 1)) - n * MP.log(rate) + rate * apart - own
+    s, r = num(given["s"]), num(given["r"])
     rho, power = r * d * sigma**2, num(d) / 2 + s
     mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
-    budget = sizes.two_one_t if law == "V2t" else sizes.two_one
     largest = majorant(budget / (k * MP.sqrt(rho + d * sigma**2)))
     return k * (mass + power * (MP.log(1 + d * sigma**2 / rho) + largest)) - own

@@ -1,17 +1,18 @@
-"""Fifty digits."""
-
-from __future__ import annotations
+"""Fifty digits, and how this checker says no."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import mpmath
 
-from boundcalc.base.errors import CertificateError
-
 Real = Any
 MP = mpmath.MPContext()
 MP.dps = 50
+
+
+class Refused(Exception):
+    """A certificate that cannot be read, or whose claim does not follow."""
 
 
 def num(x: Real) -> Real:
@@ -28,11 +29,22 @@ def grown(x: Real) -> float:
 def demand(holds: Any, what: str) -> None:
     """A side condition; its failure is said."""
     if not bool(holds):
-        raise CertificateError(f"second checker: {what}")
+        raise Refused(what)
 
 
-def unknown(what: str, name: object) -> CertificateError:
-    """What the second checker does not know it refuses by name."""
-    return CertificateError(
-        f"second checker: it does not know the {what} {name!r:.80}; only the first checker covers it"
-    )
+def unknown(what: str, name: object) -> Refused:
+    """What this checker does not know it refuses by name."""
+    return Refused(f"it does not know the {what} {name!r:.80}")
+
+
+def within(choice: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Refuses a choice that has not just these parameters, each in its range."""
+    lemma, params = choice.lemma, choice.params
+    demand(params.keys() == ranges.keys(), f"{lemma} takes the parameters {', '.join(ranges)}")
+    for name, (low, high) in ranges.items():
+        demand(low <= num(params[name]) <= high, f"{lemma} needs {low} <= {name} <= {high}")
+
+
+def log_ball(n: int) -> Real:
+    """Log volume of the unit ball of R^n."""
+    return num(n) / 2 * MP.log(MP.pi) - MP.loggamma(num(n) / 2 + 1)

@@ -9,7 +9,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
 from boundcalc.setting import Setting
-from boundcalc.statements import gap
+from boundcalc.statements import channels, gap
 from boundcalc.statements.compose import loss_lipschitz
 from boundcalc.statements.premise import largest_margin, no_member
 
@@ -34,10 +34,17 @@ def _gap(
 
 
 def _refined(
-    ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], log_inverse_delta: Number, m: Number
+    ns: NumberSystem,
+    scales: Sequence[Number],
+    counts: Sequence[Number],
+    log_inverse_delta: Number,
+    m: Number,
+    weights: Sequence[Number] | None = None,
 ) -> Number:
-    links = sum(gap.refined_links(ns, scales, counts, m), start=ns.number(0))
-    return gap.gap_chain(ns, scales[-1], links, ns.number(1), log_inverse_delta, m)
+    links = (
+        gap.refined_links(ns, scales, counts, m) if weights is None else gap.dual_links(ns, scales, counts, weights, m)
+    )
+    return gap.gap_chain(ns, scales[-1], sum(links, start=ns.number(0)), ns.number(1), log_inverse_delta, m)
 
 
 def _sparse(ns: NumberSystem, s: int, seq_len: Number) -> Mapping[str, Number]:
@@ -72,6 +79,20 @@ def _needs_no_error(setting: Setting) -> Refusal | None:
     return _needs_ramp(setting)
 
 
+def _stored(
+    ns: NumberSystem, weights: Number, bits: int, log_inverse_delta: Number, m: Number, train_error: Number, mu: Number
+) -> Mapping[str, Number]:
+    count = gap.stored_count(ns, weights, bits)
+    risk = gap.risk_uniform(ns, train_error, count, log_inverse_delta, m, mu)
+    return {"log N": count, "gap": gap.deviation(ns, count + log_inverse_delta, m), "risk": risk}
+
+
+def _says_bits(setting: Setting) -> Refusal | None:
+    if setting.architecture.bits is None:
+        return Refusal("G13", "weights of which nobody said how many bits they have", "bits", "Use --bits 16.")
+    return None
+
+
 GAP = (
     Statement("G0", compute=loss_lipschitz),
     Statement("G0e", compute=largest_margin, applies=no_member),
@@ -83,5 +104,7 @@ GAP = (
     Statement("G7", compute=gap.occam_risk),
     Statement("G11", compute=gap.risk_noise, applies=_needs_ramp),
     Statement("G12", compute=_refined, applies=_falling),
+    Statement("G13", compute=_stored, applies=_says_bits),
+    Statement("G14", compute=channels.information, applies=channels.refuses),
     Statement("G8", compute=_sparse, applies=_fits),
 )

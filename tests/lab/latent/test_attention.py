@@ -15,8 +15,6 @@ from boundcalc.lab.latent.attention import (
     attend,
     cme_attention,
     cme_weights,
-    effective_size,
-    exponential_gram,
     linear_attention,
     power_function,
     softmax_attention,
@@ -123,9 +121,6 @@ def test_softmax_attention_by_hand_and_with_extreme_scores() -> None:
     w = math.exp(3.0)
     assert softmax_attention([[1.5]], k, v, tau=0.5)[0, 0] == pytest.approx((2 * w + 4) / (w + 1))
     assert softmax_attention([[1e6]], k, v, tau=0.5)[0, 0] == pytest.approx(2.0)
-    gram = exponential_gram(np.array([[0.2, 0.1], [0.3, -1.0]]), 0.5)
-    assert gram == pytest.approx(Exponential(0.5).gram(*(np.array([[0.2, 0.1], [0.3, -1.0]]),) * 2))
-    assert effective_size([[0.0]], k, tau=1.0)[0] == pytest.approx(2.0)
 
 
 def test_softmax_attention_tends_to_its_own_limit_not_to_the_conditional_mean() -> None:

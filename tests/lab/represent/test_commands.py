@@ -43,7 +43,7 @@ def test_compact_positions_by_option() -> None:
 
 
 def test_tables_and_named_constructions() -> None:
-    outcome = run("represent", "--table", "01101001", "--bits", "2, x4, 8", "--T", "9", "--construction", "mean")
+    outcome = run("represent", "--table", "01101001", "--reads", "2, x4, 8", "--T", "9", "--construction", "mean")
     assert outcome.exit_code == 0, outcome.stderr
     assert "mean; positions orthonormal" in outcome.stdout
 
@@ -69,9 +69,9 @@ def test_weights_are_written(tmp_path: Path) -> None:
         (("PARITY(0..1999)", "--T", "4096"), "at most s = 1024 is offered"),
         (("x3 & x4", "--T", "8", "--construction", "corners", "--table", "01"), "give an expression"),
         (("x3 & ~x4", "--T", "8", "--construction", "mean"), "does not fit"),
-        (("x3", "--T", "8", "--bits", "1"), "--bits belongs to --table"),
+        (("x3", "--T", "8", "--reads", "1"), "--reads belongs to --table"),
         (("--T", "8"), "give an expression"),
-        (("--table", "0110", "--bits", "1,b", "--T", "8"), "--bits is a list"),
+        (("--table", "0110", "--reads", "1,b", "--T", "8"), "--reads is a list"),
         (("x3", "--T", "8", "--compact"), "no compact positions"),
         (("x3", "--T", "8", "--out", "weights.txt"), "*.safetensors or *.npz"),
         (("x3", "--T", "8", "--attack", "-1"), "--attack"),

@@ -9,9 +9,10 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.engine.solve import solve
+from boundcalc.lab.represent.deep import Deep, compose
 from boundcalc.lab.represent.exhaust import all_inputs
 from boundcalc.lab.represent.expressions import parse
-from boundcalc.lab.represent.features import Composition, Features, compose, features
+from boundcalc.lab.represent.features import Features, features
 from boundcalc.proof.checker import verify
 
 INNER = tuple(parse(text) for text in ("AND(0, 1, 2)", "x3 ^ x4", "x5 & x6 | ~x5 & x7"))
@@ -24,7 +25,7 @@ def three() -> Features:
 
 
 @pytest.fixture(scope="module", params=["MAJ(0, 1, 2)", "PARITY(0..2)", "x0 & x1 | ~x0 & x2", "x0 & ~x2"])
-def composed(request: pytest.FixtureRequest) -> Composition:
+def composed(request: pytest.FixtureRequest) -> Deep:
     return compose(parse(request.param), INNER, T)
 
 
@@ -50,7 +51,7 @@ def test_each_feature_can_be_read_with_margin_one(three: Features) -> None:
         assert (network.forward(network.encoding.rows(bits)) * (2 * function.values(bits) - 1)).min() >= 1 - 1e-9
 
 
-def test_compositions_are_right_on_all_inputs(composed: Composition) -> None:
+def test_compositions_are_right_on_all_inputs(composed: Deep) -> None:
     certified = composed.certify(1.0)
     bits = everything()
     signed = composed.network.scores(bits) * (2 * composed.values(bits) - 1)
@@ -66,15 +67,15 @@ def test_compositions_mean_what_they_say() -> None:
     assert len(made.inner.functions) == 2  # the feature that is not read is left out
 
 
-def test_a_weaker_second_attention_is_refused(composed: Composition) -> None:
+def test_a_weaker_second_attention_is_refused(composed: Deep) -> None:
     with pytest.raises(CertificateError):
         replace(composed, network=composed.network.with_keys(0.8)).certify(1.0)
 
 
-def test_broken_compositions_are_refused(composed: Composition) -> None:
+def test_broken_compositions_are_refused(composed: Deep) -> None:
     first, second = composed.network.blocks
 
-    def broken(**changes: np.ndarray) -> Composition:
+    def broken(**changes: np.ndarray) -> Deep:
         blocks = (replace(first, **{k: v for k, v in changes.items() if k != "w_v2"}), second)
         if "w_v2" in changes:
             blocks = (first, replace(second, w_v=changes["w_v2"]))
@@ -101,7 +102,7 @@ def test_long_sequences_are_certified_and_tried() -> None:
     assert (made.network.scores(bits) * (2 * made.values(bits) - 1)).min() >= 1 - 1e-9
 
 
-def test_the_calculus_bounds_the_class_of_a_composition(composed: Composition) -> None:
+def test_the_calculus_bounds_the_class_of_a_composition(composed: Deep) -> None:
     setting = composed.network.setting(delta=0.01)
     needed = solve(setting, "m", 0.05, quantity="risk")
     proof = needed.bound.by_risk

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds
+from boundcalc.lab.represent.deep import compose
 from boundcalc.lab.represent.exhaust import all_inputs
 from boundcalc.lab.represent.export import load, save, torch_module
 from boundcalc.lab.represent.expressions import parse
-from boundcalc.lab.represent.features import compose
 from boundcalc.lab.represent.network import Network
 from boundcalc.lab.represent.positions import dual_bch, orthonormal
 

@@ -37,6 +37,7 @@ def kept(promises: str, first: dict[object, float], second: dict[object, float])
         ("sparse_parity", 3),
         ("train_and_bound", 6),
         ("pooling_attention", 1),
+        ("as_trained", 2),
         ("certified_words", 2),
         ("large_models", 2),
     ],

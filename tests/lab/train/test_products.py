@@ -19,9 +19,9 @@ from boundcalc.lab.train.model import Transformer
 from boundcalc.lab.train.own_row import CLS, with_own_row
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
-from boundcalc.proof import second
 from boundcalc.setting import Budget, Sample
 from boundcalc.setting.products import is_product, products_of
+from tests.proof import alone
 
 TASK = task_from_json({"task": "conjunction", "T": 12, "s": 2})
 
@@ -117,4 +117,4 @@ def test_measured_products_pay_and_are_checked_twice(bias: bool) -> None:
     certificate = needs[0].bound.risk_certificate
     assert certificate is not None
     assert certificate.measured is not None
-    assert needs[0].bound.log_risk == pytest.approx(float(second.log_value(certificate)), abs=1e-9)
+    assert needs[0].bound.log_risk == pytest.approx(float(alone.log_value(certificate)), abs=1e-9)

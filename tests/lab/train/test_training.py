@@ -422,6 +422,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "d_patch": (4,),
     "classes": (3,),
     "seq_len": (7,),
+    "bits": (16,),
 }
 """Values for every field of an architecture."""
 _ALWAYS = {
@@ -432,6 +433,7 @@ _ALWAYS = {
     ("vocabulary", "5"),
     ("d_patch", "4"),
     ("classes", "3"),
+    ("bits", "16"),
 }
 NOT_TRAINED: dict[str, set[tuple[str, str]]] = {
     "post": _ALWAYS,

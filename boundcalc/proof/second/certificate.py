@@ -1,0 +1,141 @@
+"""A certificate's file: what is claimed, of what, and by which steps."""
+
+from typing import Any, NamedTuple
+
+from .numbers import demand, unknown
+from .setting import Norms, Setting, read_setting
+from .strict import KINDS, Record, ranged, read, value
+
+FORMAT = "boundcalc-certificate/3"
+STATEMENTS = 6
+"""The version of the statements that are written here a second time."""
+
+
+class Strategy(NamedTuple):
+    """What a strategy bounds, what it says beside its levels, and what its covers must be."""
+
+    quantity: str
+    says: tuple[str, ...] = ()
+    uniform: bool = False
+    one_level: bool = True
+    every_scale: bool = False
+    stored: bool = False
+
+
+STRATEGIES = {
+    "chain": Strategy("gap", one_level=False),
+    "ghost-chain": Strategy("gap", ("alpha",), one_level=False),
+    "uniform-chain": Strategy("gap", uniform=True, one_level=False),
+    "refined-chain": Strategy("gap", uniform=True, one_level=False),
+    "channel-chain": Strategy("gap", uniform=True, one_level=False),
+    "uniform-single": Strategy("gap", uniform=True),
+    "closed": Strategy("gap", every_scale=True),
+    "published": Strategy("gap", every_scale=True),
+    "uniform-margin": Strategy("risk", ("mu",), uniform=True),
+    "ghost-realizable": Strategy("risk", ("alpha",)),
+    "ghost": Strategy("risk", ("alpha", "mu")),
+    "noise-margin": Strategy("risk", ("mu", "eta"), uniform=True),
+    "stored-gap": Strategy("gap", one_level=False, stored=True),
+    "stored-margin": Strategy("risk", ("mu",), one_level=False, stored=True),
+}
+
+
+class Certificate(NamedTuple):
+    """A claim and its steps.
+
+    `looked`: norms and numbers of the sample that were read off before they were chosen, and what is said to be paid (nats).
+    `levels`: each with log_scale, log_count and covers by piece, which have log_eps and a choice for each kind of map.
+    """
+
+    setting: Setting
+    looked: Any
+    strategy: str
+    meeting: bool
+    alpha: int
+    mu: float | None
+    eta: float | None
+    weights: tuple[float, ...] | None
+    levels: tuple[Any, ...]
+    log_value: float
+
+    @property
+    def kind(self) -> Strategy:
+        """Its strategy."""
+        return STRATEGIES[self.strategy]
+
+
+def read_certificate(data: Any) -> Certificate:
+    """The certificate of a JSON value, with nothing in it that is not read and nothing left out."""
+    about = data.get("format") if isinstance(data, dict) else None
+    demand(about == FORMAT, f"it reads certificates of format {FORMAT!r}, got {about!r:.60}")
+    line = "format:text statements:index claim:object setting:object looked_at:looked strategy:object levels:level* "
+    raw = read(line + "found_by:text forward_check:compared?", "the certificate", data)
+    demand(raw.statements == STATEMENTS, f"it knows the statements of version {STATEMENTS}, got {raw.statements}")
+    setting = read_setting("setting", raw.setting)
+    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance weights:weight*")
+    if how.name not in STRATEGIES:
+        raise unknown("strategy", how.name)
+    kind = STRATEGIES[how.name]
+    demand(len(raw.levels) == 1 or not kind.one_level, f"{how.name} has one level")
+    demand(not kind.stored or not (raw.levels or how.meeting), "stored weights are counted, not covered")
+    demand(not kind.stored or setting.bits is not None, "nobody said how many bits a stored weight has")
+    demand(not (how.meeting and kind.every_scale), "a closed form covers every map by itself")
+    limit = setting.sample.train_error == 0 and "eta" not in kind.says  # the kl inverse has one, without mu
+    says = {name for name in kind.says if name != "mu" or not limit}
+    says |= {"weights"} if how.name in ("refined-chain", "channel-chain") and hasattr(how, "weights") else set()
+    demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
+    given = {"alpha": 1, "mu": None, "eta": None, "weights": None} | {name: getattr(how, name) for name in says}
+    demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
+    claim = _claim(raw.claim, kind.quantity, setting.sample)
+    return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
+
+
+def _claim(data: Any, quantity: str, sample: Record) -> float:
+    """The relation to prove is about the setting it stands beside."""
+    line = f"quantity:{quantity} log_value:number delta:chance"
+    claim = read(line + " train_error:share" * (quantity == "risk"), "claim", data)
+    same = claim.delta == sample.delta and getattr(claim, "train_error", sample.train_error) == sample.train_error
+    demand(same, "the claim is for another delta or training error than the setting")
+    return claim.log_value
+
+
+def _looked(where: str, data: Any) -> Record:
+    raw = read("norms:norms? sample:object? nats:number", where, data)
+    norms: Norms | None = raw.norms
+    demand(norms is None or norms.measured, f"{where}.norms are measured norms")
+    seen = read("", f"{where}.sample", raw.sample or {}, "margin:number train_error:number candidates:candidates")
+    chosen = hasattr(seen, "train_error") == hasattr(seen, "candidates")
+    demand(chosen and raw.sample != {}, f"{where}.sample: a training error is chosen among candidates")
+    return raw.but(sample=vars(seen))
+
+
+def _compared(where: str, data: Any) -> None:
+    """A record of a forward pass, which no checker can prove: that it is one, of passes that agreed."""
+    line = "module:text largest:share allowed:chance inputs:size rows:size places:index outputs:flag"
+    raw = read(line, where, data)
+    demand(
+        raw.module and raw.module.isprintable() and raw.largest <= raw.allowed, f"{where} does not say that they agreed"
+    )
+
+
+def _level(where: str, data: Any) -> Record:
+    raw = read("log_scale:number log_count:number covers:object", where, data)
+    line = "log_eps:number choices:choice*"
+    return raw.but(covers={key: read(line, f"{where}.{key:.60}", cover) for key, cover in raw.covers.items()})
+
+
+def _choice(where: str, data: Any) -> Record:
+    if data == {"lemma": "zero"}:
+        return Record(lemma="zero", target=0, params={}, refines=False)
+    raw = read("lemma:text target:index params:object", where, data, "refines:flag")
+    demand(
+        raw.lemma != "zero" and getattr(raw, "refines", True), f"{where}: zero is all of it, refines true or left out"
+    )
+    params = {name: value("number", f"{where}: {name}", each) for name, each in raw.params.items()}
+    return raw.but(params=params, refines=hasattr(raw, "refines"))
+
+
+KINDS.update(looked=_looked, compared=_compared, level=_level, choice=_choice)
+KINDS.update(
+    weight=ranged(0, 1e300, apart=True), alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True)
+)

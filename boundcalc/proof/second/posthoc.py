@@ -1,0 +1,105 @@
+"""P1 in 50 digits: what numbers that were looked at cost, and that they are those which are paid for."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from .certificate import Certificate
+from .numbers import MP, Real, demand, num
+from .setting import SIZES, Budget, Norms, Setting, kind_and_block, placed, trained
+
+_POWERS = [i / 10 for i in range(1, 21)]
+"""Schatten powers one may choose among; that tied ones differ is one choice more."""
+_WAYS = 15
+"""Bounds of the risk that a training error may choose among: of the gap, G3, G11, and G4 and G5 with each number of ghosts."""
+_GHOSTS = (1, 2, 4, 8, 16, 32)
+"""Ghost samples per sample that one may choose among."""
+
+
+def price(certificate: Certificate) -> Real:
+    """What P1 adds to log(1/delta)."""
+    setting, looked, sample = certificate.setting, certificate.looked, certificate.setting.sample
+    demand(not setting.norms.measured and not sample.measured, "measured numbers without P1 are no bound")
+    total = num(0)
+    if looked.norms is not None:
+        failure, delta = num(looked.norms.failure), num(sample.delta)
+        demand(failure < delta, "norms fail with more chance than delta")
+        total += _norms_price(setting, looked.norms) - MP.log(1 - failure / delta)
+    seen = looked.sample
+    if "margin" in seen:
+        fraction, power = math.frexp(sample.margin)
+        demand(fraction == 0.5 and sample.margin <= seen["margin"], "the margin is not rounded down to 2^-k")
+        k = abs(1 - power)
+        total += MP.log((k + 1) * (k + 2)) + MP.log(num(3) / 2)
+    if "train_error" in seen:
+        demand(sample.train_error >= seen["train_error"], "the training error is below the measured one")
+        risky = certificate.kind.quantity == "risk"
+        demand(not risky or certificate.alpha in _GHOSTS, "alpha is not among the choices that were paid for")
+        ways = _WAYS + (setting.bits is not None)  # G13 is one more
+        demand(seen["candidates"] >= ways, f"the candidates a training error chose among are at least {ways}")
+        total += MP.log(seen["candidates"])
+    return total
+
+
+def _norms_price(setting: Setting, measured: Norms) -> Real:
+    """The price of the numbers of a setting, which are at least those measured, and as many."""
+    given, tied = setting.norms, _tied(setting, measured)
+    demand(given.budgets.keys() == tied.keys(), "a budget was not measured, or a measured one has no budget")
+    demand((given.C is None) == (measured.C is None), "the knob was not measured, or has no value")
+    total = num(0)
+    if given.C is not None and measured.C is not None:
+        demand(given.C >= measured.C, "the knob C is below what was measured")
+        total += _steps_price(given.C)
+    for key, budget in given.budgets.items():
+        total += _budget_price(key, budget, tied[key])
+    return total
+
+
+def _tied(setting: Setting, measured: Norms) -> Mapping[str, Sequence[Budget]]:
+    """What is measured, by place; a kind of which every matrix was measured has one place for all."""
+    given, partly = measured.budgets, set[str]()
+    for each in trained(setting.stages):
+        heads = [placed(each.kind, each.block, head) in given for head in range(each.heads)]
+        wide = each.kind in given or placed(each.kind, each.block) in given
+        partly |= set() if wide or (heads and all(heads)) else {each.kind}
+    found: dict[str, list[Budget]] = {}
+    for key, budget in given.items():
+        kind = kind_and_block(key)[0]
+        found.setdefault(key if kind in partly else kind, []).append(budget)
+    return found
+
+
+def _budget_price(where: str, given: Budget, measured: Sequence[Budget]) -> Real:
+    """The price of one budget: every limit that all have which it stands for, at least as large as any."""
+    common = frozenset.intersection(*(each.limits for each in measured))
+    powers = {each.schatten[0] for each in measured if each.schatten is not None}
+    differ = "schatten" in common and len(powers) > 1  # no limit stands for them, and yet they are paid
+    demand(
+        given.limits == common - ({"schatten"} if differ else set()), f"the limits of {where} are not those measured"
+    )
+    total = MP.log(len(_POWERS) + 1) if differ else num(0)
+    for name, mine, theirs in _numbers(given, measured):
+        demand(mine >= theirs, f"{where}.{name} is below what was measured")
+        total += MP.log((mine + 1) * (mine + 2)) if name == "rank" else _steps_price(mine)
+    if given.schatten is not None:
+        demand(powers == {given.schatten[0]} and given.schatten[0] in _POWERS, f"{where} has another Schatten power")
+        total += MP.log(len(_POWERS) + 1)
+    if given.distance is not None:
+        apart = [each.distance for each in measured if each.distance is not None]
+        total += _budget_price(f"{where}.distance", given.distance, apart)
+    return total
+
+
+def _numbers(given: Budget, measured: Sequence[Budget]) -> Iterator[tuple[str, float, float]]:
+    """Every limit that is set, and the largest that was measured."""
+    for name in (*SIZES, "rank"):
+        if name in given.limits:
+            yield name, getattr(given, name), max(getattr(each, name) for each in measured)
+    if given.schatten is not None:
+        yield "schatten", given.schatten[1], max(each.schatten[1] for each in measured if each.schatten is not None)
+
+
+def _steps_price(size: float) -> Real:
+    """log((k+1)(k+2)) for a number k steps up the grid 1/16, 1/16 * 2^(1/8), ..., which is of these floats exactly."""
+    k = round(8 * math.log2(16 * size)) if 0 < size < 1e300 else -1
+    demand(k >= 0 and size == 2.0**-4 * (2.0**0.125) ** k, f"{size!r} is not on the grid fixed in advance")
+    return MP.log((k + 1) * (k + 2))

@@ -1,0 +1,262 @@
+"""The second checker stands alone: copied out of the tree it does its work, it is small, and no forgery passes it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import pytest
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.strict_json import parse_json
+from boundcalc.proof import second
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check, verify
+from boundcalc.proof.second import certificate as read
+from boundcalc.proof.trusted import standing_alone
+from boundcalc.statements import STATEMENTS_VERSION
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.strategies import STRATEGIES
+from tests.proof.samples import SETTINGS, proved
+
+Json = dict[str, Any]
+HOME = Path(second.__file__).parent
+LINES = 2250
+
+
+def test_it_is_small() -> None:
+    modules = standing_alone()
+    assert (len(modules), sum(module.lines for module in modules)) == second.size()
+    assert sum(module.lines for module in modules) <= LINES
+
+
+def imported(source: str) -> set[str]:
+    """Top-level names that a source imports; "." where it is its own package."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add("." * node.level or str(node.module).partition(".")[0])
+    return names
+
+
+def test_it_imports_python_and_mpmath_alone() -> None:
+    used = {name for path in HOME.glob("*.py") for name in imported(path.read_text(encoding="utf-8"))}
+    assert used <= {".", "mpmath"} | sys.stdlib_module_names
+    assert not imported("from ..checker import verify\nimport boundcalc") <= {".", "mpmath"} | sys.stdlib_module_names
+
+
+ONLY = """
+import sys
+sys.path = [path for path in sys.path if path.endswith((".zip", "lib-dynload")) or path == STDLIB] + [HERE]
+import runpy
+sys.argv = ["second", FILE]
+try:
+    runpy.run_module("second", run_name="__main__")
+finally:
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    assert not loaded & {"boundcalc", "flint", "numpy", "sympy"}, loaded
+"""
+
+
+def copied(folder: Path, file: Path) -> subprocess.CompletedProcess[str]:
+    """The checker's own answer, from a copy beside mpmath in a folder with nothing else."""
+    if not (folder / "second").exists():
+        shutil.copytree(HOME, folder / "second", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "mpmath").symlink_to(Path(mpmath.__file__).parent)
+    assert sorted(path.name for path in folder.iterdir()) == ["mpmath", "second"]
+    names = {"STDLIB": str(Path(json.__file__).parents[1]), "HERE": str(folder), "FILE": str(file)}
+    code = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + ONLY
+    return subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_a_copy_of_its_folder_verifies(tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    for name, strategy in (("bert", "uniform-margin"), ("measured", "uniform-chain"), ("normalised", "closed")):
+        data = next(c for c in proved(name) if c.strategy == strategy and c.levels).to_json()
+        good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+        good.write_text(json.dumps(data), encoding="utf-8")
+        answer = copied(folder, good)
+        assert answer.returncode == 0, answer.stderr
+        assert answer.stdout.startswith(f"confirmed: {data['claim']['quantity']} <= e^")
+        data["claim"]["log_value"] -= 1e-9
+        bad.write_text(json.dumps(data), encoding="utf-8")
+        answer = copied(folder, bad)
+        assert answer.returncode == 1
+        assert "the claim does not follow" in answer.stderr
+    assert copied(folder, tmp_path / "missing.json").returncode == 1
+
+
+def test_it_knows_the_same_version_strategies_and_lemmas() -> None:
+    assert read.STATEMENTS == STATEMENTS_VERSION
+    assert read.STRATEGIES.keys() == STRATEGIES.keys()
+    for name, strategy in STRATEGIES.items():
+        own = read.STRATEGIES[name]
+        assert (own.quantity, own.says, own.uniform) == (strategy.quantity, strategy.parameters, strategy.uniform)
+        assert (own.one_level, own.every_scale) == (strategy.one_level, strategy.every_scale)
+    covers = second.covers._LEMMAS  # type: ignore[attr-defined]
+    assert covers.keys() == LEMMAS.keys()
+    assert {name for name, lemma in LEMMAS.items() if lemma.uniform} == second.covers.UNIFORM  # type: ignore[attr-defined]
+
+
+# ------------------------------------------------------------------------------------------------ forgeries
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where every field and item is."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        yield (*path, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, key))
+
+
+def at(data: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        data = data[key]
+    return data
+
+
+def others(value: Any) -> list[Any]:
+    """What may stand where a value stands."""
+    if isinstance(value, bool):
+        return [not value, None, 1]
+    if isinstance(value, int):
+        return [value + 1, value - 1, -value, value + 0.5, True, None, str(value), 10**19]
+    if isinstance(value, float):
+        return [value * 1.01, value * 0.99, -value, 0.0, 1e301, None, True]
+    if isinstance(value, str):
+        return [f"{value}x", "", None, 3, *(name for name in LEMMAS if value in LEMMAS)]
+    if isinstance(value, dict):
+        return [{**value, "extra": 1}, {}, [], None]
+    if isinstance(value, list):
+        return [[*value, *value], [], {}, value[::-1]]
+    return [0, 1, False, "x", {}, []]
+
+
+def mutations(data: Json) -> Iterator[tuple[str, str]]:
+    """(what, text): every field dropped, doubled in its object, and changed in every way."""
+    for path in places(data):
+        *above, key = path
+        where, value = "/".join(map(str, path)), at(data, path)
+        changed = copy.deepcopy(data)
+        del at(changed, tuple(above))[key]
+        yield f"{where} dropped", json.dumps(changed)
+        for new in others(value):
+            if new == value and type(new) is type(value):
+                continue
+            changed = copy.deepcopy(data)
+            at(changed, tuple(above))[key] = new
+            yield f"{where} = {new!r:.40}", json.dumps(changed)
+
+
+def first(text: str) -> float | None:
+    """The first checker's value, or None."""
+    try:
+        return verify(Certificate.from_json(parse_json(text, "x", CertificateError))).log_value
+    except CertificateError:
+        return None
+
+
+def alone(text: str) -> float | None:
+    try:
+        return float(second.confirm(text).log_value)
+    except second.Refused:
+        return None
+
+
+def contradiction(what: str, text: str) -> str | None:
+    """Where one checker accepts what the other refuses, or at another value."""
+    by_first, by_second = first(text), alone(text)
+    if by_first is None or by_second is None:
+        return None if by_first is by_second else f"{what}: {by_first} by the first, {by_second} by the second"
+    near = abs(by_first - by_second) <= 1e-9 * max(1.0, abs(by_first))
+    return None if near else f"{what}: {by_first} and {by_second}"
+
+
+def forged(name: str, strategy: str, number: int) -> list[str]:
+    """Contradictions among so many random mutations of a certificate that claims whatever follows."""
+    certificate = next(c for c in proved(name) if c.strategy == strategy and c.levels)
+    data = json.loads(json.dumps(certificate.to_json()))
+    data["levels"] = data["levels"][:2]
+    for claims, key in ((data["claim"], "log_value"), (data["looked_at"], "nats")):
+        claims[key] = 1e6
+    for level in data["levels"]:
+        level["log_count"] = 1e6
+    found = list(mutations(data))
+    random.Random(f"{name} {strategy}").shuffle(found)
+    return [text for each in found[:number] if (text := contradiction(*each)) is not None]
+
+
+CASES = sorted({(name, c.strategy) for name in SETTINGS for c in proved(name) if c.levels})
+
+
+@pytest.mark.parametrize(("name", "strategy"), CASES)
+def test_no_mutation_is_taken_by_one_checker_alone(name: str, strategy: str) -> None:
+    assert forged(name, strategy, 6) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "strategy"), CASES)
+def test_no_mutation_of_many_is(name: str, strategy: str) -> None:
+    assert forged(name, strategy, 200) == []
+
+
+def test_a_checker_that_reads_less_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative controls: fields that nothing reads, budgets that nothing reads, parameters out of range."""
+
+    def kept(where: str, data: Any, needs: Any, may: Any = ()) -> Any:
+        return {key: value for key, value in data.items() if key in {*needs, *may}}
+
+    broken: dict[str, Any] = {
+        "strict.keys": kept,
+        "setting._account": lambda setting: None,
+        "covers.within": lambda choice, ranges: None,
+    }
+    certificate = next(c for c in proved("edelman") if c.strategy == "uniform-chain" and c.levels)
+    data = {place: json.loads(json.dumps(certificate.to_json())) for place in broken}
+    data["strict.keys"]["setting"]["sample"]["extra"] = 1
+    data["setting._account"]["setting"]["norms"]["budgets"]["W_9"] = {"op": 2.0}
+    covers = data["covers.within"]["levels"][-1]["covers"].values()
+    next(cover for cover in covers if cover["choices"][0].get("params"))["choices"][0]["params"]["more"] = 1.0
+    for place, wrong in broken.items():
+        text = json.dumps(data[place])
+        assert contradiction(place, text) is None
+        with monkeypatch.context() as patch:
+            patch.setattr(f"boundcalc.proof.second.{place}", wrong)
+            assert contradiction(place, text) is not None, place
+
+
+def test_the_text_itself_is_read_strictly() -> None:
+    """Keys given twice, NaN, infinities, numbers beyond floats, deep nesting."""
+    certificate = next(c for c in proved("edelman") if c.strategy == "chain" and c.levels)
+    text = json.dumps(certificate.to_json())
+    assert alone(text) == pytest.approx(check(certificate).log_value, abs=1e-12)
+    for old, new in (
+        ('"delta": 0.05', '"delta": 0.05, "delta": 0.05'),
+        ('"delta": 0.05', '"delta": NaN'),
+        ('"C": 1.0', '"C": Infinity'),
+        ('"C": 1.0', '"C": 1e400'),
+        ('"C": 1.0', f'"C": {"9" * 400}'),
+        ('"C": 1.0', f'"C": {"9" * 5000}'),
+        ('"layers": null', f'"layers": {"[" * 10**5}{"]" * 10**5}'),
+        (
+            "{",
+            "",
+        ),
+    ):
+        changed = text.replace(old, new, 1)
+        assert changed != text, old
+        assert alone(changed) is None, new
+    assert alone("[]") is None
+    assert alone("3") is None

@@ -1,0 +1,226 @@
+"""G13: weights of so many bits. What is counted, where the premise is used, and what is refused without it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc import Setting, compare, evaluate
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.numbers import FLOAT
+from boundcalc.engine.solve import solve
+from boundcalc.engine.tightness import without
+from boundcalc.formulas.theorems import BOUNDS
+from boundcalc.laws import Coins
+from boundcalc.laws.strategies import scaled
+from boundcalc.proof.certificate import Certificate, Level
+from boundcalc.proof.checker import check, verify
+from boundcalc.proof.second.stored import numbers
+from boundcalc.setting import Architecture, Norms
+from boundcalc.setting.layer import Weight
+from boundcalc.setting.layers import Linear
+from boundcalc.statements import strategies
+from boundcalc.statements.larger import joined
+from boundcalc.statements.strategies import STRATEGIES, stored_count, stored_weights
+from tests.laws.settings import settings
+from tests.proof import alone
+
+SMALL = Setting.of(depth=1, d=3, seq_len=4, n_train=10**5, margin=0.2, C=30.0, bits=4)
+"""Few weights of few bits, and norms so large that covers cost more."""
+
+
+def counted_again(setting: Setting) -> int:
+    """As the second checker counts."""
+    read = alone.seen(setting)
+    return numbers(read.stages, read.seq_len)
+
+
+def certificates(setting: Setting = SMALL) -> Iterator[Certificate]:
+    value = evaluate(setting)
+    yield value.certificate
+    yield value.risk_certificate
+
+
+@pytest.mark.parametrize(
+    ("preset", "weights"),
+    [
+        ("gpt2", 124_439_808 + 769),  # the published count, and a read-out with an offset
+        ("llama", 6_607_343_616 + 4096),
+        ("bert", 109_482_240 - 2 * 768 + 769),  # without the two token types, which the preset has not
+    ],
+)
+def test_published_models_have_as_many_weights_as_their_authors_say(preset: str, weights: int) -> None:
+    assert sum(stored_weights(Setting.of(preset)).values()) == weights
+    assert counted_again(Setting.of(preset)) == weights
+
+
+def test_every_tensor_of_a_trained_model_is_counted() -> None:
+    torch = pytest.importorskip("torch")
+    from boundcalc.lab.train.model import Transformer
+
+    blocks: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("edelman", {}),
+        ("pre", {"bias": True}),
+        ("post", {"gated": True}),
+    )
+    for style, more in blocks:
+        setting = Setting.of(style=style, d=8, heads=2, depth=2, seq_len=5, vocabulary=7, positions="learned", **more)
+        model = Transformer(setting.architecture, generator=torch.Generator().manual_seed(0))
+        assert sum(weight.numel() for weight in model.parameters()) == sum(stored_weights(setting).values())
+
+
+def counts_differ() -> bool:
+    given = [setting for seed in range(2) for setting in settings(seed, 60)]
+    counted = [sum(stored_weights(setting).values()) for setting in given]
+    return counted != [counted_again(setting) for setting in given]
+
+
+def test_both_checkers_count_alike() -> None:
+    assert not counts_differ()
+
+
+def test_a_count_that_leaves_something_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Weight, "parameters", property(lambda weight: math.prod(weight.shape)))  # without copies
+    assert counts_differ()
+
+
+def test_networks_of_few_bits_are_few() -> None:
+    """All 2-bit weights of a small network: different functions are at most as many as G13 counts."""
+    layers = (Linear("W_1", 2, 1), Linear("readout", 1, 1))
+    setting = Setting(Architecture(layers=layers, seq_len=1, bits=2), Norms(C=1.0))
+    values, inputs = (-1.0, -0.3, 0.5, 0.9), np.random.default_rng(0).normal(size=(5, 2))
+    functions = {
+        tuple(np.round(inputs @ np.array(weights[:2]) * weights[2], 12))
+        for weights in itertools.product(values, repeat=3)
+    }
+    log_count = stored_count(FLOAT, setting)
+    assert math.log(len(functions)) <= log_count
+    assert math.log(len(functions)) > log_count / 2  # one bit less for each weight would be too few
+
+
+def test_the_value_is_that_of_the_statement() -> None:
+    setting = SMALL.but(train_error=0.01)
+    value = evaluate(setting)
+    nats = sum(stored_weights(setting).values()) * 4 * math.log(2) - math.log(0.05)
+    assert (value.strategy, value.risk_strategy) == ("stored-gap", "stored-margin")
+    assert value.gap == pytest.approx(math.sqrt(nats / (2 * 10**5)), rel=1e-12)
+    assert {"G13", "G3"} <= set(value.risk_breakdown.statements)
+    assert not value.trivial
+    assert sum(value.pieces.values()) == pytest.approx(1)
+
+
+def test_it_goes_through_files_and_both_checkers() -> None:
+    for certificate in certificates(SMALL.but(train_error=0.01)):
+        again = Certificate.from_json(certificate.to_json())
+        assert verify(again).log_value == certificate.log_value
+        assert float(alone.log_value(again)) == pytest.approx(certificate.log_value, abs=1e-12)
+
+
+def test_nothing_is_gained_without_the_premise() -> None:
+    plain = SMALL.but(bits=None)
+    values = compare(plain)
+    assert not any(value.strategy.startswith("stored") for value in values if value.refusal is None)
+    with_premise = {value.name: value for value in compare(SMALL)}
+    for value in values:
+        again = with_premise[value.name]
+        if not BOUNDS[value.name].stored and value.refusal is None:
+            assert (again.log10, again.strategy) == (value.log10, value.strategy)
+    assert with_premise["best"].log10 < next(value for value in values if value.name == "best").log10
+
+
+def test_it_is_the_least_of_both() -> None:
+    """Where covers cost less, they are taken, and the bound is what it was."""
+    setting = Setting.of(depth=1, n_train=10**6)
+    assert evaluate(setting.but(bits=64)).log10 == evaluate(setting).log10
+
+
+@pytest.mark.parametrize("checker", [check, alone.log_value], ids=["first", "second"])
+def test_forgeries_are_refused(checker: Any) -> None:
+    for certificate in certificates():
+        checker(certificate)
+        plain = replace(certificate, setting=certificate.setting.but(bits=None))
+        levels = replace(certificate, levels=(Level(-1.0, {}),))
+        for forged in (plain, levels, replace(certificate, meeting=True)):
+            with pytest.raises(CertificateError):
+                checker(forged)
+    _, risk = certificates()
+    other_loss = replace(risk, setting=risk.setting.but(lipschitz=1.0))
+    with pytest.raises(CertificateError):
+        checker(other_loss)
+
+
+def test_fewer_bits_in_a_file_are_another_claim() -> None:
+    """Bits are part of what a certificate is about; what is claimed of 4 bits is not claimed of 5."""
+    certificate, _ = certificates()
+    data = certificate.to_json()
+    assert data["setting"]["architecture"]["bits"] == 4
+    data["setting"]["architecture"]["bits"] = 5
+    with pytest.raises(CertificateError, match="claim"):
+        verify(Certificate.from_json(data))
+
+
+def test_products_of_maps_have_no_bits() -> None:
+    for setting in settings(3, 40):
+        larger = joined(setting.but(bits=8))
+        if isinstance(larger, Setting):
+            assert larger.architecture.bits is None
+
+
+def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
+    value = evaluate(SMALL.but(measured=("train_error",), train_error=0.01))
+    assert value.risk_strategy == "stored-margin"
+    data = value.risk_certificate.to_json()
+    assert data["looked_at"]["sample"]["candidates"] == 16
+    data["looked_at"]["sample"]["candidates"] = 15
+    forged = Certificate.from_json(data)
+    for checker in (check, alone.log_value):
+        with pytest.raises(CertificateError, match="candidates"):
+            checker(forged)
+
+
+def test_pieces_without_covers_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy whose lemmas cover nothing still counts."""
+    nothing = replace(BOUNDS["best"], lemmas=frozenset({"T5"}), meeting=False)
+    monkeypatch.setitem(BOUNDS, "trauger", nothing)
+    value = evaluate(SMALL.but(norms=Norms(C=30.0)), "trauger")
+    assert (value.strategy, value.risk_strategy) == ("stored-gap", "stored-margin")
+
+
+@pytest.mark.parametrize("bits", [0, -1, 1.5, 129, True])
+def test_bits_are_whole_and_not_too_many(bits: Any) -> None:
+    with pytest.raises(InvalidSetting, match="bits"):
+        Setting.of(bits=bits)
+
+
+def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a bit less a weight: coins, of which as many as networks are seen, exceed the value."""
+    from boundcalc.laws.strategies import no_class_of_coins_exceeds_it
+
+    coins = Coins(10**6, 1000, 0.2)
+    assert no_class_of_coins_exceeds_it(STRATEGIES["stored-gap"], coins) is None
+    assert no_class_of_coins_exceeds_it(scaled(STRATEGIES["stored-gap"], 0.88), coins) is not None
+    certificate, _ = certificates()
+    honest = strategies.stored_weights
+    monkeypatch.setattr(strategies, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
+    assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.1
+
+
+def test_what_it_is_worth_and_how_many_samples_it_saves() -> None:
+    """As `boundcalc tightness --without --bits 16` and `solve --bits 16` say, of a small network."""
+    setting = SMALL.but(n_train=10**6)
+    rows = {left.statement: left for left in islice(without(setting), 2)}
+    everything, uncounted = rows[""].gap, rows["G13"].gap
+    assert everything is not None
+    assert uncounted is not None
+    assert everything == evaluate(setting).log10
+    assert uncounted == evaluate(setting.but(bits=None)).log10
+    assert uncounted > everything
+    nats = sum(stored_weights(setting).values()) * 4 * math.log(2) - math.log(0.05)
+    assert solve(setting, "m", 0.1).value == pytest.approx(nats / 0.02, rel=1e-3)
