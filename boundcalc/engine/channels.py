@@ -117,7 +117,7 @@ class _Map:
         ]
         self._slopes: dict[float, float] = {}  # chains through the same points ask again
         self._exact: dict[float, tuple[float, str, Params]] = {}
-        self._chose: dict[tuple[float, ...], _Noise] = {}
+        self._chose: dict[tuple[float, ...], int] = {}
         self.farthest = max((reach for reach, _, _ in self._laws), default=math.inf)
 
     def noise(self, at: int) -> _Noise:
@@ -163,6 +163,7 @@ class _Map:
         All levels together tell told(total), which is taken as linear in the log of the total around where it is.
         """
         chosen: list[_Noise] = []
+        at = _FIRST
         slopes: list[float] = []
         log_total = -math.inf
         for j, log_share in enumerate(log_shares):
@@ -174,8 +175,9 @@ class _Map:
             key = log_total, *log_shares[j : j + 2], weights[j], *slopes[j : j + 2]
             if key not in self._chose:
                 cost = partial(self._cost, log_total, log_shares[j : j + 2], weights[j], slopes[j : j + 2])
-                self._chose[key] = self.noise(_least(cost, _FIRST, _MOST_EXPONENT))
-            chosen.append(self._chose[key])
+                self._chose[key] = _least(cost, at, _MOST_EXPONENT)
+            at = self._chose[key]
+            chosen.append(self.noise(at))
             log_total = log_add(log_total, chosen[-1].log_precision - 2 * log_share)
         return chosen
 
