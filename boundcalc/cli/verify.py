@@ -228,7 +228,9 @@ def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
 def _trust(form: str) -> None:
     from boundcalc.proof.trusted import BELIEVED, standing_alone, trusted_modules
 
-    bases = {"second": standing_alone(), "first": trusted_modules("boundcalc.proof.checker")}
+    start = "boundcalc.proof.checker"
+    bases = {"second": standing_alone(), "first": trusted_modules(start)}
+    bases["later"] = [each for each in trusted_modules(start, later=True) if each not in bases["first"]]
     if form == "json":
         import json
 
@@ -243,6 +245,8 @@ def _trust(form: str) -> None:
     _listed(bases["second"])
     click.echo(f"The first checker, in interval arithmetic, imports {sizes['first']}:")
     _listed(bases["first"])
+    click.echo(f"and, where it explains, writes a file or tells a comparison, {sizes['later']}:")
+    _listed(bases["later"])
     click.echo("What else is believed:")
     for line in BELIEVED:
         click.echo(f"  - {line}")

@@ -14,8 +14,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
-from boundcalc.base.kinds import CERTIFICATE
-from boundcalc.base.output import readable, write_json
 from boundcalc.base.records import dataclass
 from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import Norms, Setting
@@ -160,6 +158,9 @@ class Certificate:
             raise CertificateError(
                 "a certificate is written with its claims: take `checker.check(certificate).claimed`"
             )
+        from boundcalc.base.kinds import CERTIFICATE  # checking writes no file
+        from boundcalc.base.output import write_json
+
         write_json(path, self.to_json(), CERTIFICATE, force=force)
 
     @classmethod
@@ -181,6 +182,8 @@ class Certificate:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
+            from boundcalc.base.output import readable
+
             raise CertificateError(readable(path, error)) from None
         data = parse_json(text, str(path), CertificateError)
         try:

@@ -37,8 +37,11 @@ def _counted(name: str, path: Path) -> Module:
     return Module(name, sum(bool(line.strip()) for line in text.splitlines()))
 
 
-def trusted_modules(start: str) -> list[Module]:
-    """The modules of this package that a module imports, directly or not, what is imported for types alone left out."""
+def trusted_modules(start: str, *, later: bool = False) -> list[Module]:
+    """The modules of this package that a module imports, directly or not, what is imported for types alone left out.
+
+    `later`: also what its functions import when they are called.
+    """
     found: dict[str, Module] = {}
     todo = [start]
     while todo:
@@ -48,7 +51,7 @@ def trusted_modules(start: str) -> list[Module]:
             continue
         found[name] = _counted(name, Path(spec.origin))
         todo += [f"{name.rpartition('.')[0]}"] if "." in name else []
-        todo += _imports(ast.parse(Path(spec.origin).read_text(encoding="utf-8")))
+        todo += _imports(ast.parse(Path(spec.origin).read_text(encoding="utf-8")), later)
     return [found[name] for name in sorted(found)]
 
 
@@ -59,16 +62,16 @@ def _spec(name: str) -> ModuleSpec | None:
         return None
 
 
-def _imports(tree: ast.AST) -> list[str]:
-    """Modules of this package that a source imports when it runs."""
+def _imports(tree: ast.AST, later: bool) -> list[str]:
+    """Modules of this package that a source imports when it runs, or when its functions do."""
     names: list[str] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            names += [name for part in node.orelse for name in _imports(part)]
+            names += [name for part in node.orelse for name in _imports(part, later)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names if alias.name.startswith("boundcalc")]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("boundcalc"):
             names += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            names += _imports(node)
+        elif later or not isinstance(node, ast.FunctionDef):
+            names += _imports(node, later)
     return names

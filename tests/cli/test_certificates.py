@@ -75,7 +75,7 @@ def test_a_second_checker_that_disagrees_fails(run: Run, tmp_path: Path, monkeyp
     path = tmp_path / "gap.json"
     line = ("eval", "--depth", "1", "--bound", "parameters", "--no-solve", "--certificate", str(path))
     assert run(*line).exit_code == 0
-    monkeypatch.setattr("boundcalc.proof.second.value._chained", lambda *_: 0.9)
+    monkeypatch.setattr("boundcalc.proof.second.value._links", lambda *_, **__: 0.9)
     outcome = run("verify", str(path))
     assert outcome.exit_code == 1
     assert "stands alone, does not confirm it: the claim does not follow" in one_line(outcome)
@@ -90,6 +90,9 @@ def test_the_trusted_base_is_what_is_imported(run: Run) -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(loaded) <= counted
+    later = {module["name"] for module in found["modules"]["later"]}
+    assert "boundcalc.base.output" in later
+    assert not later & {*loaded, *counted}
     assert not any(name.startswith(("boundcalc.engine", "boundcalc.cli", "boundcalc.lab")) for name in counted)
     assert {module["name"].rpartition(".")[0] for module in found["modules"]["second"]} == {"boundcalc.proof.second"}
     assert found["believed"]

@@ -16,8 +16,8 @@ from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.proof.checker import check
-from boundcalc.proof.second.tables import looked_up as second_looked_up
-from boundcalc.proof.second.tables import read_out as second_read_out
+from boundcalc.proof.second.meeting import looked_up as second_looked_up
+from boundcalc.proof.second.meeting import read_out as second_read_out
 from boundcalc.setting import (
     Activation,
     Architecture,

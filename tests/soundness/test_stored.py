@@ -22,7 +22,7 @@ from boundcalc.laws import Coins
 from boundcalc.laws.strategies import scaled
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check, verify
-from boundcalc.proof.second.stored import numbers
+from boundcalc.proof.second.value import numbers
 from boundcalc.setting import Architecture, Norms
 from boundcalc.setting.layer import Weight
 from boundcalc.setting.layers import Linear
@@ -39,7 +39,7 @@ SMALL = Setting.of(depth=1, d=3, seq_len=4, n_train=10**5, margin=0.2, C=30.0, b
 def counted_again(setting: Setting) -> int:
     """As the second checker counts."""
     read = alone.seen(setting)
-    return numbers(read.stages, read.seq_len)
+    return numbers(read)
 
 
 def certificates(setting: Setting = SMALL) -> Iterator[Certificate]:

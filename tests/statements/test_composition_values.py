@@ -11,8 +11,8 @@ import pytest
 
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.proof.certificate import Choice
-from boundcalc.proof.second.channels import told
 from boundcalc.proof.second.covers import Sizes, View
+from boundcalc.proof.second.noises import told
 from boundcalc.proof.second.setting import Budget as Read
 from boundcalc.setting import (
     Activation,

@@ -1,7 +1,7 @@
 """A Transformer by the few numbers people describe it by, and the layers that they stand for."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .layers import ACTIVATIONS, Layer, linear, residual, widths
@@ -38,95 +38,75 @@ def read_architecture(data: Any) -> tuple[Record, tuple[Layer, ...]]:
     demand(not (given.vocabulary and given.d_patch), "inputs are tokens or patches, not both")
     bare = given.normalisation in ("layernorm", "rmsnorm") and given.eps == 0 == given.variance_floor
     demand(not bare, "the normalisation is unbounded near 0")
-    return given, tuple(_Expansion(given).layers())
+    return given, tuple(_expanded(given))
 
 
-def _unread(given: Record) -> Iterator[str]:
+def _unread(given: Record) -> Iterable[str]:
     """Fields that nothing depends on."""
     if given.layers is not None:
-        yield from _SAYS_NOTHING.keys() - {"seq_len", "classes", "depth", "input_radius"}
-        if widths(given.layers[:1])[0] == 0:
-            yield "input_radius"
-        return
-    if given.style == "edelman":
-        yield from ("residual", "gated", "rope", "bias", "d_ff")
-    if given.normalisation not in ("layernorm", "rmsnorm"):
-        yield from ("eps", "variance_floor")
-    if given.normalisation == "none":
-        yield "embedding_norm"
-    if given.positions != "fixed":
-        yield "position_radius"
-    if given.vocabulary:
-        yield "input_radius"
+        tokens = {"input_radius"} if widths(given.layers[:1])[0] == 0 else set[str]()
+        return (_SAYS_NOTHING.keys() - {"seq_len", "classes", "depth", "input_radius"}) | tokens
     tokens = given.vocabulary and given.positions == "learned" and not given.embedding_norm and given.readout == "cls"
     first = given.residual and (given.style == "post" or (given.style == "pre" and given.normalisation == "none"))
     plain = given.kv_heads in (None, given.heads) and not (given.rope or given.causal) and given.depth == 1
-    if not (tokens and first and plain and given.normaliser.name == "softmax"):  # A7
-        yield "own_row"
+    idle = {
+        "residual gated rope bias d_ff": given.style == "edelman",
+        "eps variance_floor": given.normalisation not in ("layernorm", "rmsnorm"),
+        "embedding_norm": given.normalisation == "none",
+        "position_radius": given.positions != "fixed",
+        "input_radius": given.vocabulary,
+        "own_row": not (tokens and first and plain and given.normaliser.name == "softmax"),  # A7
+    }
+    return [name for names, holds in idle.items() if holds for name in names.split()]
 
 
-class _Expansion:
-    def __init__(self, given: Record) -> None:
-        self.given = given
-        self.edelman = given.style == "edelman"
-        self.width = given.d_head or given.d // given.heads
+def _expanded(given: Record) -> Iterator[Layer]:
+    d, edelman, width = given.d, given.style == "edelman", given.d_head or given.d // given.heads
 
-    def layers(self) -> Iterator[Layer]:
-        given, d = self.given, self.given.d
-        if given.d_patch:
-            yield self._map("W_patch", given.d_patch, d, "b_patch", None)
-        if given.vocabulary or given.positions != "none":
-            own = {
-                name: getattr(given, name) for name in ("vocabulary", "d", "positions", "position_radius", "own_row")
-            }
-            yield Layer(label="embedding", segments=0, **own)
-        if given.embedding_norm:
-            yield from self._norm("norm_embedding", None)
-        for block in range(given.depth):
-            yield from self._block(block)
-        if given.style == "pre":
-            yield from self._norm("norm_final", None)
-        yield Layer(label="pool", how=given.readout)
-        if given.pooler:
-            yield from (self._map("W_pool", d, d, "b_pool", None), Layer(label="activation", name="tanh"))
-        yield self._map("readout", d, given.classes, "b_readout", None)
+    def linear_map(kind: str, d: int, k: int, bias: str, block: int | None = None) -> Layer:
+        return linear(kind, d, k, bias if given.bias else None, block)
 
-    def _map(self, kind: str, d: int, k: int, bias: str, block: int | None) -> Layer:
-        return linear(kind, d, k, bias if self.given.bias else None, block)
+    def norm(kind: str, block: int | None = None) -> tuple[Layer, ...]:
+        centred = given.normalisation == "layernorm"
+        own = {"d": d, "eps": given.eps, "variance_floor": given.variance_floor, "centred": centred, "gain": True}
+        own |= {"offset": given.bias and centred, "around_one": False, "kind": kind, "block": block}
+        made = Layer(label="ball", radius=1.0) if given.normalisation == "ball" else Layer(label="layernorm", **own)
+        return () if given.normalisation == "none" else (made,)
 
-    def _norm(self, kind: str, block: int | None) -> Iterator[Layer]:
-        given, centred = self.given, self.given.normalisation == "layernorm"
-        if given.normalisation == "ball":
-            yield Layer(label="ball", radius=1.0)
-        elif given.normalisation != "none":
-            own = {"d": given.d, "eps": given.eps, "variance_floor": given.variance_floor, "centred": centred}
-            offset = given.bias and centred
-            yield Layer(label="layernorm", kind=kind, gain=True, offset=offset, block=block, around_one=False, **own)
+    def heads(block: int) -> Layer:
+        unset = not edelman and given.normaliser.temperature is None
+        normaliser = given.normaliser.but(temperature=math.sqrt(width)) if unset else given.normaliser
+        own = {name: getattr(given, name) for name in ("d", "heads", "kv_heads", "causal")} | {"block": block}
+        own |= {"qk_bias": given.bias, "v_bias": given.bias, "d_head": given.d_head if edelman else width}
+        own |= {"qk": "split" if given.rope else "joint", "combine": "sum" if edelman else "concat"}
+        own |= {"offsets": "none", "cap": None, "buckets": None, "qk_norm": "none", "qk_eps": None}
+        return Layer(label="attention", normaliser=normaliser, d_value=None if edelman else width, **own)
 
-    def _block(self, block: int) -> Iterator[Layer]:
-        given, d, heads = self.given, self.given.d, self._heads(block)
-        act = Layer(label="activation", name=given.activation)
-        if self.edelman:
-            norms = [tuple(self._norm(name, block)) for name in ("norm_attention", "norm_ffn")]
-            yield from (heads, *norms[0], act, linear("W_1", d, d, None, block), *norms[1])
+    def block_of(block: int) -> Iterator[Layer]:
+        act, before, after = Layer(label="activation", name=given.activation), "norm_attention", "norm_ffn"
+        if edelman:
+            yield from (heads(block), *norm(before, block), act, linear("W_1", d, d, None, block), *norm(after, block))
             return
-        inner, hidden = given.heads * self.width, given.d_ff or 4 * d
-        ffn = (self._map("W_1", d, hidden, "b_1", block), act, self._map("W_2", hidden, d, "b_2", block))
+        hidden = given.d_ff or 4 * d
+        ffn = (linear_map("W_1", d, hidden, "b_1", block), act, linear_map("W_2", hidden, d, "b_2", block))
         if given.gated:
             ffn = (Layer(label="gated", d=d, d_ff=hidden, activation=given.activation, block=block, bias=False),)
-        attention = (heads, self._map("W_O", inner, d, "b_O", block))
-        for name, part in (("norm_attention", attention), ("norm_ffn", ffn)):
-            norm = tuple(self._norm(name, block))
-            branch = (*norm, *part) if given.style == "pre" else part
+        attention = (heads(block), linear_map("W_O", given.heads * width, d, "b_O", block))
+        for name, part in ((before, attention), (after, ffn)):
+            branch = (*norm(name, block), *part) if given.style == "pre" else part
             yield from (residual(branch),) if given.residual else branch
-            yield from norm if given.style == "post" else ()
+            yield from norm(name, block) if given.style == "post" else ()
 
-    def _heads(self, block: int) -> Layer:
-        given, normaliser, width = self.given, self.given.normaliser, self.width
-        if not self.edelman and normaliser.temperature is None:
-            normaliser = normaliser.but(temperature=math.sqrt(width))
-        own = {"d": given.d, "heads": given.heads, "kv_heads": given.kv_heads, "causal": given.causal, "block": block}
-        own |= {"qk_bias": given.bias, "v_bias": given.bias, "d_head": given.d_head if self.edelman else width}
-        own |= {"qk": "split" if given.rope else "joint", "combine": "sum" if self.edelman else "concat"}
-        own |= {"offsets": "none", "cap": None, "buckets": None, "qk_norm": "none", "qk_eps": None}
-        return Layer(label="attention", normaliser=normaliser, d_value=None if self.edelman else width, **own)
+    if given.d_patch:
+        yield linear_map("W_patch", given.d_patch, d, "b_patch")
+    if given.vocabulary or given.positions != "none":
+        own = {"vocabulary": given.vocabulary, "d": d, "segments": 0, "own_row": given.own_row}
+        yield Layer(label="embedding", positions=given.positions, position_radius=given.position_radius, **own)
+    yield from norm("norm_embedding") if given.embedding_norm else ()
+    for block in range(given.depth):
+        yield from block_of(block)
+    yield from norm("norm_final") if given.style == "pre" else ()
+    yield Layer(label="pool", how=given.readout)
+    if given.pooler:
+        yield from (linear_map("W_pool", d, d, "b_pool"), Layer(label="activation", name="tanh"))
+    yield linear_map("readout", d, given.classes, "b_readout")

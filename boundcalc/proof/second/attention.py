@@ -128,7 +128,7 @@ class _Head:
         walk, layer, tau = self.walk, self.layer, self.tau
         wide = MP.sqrt(b**2 + 1) if layer.qk_bias else b
         keys = b if layer.keys_alone else wide
-        w, covered = self._product()
+        w, covered = joint_scores(walk, layer, self.head)
         self._weigh(wide * keys * w.op)
         plain = self.softmax or (layer.normaliser.name == "softmax1" and not layer.qk_bias and not layer.v_bias)
         self.lipschitz = value * self.mass + self.c * self.inside * (keys + wide) * w.op
@@ -140,23 +140,21 @@ class _Head:
         ways = (("score", self.rows * walk.seq_len), ("query", self.rows), ("key", walk.seq_len))
         self.scores = [("W_QK", num(1), [View(kind, wide * keys, points, covered) for kind, points in ways])]
 
-    def _product(self) -> tuple[Sizes, Sizes]:
-        """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
-        walk, layer, block, head, width = self.walk, self.layer, self.layer.block, self.head, self.layer.d_head
-        rows = layer.d + 1 if layer.qk_bias else layer.d
-        columns = layer.d if layer.keys_alone else rows
-        moved = ("b_Q" if layer.qk_bias else None, "b_K" if layer.qk_bias and not layer.keys_alone else None)
-        given = any(kind and walk.budget(kind, block, head) is not None for kind in ("W_Q", "W_K", *moved))
-        if width is None or not given:
-            return walk.matrix("W_QK", block, head, rows, columns, width)
-        q, k = (walk.matrix(kind, block, head, layer.d, width)[0] for kind in ("W_Q", "W_K"))
-        b_q, b_k = (walk.offset(kind, block, head)[0] for kind in moved)
-        q_op, q_fro, k_op, k_fro = (
-            MP.sqrt(x**2 + b**2) for x, b in ((q.op, b_q), (q.fro, b_q), (k.op, b_k), (k.fro, b_k))
-        )
-        fro = min(q_op * k_fro, q_fro * k_op)
-        two_one = min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro)
-        two_one_t = min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro)
-        entries, rank = MP.sqrt(rows * columns) * fro, min(width, rows, columns)
-        product = Sizes(rows, columns, q_op * k_op, fro, two_one, two_one_t, entries, q_fro * k_fro, rank)
-        return product, product
+
+def joint_scores(walk: Walk, layer: Layer, head: int | None) -> tuple[Sizes, Sizes]:
+    """W_QK by its own budget, or the product [W_Q; b_Q] [W_K; b_K]^T by those of its factors (L6)."""
+    block, width, rows = layer.block, layer.d_head, layer.d + 1 if layer.qk_bias else layer.d
+    columns = layer.d if layer.keys_alone else rows
+    moved = ("b_Q" if layer.qk_bias else None, "b_K" if layer.qk_bias and not layer.keys_alone else None)
+    given = any(kind and walk.budget(kind, block, head) is not None for kind in ("W_Q", "W_K", *moved))
+    if width is None or not given:
+        return walk.matrix("W_QK", block, head, rows, columns, width)
+    q, k = (walk.matrix(kind, block, head, layer.d, width)[0] for kind in ("W_Q", "W_K"))
+    b_q, b_k = (walk.offset(kind, block, head)[0] for kind in moved)
+    (q_op, q_fro), (k_op, k_fro) = ([MP.sqrt(x**2 + b**2) for x in (w.op, w.fro)] for w, b in ((q, b_q), (k, b_k)))
+    fro = min(q_op * k_fro, q_fro * k_op)
+    two_one = min(q_op * (k.two_one_t + b_k), MP.sqrt(columns) * fro)
+    two_one_t = min(k_op * (q.two_one_t + b_q), MP.sqrt(rows) * fro)
+    entries, rank = MP.sqrt(rows * columns) * fro, min(width, rows, columns)
+    product = Sizes(rows, columns, q_op * k_op, fro, two_one, two_one_t, entries, q_fro * k_fro, rank)
+    return product, product

@@ -29,11 +29,6 @@ def entropy_used(d: int, k: int, a: Real) -> Real:
     return at - num(a) * (3 * (half - at) - (one - half))
 
 
-def _energy(d: int, k: int, a: Real) -> Real:
-    """Mean of |u_j|^2 for a column."""
-    return num(d) / (d + k + 1 + 2 * num(a))
-
-
 def majorant(y: Real) -> Real:
     """At least the least concave function above log(1+y^2)."""
     return MP.log(1 + y**2) if y >= num(1.9803) else min(num(0.804743) * y, MP.log(1 + num(1.9803) ** 2))
@@ -44,7 +39,7 @@ def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> R
     a, n = num(params["a"]), num(d * k)
     eps = 1 / num(y)
     own = n * MP.log(eps) + entropy_used(d, k, a)
-    c2 = eps**2 * _energy(d, k, a)
+    c2 = eps**2 * d / (d + k + 1 + 2 * a)  # by the mean of |u_j|^2 of a column
     if name == "T11":
         spread = MP.sqrt(1 + c2) + (k - 1) * MP.sqrt(c2)
         rate = n / spread
@@ -59,7 +54,7 @@ def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> R
         levels = k * majorant(1 / (k * MP.sqrt(rho + c2)))
         return k * mass + power * (k * MP.log(1 + c2 / rho) + levels) - own
     low, high = min(d, k), max(d, k)
-    c2 = eps**2 * _energy(high, low, a)
+    c2 = eps**2 * high / (d + k + 1 + 2 * a)
     rho, beta = num(params["r"]) * c2, num(d + k - 1) / 2 + s
     mass = n / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
     levels = low * majorant(1 / (low * MP.sqrt(rho + c2)))

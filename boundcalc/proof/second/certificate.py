@@ -1,67 +1,36 @@
 """A certificate's file: what is claimed, of what, and by which steps."""
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 from .numbers import demand, unknown
-from .setting import Norms, Setting, read_setting
+from .setting import read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 6
-"""The version of the statements that are written here a second time."""
+STATEMENTS = 6  # the version of the statements that are written here a second time
 
 
-class Strategy(NamedTuple):
-    """What a strategy bounds, what it says beside its levels, and what its covers must be."""
-
-    quantity: str
-    says: tuple[str, ...] = ()
-    uniform: bool = False
-    one_level: bool = True
-    every_scale: bool = False
-    stored: bool = False
-
-
-STRATEGIES = {
-    "chain": Strategy("gap", one_level=False),
-    "ghost-chain": Strategy("gap", ("alpha",), one_level=False),
-    "uniform-chain": Strategy("gap", uniform=True, one_level=False),
-    "refined-chain": Strategy("gap", uniform=True, one_level=False),
-    "channel-chain": Strategy("gap", uniform=True, one_level=False),
-    "uniform-single": Strategy("gap", uniform=True),
-    "closed": Strategy("gap", every_scale=True),
-    "published": Strategy("gap", every_scale=True),
-    "uniform-margin": Strategy("risk", ("mu",), uniform=True),
-    "ghost-realizable": Strategy("risk", ("alpha",)),
-    "ghost": Strategy("risk", ("alpha", "mu")),
-    "noise-margin": Strategy("risk", ("mu", "eta"), uniform=True),
-    "stored-gap": Strategy("gap", one_level=False, stored=True),
-    "stored-margin": Strategy("risk", ("mu",), one_level=False, stored=True),
-}
+STRATEGIES = {"chain": "gap levels", "ghost-chain": "gap levels alpha", "uniform-chain": "gap levels uniform"}
+STRATEGIES |= {"refined-chain": "gap levels uniform refines", "channel-chain": "gap levels uniform refines"}
+STRATEGIES |= {"uniform-single": "gap uniform", "closed": "gap closed", "published": "gap closed"}
+STRATEGIES |= {"uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
+STRATEGIES |= {"ghost": "risk alpha mu", "noise-margin": "risk uniform mu eta"}
+STRATEGIES |= {"stored-gap": "gap stored", "stored-margin": "risk stored mu"}
+"""Of each what it bounds; whether it may have any number of levels, asks for uniform covers, which may
+refine those before, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""
 
 
-class Certificate(NamedTuple):
+class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta weights levels log_value")):
     """A claim and its steps.
 
     `looked`: norms and numbers of the sample that were read off before they were chosen, and what is said to be paid (nats).
     `levels`: each with log_scale, log_count and covers by piece, which have log_eps and a choice for each kind of map.
     """
 
-    setting: Setting
-    looked: Any
-    strategy: str
-    meeting: bool
-    alpha: int
-    mu: float | None
-    eta: float | None
-    weights: tuple[float, ...] | None
-    levels: tuple[Any, ...]
-    log_value: float
-
-    @property
-    def kind(self) -> Strategy:
-        """Its strategy."""
-        return STRATEGIES[self.strategy]
+    def has(self, word: str) -> bool:
+        """Whether a word is true of its strategy."""
+        return word in STRATEGIES[self.strategy].split()
 
 
 def read_certificate(data: Any) -> Certificate:
@@ -75,18 +44,19 @@ def read_certificate(data: Any) -> Certificate:
     how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance weights:weight*")
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
-    kind = STRATEGIES[how.name]
-    demand(len(raw.levels) == 1 or not kind.one_level, f"{how.name} has one level")
-    demand(not kind.stored or not (raw.levels or how.meeting), "stored weights are counted, not covered")
-    demand(not kind.stored or setting.bits is not None, "nobody said how many bits a stored weight has")
-    demand(not (how.meeting and kind.every_scale), "a closed form covers every map by itself")
-    limit = setting.sample.train_error == 0 and "eta" not in kind.says  # the kl inverse has one, without mu
-    says = {name for name in kind.says if name != "mu" or not limit}
-    says |= {"weights"} if how.name in ("refined-chain", "channel-chain") and hasattr(how, "weights") else set()
+    words = set(STRATEGIES[how.name].split())
+    free, stored = {"levels", "stored"} & words, "stored" in words
+    demand(len(raw.levels) == 1 or free, f"{how.name} has one level")
+    demand(not stored or not (raw.levels or how.meeting), "stored weights are counted, not covered")
+    demand(not stored or setting.bits is not None, "nobody said how many bits a stored weight has")
+    demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
+    limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
+    says = words & ({"alpha", "eta"} if limit else {"alpha", "eta", "mu"})
+    says |= {"weights"} if "refines" in words and hasattr(how, "weights") else set()
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
     given = {"alpha": 1, "mu": None, "eta": None, "weights": None} | {name: getattr(how, name) for name in says}
     demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
-    claim = _claim(raw.claim, kind.quantity, setting.sample)
+    claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
     return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
 
 
@@ -101,8 +71,7 @@ def _claim(data: Any, quantity: str, sample: Record) -> float:
 
 def _looked(where: str, data: Any) -> Record:
     raw = read("norms:norms? sample:object? nats:number", where, data)
-    norms: Norms | None = raw.norms
-    demand(norms is None or norms.measured, f"{where}.norms are measured norms")
+    demand(raw.norms is None or raw.norms.measured, f"{where}.norms are measured norms")
     seen = read("", f"{where}.sample", raw.sample or {}, "margin:number train_error:number candidates:candidates")
     chosen = hasattr(seen, "train_error") == hasattr(seen, "candidates")
     demand(chosen and raw.sample != {}, f"{where}.sample: a training error is chosen among candidates")
@@ -114,7 +83,7 @@ def _compared(where: str, data: Any) -> None:
     line = "module:text largest:share allowed:chance inputs:size rows:size places:index outputs:flag"
     raw = read(line, where, data)
     demand(
-        raw.module and raw.module.isprintable() and raw.largest <= raw.allowed, f"{where} does not say that they agreed"
+        raw.module.isprintable() and raw.module != "" and raw.largest <= raw.allowed, f"{where} tells of no agreement"
     )
 
 
@@ -129,7 +98,8 @@ def _choice(where: str, data: Any) -> Record:
         return Record(lemma="zero", target=0, params={}, refines=False)
     raw = read("lemma:text target:index params:object", where, data, "refines:flag")
     demand(
-        raw.lemma != "zero" and getattr(raw, "refines", True), f"{where}: zero is all of it, refines true or left out"
+        raw.lemma != "zero" and getattr(raw, "refines", True),
+        f"{where}: zero stands alone, refines is true or not said",
     )
     params = {name: value("number", f"{where}: {name}", each) for name, each in raw.params.items()}
     return raw.but(params=params, refines=hasattr(raw, "refines"))

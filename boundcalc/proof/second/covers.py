@@ -1,57 +1,39 @@
 """T and A5 in 50 digits: what covers of one map cost, and which norms follow from which."""
 
+from collections import namedtuple
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from . import centres
 from .numbers import MP, Real, demand, log_ball, num, unknown, within
 from .setting import Budget
 
-LEAST = 1e-300
-"""Stands for a budget of 0."""
+LEAST = 1e-300  # stands for a budget of 0
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Every norm of a d x k matrix."""
-
-    d: int
-    k: int
-    op: Real
-    fro: Real
-    two_one: Real
-    two_one_t: Real
-    one_one: Real
-    nuclear: Real
-    rank: int
-    spectrum: tuple[Real, Real] | None = None
+class Sizes(namedtuple("_NORMS", "d k op fro two_one two_one_t one_one nuclear rank spectrum", defaults=[None])):
+    """Every norm of a d x k matrix; `spectrum`: power and sum of a Schatten budget, if there is one."""
 
     @classmethod
     def of(cls, budget: Budget, d: int, k: int, rank: int | None = None) -> "Sizes":
         """A5, by going through its inequalities until nothing changes."""
         r = min(x for x in (d, k, rank, budget.rank) if x is not None) or 1
         names = ("op", "fro", "two_one", "two_one_t", "one_one")
-        v = {name: MP.inf if (x := getattr(budget, name)) is None else num(x or LEAST) for name in names}
-        p = total = None
-        if budget.schatten is not None:
-            p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
-            v["op"] = min(v["op"], total ** (1 / p))
+        o, f, c, t, e = (MP.inf if (x := getattr(budget, name)) is None else num(x or LEAST) for name in names)
+        p, total = (None, None) if budget.schatten is None else (num(x or LEAST) for x in budget.schatten)
+        o = o if p is None else min(o, total ** (1 / p))
         for _ in range(20):
-            before = dict(v)
-            v["op"] = min(v["op"], v["fro"])
-            mixed = [MP.sqrt(v["op"] * v["two_one"]), MP.sqrt(v["op"] * v["two_one_t"])]
-            v["fro"] = min(v["fro"], v["two_one"], v["two_one_t"], MP.sqrt(r) * v["op"], *mixed)
-            if p is not None:
-                v["fro"] = min(v["fro"], MP.sqrt(v["op"] ** (2 - p) * total))
-            v["two_one"] = min(v["two_one"], v["one_one"], MP.sqrt(k) * v["fro"])
-            v["two_one_t"] = min(v["two_one_t"], v["one_one"], MP.sqrt(d) * v["fro"])
-            v["one_one"] = min(v["one_one"], MP.sqrt(d) * v["two_one"], MP.sqrt(k) * v["two_one_t"])
-            if v == before:
+            before = (o, f, c, t, e)
+            o = min(o, f)
+            f = min(f, c, t, MP.sqrt(r) * o, MP.sqrt(o * c), MP.sqrt(o * t))
+            f = f if p is None else min(f, MP.sqrt(o ** (2 - p) * total))
+            c, t = min(c, e, MP.sqrt(k) * f), min(t, e, MP.sqrt(d) * f)
+            e = min(e, MP.sqrt(d) * c, MP.sqrt(k) * t)
+            if before == (o, f, c, t, e):
                 break
-        demand(v["op"] < MP.inf, "a budget sets no norm")
-        nuclear = min(v["two_one"], v["two_one_t"], MP.sqrt(r) * v["fro"], r * v["op"], nuclear_of(budget, v["op"], r))
-        return cls(d, k, **v, nuclear=nuclear, rank=r, spectrum=None if p is None else (p, total))
+        demand(o < MP.inf, "a budget sets no norm")
+        nuclear = min(c, t, MP.sqrt(r) * f, r * o, nuclear_of(budget, o, r))
+        return cls(d, k, o, f, c, t, e, nuclear, r, None if p is None else (p, total))
 
 
 def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
@@ -62,26 +44,14 @@ def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
     return op ** (1 - p) * total if p <= 1 else (rank ** (p - 1) * total) ** (1 / p)
 
 
-@dataclass(frozen=True)
-class View:
+class View(namedtuple("_VIEW", "kind radius points sizes cap extra most", defaults=[None] * 3)):
     """One way to see a class of maps.
 
-    Attributes:
-        kind: map, score, query, key (S1, S2), vector (T8), gain (T9) or table (T10).
-        radius: largest norm of a point (of a score: the product of both).
-        points: per sample.
-        sizes: the norms of what is covered; of vectors, gains and tables `op` is the one that counts.
-        cap: the most points there are, however many samples.
-        extra: what is added to the spread of noise, for noise of at most `most` at a point (V4).
+    `kind`: map, score, query, key (S1, S2), vector (T8), gain (T9), table (T10), numbers, pooled (A7) or summed (V4). `radius`:
+    largest norm of a point (of a score: the product of both). `points`: per sample, at most `cap`. `sizes`: the norms of what
+    is covered; of vectors, gains and tables `op` is the one that counts. `extra`: what is added to the spread of noise, for
+    noise of at most `most` at a point (V4).
     """
-
-    kind: str
-    radius: Real
-    points: int
-    sizes: Sizes
-    cap: int | None = None
-    extra: Real | None = None
-    most: Real | None = None
 
     @property
     def columns(self) -> int:
@@ -90,13 +60,7 @@ class View:
 
     def count(self, samples: int) -> int:
         """Points among so many samples."""
-        shown = self.points * samples
-        return shown if self.cap is None else min(shown, self.cap)
-
-    @property
-    def reach(self) -> Real:
-        """How far the maps move a point at most."""
-        return self.radius * self.sizes.op
+        return self.points * samples if self.cap is None else min(self.points * samples, self.cap)
 
 
 def single(kind: str, size: int, norm: Real, radius: Real = 1) -> View:
@@ -125,8 +89,7 @@ _LEMMAS: dict[str, tuple[tuple[str, ...], str, Mapping[str, tuple[float, float]]
     "T14": (_MAPS, "nuclear", centres.RANGES["T14"]),
 }
 """What a lemma covers, the norm that it limits, and the ranges of its parameters."""
-REFINING = ("T4r", "T8", "T9", "T10")
-"""Covers of a ball in the metric of the maps themselves."""
+REFINING = ("T4r", "T8", "T9", "T10")  # covers of a ball in the metric of the maps themselves
 UNIFORM = frozenset(_LEMMAS) - {"T1", "T2", "Tpub"}
 
 

@@ -1,7 +1,8 @@
 """Layers as data: what a file may say of each, what each trains, and which widths and rows it reads."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections import namedtuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from .numbers import demand, unknown
 from .strict import KINDS, Record, read
@@ -29,14 +30,8 @@ Widths = tuple[int | None, int | None]
 """The widths of the rows that a layer reads (None: any; 0: tokens) and makes (None: the same)."""
 
 
-class Weight(NamedTuple):
-    """What a budget may be given for: its name, what it is, its block, its heads, and the factors of a product."""
-
-    kind: str
-    role: str
-    block: int | None = None
-    heads: int = 0
-    factors: tuple[Any, ...] = ()
+Weight = namedtuple("Weight", "kind role size block heads factors", defaults=[0, None, 0, ()])
+"""What a budget may be given for: its name, what it is, how many numbers, its block, its heads, the factors of a product."""
 
 
 class Layer(Record):
@@ -122,42 +117,51 @@ def checked(layer: Layer, where: str) -> None:
     demand(not any(wrong), f"{where}: the fields of this {layer.label} contradict each other")
 
 
-def weights(layer: Layer) -> tuple[Weight, ...]:
-    """What a layer trains, inner layers apart."""
+def weights(layer: Layer, seq_len: int = 0) -> tuple[Weight, ...]:
+    """What a layer trains, inner layers apart; the sizes of tables by position are those for so many rows."""
 
-    def of(role: str, *kinds: Any, heads: int = 0) -> tuple[Weight, ...]:
-        return tuple(Weight(kind, role, layer.block, heads) for kind in kinds if kind)
+    def of(role: str, sizes: Mapping[Any, int], heads: int = 0) -> tuple[Weight, ...]:
+        return tuple(Weight(kind, role, size, layer.block, heads) for kind, size in sizes.items() if kind)
 
     match layer.label:
         case "linear":
-            return of("matrix", layer.kind) + of("vector", layer.bias)
+            return of("matrix", {layer.kind: layer.d_in * layer.d_out}) + of("vector", {layer.bias: layer.d_out})
         case "layernorm":
             gain, offset = layer.gain and f"{layer.kind}.gain", layer.offset and f"{layer.kind}.offset"
-            return of("gain", gain) + of("vector", offset)
+            return of("gain", {gain: layer.d}) + of("vector", {offset: layer.d})
         case "attention":
-            n, apart, both = layer.heads, layer.qk == "split", layer.qk_bias
+            n, g, d, w, both = layer.heads, layer.groups, layer.d, layer.d_head or layer.d, bool(layer.qk_bias)
+            apart, bordered = layer.qk == "split", both and not layer.keys_alone
             matrix, vector = ("matrix", "vector") if apart else ("factor", "factor vector")
-            moved = ("b_Q" if both else "", "b_K" if both and (apart or not layer.keys_alone) else "")
-            sides = of(matrix, "W_Q", "W_K", heads=n) + of(vector, *moved, heads=n)
-            joint = Weight("W_QK", "matrix", layer.block, n, () if layer.d_head is None else sides)
-            scores = {"split": sides, "joint": (joint,), "fixed": of("matrix", "q", heads=n)}[layer.qk]
-            gains = ("norm_Q.gain", "norm_K.gain") if layer.qk_norm != "none" else ()
-            own = of("matrix", "W_V", heads=n) + of("vector", layer.v_bias and "b_V", heads=n)
-            return scores + own + of("gain", *gains, layer.buckets and "score_offsets")
+            moved = {"b_Q" if both else "": n * w, "b_K" if bordered or (both and apart) else None: g * w}
+            sides = of(matrix, {"W_Q": n * d * w, "W_K": g * d * w}, n) + of(vector, moved, n)
+            size, factors = n * (d + both) * (d + bordered), () if layer.d_head is None else sides
+            joint = Weight("W_QK", "matrix", size, layer.block, n, factors)
+            scores = {"split": sides, "joint": (joint,), "fixed": of("matrix", {"q": n * d}, n)}[layer.qk]
+            together = (n, g) if layer.qk_norm == "width" else (1, 1)
+            gains = {f"norm_{side}.gain": w * copies for side, copies in zip("QK", together, strict=True)}
+            own = of("matrix", {"W_V": g * d * layer.out}, n) + of("vector", {layer.v_bias and "b_V": g * layer.out}, n)
+            offsets = of("gain", {layer.buckets and "score_offsets": n * (layer.buckets or 0)})
+            return scores + own + (of("gain", gains) if layer.qk_norm != "none" else ()) + offsets
         case "gated":
-            return of("matrix", "W_1", "W_3", "W_2") + of("vector", *(("b_1", "b_3", "b_2") if layer.bias else ()))
+            d, h = layer.d, layer.d_ff
+            offsets = of("vector", {"b_1": h, "b_3": h, "b_2": d}) if layer.bias else ()
+            return of("matrix", {"W_1": d * h, "W_3": d * h, "W_2": d * h}) + offsets
         case "experts":
-            return of("matrix", "W_gate", "W_1", "W_3", "W_2")
+            each = layer.experts * layer.d * layer.d_ff
+            return of("matrix", {"W_gate": layer.experts * layer.d, "W_1": each, "W_3": each, "W_2": each})
         case "embedding":
-            learned = layer.positions == "learned" and "positions"
-            named = (layer.vocabulary and "embedding", learned, layer.segments and "segments")
-            return tuple(Weight(name, "table" if name == "embedding" else "rows") for name in named if name)
+            rows = {"embedding": layer.vocabulary, "segments": layer.segments}
+            rows |= {"positions": max(seq_len, 1) if layer.positions == "learned" else 0}
+            roles = {"embedding": "table", "segments": "rows", "positions": "rows"}
+            return tuple(Weight(name, roles[name], count * layer.d) for name, count in rows.items() if count)
         case "hidden":
-            return of("matrix", layer.first, layer.last) + of("vector", layer.bias)
+            maps = of("matrix", {layer.first: layer.d * layer.d_ff}) + of("matrix", {layer.last: layer.d_ff})
+            return maps + of("vector", {layer.bias: layer.d_ff})
         case "lookup":
-            return tuple(
-                Weight(f"{side}_{role}", role) for role in ("scores", "values") for side in ("token", "position")
-            )
+            rows, width = {"token": layer.vocabulary, "position": seq_len}, {"scores": 1, "values": layer.d_value}
+            every = [(side, role) for side in rows for role in width]
+            return tuple(Weight(f"{s}_{r}", r, rows[s] * layer.heads * width[r]) for s, r in every)
     return ()
 
 
@@ -192,9 +196,7 @@ def widths(layers: Iterable[Layer]) -> Widths:
     width: int | None = None
     for layer in layers:
         reads, makes = _widths(layer)
-        demand(
-            None in (reads, width) or reads == width, f"a {layer.label} reads rows of width {reads}, and gets {width}"
-        )
+        demand(None in (reads, width) or reads == width, f"{layer.label} reads rows of width {reads}, and gets {width}")
         start = reads if start is None and width is None else start
         width = next((x for x in (makes, reads, width) if x is not None), None)
     return start, width

@@ -1,87 +1,145 @@
-"""A6 in 50 digits: a setting with linear maps that meet made one."""
+"""A6 and A7 in 50 digits: the larger class with maps that meet made one."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from .attention import joint_scores
 from .covers import Sizes
-from .layers import Layer, residual
-from .network import walk_through
-from .numbers import Real, demand, num
-from .outputs import out_of_heads
-from .products import Made, cornered, stacked, times, turned
-from .setting import Setting, kind_and_block
-from .tables import looked_up, read_out
+from .layers import Layer, linear, residual
+from .numbers import MP, Real, demand, grown, num
+from .rules import walk_through
+from .setting import (
+    Budget,
+    Setting,
+    kind_and_block,
+    looks_up,
+    placed,
+    read_places,
+    reads_out,
+    trained,
+    used,
+    weights_of,
+)
+from .walk import Walk
 
 
 def joined(setting: Setting) -> Setting:
     """The larger class; refuses one in which no maps meet."""
     larger = setting
-    for step in (looked_up, read_out, _in_a_row, out_of_heads):
+    for step in (looked_up, read_out, lambda given: _Joining(given).joined(), _out_of_heads):
         larger = step(larger)
     demand(larger is not setting, "no maps meet")
     return larger
 
 
-def _in_a_row(setting: Setting) -> Setting:
-    """Maps that follow each other made one."""
-    joining = _Joining(setting)
-    stages = joining.through(setting.stages)
-    return joining.made.setting(stages) if joining.made.budgets else setting
+def _times(a: Sizes, b: Sizes) -> Sizes:
+    """Norms of AB."""
+    fro, nuclear = min(a.op * b.fro, a.fro * b.op), min(a.op * b.nuclear, a.nuclear * b.op, a.fro * b.fro)
+    sides = a.op * b.two_one, a.two_one_t * b.op, a.one_one * b.one_one
+    return Sizes(a.d, b.k, a.op * b.op, fro, *sides, nuclear, min(a.rank, b.rank))
 
 
-class _Pending(NamedTuple):
-    """A linear map, its norms, its offset, whether it is a product, and what stands behind it."""
+def _turned(a: Sizes) -> Sizes:
+    """Norms of A'."""
+    return a._replace(d=a.k, k=a.d, two_one=a.two_one_t, two_one_t=a.two_one)
 
-    map: Layer
-    size: Sizes
-    offset: Real | None
-    product: bool
-    held: list[Layer]
+
+def _rounded(a: Sizes) -> Budget:
+    """The budget of norms, rounded up and in order."""
+    op = grown(a.op)
+    fro = max(op, grown(a.fro))
+    sides = (max(fro, grown(size)) for size in (a.two_one, a.two_one_t))
+    return Budget(op, fro, *sides, rank=a.rank, schatten=(1.0, max(fro, grown(a.nuclear))))
+
+
+def _stacked(a: Sizes, row: Real, width: int) -> Sizes:
+    """Norms of [A; c], |c| = row, of so many columns."""
+    entries, op, fro = MP.sqrt(width) * row, MP.sqrt(a.op**2 + row**2), MP.sqrt(a.fro**2 + row**2)
+    sides = a.two_one + entries, a.two_one_t + row, a.one_one + entries
+    return Sizes(a.d + 1, a.k, op, fro, *sides, a.nuclear + row, a.rank + 1)
+
+
+def _cornered(a: Sizes, *, sharp: bool) -> Sizes:
+    """Norms of A with a column more, that of a 1 in the last row: in a row of its own (`sharp`), or in that of an offset."""
+    op = max(a.op, num(1)) if sharp else MP.sqrt(a.op**2 + 1)
+    sides = a.two_one + 1, a.two_one_t + 1, a.one_one + 1
+    more = int(sharp)
+    return Sizes(a.d + more, a.k + 1, op, MP.sqrt(a.fro**2 + 1), *sides, a.nuclear + 1, a.rank + more)
+
+
+class _Made:
+    """Budgets of products in a setting."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.given = setting
+        self.uses = used(setting)
+        self.budgets: dict[str, Budget] = {}
+        self._places: set[tuple[str, int | None]] = set()
+
+    def alone(self, kind: str | None, block: int | None) -> bool:
+        """Whether a place of the norms, if there is one, is that of one layer."""
+        same = sum(number for (other, _), number in self.uses.items() if other == kind)
+        return kind is None or (self.uses[kind, block] == 1 and (block is not None or same == 1))
+
+    def put(self, kind: str, block: int | None, head: int | None, size: Any) -> None:
+        """The budget of a product, by its norms, or of an offset, by its length."""
+        made = _rounded(size) if isinstance(size, Sizes) else Budget(op=grown(size))
+        self.budgets[placed(kind, block, head)] = made
+        self._places.add((kind, block))
+
+    def setting(self, stages: tuple[Layer, ...]) -> Setting:
+        """The setting of other layers: what was made, and of what was given all that is still read."""
+        if not self.budgets:
+            return self.given
+        norms = self.given.norms
+        kept = {key: size for key, size in norms.budgets.items() if kind_and_block(key) not in self._places}
+        new = norms._replace(budgets={**kept, **self.budgets})
+        read = {key for _, key in read_places(new, weights_of(stages))}
+        new = new._replace(budgets={key: size for key, size in new.budgets.items() if key in read})
+        return self.given._replace(stages=stages, norms=new)
+
+
+def _rewritten(layers: Iterable[Layer], meets: Callable[[list[Layer], Layer], bool]) -> tuple[Layer, ...]:
+    """Layers one by one, those in branches too: each meets what is before it, which is changed then, or is added."""
+    out: list[Layer] = []
+    for layer in layers:
+        if layer.label == "residual":
+            first, *beside = (_rewritten(branch, meets) for branch in (layer.branch, *layer.beside))
+            out.append(residual(first, beside, layer.skip))
+        elif not meets(out, layer):
+            out.append(layer)
+    return tuple(out)
 
 
 class _Joining:
     """One setting's maps made one wherever they follow each other, in branches too."""
 
     def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.walk = walk_through(setting)
-        self.made = Made(setting)
+        self.setting, self.walk, self.made = setting, walk_through(setting), _Made(setting)
+        self.products: dict[int, tuple[Layer, Sizes, Real | None]] = {}
 
-    def through(self, layers: Iterable[Layer]) -> tuple[Layer, ...]:
-        out: list[Layer] = []
-        waits: _Pending | None = None
-        for layer in layers:
-            if waits is not None:
-                if self._idle(layer):
-                    waits.held.append(layer)
-                    continue
-                pools = [each for each in waits.held if each.label == "pool"]
-                if layer.label == "linear" and self._one(waits, layer):
-                    out.extend(pools)
-                    waits = self._times(waits, layer)
-                    continue
-                if layer.label == "attention" and not pools and self._reads(waits, layer):
-                    out.append(self._behind(waits, layer))
-                    waits = None
-                    continue
-                out.extend(self._release(waits))
-                waits = None
-            if layer.label == "linear":
-                size = self.walk.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)[0]
-                offset = None if layer.bias is None else self.walk.offset(layer.bias, layer.block)[0]
-                waits = _Pending(layer, size, offset, False, [])
-            elif layer.label == "residual":
-                out.append(residual(self.through(layer.branch), map(self.through, layer.beside), layer.skip))
-            else:
-                out.append(layer)
-        return (*out, *([] if waits is None else self._release(waits)))
+    def joined(self) -> Setting:
+        """The setting with every two maps that meet made one."""
+        return self.made.setting(_rewritten(self.setting.stages, self._meets))
 
-    def _release(self, waits: _Pending) -> list[Layer]:
-        if waits.product:
-            self.made.matrix(waits.map.kind, waits.map.block, None, waits.size)
-            if waits.map.bias is not None and waits.offset is not None:
-                self.made.length(waits.map.bias, waits.map.block, None, waits.offset)
-        return [waits.map, *waits.held]
+    def _meets(self, out: list[Layer], layer: Layer) -> bool:
+        i = next((i for i in range(len(out), 0, -1) if not self._idle(out[i - 1])), 0)
+        pools = [each for each in out[i:] if each.label == "pool"]
+        before = out[i - 1] if i and out[i - 1].label == "linear" else None
+        if before is not None and layer.label == "linear" and self._one(before, layer):
+            out[i - 1 :] = [*pools, self._times(before, layer)]
+        elif before is not None and layer.label == "attention" and not pools and self._reads(before, layer):
+            out[i - 1 :] = [self._behind(before, layer)]
+        else:
+            return False
+        return True
+
+    def _of(self, layer: Layer) -> tuple[Sizes, Real | None]:
+        """Norms of a linear map, which may be a product, and the length of its offset."""
+        if id(layer) in self.products:
+            return self.products[id(layer)][1:]
+        size = self.walk.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)[0]
+        return size, None if layer.bias is None else self.walk.offset(layer.bias, layer.block)[0]
 
     def _idle(self, layer: Layer) -> bool:
         """Whether a layer does nothing, but for pooling."""
@@ -90,45 +148,48 @@ class _Joining:
             return radius is not None and radius <= num(layer.radius)
         return layer.label == "pool" or (layer.label == "activation" and layer.name == "identity")
 
-    def _one(self, first: _Pending, second: Layer) -> bool:
-        d, n, k = first.map.d_in, first.map.d_out, second.d_out
+    def _one(self, first: Layer, second: Layer) -> bool:
+        d, n, k = first.d_in, first.d_out, second.d_out
         if d * k >= d * n + n * k or not self.made.alone(second.kind, second.block):
             return False
         if second.bias is not None:
             return self.made.alone(second.bias, second.block)
-        return first.offset is None or self.made.uses[f"b_{second.kind}", second.block] == 0
+        return first.bias is None or self.made.uses[f"b_{second.kind}", second.block] == 0
 
-    def _times(self, first: _Pending, second: Layer) -> _Pending:
-        size = self.walk.matrix(second.kind, second.block, None, second.d_in, second.d_out)[0]
-        moved = first.offset is not None or second.bias is not None
-        offset = (first.offset or num(0)) * size.op + self.walk.offset(second.bias, second.block)[0]
-        both = second.but(d_in=first.map.d_in, bias=(second.bias or f"b_{second.kind}") if moved else None)
-        return _Pending(both, times(first.size, size), offset if moved else None, True, [])
+    def _times(self, first: Layer, second: Layer) -> Layer:
+        (a, c), (b, e) = self._of(first), self._of(second)
+        name = (second.bias or f"b_{second.kind}") if c is not None or e is not None else None
+        both, size = second.but(d_in=first.d_in, bias=name), _times(a, b)
+        self.made.put(second.kind, second.block, None, size)
+        offset = None if name is None else (c or num(0)) * b.op + (e or num(0))
+        if name is not None:
+            self.made.put(name, second.block, None, offset)
+        self.products[id(both)] = (both, size, offset)
+        return both
 
-    def _reads(self, first: _Pending, layer: Layer) -> bool:
+    def _reads(self, first: Layer, layer: Layer) -> bool:
         factored = layer.qk == "joint" and layer.d_head is not None
         sides = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
         if factored and {kind_and_block(key)[0] for key in self.setting.norms.budgets} & set(sides):
             return False
-        if layer.qk != "split" and (first.offset is not None or layer.qk_bias) and not layer.keys_alone:
+        if layer.qk != "split" and (first.bias is not None or layer.qk_bias) and not layer.keys_alone:
             return False
-        if _numbers(layer, first.map.d_in) >= _numbers(layer, layer.d) + first.map.d_in * first.map.d_out:
+        if _numbers(layer, first.d_in) >= _numbers(layer, layer.d) + first.d_in * first.d_out:
             return False
         apart = sides + (["b_K"] if layer.qk_bias else [])
         kinds = {"joint": ["W_QK", *(sides if factored else [])], "split": apart, "fixed": ["q"]}[layer.qk]
         kinds += ["W_V", *(["b_V"] if layer.v_bias else [])]
         return all(self.made.alone(kind, layer.block) for kind in kinds)
 
-    def _behind(self, first: _Pending, layer: Layer) -> Layer:
-        a, c, walk, made, block = first.size, first.offset, self.walk, self.made, layer.block
+    def _behind(self, first: Layer, layer: Layer) -> Layer:
+        (a, c), walk, made, block = self._of(first), self.walk, self.made, layer.block
 
         def side(kind: str, name: str, columns: int, offset: bool, head: int | None) -> None:
             own = walk.matrix(kind, block, head, layer.d, columns)[0]
-            made.matrix(kind, block, head, times(a, own))
+            made.put(kind, block, head, _times(a, own))
             if c is not None or offset:
-                made.length(
-                    name, block, head, (c or num(0)) * own.op + walk.offset(name if offset else None, block, head)[0]
-                )
+                added = walk.offset(name if offset else None, block, head)[0]
+                made.put(name, block, head, (c or num(0)) * own.op + added)
 
         for head in range(layer.heads) if self.setting.norms.headed else (None,):
             side("W_V", "b_V", layer.out, layer.v_bias, head)
@@ -136,15 +197,15 @@ class _Joining:
                 side("W_Q", "b_Q", layer.d_head, layer.qk_bias, head)
                 side("W_K", "b_K", layer.d_head, layer.qk_bias, head)
             elif layer.qk == "fixed":
-                made.matrix("q", block, head, times(a, walk.matrix("q", block, head, layer.d, 1)[0]))
+                made.put("q", block, head, _times(a, walk.matrix("q", block, head, layer.d, 1)[0]))
             else:
                 rows = layer.d + 1 if layer.qk_bias else layer.d
                 score = walk.matrix("W_QK", block, head, rows, layer.d, layer.d_head)[0]
-                left = stacked(a, c, layer.d) if c is not None else a
-                left = cornered(left, sharp=c is None) if layer.qk_bias else left
-                made.matrix("W_QK", block, head, times(times(left, score), turned(a)))
+                left = _stacked(a, c, layer.d) if c is not None else a
+                left = _cornered(left, sharp=c is None) if layer.qk_bias else left
+                made.put("W_QK", block, head, _times(_times(left, score), _turned(a)))
         biased = layer.qk_bias or (c is not None and layer.qk != "fixed")
-        return layer.but(d=first.map.d_in, d_value=layer.out, qk_bias=biased, v_bias=layer.v_bias or c is not None)
+        return layer.but(d=first.d_in, d_value=layer.out, qk_bias=biased, v_bias=layer.v_bias or c is not None)
 
 
 def _numbers(layer: Layer, d: int) -> int:
@@ -154,3 +215,128 @@ def _numbers(layer: Layer, d: int) -> int:
     if layer.qk == "split":
         return values + d * width * (layer.heads + layer.groups)
     return values + layer.heads * (d if layer.qk == "fixed" else min(d * d, 2 * d * width))
+
+
+def _out_of_heads(setting: Setting) -> Setting:
+    """Output projections in the value maps, where that leaves fewer numbers; else the same."""
+    made, walk = _Made(setting), walk_through(setting)
+
+    def one(heads: Layer, after: Layer) -> bool:
+        offsets = [("b_V" if heads.v_bias else None, heads.block), (after.bias, after.block)]
+        if (heads.v_bias or after.bias is not None) and heads.normaliser.name != "softmax":
+            return False
+        before = heads.heads * heads.d * heads.out + after.d_in * after.d_out
+        fewer = heads.groups == heads.heads and before > heads.heads * heads.d * after.d_out
+        return fewer and all(made.alone(*at) for at in [("W_V", heads.block), (after.kind, after.block), *offsets])
+
+    def join(heads: Layer, after: Layer) -> Layer:
+        own = list(range(heads.heads)) if setting.norms.headed else [None]
+        w_o = walk.matrix(after.kind, after.block, None, after.d_in, after.d_out)[0]
+        for head in own:
+            value = walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0]
+            made.put("W_V", heads.block, head, _times(value, w_o))
+        moved = heads.v_bias or after.bias is not None
+        if moved:
+            each = [walk.offset("b_V" if heads.v_bias else None, heads.block, head)[0] for head in own]
+            each = each if len(own) == heads.heads else each * heads.heads
+            side = MP.sqrt(sum(size**2 for size in each)) if heads.combine == "concat" else sum(each, start=num(0))
+            added = side * w_o.op + walk.offset(after.bias, after.block)[0]
+            for head in own:
+                made.put("b_V", heads.block, head, added / heads.heads)
+        return heads.but(d_value=after.d_out, combine="sum", v_bias=moved)
+
+    def meets(out: list[Layer], layer: Layer) -> bool:
+        found = layer.label == "linear" and bool(out) and out[-1].label == "attention" and one(out[-1], layer)
+        if found:
+            out[-1] = join(out[-1], layer)
+        return found
+
+    return made.setting(_rewritten(setting.stages, meets))
+
+
+_TABLES = ("token_scores", "position_scores", "token_values", "position_values")
+
+
+def looked_up(setting: Setting) -> Setting:
+    """The class with tables for the first attention's scores and values, where its row has no data; else the same."""
+    parts = looks_up(setting.stages)
+    if parts is None:
+        return setting
+    first, heads, output = parts
+    walk = walk_through(setting)
+    words, places = (walk.vector(("row", "op", "fro", "two_one"), kind)[0] for kind in ("embedding", "positions"))
+    query, value, carried = num(0), num(0), num(0)
+    for head in range(heads.heads):  # one by one, alike or not
+        query = max(query, joint_scores(walk, heads, head)[0].op)
+        value += walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0].op ** 2
+        carried += walk.offset("b_V" if heads.v_bias else None, heads.block, head)[0] ** 2
+    row = words + places
+    query *= MP.sqrt(row**2 + (1 if heads.qk_bias else 0)) / num(heads.normaliser.temperature or 1)
+    after, spread = walk.matrix(output.kind, output.block, None, output.d_in, output.d_out)[0], MP.sqrt(value)
+    added = row + MP.sqrt(carried) * after.op + walk.offset(output.bias, output.block)[0]
+    limits = dict(zip(_TABLES, (words * query, places * query, words * spread, places * spread), strict=True))
+    made = {kind: _least(walk, kind, None, "sup" if "scores" in kind else "row", size) for kind, size in limits.items()}
+    made[placed("first_row", output.block)] = _least(walk, "first_row", output.block, "op", added)
+    lookup = Layer(label="lookup", vocabulary=first.vocabulary, heads=heads.heads, d_value=heads.out)
+    pool = Layer(label="pool", how="cls")
+    return _other(setting, (lookup, pool, output.but(bias="first_row"), *setting.stages[2:]), made)
+
+
+def _least(walk: Walk, kind: str, block: int | None, name: str, size: Real) -> Budget:
+    given, most = walk.budget(kind, block) or Budget(), grown(size)
+    own = getattr(given, name)
+    return given._replace(**{name: most if own is None else min(own, most)})
+
+
+def read_out(setting: Setting) -> Setting:
+    """(x + hA + a)R + r as xR + h(AR) + (aR + r), where the network ends so; else the same."""
+    parts = reads_out(setting.stages)
+    if parts is None:
+        return setting
+    before, part, last, pools, readout = parts
+    own = [(name, layer.block) for layer in (last, readout) for name in (layer.kind, layer.bias) if name is not None]
+    if any(used(setting)[place] > 1 for place in own):
+        return setting
+    walk = walk_through(setting)
+    a = walk.matrix(last.kind, last.block, None, last.d_in, last.d_out)[0]
+    r = walk.matrix(readout.kind, readout.block, None, readout.d_in, readout.d_out)[0]
+    kind = f"{last.kind}_to_readout"
+    made = {placed(kind, last.block): _product(walk, kind, last, readout, a, r)}
+    name = readout.bias
+    if last.bias is not None:
+        name = readout.bias or "b_readout"
+        constant = walk.offset(last.bias, last.block)[0] * r.op + walk.offset(readout.bias, readout.block)[0]
+        made[placed(name, readout.block)] = Budget(op=grown(constant))
+    inside = list(part.branch[:-1])
+    two = [layer.label for layer in inside[-2:]] == ["linear", "activation"] and inside[-2].block == last.block
+    if two and readout.d_out == 1:
+        first, act = inside[-2:]
+        own = {"first": first.kind, "bias": first.bias, "d": first.d_in, "d_ff": first.d_out, "block": first.block}
+        inside = [*inside[:-2], Layer(label="hidden", last=kind, activation=act.name, **own)]
+    else:
+        inside.append(linear(kind, last.d_in, readout.d_out, None, last.block))
+    both = residual(inside, [[readout.but(bias=name)]], skip=False)
+    return _other(setting, (*before, both, *pools), made)
+
+
+def _product(walk: Walk, kind: str, last: Layer, readout: Layer, a: Sizes, r: Sizes) -> Budget:
+    """What follows of AR, and what is given of it."""
+    product, given = _times(a, r), walk.budget(kind, last.block)
+    if given is not None:
+        sizes = Sizes.of(given, last.d_in, readout.d_out)
+        names = ("op", "fro", "two_one", "two_one_t", "nuclear", "rank")
+        product = product._replace(**{name: min(getattr(product, name), getattr(sizes, name)) for name in names})
+    return _rounded(product)
+
+
+def _other(setting: Setting, stages: tuple[Layer, ...], made: dict[str, Budget]) -> Setting:
+    """The setting of other layers: what was made, and of what was given all that is still there."""
+    there = {(each.kind, each.block) for each in trained(stages)}
+    there |= {(f"{kind}_to_readout", block) for kind, block in there}
+    own = {kind_and_block(key)[0] for key in made}
+    kept: dict[str, Budget] = {}
+    for key, budget in setting.norms.budgets.items():
+        kind, block = kind_and_block(key)
+        if kind not in own and any(other == kind and block in (None, number) for other, number in there):
+            kept[key] = budget
+    return setting._replace(stages=stages, norms=setting.norms._replace(budgets={**kept, **made}))

@@ -7,8 +7,9 @@ from typing import Any
 import mpmath
 
 Real = Any
+DIGITS = 50
 MP = mpmath.MPContext()
-MP.dps = 50
+MP.dps = DIGITS
 
 
 class Refused(Exception):

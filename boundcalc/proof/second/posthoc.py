@@ -1,18 +1,17 @@
 """P1 in 50 digits: what numbers that were looked at cost, and that they are those which are paid for."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from .certificate import Certificate
 from .numbers import MP, Real, demand, num
-from .setting import SIZES, Budget, Norms, Setting, kind_and_block, placed, trained
+from .setting import Budget, Norms, Setting, kind_and_block, placed, trained
 
 _POWERS = [i / 10 for i in range(1, 21)]
 """Schatten powers one may choose among; that tied ones differ is one choice more."""
 _WAYS = 15
 """Bounds of the risk that a training error may choose among: of the gap, G3, G11, and G4 and G5 with each number of ghosts."""
-_GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that one may choose among."""
+_GHOSTS = (1, 2, 4, 8, 16, 32)  # ghost samples per sample that one may choose among
 
 
 def price(certificate: Certificate) -> Real:
@@ -26,13 +25,13 @@ def price(certificate: Certificate) -> Real:
         total += _norms_price(setting, looked.norms) - MP.log(1 - failure / delta)
     seen = looked.sample
     if "margin" in seen:
-        fraction, power = math.frexp(sample.margin)
+        fraction, k = math.frexp(sample.margin)
         demand(fraction == 0.5 and sample.margin <= seen["margin"], "the margin is not rounded down to 2^-k")
-        k = abs(1 - power)
+        k = abs(1 - k)
         total += MP.log((k + 1) * (k + 2)) + MP.log(num(3) / 2)
     if "train_error" in seen:
         demand(sample.train_error >= seen["train_error"], "the training error is below the measured one")
-        risky = certificate.kind.quantity == "risk"
+        risky = certificate.has("risk")
         demand(not risky or certificate.alpha in _GHOSTS, "alpha is not among the choices that were paid for")
         ways = _WAYS + (setting.bits is not None)  # G13 is one more
         demand(seen["candidates"] >= ways, f"the candidates a training error chose among are at least {ways}")
@@ -44,14 +43,8 @@ def _norms_price(setting: Setting, measured: Norms) -> Real:
     """The price of the numbers of a setting, which are at least those measured, and as many."""
     given, tied = setting.norms, _tied(setting, measured)
     demand(given.budgets.keys() == tied.keys(), "a budget was not measured, or a measured one has no budget")
-    demand((given.C is None) == (measured.C is None), "the knob was not measured, or has no value")
-    total = num(0)
-    if given.C is not None and measured.C is not None:
-        demand(given.C >= measured.C, "the knob C is below what was measured")
-        total += _steps_price(given.C)
-    for key, budget in given.budgets.items():
-        total += _budget_price(key, budget, tied[key])
-    return total
+    total = _budget_price("the knob", Budget(op=given.C), [Budget(op=measured.C)])
+    return sum((_budget_price(key, budget, tied[key]) for key, budget in given.budgets.items()), start=total)
 
 
 def _tied(setting: Setting, measured: Norms) -> Mapping[str, Sequence[Budget]]:
@@ -72,30 +65,20 @@ def _budget_price(where: str, given: Budget, measured: Sequence[Budget]) -> Real
     """The price of one budget: every limit that all have which it stands for, at least as large as any."""
     common = frozenset.intersection(*(each.limits for each in measured))
     powers = {each.schatten[0] for each in measured if each.schatten is not None}
-    differ = "schatten" in common and len(powers) > 1  # no limit stands for them, and yet they are paid
-    demand(
-        given.limits == common - ({"schatten"} if differ else set()), f"the limits of {where} are not those measured"
-    )
-    total = MP.log(len(_POWERS) + 1) if differ else num(0)
-    for name, mine, theirs in _numbers(given, measured):
-        demand(mine >= theirs, f"{where}.{name} is below what was measured")
+    differ = {"schatten"} if "schatten" in common and len(powers) > 1 else set[str]()  # no limit, and yet it is paid
+    demand(given.limits == common - differ, f"the limits of {where} are not those measured")
+    total = num(0) if "schatten" not in common else MP.log(len(_POWERS) + 1)
+    own = given.schatten is None or (powers == {given.schatten[0]} and given.schatten[0] in _POWERS)
+    demand(own, f"{where} has another Schatten power")
+    for name in given.limits - {"distance"}:
+        mine, *theirs = (getattr(each, name) for each in (given, *measured))
+        if name == "schatten":
+            mine, theirs = mine[1], [each[1] for each in theirs]
+        demand(mine >= max(theirs), f"{where}.{name} is below what was measured")
         total += MP.log((mine + 1) * (mine + 2)) if name == "rank" else _steps_price(mine)
-    if given.schatten is not None:
-        demand(powers == {given.schatten[0]} and given.schatten[0] in _POWERS, f"{where} has another Schatten power")
-        total += MP.log(len(_POWERS) + 1)
     if given.distance is not None:
-        apart = [each.distance for each in measured if each.distance is not None]
-        total += _budget_price(f"{where}.distance", given.distance, apart)
+        total += _budget_price(f"{where}.distance", given.distance, [each.distance for each in measured])
     return total
-
-
-def _numbers(given: Budget, measured: Sequence[Budget]) -> Iterator[tuple[str, float, float]]:
-    """Every limit that is set, and the largest that was measured."""
-    for name in (*SIZES, "rank"):
-        if name in given.limits:
-            yield name, getattr(given, name), max(getattr(each, name) for each in measured)
-    if given.schatten is not None:
-        yield "schatten", given.schatten[1], max(each.schatten[1] for each in measured if each.schatten is not None)
 
 
 def _steps_price(size: float) -> Real:

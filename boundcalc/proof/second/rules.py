@@ -1,15 +1,19 @@
-"""L3-L6, L9, L12, L15, T8-T10 in 50 digits: radius, error and pieces of every layer but attention."""
+"""L3-L6, L9, L12, L15, T8-T10, A7 and V4 in 50 digits: the walk through a network, layer by layer."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from .covers import Sizes, View
+from .attention import attention
+from .covers import LEAST, Sizes, View, nuclear_of
 from .covers import single as one
-from .layers import Layer
+from .layers import Layer, rows_read
 from .numbers import MP, Real, demand, num
+from .setting import Setting
 from .walk import Walk
 
 SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
 SLOPES |= {"silu": "1.09984", "mish": "1.08850", "quick_gelu": "1.09984"}
+BENDS = {"identity": "0", "silu": "0.5", "quick_gelu": "0.851", "tanh": "0.76981", "gelu": "0.79789"}
 
 
 def linear(walk: Walk, layer: Layer, rows: int) -> None:
@@ -22,23 +26,15 @@ def linear(walk: Walk, layer: Layer, rows: int) -> None:
     walk.radius = walk.radius * whole.op + size
 
 
-def activation(walk: Walk, layer: Layer, rows: int) -> None:
-    """L3."""
-    walk.error *= num(SLOPES[layer.name])
-
-
-def ball(walk: Walk, layer: Layer, rows: int) -> None:
-    """L4."""
-    walk.radius = min(walk.radius, num(layer.radius))
-
-
-def softcap(walk: Walk, layer: Layer, rows: int) -> None:
-    """L12."""
-    walk.radius = min(walk.radius, num(layer.cap) * MP.sqrt(layer.d))
-
-
-def pool(walk: Walk, layer: Layer, rows: int) -> None:
-    """A row that is selected, or the mean of all, is no longer and errs no more."""
+def plain(walk: Walk, layer: Layer, rows: int) -> None:
+    """L3, L4, L12; a row that is selected, or the mean of all, is no longer and errs no more."""
+    match layer.label:
+        case "activation":
+            walk.error *= num(SLOPES[layer.name])
+        case "ball":
+            walk.radius = min(walk.radius, num(layer.radius))
+        case "softcap":
+            walk.radius = min(walk.radius, num(layer.cap) * MP.sqrt(layer.d))
 
 
 def layernorm(walk: Walk, layer: Layer, rows: int) -> None:
@@ -117,3 +113,90 @@ def embedding(walk: Walk, layer: Layer, _: int) -> None:
         walk.radius += table("positions", walk.seq_len)
     if layer.segments:
         walk.radius += table("segments", layer.segments)
+
+
+def lookup(walk: Walk, layer: Layer, _: int) -> None:
+    """A7, S5."""
+
+    def known(kind: str, name: str, d: int, k: int) -> tuple[Real, Sizes]:
+        budget = walk.limit(kind)
+        given = [x for x in (getattr(budget, name), budget.fro) if x is not None]
+        demand(given, f"{kind} has no budget of its own norm")
+        most = num(given[0] or LEAST)
+        whole = MP.sqrt(d * k if name == "sup" else d) * most
+        whole = whole if budget.fro is None else min(whole, num(budget.fro or LEAST))
+        low = min(d, k)
+        nuclear = min(MP.sqrt(low) * whole, nuclear_of(budget, whole, low))
+        columns, rows = MP.sqrt(k) * whole, MP.sqrt(d) * whole
+        return most, Sizes(d, k, whole, whole, columns, rows, MP.sqrt(d) * columns, nuclear, low)
+
+    sides = {"token": layer.vocabulary, "position": walk.seq_len}
+    width = layer.heads * layer.d_value
+    values = {side: known(f"{side}_values", "row", rows, width) for side, rows in sides.items()}
+    walk.radius = values["token"][0] + values["position"][0]
+    for side, rows in sides.items():
+        most, sizes = known(f"{side}_scores", "sup", rows, layer.heads)
+        ways = [one("gain", rows * layer.heads, most), View("numbers", num(1), 0, sizes, 1)]
+        walk.error += walk.piece(f"{side}_scores", None, [(1, ways)], walk.radius, 2 * walk.radius, bends=True)
+    for side, rows in sides.items():
+        sizes = values[side][1]
+        ways = [one("vector", rows * width, sizes.fro), View("pooled", num(1), 1, sizes)]
+        walk.error += walk.piece(f"{side}_values", None, [(1, ways)], num(1))
+
+
+def hidden(walk: Walk, layer: Layer, rows: int) -> None:
+    """A linear map, an activation and a column."""
+    b, slope = walk.radius, num(SLOPES[layer.activation])
+    w, near = walk.matrix(layer.first, layer.block, None, layer.d, layer.d_ff)
+    v, near_v = walk.matrix(layer.last, layer.block, None, layer.d_ff, 1)
+    size, offset = walk.offset(layer.bias, layer.block)
+    inner = b * w.op + size
+    walk.error *= slope * w.op * v.op
+    views = [View("map", b, rows, near), *_summed(layer, slope, View("map", b, rows, near), inner)]
+    walk.error += walk.piece(layer.first, layer.block, [(1, views)], slope * v.op)
+    walk.shift(layer.bias, layer.block, layer.d_ff, offset, slope * v.op)
+    walk.cover(layer.last, layer.block, View("map", inner, rows, near_v))
+    walk.radius = inner * v.op
+
+
+def _summed(layer: Layer, slope: Real, row: View, inner: Real) -> list[View]:
+    """V4: e = L|v| s (t + 1/(2L) + [kinks] + bends s) with s the noise in one unit, for s up to where the last is `room`."""
+    k, kinks = num(layer.d_ff), num(0)
+    if layer.activation == "relu":
+        kinks, curved = MP.sqrt(k) / (MP.sqrt(2 * MP.pi) * slope), num(0)
+    elif layer.activation in BENDS:
+        curved = num(BENDS[layer.activation]) * MP.sqrt(k) / 2
+    else:
+        return []
+    bends = (curved + k / (2 * inner)) / slope
+    found: list[View] = []
+    for room in (0.3, 0.6, 1.2, 2.4):
+        found.append(row._replace(kind="summed", extra=1 / (2 * slope) + kinks + num(room), most=num(room) / bends))
+    return found
+
+
+_RULES = {rule.__name__: rule for rule in (linear, layernorm, attention, gated, experts, embedding, hidden, lookup)}
+_RULES |= dict.fromkeys(("activation", "ball", "softcap", "pool"), plain)
+
+
+def walk_through(setting: Setting, covers: Any = None, samples: int = 1, **how: Any) -> Walk:
+    """Radius, error and log count of a network at one level; without covers its radius alone."""
+    walk = Walk(setting, covers, samples, **how)
+    _through(walk, setting.stages, 1)
+    demand(covers is None or len(covers) == sum(walk.seen.values()), "covers are given for pieces that there are not")
+    return walk
+
+
+def _through(walk: Walk, layers: Sequence[Layer], rows: int) -> None:
+    for layer, read in zip(layers, rows_read(layers, rows, walk.seq_len), strict=True):
+        walk.at[id(layer)] = max(walk.radius, walk.at.get(id(layer), walk.radius))
+        if layer.label != "residual":
+            _RULES[layer.label](walk, layer, read)
+            continue
+        radius, error = walk.radius, walk.error
+        sums = (radius, error) if layer.skip else (num(0), num(0))
+        for branch in (layer.branch, *layer.beside):
+            walk.radius, walk.error = radius, error
+            _through(walk, branch, read)
+            sums = sums[0] + walk.radius, sums[1] + walk.error
+        walk.radius, walk.error = sums

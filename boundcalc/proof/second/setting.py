@@ -1,46 +1,25 @@
 """What is bounded, as a certificate's file says it: norms, sample and network, with every budget read by something."""
 
-from collections import Counter
+from collections import Counter, namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from .architecture import read_architecture
 from .layers import Layer, Weight, flat, weights, widths
 from .numbers import demand
 from .strict import KINDS, Record, read, value
 
-SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
 _NAMES = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one", "sup": "sup", "row": "row"}
-_LENGTH = {"op", "fro", "two_one"}
-_MATRIX = {*_LENGTH, "two_one_t", "one_one", "rank", "schatten"}
-_READ: Mapping[str, set[str]] = {
-    "matrix": {*_MATRIX, "distance"},
-    "factor": _MATRIX,
-    "vector": {*_LENGTH, "distance"},
-    "factor vector": _LENGTH,
-    "gain": {"sup", "distance"},
-    "table": {*_MATRIX, "row", "distance"},
-    "rows": {*_LENGTH, "row", "distance"},
-    "scores": {"sup", "fro", "schatten"},
-    "values": {"row", "fro", "schatten"},
-}
+_MATRIX = "op fro two_one two_one_t one_one rank schatten"
+_READ = {"matrix": f"{_MATRIX} distance", "factor": _MATRIX, "table": f"{_MATRIX} row distance"}
+_READ |= {"vector": "op fro two_one distance", "factor vector": "op fro two_one", "rows": "op fro two_one row distance"}
+_READ |= {"gain": "sup distance", "scores": "sup fro schatten", "values": "row fro schatten"}
 """The limits that a bound can use, by what a weight is."""
 
 
-class Budget(NamedTuple):
+class Budget(namedtuple("_", "op fro two_one two_one_t one_one rank schatten sup row distance", defaults=[None] * 10)):
     """Limits on the norms of one matrix or vector; None where none is set. `distance`: those from a reference."""
-
-    op: float | None = None
-    fro: float | None = None
-    two_one: float | None = None
-    two_one_t: float | None = None
-    one_one: float | None = None
-    rank: int | None = None
-    schatten: tuple[float, float] | None = None
-    sup: float | None = None
-    row: float | None = None
-    distance: Any = None
 
     @property
     def limits(self) -> frozenset[str]:
@@ -59,13 +38,8 @@ def _budget(where: str, data: Any) -> Budget:
     return found
 
 
-class Norms(NamedTuple):
+class Norms(namedtuple("_NORMS", "C budgets measured failure", defaults=[False, 0.0])):
     """The knob for what is not given, budgets by place, whether they were measured, and with which chance wrongly."""
-
-    C: float | None
-    budgets: Mapping[str, Budget]
-    measured: bool = False
-    failure: float = 0.0
 
     @property
     def headed(self) -> bool:
@@ -90,10 +64,8 @@ def _budgets(where: str, data: Any) -> Mapping[str, Budget]:
 
 
 def _sample(where: str, data: Any) -> Record:
-    line = (
-        "n_train:size delta:chance margin:positive train_error:share lipschitz:positive? measured:margin|train_error*"
-    )
-    found = read(line, where, data)
+    line = "n_train:size delta:chance margin:positive train_error:share lipschitz:positive? "
+    found = read(line + "measured:margin|train_error*", where, data)
     ramp = found.lipschitz is None or (found.margin == 0.5 and found.train_error == 0 and not found.measured)
     demand(ramp, f"{where}: margins belong to the ramp loss, and the loss is another one")
     return found
@@ -102,16 +74,8 @@ def _sample(where: str, data: Any) -> Record:
 KINDS.update(budget=_budget, budgets=_budgets, norms=_norms, sample=_sample)
 
 
-class Setting(NamedTuple):
-    """A network as a list of layers, the norms of its weights, and the sample."""
-
-    stages: tuple[Layer, ...]
-    seq_len: int
-    classes: int
-    input_radius: float
-    norms: Norms
-    sample: Any
-    bits: int | None = None
+Setting = namedtuple("Setting", "stages seq_len classes input_radius norms sample bits", defaults=[None])
+"""A network as a list of layers, the norms of its weights, the sample, and the bits of a stored weight, if anybody said."""
 
 
 def read_setting(where: str, data: Any) -> Setting:
@@ -124,9 +88,9 @@ def read_setting(where: str, data: Any) -> Setting:
     return setting
 
 
-def weights_of(layers: Iterable[Layer]) -> Iterator[Weight]:
+def weights_of(layers: Iterable[Layer], seq_len: int = 0) -> Iterator[Weight]:
     """All that layers train."""
-    return (weight for layer in flat(layers) for weight in weights(layer))
+    return (weight for layer in flat(layers) for weight in weights(layer, seq_len))
 
 
 def trained(layers: Iterable[Layer]) -> Iterator[Weight]:
@@ -170,7 +134,7 @@ def _account(setting: Setting) -> None:
     places += [(weight, norms.place(weight.kind, weight.block)) for weight in _products(setting.stages)]
     read: dict[str | None, set[str]] = {}
     for weight, key in places:
-        read[key] = read.get(key, set()) | _READ[weight.role]
+        read[key] = read.get(key, set()) | set(_READ[weight.role].split())
     for key, budget in norms.budgets.items():
         demand(key in read, f"nothing reads the norms of {key:.60}")
         apart = budget.distance.limits if budget.distance is not None else frozenset[str]()
@@ -215,7 +179,7 @@ def reads_out(layers: Sequence[Layer]) -> tuple[tuple[Layer, ...], Layer, Layer,
 def _products(layers: Sequence[Layer]) -> Iterator[Weight]:
     first, last = looks_up(layers), reads_out(layers)
     if first is not None:
-        yield from weights(Layer(label="lookup"))
-        yield Weight("first_row", "vector", first[2].block)
+        yield from weights(Layer(label="lookup", vocabulary=0, heads=0, d_value=0))
+        yield Weight("first_row", "vector", 0, first[2].block)
     if last is not None:
-        yield Weight(f"{last[2].kind}_to_readout", "matrix", last[2].block)
+        yield Weight(f"{last[2].kind}_to_readout", "matrix", 0, last[2].block)

@@ -72,37 +72,27 @@ def value(word: str, where: str, data: Any) -> Any:
         return tuple(value(word[:-1], f"{where}[{i}]", each) for i, each in enumerate(data))
     if word in KINDS:
         return KINDS[word](where, data)
-    demand(isinstance(data, str) and data in word.split("|"), f"{where} is one of {word}; got {data!r:.40}")
-    return data
+    return reader(lambda each: isinstance(each, str) and each in word.split("|"), f"one of {word}")(where, data)
+
+
+def reader(fits: Callable[[Any], bool], what: str) -> Callable[[str, Any], Any]:
+    """A reader of what fits."""
+
+    def read_one(where: str, data: Any) -> Any:
+        demand(fits(data), f"{where} is {what}, got {data!r:.40}")
+        return data
+
+    return read_one
 
 
 def ranged(low: float, high: float, *, apart: bool = False, whole: bool = False) -> Callable[[str, Any], Any]:
     """A reader of numbers in a range, its ends apart or not; whole ones are written without a point."""
 
-    def reader(where: str, data: Any) -> Any:
-        fits = isinstance(data, int if whole else (int, float)) and not isinstance(data, bool)
-        demand(fits, f"{where} is no {'whole ' * whole}number: {data!r:.40}")
-        demand(
-            low < data < high if apart else low <= data <= high, f"{where} = {data!s:.30} is not in [{low:g}, {high:g}]"
-        )
-        return data
+    def fits(data: Any) -> bool:
+        number = isinstance(data, int if whole else (int, float)) and not isinstance(data, bool)
+        return number and (low < data < high if apart else low <= data <= high)
 
-    return reader
-
-
-def _flag(where: str, data: Any) -> bool:
-    demand(isinstance(data, bool), f"{where} is true or false, got {data!r:.40}")
-    return data
-
-
-def _text(where: str, data: Any) -> str:
-    demand(isinstance(data, str), f"{where} is no text")
-    return data
-
-
-def _name(where: str, data: Any) -> str:
-    demand(isinstance(data, str) and data.isidentifier() and len(data) <= 80, f"{where} is no name")
-    return data
+    return reader(fits, f"a {'whole ' * whole}number from {low:g} to {high:g}")
 
 
 _MOST = sys.float_info.max
@@ -115,8 +105,8 @@ KINDS: dict[str, Callable[[str, Any], Any]] = {
     "length": ranged(0, _MOST),
     "share": ranged(0, 1),
     "chance": ranged(0, 1, apart=True),
-    "flag": _flag,
-    "text": _text,
-    "name": _name,
+    "flag": reader(lambda data: isinstance(data, bool), "true or false"),
+    "text": reader(lambda data: isinstance(data, str), "a text"),
+    "name": reader(lambda data: isinstance(data, str) and data.isidentifier() and len(data) <= 80, "a name"),
     "object": lambda where, data: keys(where, data, (), data),
 }

@@ -2,29 +2,26 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from .channels import Said, more
 from .covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
-from .noises import LAWS, divergence, events
+from .noises import LAWS, divergence, events, more
 from .numbers import MP, Real, Refused, demand, num
 from .setting import Budget, Setting
+
+_Maps = Sequence[tuple[int, list[View]]]
 
 
 @dataclass
 class Walk:
     """Radius, error and log count on the way through a network at one level.
 
-    Attributes:
-        covers: of every piece; None to learn the radius alone.
-        samples: covers are counted on so many.
-        every_scale: whether costs stand for all scales (A4, PUB).
-        published: whether L1 and L7 have their published constants.
-        depth: t of G11, where maps carry noise instead of being covered.
-        before: covers of the level before, where this one may refine them (G12).
-        heard: what the levels before have said of maps through channels (G14); what this one says is added.
-        at: the radius at which each layer (its id) is reached.
+    `covers`: of every piece, counted on so many `samples`; None to learn the radius alone. `every_scale`: whether costs
+    stand for all scales (A4, PUB). `published`: whether L1 and L7 have their published constants. `depth`: t of G11, where
+    maps carry noise instead of being covered. `before`: covers of the level before, where this one may refine them (G12).
+    `heard`: what the levels before have said of maps through channels (G14); what this one says is added. `at`: the radius
+    at which each layer (its id) is reached.
     """
 
     setting: Setting
@@ -34,7 +31,7 @@ class Walk:
     published: bool = False
     depth: Real | None = None
     before: Mapping[str, Any] | None = None
-    heard: dict[tuple[str, int], Said] | None = None
+    heard: dict[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         self.norms, self.seq_len = self.setting.norms, self.setting.seq_len
@@ -43,7 +40,6 @@ class Walk:
         self.count: Real = num(0)
         self.events = 0
         self.seen: dict[str, int] = Counter()
-        self.keys: set[str] = set()
         self.at: dict[int, Real] = {}
 
     # -- budgets
@@ -58,9 +54,7 @@ class Walk:
         C = self.norms.C
         return self.budget(kind, block, head) or Budget(op=C, two_one=C, sup=C, row=C)
 
-    def matrix(
-        self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None
-    ) -> tuple[Sizes, Sizes]:
+    def matrix(self, kind: str, block: Any, head: Any, d: int, k: int, rank: int | None = None) -> tuple[Sizes, Sizes]:
         """Norms of a matrix, and of its distance from a reference, of twice the rank (T7)."""
         budget = self.limit(kind, block, head)
         whole, apart = Sizes.of(budget, d, k, rank), budget.distance
@@ -82,26 +76,16 @@ class Walk:
 
     # -- pieces
 
-    def cover(
-        self, kind: str, block: int | None, view: View, steep: Any = 1, copies: int = 1, cap: Real = None
-    ) -> None:
+    def cover(self, kind: str, block: int | None, view: View, steep: Any = 1, n: int = 1, cap: Real = None) -> None:
         """One kind of map with one way to see it: what its cover leaves is added to the error."""
-        self.error += self.piece(kind, block, [(copies, [view])], num(steep), cap)
+        self.error += self.piece(kind, block, [(n, [view])], num(steep), cap)
 
     def shift(self, kind: str | None, block: int | None, size: int, apart: Real, steep: Any = 1) -> None:
         """The same for an offset, if there is one (T8)."""
         if kind:
             self.cover(kind, block, single("vector", size, apart), steep)
 
-    def piece(
-        self,
-        kind: str,
-        block: int | None,
-        maps: Sequence[tuple[int, Sequence[View]]],
-        sensitivity: Real,
-        cap: Real | None = None,
-        bends: bool = False,
-    ) -> Real:
+    def piece(self, kind: str, block: Any, maps: _Maps, steep: Real, cap: Real = None, bends: bool = False) -> Real:
         """Adds the cost of a piece (for each kind of map how many, and the ways to see it); returns the error it leaves."""
         name = kind if block is None else f"{kind}[{block}]"
         self.seen[name] += 1
@@ -109,7 +93,6 @@ class Walk:
             return num(0)
         key = name if self.seen[name] == 1 else f"{name}#{self.seen[name]}"
         demand(key in self.covers, f"{key} is not covered")
-        self.keys.add(key)
         cover = self.covers[key]
         demand(len(cover.choices) == len(maps), f"{key} has {len(maps)} kinds of maps")
         eps = MP.exp(num(cover.log_eps))
@@ -117,7 +100,7 @@ class Walk:
         for index, (choice, (number, views)) in enumerate(zip(cover.choices, maps, strict=True)):
             if choice.lemma == "zero":
                 demand(not self.every_scale, f"{key}: a closed form leaves nothing out")
-                outside = outside or all(view.reach > eps for view in views)
+                outside = outside or all(view.radius * view.sizes.op > eps for view in views)
                 continue
             demand(choice.target < len(views), f"{key}: there is no way {choice.target} to see it")
             view = views[choice.target]
@@ -135,7 +118,7 @@ class Walk:
         if outside:
             demand(cap is not None and all(c.lemma == "zero" for c in cover.choices), f"{key} is not covered at eps")
             return cap
-        left = sensitivity * eps
+        left = steep * eps
         if cap is None or self.every_scale:
             return left
         return cap * MP.tanh(left / cap) if bends else min(left, cap)
@@ -146,9 +129,8 @@ class Walk:
         if old is None or index >= len(old.choices):
             raise Refused(f"{key}: there is nothing before it to refine")
         mine = old.choices[index]
-        both = choice.lemma in REFINING and mine.lemma != "zero"
-        demand(both, f"{key}: {choice.lemma} of {mine.lemma} refines nothing")
-        demand(mine.target == choice.target, f"{key}: it is refined in another metric")
+        both = choice.lemma in REFINING and mine.lemma != "zero" and mine.target == choice.target
+        demand(both, f"{key}: {choice.lemma} of {mine.lemma} refines nothing in the same metric")
         ratio = MP.exp(num(old.log_eps) - num(log_eps))
-        unit = replace(view, radius=num(1), sizes=replace(view.sizes, op=ratio))
+        unit = view._replace(radius=num(1), sizes=view.sizes._replace(op=ratio))
         return cost(choice, unit, num(1), self.samples)
