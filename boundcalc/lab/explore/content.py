@@ -14,6 +14,7 @@ from boundcalc.base.prose import plain
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import THEOREMS
+from boundcalc.proof.breakdown import LevelParts
 from boundcalc.setting import Setting
 
 SHOWN = ("edelman2022", "trauger2024", "zhang2022", "truong2024", "sakai2026")
@@ -118,12 +119,17 @@ def checked(setting: Setting) -> dict[str, Any]:
 
 
 def _counts(value: BoundValue) -> dict[str, Any]:
-    """The log counts of the level that costs most, piece by piece."""
-    level = None if value.trivial else max(value.breakdown.levels, key=lambda each: each.count.log, default=None)
+    """What the level that costs most counts, piece by piece: logs of covers, or nats that noise tells."""
+    level = None if value.trivial else max(value.breakdown.levels, key=_matters, default=None)
     if level is None:
         return {}
     pieces = {part.key: round(part.share, 4) for part in level.parts if part.share > 0}
     return {"log10N": round(level.count.log / math.log(10), 4), "pieces": pieces}
+
+
+def _matters(level: LevelParts) -> float:
+    """What it adds to the bound; of one level alone its count."""
+    return (level.count if level.link is None else level.link).log
 
 
 def tables(setting: Setting) -> dict[str, dict[str, Any]]:

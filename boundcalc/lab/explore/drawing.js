@@ -177,8 +177,8 @@ function why() {
   label(svg, sx(m), base + 18, "m", {"text-anchor": "middle"});
   for (const e of ticks(0, most, false, 6)) label(svg, sx(e), base + 34, `10^${e}`, {"text-anchor": "middle", fill: "#555"});
   $("why-text").textContent = (found.trivial
-    ? `Vacuous: the cheapest cover that would say something has log N = ${number(10 ** found.log10N)}, against m = ${number(at.m)}.` + (found.need ? ` m = ${up(found.need)} would do.` : " No m would do.") + (whole ? "" : ` In that cover ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`)
-    : `The dearest cover of the proof has log N = ${number(10 ** found.log10N)} in all, against m = ${number(at.m)}: ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`) + where;
+    ? `Vacuous: the cheapest cover that would say something has log N = ${number(10 ** found.log10N)}, against m = ${number(at.m)}.` + (found.need ? ` m = ${up(found.need)} would do.` : " No m would do.") + (whole ? "" : ` In the first proof that says something ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`)
+    : `The level of the proof that costs most counts ${number(10 ** found.log10N)} nats in all (log N of covers, or what noise tells), against m = ${number(at.m)}: ${rows[0][0]} costs most, ${Math.round(100 * rows[0][1])}%.`) + where;
 }
 function reach() {  // formulas wider than their place scroll by keys, too; the others are no stop on the way
   const all = [...document.querySelectorAll(".math")], wide = all.map(e => e.scrollWidth > e.clientWidth);

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
+from contextlib import suppress
 from typing import Any
 
+from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.curves import LEARNED
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many, task_words
+from boundcalc.lab.train.waiting import Waited, growth
 
 _LOOKS = ("first", "second", "third", "fourth", "fifth")
 
@@ -24,10 +27,13 @@ def collect(spec: Spec) -> FigureData:
     chosen = runs.read(asked, vary=("T", "s"), online=True)
     series: list[Series] = []
     places: list[dict[str, Any]] = []
+    laws: dict[str, Any] = {}
     for look, (s, group) in zip(_LOOKS, runs.grouped(chosen, "s"), strict=False):
         rows: list[tuple[float, float | None, float, float | None, int]] = []
+        waited: dict[float, list[Waited]] = {}
         for T, some in runs.grouped(group, "T"):
-            steps = sorted(_step(record) for record in some)
+            waited[T] = [_waited(record) for record in some]
+            steps = sorted(one.until for one in waited[T])
             reached = [step for step in steps if math.isfinite(step)]
             middle = statistics.median_low(steps)
             rows.append((T, _known(middle), steps[0] if reached else math.nan, _known(steps[-1]), len(steps)))
@@ -38,13 +44,23 @@ def collect(spec: Spec) -> FigureData:
             most = max(float(p["step"]) for record in group for p in record.result["curves"])
             ends = tuple(most if end is None else end for end in high)
             series.append(Series(look, f"s = {s:g}", "measured", "steps", x, y, (), low, ends, count))
-    facts = {"task": runs.described(chosen), "places": places}
+            with suppress(NoSolution):
+                law = growth(waited)
+                laws[f"{s:g}"] = vars(law)
+                label = f"$T^{{{law.exponent:.1f}}}$, s = {s:g}"
+                series.append(Series(look, label, "fit", "steps", x, tuple(law(T) for T in x)))
+    facts = {"task": runs.described(chosen), "places": places, "laws": laws}
     return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
 
 
-def _step(record: Any) -> float:
-    points = record.result["curves"]
-    return next((float(p["step"]) for p in points if 1 - p["test_error"] >= LEARNED), math.inf)
+def _waited(record: Any) -> Waited:
+    """Between which looks a trial learned."""
+    steps = [float(p["step"]) for p in record.result["curves"]]
+    right = (k for k, p in enumerate(record.result["curves"]) if 1 - p["test_error"] >= LEARNED)
+    first = next(right, None)
+    if first is None:
+        return Waited(steps[-1], math.inf)
+    return Waited(steps[first - 1] if first else 0.0, steps[first])
 
 
 def _known(step: float) -> float | None:
@@ -76,4 +92,14 @@ def caption(spec: Spec, data: FigureData) -> str:
         else f"none by the median at s = {place['s']:g}, T = {place['T']:g} ({place['learned']} of {place['of']} learn)"
         for place in data.facts["places"]
     ]
-    return f"Median over seeds of the step from which 99% are right: {'; '.join(parts)}."
+    text = f"Median over seeds of the step from which 99% are right: {'; '.join(parts)}."
+    laws = [
+        f"T^{law['exponent']:.2f} [{law['low']:.2f}, {law['high']:.2f}] at s = {s}"
+        for s, law in data.facts["laws"].items()
+    ]
+    if not laws:
+        return text
+    return (
+        f"{text} They grow like {', '.join(laws)} (95% bootstrap intervals; a trial that never learned counts as one that "
+        "would have later)."
+    )

@@ -93,20 +93,14 @@ PRESETS: dict[str, dict[str, Any]] = {
         "grid": _coins((32, 128, 512), {2: 20, 3: 40, 4: 80}),
     },
     "conjunction-natural-4096": {
-        "about": "the same for s = 3 among T = 4096",
-        "task": _CONJUNCTION | {"law": "natural"},
+        "about": "the same among T = 4096",
+        "task": _ANY_S | {"law": "natural", "T": 4096},
         "train": _MINI,
-        "seeds": 10,
-        "grid": _coins((4096,), {3: 113}),
-    },
-    "conjunction-natural-full": {
-        "about": "fair coins, s = 2, 3, 4 among T = 32..4096 with 40 seeds: an hour of one core",
-        "task": _ANY_S | {"law": "natural"},
-        "train": _MINI,
-        "seeds": 40,
+        "seeds": 8,
         "grid": [
-            *_coins((32, 128, 512, 2048), {2: 20, 3: 40, 4: 80}),
-            *_coins((4096,), {2: 57, 3: 113, 4: 226}),
+            {"s": 2, "m": [43, 60, 85, 120, 180]},
+            {"s": 3, "m": [50, 70, 100, 140, 210]},
+            {"s": 4, "m": [95, 130, 180, 270, 405]},
         ],
     },
     "conjunction-sparsity": {
@@ -151,12 +145,17 @@ PRESETS: dict[str, dict[str, Any]] = {
         "seeds": 10,
     },
     "parity-growth": {
-        "about": "steps until the transition of parity against T and s",
+        "about": "steps until the transition of parity against T and s, to T = 60",
         "task": {"task": "parity"},
         **_PARITY,
+        "train": _PARITY["train"] | {"lr": 1e-3, "steps": 6000},
         "n_test": 512,
-        "seeds": 5,
-        "grid": [{"s": 2, "T": [10, 20, 40, 60]}, {"s": 3, "T": [10, 15, 20]}, {"s": 4, "T": 10}],
+        "seeds": 10,
+        "grid": [
+            {"s": 2, "T": [10, 20, 40, 60]},
+            {"s": 3, "T": [10, 20, 30, 40, 60]},
+            {"s": 4, "T": [10, 15, 20, 30, 40]},
+        ],
     },
     "parity-late": {
         "about": "parity of 3 among 16 bits from 150 examples: right on all of them long before it generalises",
@@ -175,14 +174,6 @@ PRESETS: dict[str, dict[str, Any]] = {
             "curve_every": 50,
         },
         "seeds": 10,
-    },
-    "parity-growth-full": {
-        "about": "the same with 20 seeds, lengths to 60 for s = 2, 3, 4 and up to 6000 steps: hours of one core",
-        "task": {"task": "parity"},
-        **_PARITY,
-        "train": _PARITY["train"] | {"steps": 6000},
-        "seeds": 20,
-        "grid": {"s": [2, 3, 4], "T": [10, 15, 20, 30, 40, 60]},
     },
     "majority": {
         "about": "examples needed to learn a majority of 3 among T bits",

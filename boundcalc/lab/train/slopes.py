@@ -94,20 +94,22 @@ class Fitted:
 
     Attributes:
         gap: ramp loss on fresh examples minus that on the training examples: mean over members, 95% interval.
+        gaps: of each member.
         train: ramp loss on the training examples, mean.
         largest: the largest norm of any matrix of theirs, certified, over its limit: at most 1.
     """
 
     gap: Interval
+    gaps: tuple[float, ...]
     train: float
     largest: float
 
 
-def fitted(plan: SlopesPlan, m: int, T: int, C: float) -> Fitted:
-    """Trains members of the class on samples of their own."""
+def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fitted:
+    """Trains members of the class on samples of their own, whose seeds are counted from `first` on."""
     architecture = plan.setting(m, T, C).architecture
     shape = Shape("rows", T, "binary", width=plan.d)
-    generators = [torch.Generator().manual_seed(substream(seed, "slopes", m, T)) for seed in range(plan.seeds)]
+    generators = [torch.Generator().manual_seed(substream(first + seed, "slopes", m, T)) for seed in range(plan.seeds)]
     x = torch.stack([_sphere(generator, m, T, plan.d) for generator in generators]).repeat_interleave(plan.starts, 0)
     coins = torch.stack([torch.randint(0, 2, (m,), generator=generator) for generator in generators]) * 2.0 - 1
     y = coins.repeat_interleave(plan.starts, 0)
@@ -133,7 +135,8 @@ def fitted(plan: SlopesPlan, m: int, T: int, C: float) -> Fitted:
         out = torch.cat([stack(part).squeeze(-1) for part in fresh.split(_PART // T, 1)], 1)
         test = (_ramp(out, plan.margin) + _ramp(-out, plan.margin)) / 2
     gaps: list[float] = (test - least).tolist()
-    return Fitted(mean_interval(gaps), float(least.mean()), max(_largest(stack, i, C) for i in range(plan.seeds)))
+    largest = max(_largest(stack, i, C) for i in range(plan.seeds))
+    return Fitted(mean_interval(gaps), tuple(gaps), float(least.mean()), largest)
 
 
 def _sphere(generator: torch.Generator, n: int, T: int, d: int) -> Tensor:

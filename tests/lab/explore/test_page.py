@@ -138,7 +138,7 @@ def test_three_questions_are_answered_by_the_page_alone(opened: Browser) -> None
     needed = evaluate(SETTING.but(n_train=10000)).needed
     assert needed is not None
     there = evaluate(SETTING.but(n_train=needed.n_train))
-    level = max(there.breakdown.levels, key=lambda each: each.count.log)
+    level = max(there.breakdown.levels, key=lambda each: (each.link or each.count).log)
     assert max(level.parts, key=lambda part: part.share).key in said
     (m,) = re.findall(r"m = (\d+) would do", said)
     assert int(m) >= (needed.n_train or 0) >= int(m) * 0.999

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -30,6 +31,20 @@ def test_members_stay_in_their_class_and_overfit_less_on_more_examples() -> None
 def test_no_bound_of_the_class_is_below(place: tuple[int, int, float]) -> None:
     bound = evaluate(SMALL.setting(*place)).gap
     assert fitted(SMALL, *place).gap.high < bound < 1
+
+
+@pytest.mark.parametrize("blocks", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_members_fitted_to_coins_never_exceed_the_bound_and_mostly_one_that_forgets_the_class(blocks: int) -> None:
+    """Twenty samples a block. The control holds for one function in every second sample, and not for fitted members."""
+    plan, place = SlopesPlan(seeds=20, starts=1), (250, 8, 2.0)
+    bound = evaluate(plan.setting(*place)).gap
+    forgetful = math.sqrt(math.log(2) / (2 * place[0]))
+    found = [fitted(plan, *place, first=20 * block) for block in range(blocks)]
+    gaps = [gap for one in found for gap in one.gaps]
+    assert len(set(gaps)) == 20 * blocks
+    assert max(one.largest for one in found) <= 1
+    assert max(gaps) < bound < 1
+    assert sum(gap > forgetful for gap in gaps) > 0.75 * len(gaps)
 
 
 def test_without_projection_members_leave_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
