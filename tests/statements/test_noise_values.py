@@ -13,6 +13,7 @@ from boundcalc.proof.second.covers import Sizes, View, single
 from boundcalc.proof.second.noises import depth, divergence
 from boundcalc.proof.second.noises import spread as exact_spread
 from boundcalc.proof.second.numbers import num
+from boundcalc.proof.second.setting import Budget as Read
 from boundcalc.setting import Budget
 from boundcalc.statements import gap
 from boundcalc.statements.noises import NOISES, spread
@@ -30,7 +31,8 @@ def case(law: str, kind: Kind, rng: Rng) -> tuple[Value, Any]:
     d, k = whole(rng, 2, 9), whole(rng, 2, 9)
     radius, size, eps = some(rng, 3, 0.3, 2.0)
     eps *= 1e-3
-    budget = Budget(op=size, two_one=1.5 * size, two_one_t=1.3 * size, schatten=(1.0, 1.2 * size))
+    sizes: dict[str, Any] = {"op": size, "two_one": 1.5 * size, "two_one_t": 1.3 * size, "schatten": (1.0, 1.2 * size)}
+    budget = Budget(**sizes)
     params = dict(zip(NOISES[law].names, some(rng, 2), strict=False))
     seen, eta = whole(rng, 1, 10**6), 2.0 ** -whole(rng, 1, 40)
     if kind in ("vector", "gain"):
@@ -38,7 +40,7 @@ def case(law: str, kind: Kind, rng: Rng) -> tuple[Value, Any]:
     elif kind == "table":
         view = View(kind, num(radius), 1, Sizes(d, k, *(num(size),) * 6, rank=k), d)
     else:
-        view = View(kind, num(radius), 1, Sizes.of(budget, d, k))
+        view = View(kind, num(radius), 1, Sizes.of(Read(**sizes), d, k))
     truth = divergence(Choice(law, 0, params), view, num(eps), depth(seen, eta))
 
     def value(ns: NumberSystem) -> Any:
@@ -73,5 +75,5 @@ def test_the_comparison_rejects_values_a_billionth_too_small(law: str) -> None:
 
 def test_two_gaussians_move_a_point_as_one_does() -> None:
     t = num(3)
-    assert exact_spread(View("map", num(1), 1, Sizes.of(Budget(op=1.0), 4, 2)), t) == t
-    assert exact_spread(View("map", num(1), 1, Sizes.of(Budget(op=1.0), 4, 3)), t) > t
+    assert exact_spread(View("map", num(1), 1, Sizes.of(Read(op=1.0), 4, 2)), t) == t
+    assert exact_spread(View("map", num(1), 1, Sizes.of(Read(op=1.0), 4, 3)), t) > t
