@@ -51,7 +51,8 @@ def test_what_it_points_to_is_there() -> None:
 
 
 def test_every_line_says_whether_it_was_shown() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and "---" not in line and "claim" not in line]
+    claims = PAGE.split("\n## Every bound")[0]
+    rows = [line for line in claims.splitlines() if line.startswith("| ") and "---" not in line and "claim" not in line]
     assert len(rows) >= 28
     for row in rows:
         verdict = row.rstrip(" |").rsplit("|", 1)[-1]
