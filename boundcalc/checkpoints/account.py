@@ -75,6 +75,8 @@ def lowered_parameters(layers: Sequence[Layer], seq_len: int) -> int:
 
 
 KEY_BIAS = "softmax ignores what is the same for all keys of a query (T8)"
+FOLDED = "folded into position"
+"""Of a token that is put before the input: what is measured is its sum with a position."""
 
 
 def balance(

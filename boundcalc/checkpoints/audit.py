@@ -16,7 +16,7 @@ from boundcalc.base import output
 from boundcalc.base.compared import Compared, said
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import JOURNAL
-from boundcalc.checkpoints.account import KEY_BIAS, Account, balance
+from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
@@ -131,6 +131,11 @@ class Audit:
         """The same with the premise that a stored weight has so many bits (G13), which no tensor that is read may exceed."""
         for line in self.account.lines:
             stored = 8 * STORED[line.dtype].itemsize
+            if line.reason.startswith(FOLDED):
+                raise InvalidSetting(
+                    f"--bits {bits}: {line.tensor} and the positions are measured as one sum, which is no number of {bits} "
+                    "bits, and G13 would count too few; leave --bits out"
+                )
             if (line.used or line.reason == KEY_BIAS) and stored > bits:
                 raise InvalidSetting(
                     f"--bits {bits}: {line.tensor} is stored as {line.dtype}, numbers of {stored} bits; give --bits {stored} "

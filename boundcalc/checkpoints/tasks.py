@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.account import lowered_parameters
+from boundcalc.checkpoints.account import FOLDED, lowered_parameters
 from boundcalc.checkpoints.attention_tasks import attention
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
@@ -180,7 +180,7 @@ class Plan:
             for row, token in enumerate(self.model.family.tokens):
                 if self.model.has(token):
                     self.expect(token, None, (layer.d,))
-                    self.read[token, None] = (0, f"folded into position {row} (families/vit.py)")
+                    self.read[token, None] = (0, f"{FOLDED} {row} (families/vit.py)")
             yield self._table(
                 "positions", seq_len, seq_len * layer.d, lambda model: held(positions(model, first, seq_len))
             )

@@ -14,7 +14,7 @@ from boundcalc import Certificate, verify
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import audit
 from boundcalc.cli import main
-from boundcalc.setting import Setting
+from boundcalc.setting import Sample, Setting
 from boundcalc.statements.strategies import stored_weights
 from tests.checkpoints import handmade
 
@@ -65,6 +65,23 @@ def test_fewer_bits_than_are_stored_are_refused(half: Path) -> None:
     )
     with pytest.raises(InvalidSetting, match="float16"):
         audit(half).with_bits(15)
+
+
+@pytest.mark.parametrize("name", handmade.MODELS)
+def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tmp_path: Path) -> None:
+    tensors, config = handmade.MODELS[name](np.random.default_rng(0))
+    found = audit(handmade.save(tmp_path / name, tensors, config, "float16"))
+    acts = sum(
+        int(np.prod(line.shape)) if line.reason.startswith(("softmax ignores", "folded")) else line.used
+        for line in found.account.lines
+    )
+    counted = sum(stored_weights(Setting(found.architecture, found.norms(), Sample())).values())
+    assert (counted < acts) is (name == "vit")
+    if counted < acts:
+        with pytest.raises(InvalidSetting, match=r"cls_token and the positions are measured as one sum"):
+            found.with_bits(16)
+    else:
+        assert found.with_bits(16).architecture.bits == 16
 
 
 def test_where_no_bound_reads_it_it_is_refused(half: Path) -> None:
