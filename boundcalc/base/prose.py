@@ -176,7 +176,7 @@ class _Reader:
             return f" {name} " if spaced else f" {name}"
         if name in ("frac", "tfrac", "dfrac"):
             above, below = self._argument(), self._argument()
-            return f"{_grouped(above)}/{_grouped(below)}"
+            return f"{_grouped(above)}/{_grouped(below)}{_BESIDE}"  # what follows is no part of what is below
         if name == "binom":
             return f"binom({self._argument()}, {self._argument()})"
         if name == "sqrt":
