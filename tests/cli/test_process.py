@@ -91,9 +91,12 @@ def test_debug_reaches_the_shell() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_interruption_keeps_what_was_written_and_says_so() -> None:
+def test_interruption_keeps_what_was_written_and_says_so(request: pytest.FixtureRequest) -> None:
     words = ["eval", "--sweep", "m=1e3:1e9:log50000", "--bound", "closed", "--format", "csv"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    # a shell that starts the tests beside others has them ignore interruptions, and children inherit that
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, previous))
     with subprocess.Popen(
         [sys.executable, "-m", "boundcalc", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     ) as process:
