@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
+from boundcalc.proof.certificate import Certificate, Choice, Level
 from boundcalc.proof.checker import check
 from boundcalc.proof.second import centres as centres_mp
 from boundcalc.setting import Setting
@@ -28,6 +27,7 @@ from boundcalc.statements import channels
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.targets import Kind, MatrixNorms, Points, Target
 from tests.proof import alone
+from tests.proof.both import refusals, with_choices
 from tests.soundness.test_centres import exact_entropy, sample_noise
 from tests.soundness.test_noise import student
 
@@ -250,22 +250,8 @@ def chain() -> Certificate:
 
 def changed(index: int, key: str, log_eps: float | None = None, **what: Any) -> Certificate:
     """With another choice of one piece at one level."""
-    levels = list(chain().levels)
-    cover = levels[index].covers[key]
-    choices = (replace(cover.choices[0], **what), *cover.choices[1:])
-    covers = {**levels[index].covers, key: Cover(cover.log_eps if log_eps is None else log_eps, choices)}
-    levels[index] = replace(levels[index], covers=covers)
-    return replace(chain(), levels=tuple(levels))
-
-
-def refusals(certificate: Certificate) -> list[str]:
-    """What both checkers say against a certificate."""
-    found: list[str] = []
-    for checker in (check, alone.log_value):
-        with pytest.raises(CertificateError) as error:
-            checker(certificate)
-        found.append(str(error.value))
-    return found
+    first, *others = chain().levels[index].covers[key].choices
+    return with_choices(chain(), index, key, (replace(first, **what), *others), log_eps)
 
 
 def test_both_checkers_agree_and_it_is_below_covers() -> None:

@@ -9,16 +9,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
-from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
+from boundcalc.proof.certificate import Certificate, Choice, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known
 from tests.proof import alone
+from tests.proof.both import refusals, with_choices
 
 M = 400
 DRAWS = 300
@@ -80,21 +80,7 @@ def where() -> tuple[int, str]:
 
 
 def changed(index: int, key: str, choices: tuple[Choice, ...], log_eps: float | None = None) -> Certificate:
-    levels = list(refined().levels)
-    cover = levels[index].covers[key]
-    covers = {**levels[index].covers, key: Cover(cover.log_eps if log_eps is None else log_eps, choices)}
-    levels[index] = replace(levels[index], covers=covers)
-    return replace(refined(), levels=tuple(levels))
-
-
-def refusals(certificate: Certificate) -> list[str]:
-    """What both checkers say against a certificate."""
-    found: list[str] = []
-    for checker in (check, alone.log_value):
-        with pytest.raises(CertificateError) as error:
-            checker(certificate)
-        found.append(str(error.value))
-    return found
+    return with_choices(refined(), index, key, choices, log_eps)
 
 
 def test_a_refined_chain_is_below_the_plain_one_and_both_checkers_agree() -> None:

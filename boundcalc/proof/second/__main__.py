@@ -11,7 +11,8 @@ if len(sys.argv) != 2:
 try:
     found = confirm(Path(sys.argv[1]).read_text(encoding="utf-8"))
 except (OSError, UnicodeDecodeError, Refused) as error:
-    sys.exit(f"not confirmed: {error}")
+    sys.exit(f"{sys.argv[1]} is not confirmed: {getattr(error, 'strerror', None) or error}")
 paid = f", {MP.nstr(found.nats, 6)} nats paid for what was measured" if found.measured else ""
-said = f"{found.quantity} <= e^{MP.nstr(found.log_value, 20)} but for a chance of {found.delta!r}{paid}"
+value = f"e^{MP.nstr(found.log_value, 20)} (about {MP.nstr(MP.exp(found.log_value), 4)})"
+said = f"{found.quantity} <= {value} but for a chance of {found.delta!r}{paid}"
 sys.stdout.write(f"confirmed: {said}\nby {size()[0]} modules, {size()[1]} lines, Python and mpmath\n")

@@ -1,0 +1,34 @@
+"""What both checkers make of a certificate that was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.proof.certificate import Certificate, Choice, Cover
+from boundcalc.proof.checker import check
+from tests.proof import alone
+
+
+def refusals(certificate: Certificate) -> list[str]:
+    """What both checkers say against a certificate."""
+    found: list[str] = []
+    for checker in (check, alone.log_value):
+        with pytest.raises(CertificateError) as error:
+            checker(certificate)
+        found.append(str(error.value))
+    return found
+
+
+def with_choices(
+    certificate: Certificate, index: int, key: str, choices: Sequence[Choice], log_eps: float | None = None
+) -> Certificate:
+    """With other choices, or another accuracy, of one piece at one level."""
+    levels = list(certificate.levels)
+    cover = levels[index].covers[key]
+    covers = {**levels[index].covers, key: Cover(cover.log_eps if log_eps is None else log_eps, tuple(choices))}
+    levels[index] = replace(levels[index], covers=covers)
+    return replace(certificate, levels=tuple(levels))
