@@ -21,6 +21,7 @@ from boundcalc.predictors.certificate import (
     read_json,
     register,
 )
+from boundcalc.predictors.examples import named
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import shared, splits, stops, until_right
 from boundcalc.predictors.verify import verify_predictor
@@ -233,3 +234,25 @@ def test_a_method_can_be_added_from_outside() -> None:
             register(mine)
     finally:
         del METHODS["by decree"]
+
+
+class _Given:
+    """A predictor that is right wherever y is 1."""
+
+    weights = "0" * 64
+
+    def scores(self, data: Any) -> Any:
+        return data.y - 0.5
+
+
+def test_a_held_out_certificate_is_about_as_many_examples_as_there_are() -> None:
+    """More examples claimed than answered, beside the digest of those that were, make the number smaller."""
+    evidence = {"data": named(DATA), "recipe": {"kind": "mine"}, "weights": _Given.weights}
+    facts = {"errors": int((DATA.y < 0.5).sum()), "n": len(DATA)}
+    true = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
+    assert verify_predictor(true, DATA, lambda _: _Given()).established is not None
+    evidence["data"]["examples"] = facts["n"] = 10 * len(DATA)
+    false = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
+    assert false.risk < true.risk
+    with pytest.raises(CertificateError, match="not the examples"):
+        verify_predictor(false, DATA, lambda _: _Given())
