@@ -50,9 +50,7 @@ def collect(spec: Spec) -> FigureData:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, the loss of every seed; right, its test error; heavier, the seed that learns in the middle of all."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.7))
-    loss, error = canvas.panels(figure, 2, width)
+    figure, (loss, error) = canvas.sheet(spec, 2, 0.7)
     _bundle(loss, data.of(quantity="train_loss"), "#D55E00", "training loss")
     _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss", dashes=(0, (4, 1.2)))
     _bundle(error, data.of(quantity="test_error"), "#111111", "test error")

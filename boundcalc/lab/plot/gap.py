@@ -154,9 +154,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     proxies, needs = data.of(kind="proxy"), data.of(quantity="m")
     quantities = [q for q in spec.quantities if any(s.kind != "proxy" for s in data.of(quantity=q))]
     count = len(quantities) + bool(needs) + bool(proxies)
-    width = spec.size or ("column" if count == 1 else "wide")
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.8))
-    places = canvas.panels(figure, count, width)
+    figure, places = canvas.sheet(spec, count, 0.8)
     for axes, quantity in zip(places, quantities, strict=False):
         series = [s for s in data.of(quantity=quantity) if s.kind != "proxy"]
         heights = canvas.Heights.for_series(series, uncapped=spec.uncapped)

@@ -92,9 +92,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     """Left, all functions, where a straight line is an exponential; right, symmetric ones, where it is a power."""
     from matplotlib.ticker import MaxNLocator, NullLocator
 
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
-    left, right = canvas.panels(figure, 2, width)
+    figure, (left, right) = canvas.sheet(spec, 2, 0.8)
     for axes, panel in ((left, "general"), (right, "symmetric")):
         canvas.draw_all(axes, data.of(panel=panel), canvas.Heights())
         axes.set(yscale="log", ylabel="product of three norms")

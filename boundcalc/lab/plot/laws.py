@@ -74,11 +74,8 @@ def _threshold(records: Sequence[Any], spec: Spec) -> Any:
 
 
 def _series(look: str, label: str, found: Sequence[tuple[float, Any]], panel: str) -> Series:
-    x = tuple(float(at) for at, _ in found)
-    y, low, high, count = (
-        tuple(getattr(one, part) for _, one in found) for part in ("m_star", "low", "high", "trials")
-    )
-    return Series(look, label, "measured", "m", x, y, (), low, high, count, panel=panel)
+    rows = [(at, (one.m_star, one.low, one.high), one.trials) for at, one in found]
+    return Series.measured(look, label, "m", rows, panel=panel)
 
 
 def _exponent(found: Sequence[tuple[float, Any]]) -> float:
@@ -96,10 +93,9 @@ def _growth_of(one: Series) -> float | None:
 def draw(spec: Spec, data: FigureData) -> Any:
     """A panel for each law and one for the width."""
     panels = [name for name in (*_LAWS, _WIDTH) if data.of(panel=name)]
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(len(panels), width, 0.9))
+    figure, places = canvas.sheet(spec, len(panels), 0.9, usual="wide")
     facts = data.facts
-    for axes, name in zip(canvas.panels(figure, len(panels), width), panels, strict=True):
+    for axes, name in zip(places, panels, strict=True):
         shown = data.of(panel=name)
         axes.set_yscale("log")
         canvas.draw_all(axes, [one for one in shown if any(one.y)], canvas.Heights())

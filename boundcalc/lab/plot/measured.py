@@ -215,28 +215,13 @@ def errors(records: Sequence[Record], letter: str, quantities: Sequence[str], ma
     """
     found: list[Series] = []
     for quantity in quantities:
-        rows: list[tuple[float, float, float, float, int]] = []
+        rows: list[tuple[float, tuple[float, ...], int]] = []
         for x, group in grouped(records, letter):
             used = group if quantity == "gap" else [r for r in group if margin_error(r.result, margin) == 0]
             if used:
-                rows.append((x, *_mean(used, subtract=quantity == "gap"), len(used)))
+                rows.append((x, _mean(used, subtract=quantity == "gap"), len(used)))
         if rows:
-            x, y, low, high, count = zip(*rows, strict=True)
-            found.append(
-                Series(
-                    "measured",
-                    "measured, 95% interval",
-                    "measured",
-                    quantity,
-                    x,
-                    y,
-                    (),
-                    low,
-                    high,
-                    count,
-                    panel=quantity,
-                )
-            )
+            found.append(Series.measured("measured", "measured, 95% interval", quantity, rows, panel=quantity))
     return found
 
 

@@ -62,10 +62,9 @@ def _largest(record: Any, kind: str, symbol: str, block: int | None) -> float | 
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Spectral norms left, (2,1) norms right."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
+    figure, places = canvas.sheet(spec, 2, 0.8)
     letter = data.facts["letter"]
-    for axes, (panel, (_, words)) in zip(canvas.panels(figure, 2, width), _NORMS.items(), strict=True):
+    for axes, (panel, (_, words)) in zip(places, _NORMS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.refuse_mixture(shown)
         axes.set_yscale("log")

@@ -44,10 +44,8 @@ def collect(spec: Spec) -> FigureData:
             if place not in known:
                 known[place] = fitted(plan, *place)
         found = [known[place] for place in places]
-        y, low, high = (tuple(getattr(one.gap, end) for one in found) for end in ("value", "low", "high"))
-        seen = Series(
-            "measured", "members of the class", "measured", "gap", x, y, (), low, high, (plan.seeds,) * len(x)
-        )
+        gaps = [(at, one.gap, plan.seeds) for at, one in zip(x, found, strict=True)]
+        seen = Series.measured("measured", "members of the class", "gap", gaps)
         here = [replace(one, panel=axis) for one in (seen, *curves(base, field, x, bounds, ("gap",)))]
         series += here
         slopes[axis] = {one.key: slope for one in here if (slope := _slope(one)) is not None}
@@ -76,9 +74,8 @@ def _slope(one: Series) -> float | None:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """A panel for each axis, the same heights in all."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(3, width, 0.95))
-    for axes, (axis, (_, words)) in zip(canvas.panels(figure, 3, width, share_y=True), _AXES.items(), strict=True):
+    figure, places = canvas.sheet(spec, 3, 0.95, share_y=True)
+    for axes, (axis, (_, words)) in zip(places, _AXES.items(), strict=True):
         shown = data.of(panel=axis)
         heights = canvas.Heights.for_series(shown, uncapped=spec.uncapped)
         heights.dress(axes)

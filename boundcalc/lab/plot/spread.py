@@ -34,15 +34,13 @@ def medians(
     panel: str,
 ) -> Series | None:
     """A measured series of medians; None where no trial has the value."""
-    rows: list[tuple[float, float, float, float, int]] = []
+    rows: list[tuple[float, tuple[float, ...], int]] = []
     for x, group in groups:
         values = [v for record in group if (v := value(record)) is not None]
         if values:
-            rows.append((x, statistics.median(values), _quantile(values, 0.1), _quantile(values, 0.9), len(values)))
-    if not rows:
-        return None
-    x, y, low, high, count = zip(*rows, strict=True)
-    return Series(key, label, "measured", quantity, x, y, (), low, high, count, panel=panel)
+            middle = statistics.median(values), _quantile(values, 0.1), _quantile(values, 0.9)
+            rows.append((x, middle, len(values)))
+    return Series.measured(key, label, quantity, rows, panel=panel) if rows else None
 
 
 def axis_of(spec: Any, records: Sequence[Any]) -> str:

@@ -57,9 +57,7 @@ def _ratio(name: str, quantity: Quantity, setting: Setting, reached: list[tuple[
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Ratios on log axes; 1 would be a bound met exactly."""
-    width = spec.size or "column"
-    figure = canvas.new_figure(width, canvas.ratio_for(1, width, 0.85))
-    axes = figure.subplots()
+    figure, (axes,) = canvas.sheet(spec, 1, 0.85)
     shown = data.of(panel="ratio")
     canvas.refuse_mixture(shown)
     for index, one in enumerate(shown):
