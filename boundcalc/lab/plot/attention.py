@@ -6,6 +6,7 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -21,8 +22,6 @@ _HEADS = {
 
 def collect(spec: Spec) -> FigureData:
     """Shares by head over T (or depth, m, training steps), and by the accuracy that was reached."""
-    from boundcalc.lab.plot import measured as runs
-
     chosen = [r for r in runs.read(spec, vary=("T", "m", "depth", "steps")) if r.result.get("attention")]
     if not chosen:
         raise NoSolution(f"no trial records attention on true coordinates: `{runs.make_runs(spec)}` makes such trials")
@@ -62,8 +61,6 @@ def _by_accuracy(records: Any) -> list[tuple[float, list[Any]]]:
 
 def _uniform(records: Any, letter: str) -> list[Series]:
     """What attention spread evenly over all rows would give."""
-    from boundcalc.lab.plot import measured as runs
-
     if letter != "T":
         return []
     s = int(runs.where(records[0], "s"))

@@ -111,8 +111,11 @@ def few_lengths(axes: Axes, values: Sequence[float]) -> None:
     plain_lengths(axes, ticks[:: max(1, -(-len(ticks) // 5))])
 
 
-def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
-    """Every series in the way of its kind; a proxy beside anything else is refused."""
+def draw_all(axes: Axes, series: Sequence[Series], heights: Heights, *, joined: bool = False) -> None:
+    """Every series in the way of its kind; a proxy beside anything else is refused.
+
+    `joined`: computed values are of something that is between the places, too, so that a line joins them.
+    """
     refuse_mixture(series)
     for index, one in enumerate(series):
         seen = look(one.key, index)
@@ -122,6 +125,8 @@ def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
             draw_measured(axes, one, heights, seen)
         elif one.kind == "a_posteriori":
             draw_marks(axes, one, heights, seen)
+        elif one.kind == "computed" and joined:
+            draw_plain(axes, one, heights, seen.colour, width=1.1)
         elif one.kind == "computed":
             draw_computed(axes, one, heights, seen)
         elif one.kind in ("reference", "fit"):

@@ -113,11 +113,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     left.axhline(data.facts["bit"], color="#111111", lw=0.9, ls=(0, (4, 2)), label="true z (reference)", gid="truth")
     left.set(xlabel="L, tokens seen", ylabel="z, the probability of a 1", ylim=(0, 1))
     canvas.plain_lengths(left, [x for s in sequences for x in s.x])
-    for one in data.of(panel="L"):
-        if one.kind == "measured":
-            canvas.draw_measured(right, one, canvas.Heights(), look(one.key))
-        else:
-            canvas.draw_plain(right, one, canvas.Heights(), look(one.key).colour, width=1.1)
+    canvas.draw_all(right, data.of(panel="L"), canvas.Heights(), joined=True)
     right.set(yscale="log", xlabel="L, tokens seen", ylabel="root mean square")
     canvas.plain_lengths(right, [x for s in data.of(panel="L") for x in s.x])
     about = f"left: mean and middle 80% of the posterior, Beta-Bernoulli, true z = {data.facts['bit']:g}"

@@ -6,6 +6,7 @@ import statistics
 from typing import Any
 
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -18,8 +19,6 @@ _ALL = ("train_loss", "test_loss", "test_error", "train_error")
 
 def collect(spec: Spec) -> FigureData:
     """The curves of every trial, as they were recorded."""
-    from boundcalc.lab.plot import measured as runs
-
     asked = spec if spec.runs else spec.but(runs=_DEFAULT_RUNS)
     online = asked.runs.get("m", 0) == 0
     chosen = runs.read(asked, vary="seed", online=online)

@@ -108,6 +108,15 @@ class Series:
         """Place -> value (or an end of its interval), where there is one."""
         return {x: value for x, value in zip(self.x, getattr(self, part), strict=True) if value is not None}
 
+    def settled(self, limit: float) -> float | None:
+        """The place from which on values stay at most so large."""
+        found = None
+        for x, y in sorted(zip(self.x, self.y, strict=True), reverse=True):
+            if y is None or y > limit:
+                break
+            found = x
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """What is not empty."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}

@@ -8,9 +8,8 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.style import ORDINALS
 from boundcalc.lab.plot.words import rounded_up, short
-
-_LOOKS = ("first", "second", "third", "fourth")
 
 
 def collect(spec: Spec) -> FigureData:
@@ -21,7 +20,7 @@ def collect(spec: Spec) -> FigureData:
     rows = learned(plan)
     x = tuple(float(m) for m in plan.samples)
     series: list[Series] = []
-    for key, length in zip(_LOOKS, plan.lengths, strict=False):
+    for key, length in zip(ORDINALS, plan.lengths, strict=False):
         own = [row for row in rows if row.length == length]
         risks = [(row.m, row.excess, plan.seeds) for row in own]
         away = [(row.m, row.apart, plan.seeds) for row in own]

@@ -6,6 +6,7 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -24,7 +25,6 @@ def collect(spec: Spec) -> FigureData:
     For tokens they bound the gap of the ramp loss of margin 1, not that of errors, so they have a panel of their own.
     """
     from boundcalc.lab.latent.experiments.learn import TASKS, LearnPlan, flatness, gap_points, gap_rows, with_bounds
-    from boundcalc.lab.plot import measured as runs
 
     asked = spec if spec.runs else spec.but(runs=_DEFAULT_RUNS)
     chosen = runs.read(asked, vary=("T", "m"))

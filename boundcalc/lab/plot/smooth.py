@@ -8,7 +8,6 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.style import look
 
 _REPETITIONS = 400
 _PANELS = {"error": "from the conditional mean", "parts": "softmax: its two parts"}
@@ -60,12 +59,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     figure, places = canvas.sheet(spec, 2, 0.8, share_y=True)
     for axes, (panel, words) in zip(places, _PANELS.items(), strict=True):
         shown = data.of(panel=panel)
-        heights = canvas.Heights()
-        for one in shown:
-            if one.kind == "measured":
-                canvas.draw_measured(axes, one, heights, look(one.key))
-            else:
-                canvas.draw_plain(axes, one, heights, look(one.key).colour, width=1.1)
+        canvas.draw_all(axes, shown, canvas.Heights(), joined=True)
         axes.set(yscale="log", xlabel="L, pairs seen", ylabel="root mean square", title=words)
         canvas.few_lengths(axes, [x for s in shown for x in s.x])
         canvas.plain_ticks(axes)

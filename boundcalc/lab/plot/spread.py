@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.lettering import QUIET, ends, legend_label
 from boundcalc.lab.plot.style import look
@@ -45,8 +46,6 @@ def medians(
 
 def axis_of(spec: Any, records: Sequence[Any]) -> str:
     """What the trials differ in: T, depth or steps of training, else m; where nothing differs, their blocks."""
-    from boundcalc.lab.plot import measured as runs
-
     places = {name: sorted({runs.where(r, name) for r in records}) for name in ("T", "depth", "steps", "m")}
     differing = [name for name in ("T", "depth", "steps") if len(places[name]) > 1]
     if len(differing) > 1:

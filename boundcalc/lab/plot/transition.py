@@ -9,26 +9,24 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.curves import LEARNED
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.style import ORDINALS
 from boundcalc.lab.plot.words import many, task_words
 from boundcalc.lab.train.waiting import Waited, growth
-
-_LOOKS = ("first", "second", "third", "fourth", "fifth")
 
 
 def collect(spec: Spec) -> FigureData:
     """The median over seeds of the step at which 99% are right, and its range; seeds that never get there count as latest."""
-    from boundcalc.lab.plot import measured as runs
-
     asked = spec if spec.runs else spec.but(runs={"task": "parity"})
     chosen = runs.read(asked, vary=("T", "s"), online=True)
     series: list[Series] = []
     places: list[dict[str, Any]] = []
     laws: dict[str, Any] = {}
-    for look, (s, group) in zip(_LOOKS, runs.grouped(chosen, "s"), strict=False):
+    for look, (s, group) in zip(ORDINALS, runs.grouped(chosen, "s"), strict=False):
         rows: list[tuple[float, tuple[float, ...], int]] = []
         waited: dict[float, list[Waited]] = {}
         most = max(float(p["step"]) for record in group for p in record.result["curves"])
