@@ -8,6 +8,7 @@ import pickle
 import struct
 import zipfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.decode import float8_values
+from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 
 Array = NDArray[Any]
 CODES = {
@@ -334,3 +336,12 @@ def vit(
 
 
 MODELS = {"bert": bert, "gpt2": gpt2, "llama": llama, "vit": vit}
+
+
+def checkpoint(tensors: Mapping[str, Array], config: Mapping[str, Any] | None = None) -> Checkpoint:
+    """A checkpoint of arrays at hand, no file."""
+    found = {
+        name: Tensor(name, np.shape(values), str(values.dtype), partial(np.asarray, values), str(id(values)))
+        for name, values in tensors.items()
+    }
+    return Checkpoint("m", found, config or {})
