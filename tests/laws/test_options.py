@@ -47,9 +47,9 @@ BASES: Mapping[str, tuple[str, ...]] = {
         "--bound edelman2022 --format latex --fragment -o sections",
     ),
     "export": ("--bound edelman2022 --to python", "--bound X3 --to python"),
-    "latent bound": ("--L 512 --format json",),
+    "latent bound": ("--L 512 --format json", "--L 1e6 --sphere 3 --format json"),
     "latent posterior": ("beta-bernoulli",),
-    "latent sufficient": ("--format json",),
+    "latent sufficient": ("--format json", "--sequences 30 --format json"),
     "represent": ("and(x0,x3) --T 8 --format json",),
     "sparse": ("--s 2 --T 8 --format json",),
     "verify": ("gap.json", "gap.json --format json", "kept.json"),
@@ -106,7 +106,11 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "latent patches": ("--asked 8 --m 30 --V 5 --d 4 --seeds 3 --steps 3 --n-test 150 --format csv",),
     "latent transfer": ("--diversity 1 --m 50 --repetitions 3 --format json",),
     "latent learn": ("--L 4 --m 8 --seeds 3 --steps 3 --kind supervised --store trained.db --format json",),
-    "latent extendible": ("sequences.csv",),
+    "latent extendible": ("sequences.csv", "--ones 0,1,0"),
+    "latent attend": (
+        "sequences.csv --value-noise 1 --rkhs-norm 1 --format json",
+        "sequences.csv --kernel rbf --set width=2 --format json",
+    ),
 }
 """Cheap ways to run each command."""
 VALUES: Mapping[str, str | tuple[str, ...]] = {
@@ -129,7 +133,7 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--positions": ("learned", "none"),
     "--readout": "mean",
     "--asked": "7",
-    "--set": "K=3",
+    "--set": ("K=3", "width=3"),
     "--bound": "trauger",
     "--sweep": ("T=8,16", "T=8,32"),
     "--temperature": "1.7",
@@ -137,6 +141,8 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--setting": "setting.json",
     "--norms": "norms.json",
     "--norm": "W_V=op:1.5,21:2.5",
+    "--ones": ("0,1,0", "0,0,1,0"),
+    "--queries": "sequences.csv",
     "--columns": "2",
     "--points": "points.csv",
     "--column": ("test=other", "tset=other"),
