@@ -11,6 +11,7 @@ import pytest
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import audit
+from boundcalc.checkpoints.readers.base import Checkpoint
 from tests.checkpoints import handmade
 
 

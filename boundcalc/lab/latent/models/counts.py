@@ -33,11 +33,6 @@ class DirichletPosterior:
         """Variance of every coordinate of z."""
         return self.mean * (1 - self.mean) / (self.alpha.sum(-1, keepdims=True) + 1)
 
-    def log_density(self, z: Array) -> Array:
-        """Log density at a point of the simplex."""
-        inside = ((self.alpha - 1) * np.log(z)).sum(-1)
-        return inside + gammaln(self.alpha.sum(-1)) - gammaln(self.alpha).sum(-1)
-
 
 class _Counts(LatentModel):
     """Tokens 0..V-1 of which only the counts matter: what a Dirichlet prior makes of them."""
