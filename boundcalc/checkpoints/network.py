@@ -61,7 +61,7 @@ class Tensors:
 
     def _trained(self, layer: Layer, weight: Weight) -> Rows:
         kind = weight.kind
-        if weight.heads:
+        if weight.heads or weight.copies > 1:
             return self._of_heads(weight)
         if kind == "positions":
             return positions(self.model, self.model.family.first_position(self.model), self.seq_len)
@@ -78,7 +78,7 @@ class Tensors:
         return np.asarray(read(table), np.float64)
 
     def _of_heads(self, weight: Weight) -> Rows:
-        """One tensor with a dimension for heads, or those of heads side by side, perhaps in one for all three maps."""
+        """One tensor with a dimension for heads or experts; or heads side by side, perhaps in one tensor for all three maps."""
         kind, block = weight.kind, weight.block
         if self.model.has(kind, block):
             tensor = self.model.place(kind, block).tensor
