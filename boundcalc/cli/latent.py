@@ -48,7 +48,7 @@ Examples:
     "--mean-lipschitz",
     "lipschitz",
     type=NUMBER,
-    help="Of the conditional mean on --sphere; X4 against it, at the best temperature.",
+    help="Of the conditional mean on --sphere; softmax attention against it, at the best temperature.",
 )
 @click.option("--M", "most", type=NUMBER, default=1.0, show_default=True, help="Largest norm of a value.")
 @click.option("--kappa", type=NUMBER, default=1.0, show_default=True, help="Root of the largest k(x, x).")

@@ -61,7 +61,7 @@ def test_beta_bernoulli_is_bayes_on_a_grid() -> None:
     posterior = model.posterior(x)
     assert posterior.predictive[1] == pytest.approx(float(weights @ z), abs=1e-9)
     assert posterior.variance[1] == pytest.approx(float(weights @ z**2 - (weights @ z) ** 2), abs=1e-9)
-    density = beta(posterior.alpha[1], posterior.alpha[0]).pdf(z[::10_000])
+    density = beta.pdf(z[::10_000], posterior.alpha[1], posterior.alpha[0])
     assert density == pytest.approx(weights[::10_000] * 200_000, rel=1e-6)
 
 
