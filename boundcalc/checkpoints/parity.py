@@ -17,8 +17,9 @@ from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
+from boundcalc.checkpoints.layers import Fixed, Rows, Step
 from boundcalc.checkpoints.modules import called
-from boundcalc.checkpoints.network import Fixed, Network, Rows, Step
+from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_of_images, tokens_before
 from boundcalc.setting import Architecture, Attention, Layer, Pool
 from boundcalc.setting.layer import of_class

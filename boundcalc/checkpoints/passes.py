@@ -12,8 +12,8 @@ import numpy as np
 
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
-from boundcalc.checkpoints.network import Rows
 from boundcalc.setting import Architecture, Attention, Embedding
 from boundcalc.setting.layer import of_class
 

@@ -19,8 +19,8 @@ from boundcalc.checkpoints.audit import audit, chosen_family
 from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model, Options
+from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.checkpoints.network import Fixed
 from boundcalc.checkpoints.passes import Call
 from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.engine.proved import BoundValue

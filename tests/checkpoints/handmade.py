@@ -31,6 +31,15 @@ CODES = {
 }
 
 
+def checkpoint(arrays: Mapping[str, Array], config: Mapping[str, Any] | None = None) -> Checkpoint:
+    """A checkpoint of arrays at hand."""
+    tensors = {
+        name: Tensor(name, values.shape, str(values.dtype), partial(np.asarray, values), str(id(values)))
+        for name, values in arrays.items()
+    }
+    return Checkpoint("m", tensors, config or {})
+
+
 def encode(values: Array, dtype: str) -> Array:
     """Numbers as bits of a type; bfloat16 by rounding to even, float8 by the nearest value."""
     if dtype == "bfloat16":
@@ -336,12 +345,3 @@ def vit(
 
 
 MODELS = {"bert": bert, "gpt2": gpt2, "llama": llama, "vit": vit}
-
-
-def checkpoint(tensors: Mapping[str, Array], config: Mapping[str, Any] | None = None) -> Checkpoint:
-    """A checkpoint of arrays at hand, no file."""
-    found = {
-        name: Tensor(name, np.shape(values), str(values.dtype), partial(np.asarray, values), str(id(values)))
-        for name, values in tensors.items()
-    }
-    return Checkpoint("m", found, config or {})
