@@ -12,6 +12,7 @@ from boundcalc.cli.inputs import OF_PAIRS, pairs
 from boundcalc.cli.lazy import near
 from boundcalc.cli.values import exactly, number
 from boundcalc.formulas.theorems import POLICIES, THEOREMS, theorem_called
+from boundcalc.formulas.theorems.network import with_symbols
 from boundcalc.formulas.theorems.theorem import QUANTITIES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -156,17 +157,4 @@ def _policy(name: str) -> str:
 
 def _of_preset(preset: str, values: dict[str, Any]) -> Any:
     """A preset with symbols for all that formulas keep as symbols; d and heads are part of the architecture."""
-    from boundcalc.base import symbols as sym
-    from boundcalc.setting import Setting
-
-    architecture = {name: values.pop(name) for name in ("d", "heads") if name in values}
-    return Setting.of(
-        preset,
-        C=sym.C,
-        depth=sym.depth,
-        seq_len=sym.T,
-        n_train=sym.m,
-        delta=sym.delta,
-        margin=sym.gamma,
-        **architecture,
-    )
+    return with_symbols(preset, **{name: values.pop(name) for name in ("d", "heads") if name in values})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 
 import sympy
@@ -32,7 +31,7 @@ _COPIES = {"gap": SAMPLES, "capacity": SAMPLES, "sample_complexity": SAMPLES}
 def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
     """The tree of one of a closed form's quantities."""
     parts = {part.symbol.name: part for part in formula.where}
-    inner = form if quantity != "covering_number" else replace(form, setting=form.setting.but(lipschitz=1.0))
+    inner = form if quantity != "covering_number" else form.of_readout
     steps = _network_steps(inner, _COPIES.get(quantity, 1), formula, parts)
     if quantity in ("gap", "rademacher", "sample_complexity"):
         steps.append(_chain_step(form, quantity, parts))
@@ -348,8 +347,9 @@ def _final(form: ClosedForm, quantity: str, formula: Formula) -> tuple[tuple[Tri
         return (_enough(form, formula), _no_more_than_enough(form, formula)), ()
     copies = _COPIES.get(quantity, 1)
     of_loss = quantity != "covering_number" or any(symbol.name == "L_s" for symbol in formula.inputs)
-    inner = form if of_loss else replace(form, setting=form.setting.but(lipschitz=1.0))
-    return _sum_written_out(inner, copies, formula, sympy.S(-2 if quantity == "covering_number" else 0)), ()
+    return _sum_written_out(
+        form if of_loss else form.of_readout, copies, formula, sympy.S(-2 if quantity == "covering_number" else 0)
+    ), ()
 
 
 def _at_capacity(form: ClosedForm, formula: Formula, random: Random) -> tuple[arb, arb, arb, arb]:

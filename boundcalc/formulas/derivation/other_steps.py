@@ -97,7 +97,7 @@ def _count_written_out(form: UniformForm, quantity: str, formula: Formula | None
     """The counts of the pieces of a network of three blocks, one by one, add up to at most the formula's."""
     inner, scale = form, 1 / form._m
     if quantity == "covering_number":
-        inner, scale = replace(form, setting=form.setting.but(lipschitz=1.0)), symbols.eps
+        inner, scale = form.of_readout, symbols.eps
     made: list[Formula] = []
 
     def trial(random: Random) -> tuple[arb, arb]:

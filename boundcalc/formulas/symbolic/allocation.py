@@ -13,7 +13,7 @@ import sympy
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.symbols import eps
-from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.symbolic.formula import LEFT, Formula
 from boundcalc.formulas.symbolic.functions import factor
 from boundcalc.formulas.symbolic.pieces import lowered, points
 from boundcalc.formulas.symbolic.printing import latex
@@ -61,7 +61,7 @@ class Allocation:
         names = {share.symbol: _latex(share.symbol) for share in self.shares}
         total = latex(sympy.Add(*(share.gain * share.symbol for share in self.shares)), names)
         conditions = (rf"$\sum_j\kappa_j\varepsilon_j = {total}$ is at most $\varepsilon$",)
-        return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", conditions)
+        return Formula("covering_number", expr, (), LEFT["covering_number"], conditions=conditions)
 
     @property
     def constraint(self) -> Expr:

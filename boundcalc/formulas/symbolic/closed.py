@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ import sympy
 from boundcalc.base import symbols
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.formulas.symbolic.depth import PROBE, Progression, progression
-from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
+from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
 from boundcalc.formulas.symbolic.printing import latex
@@ -81,28 +81,41 @@ class ClosedForm:
 
     # -- formulas
 
+    @property
+    def formulas(self) -> Mapping[str, Callable[[], Formula]]:
+        """What is derived, by name."""
+        return {
+            "gap": lambda: self.gap,
+            "covering_number": lambda: self.covering_number,
+            "rademacher": lambda: self.rademacher,
+            "sample_complexity": lambda: self.sufficient_m,
+            "capacity": lambda: self.capacity,
+        }
+
+    @property
+    def of_readout(self) -> ClosedForm:
+        """The same of the read-out, whose error is counted as it is."""
+        return replace(self, setting=self.setting.but(lipschitz=1.0))
+
     @cached_property
     def gap(self) -> Formula:
         """Upper bound of the generalization gap, with probability 1 - delta."""
         m, factor = self._m, gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False)
         chain, scale = _chain(factor, m)
         expr = chain + gap.deviation(SYMPY, sympy.log(1 / self._delta), m)
-        return self._formula("gap", expr, [scale, *self._capacity(SAMPLES)], r"\mathrm{gap}")
+        return self._formula("gap", expr, [scale, *self._capacity(SAMPLES)], LEFT["gap"])
 
     @cached_property
     def rademacher(self) -> Formula:
         """Upper bound of the empirical Rademacher complexity of the loss class."""
         chain, scale = _chain(number(2), self._m)
-        return self._formula(
-            "rademacher", chain / 2, [scale, *self._capacity(1)], r"\mathfrak R_m(\ell\circ\mathcal F)"
-        )
+        return self._formula("rademacher", chain / 2, [scale, *self._capacity(1)], LEFT["rademacher"])
 
     @cached_property
     def covering_number(self) -> Formula:
         """Upper bound of log N(F, eps) on m samples, eps in the read-out."""
-        inner = replace(self, setting=self.setting.but(lipschitz=1.0))
-        expr = CAPACITY / symbols.eps**2
-        return self._formula("covering_number", expr, inner._capacity(1), r"\log N(\mathcal F,\varepsilon)")
+        parts = self.of_readout._capacity(1)
+        return self._formula("covering_number", CAPACITY / symbols.eps**2, parts, LEFT["covering_number"])
 
     @cached_property
     def capacity(self) -> Formula:

@@ -63,6 +63,17 @@ def _merge_roots(expr: Any) -> tuple[Any, Any] | None:
     return coefficient * others, radicand
 
 
+class Cases:
+    """The cases of an expression one after the other, each printed as `_case` says."""
+
+    def _print_Piecewise(self, expr: Any) -> Any:
+        (value, condition), *rest = expr.args
+        shown = self._print(value)  # type: ignore[attr-defined]
+        if not rest or condition is sympy.true:
+            return shown
+        return self._case(condition, shown, self._print(sympy.Piecewise(*rest)))  # type: ignore[attr-defined]
+
+
 class _Order:
     """Sums start with a positive term."""
 
@@ -128,7 +139,7 @@ class _Latex(_Order, LatexPrinter):
         return rf"{name}{power}\Big\{{{listed}\Big\}}"
 
 
-class _Text(_Order, StrPrinter):
+class _Text(Cases, _Order, StrPrinter):
     def _print_Integer(self, expr: Any) -> str:
         digits = str(int(expr))
         head = digits.rstrip("0")
@@ -162,13 +173,8 @@ class _Text(_Order, StrPrinter):
         tail = "" if bottom == 1 else f"/{self.parenthesize(bottom, PRECEDENCE['Pow'])}"
         return f"{head}{root}{tail}"
 
-    def _print_Piecewise(self, expr: Any) -> str:
-        (value, condition), *rest = expr.args
-        if not rest or condition is sympy.true:
-            return self._print(value)
-        sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
-        test = f"{self._print(condition.lhs)} {sign} {self._print(condition.rhs)}"
-        return f"({self._print(value)} if {test} else {self._print(sympy.Piecewise(*rest))})"
+    def _case(self, condition: Any, value: str, other: str) -> str:
+        return f"({value} if {_condition(condition)} else {other})"
 
     def _print_Max(self, expr: Any) -> str:
         return self._extreme("max", expr)
@@ -240,6 +246,12 @@ def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
 def text(expr: Any) -> str:
     """An expression in plain text."""
     return _Text().doprint(expr)
+
+
+def _condition(condition: Any) -> str:
+    """A comparison in plain text."""
+    sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
+    return f"{text(condition.lhs)} {sign} {text(condition.rhs)}"
 
 
 def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
@@ -359,11 +371,7 @@ def case_text(expr: Expr) -> str:
     """An expression in plain text, its cases side by side."""
     if not isinstance(expr, sympy.Piecewise):
         return text(expr)
-    cases: list[str] = []
-    for value, condition in expr.args:  # type: ignore[misc]
-        if condition is sympy.true:
-            cases.append(f"{text(value)} otherwise")
-        else:
-            sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
-            cases.append(f"{text(value)} if {text(condition.lhs)} {sign} {text(condition.rhs)}")
-    return ", ".join(cases)
+    return ", ".join(
+        f"{text(value)} {'otherwise' if condition is sympy.true else f'if {_condition(condition)}'}"
+        for value, condition in expr.args  # type: ignore[misc]
+    )

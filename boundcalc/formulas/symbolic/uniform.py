@@ -6,7 +6,7 @@ no closed form; log(1 + a r^i) <= log(1 + a) + i log max(1, r) does, and is exac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from boundcalc.base import symbols
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.formulas.symbolic.closed import ON_THE_SAMPLE, R
 from boundcalc.formulas.symbolic.depth import Progression, progression
-from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
+from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import Costed, allowed_by
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, number
@@ -58,27 +58,40 @@ class UniformForm:
 
     # -- formulas
 
+    @property
+    def formulas(self) -> Mapping[str, Callable[[], Formula]]:
+        """What is derived, by name."""
+        return {
+            "gap": lambda: self.gap,
+            "covering_number": lambda: self.covering_number,
+            "excess": lambda: self.excess,
+        }
+
+    @property
+    def of_readout(self) -> UniformForm:
+        """The same of the read-out, whose error is counted as it is."""
+        return replace(self, setting=self.setting.but(lipschitz=1.0))
+
     @cached_property
     def gap(self) -> Formula:
         """X5: scale 1/m."""
         total, parts = self._count(1 / self._m, self._pattern)
         expr = gap.gap_uniform_single(SYMPY, 1 / self._m, total, sympy.log(1 / self._delta), self._m)
-        return Formula("gap", expr, ordered(parts), r"\mathrm{gap}", "le", self.conditions)
+        return Formula("gap", expr, ordered(parts), LEFT["gap"], conditions=self.conditions)
 
     @cached_property
     def excess(self) -> Formula:
         """X5: risk of an empirical minimiser above the best of the class, with probability 1 - 2 delta."""
         formula = self.gap
         expr = excess_risk(SYMPY, formula.expr, sympy.log(1 / self._delta), self._m)
-        return replace(formula, name="excess", expr=expr, latex_name=r"\mathrm{excess}")
+        return replace(formula, name="excess", expr=expr, latex_name=LEFT["excess"])
 
     @cached_property
     def covering_number(self) -> Formula:
         """Bound of log N(F, eps), eps in the read-out, on every sample at once."""
-        inner = replace(self, setting=self.setting.but(lipschitz=1.0))
+        inner, name = self.of_readout, "covering_number"
         total, parts = inner._count(symbols.eps, inner._pattern)
-        name = r"\log N(\mathcal F,\varepsilon)"
-        return Formula("covering_number", total, ordered(parts), name, "le", self.conditions)
+        return Formula(name, total, ordered(parts), LEFT[name], conditions=self.conditions)
 
     # -- parts
 
@@ -178,6 +191,11 @@ class SpectrumForm:
     power: Expr
     total: Expr
 
+    @property
+    def formulas(self) -> Mapping[str, Callable[[], Formula]]:
+        """What is derived, by name."""
+        return {"gap": lambda: self.gap, "covering_number": lambda: self.covering_number}
+
     @cached_property
     def _volumes(self) -> UniformForm:
         return UniformForm(self.setting)
@@ -227,7 +245,7 @@ class SpectrumForm:
             Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"),
         ]
         expr = gap.gap_uniform_single(SYMPY, SCALE, count, sympy.log(1 / delta), m)
-        return Formula("gap", expr, ordered(parts), r"\mathrm{gap}", "le", base.conditions)
+        return Formula("gap", expr, ordered(parts), LEFT["gap"], conditions=base.conditions)
 
     @cached_property
     def covering_number(self) -> Formula:
@@ -239,5 +257,5 @@ class SpectrumForm:
             for part in form.where
             if part.symbol is not SCALE
         )
-        name = r"\log N(\mathcal F,\varepsilon)"
-        return Formula("covering_number", count, where, name, "le", form.conditions)
+        name = "covering_number"
+        return Formula(name, count, where, LEFT[name], conditions=form.conditions)
