@@ -11,6 +11,7 @@ import click
 
 from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.cli.checkpoint import account_lines
+from boundcalc.cli.options import write_json
 from boundcalc.statements.premise import no_member
 
 if TYPE_CHECKING:
@@ -69,8 +70,6 @@ def as_json(
     found: Audit, report: Report, setting: Setting, *, solve: bool, certified: Certification | None = None
 ) -> None:
     """For programs."""
-    import json
-
     from boundcalc.checkpoints.proxies import Proxy, proxies
 
     data = report.to_json()
@@ -89,7 +88,7 @@ def as_json(
     ]
     if solve and report.best is not None and no_member(_paid(setting)[0]) is None:
         data["needs"] = _needs(setting)
-    click.echo(json.dumps(data, indent=1))
+    write_json(data)
 
 
 def _paid(setting: Setting) -> tuple[Setting, float]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,6 +14,7 @@ from boundcalc.base import kinds
 from boundcalc.base.rounding import up
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, Input, PythonName, output_file
+from boundcalc.cli.options import all_of
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from boundcalc.checkpoints.examples import Sequences
     from boundcalc.checkpoints.families import Model
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_OPTIONS = (
     click.option(
         "--family",
         shell_complete=complete.family,
@@ -68,11 +67,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-def model_options(command: Command) -> Command:
-    """The options that say how to read a checkpoint."""
-    for decorate in reversed(_OPTIONS):
-        command = decorate(command)
-    return command
+model_options = all_of(_OPTIONS)
+"""The options that say how to read a checkpoint."""
 
 
 class Taken(NamedTuple):

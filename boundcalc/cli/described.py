@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from boundcalc.cli.setting import Question
-from boundcalc.cli.values import short
+from boundcalc.cli.values import shown
 from boundcalc.setting import Setting
 
 _SYMBOLS = {
@@ -22,8 +22,8 @@ _SYMBOLS = {
     "bits": "bits of a weight",
 }
 _ALWAYS = ("depth", "seq_len", "d", "heads", "activation", "normaliser", "normalisation", "readout", "input_radius")
-_WHEN_SET = ("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "gated", "rope", "causal", "vocabulary")
-_WHEN_SET_TOO = (
+_WHEN_SET = (
+    *("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "gated", "rope", "causal", "vocabulary"),
     *("d_patch", "positions", "position_radius", "embedding_norm", "pooler", "variance_floor", "classes"),
     "bits",
 )
@@ -55,7 +55,7 @@ def described(question: Question) -> list[Described]:
     else:
         assumed = question.assumed("style") and question.assumed("preset")
         out.append(Described("style", "style", architecture.style, assumed))
-        names = (*_ALWAYS, *(name for name in (*_WHEN_SET, *_WHEN_SET_TOO) if _is_set(question, name)))
+        names = (*_ALWAYS, *(name for name in _WHEN_SET if _is_set(question, name)))
         if architecture.normalisation in ("layernorm", "rmsnorm"):
             names = (*names, "eps")
         if architecture.vocabulary:
@@ -81,7 +81,7 @@ def described(question: Question) -> list[Described]:
 
 
 def _describe(question: Question, name: str, value: Any) -> Described:
-    return Described(name, _SYMBOLS.get(name, name), _value(value), question.assumed(name))
+    return Described(name, _SYMBOLS.get(name, name), shown(value), question.assumed(name))
 
 
 def _field(setting: Setting, name: str) -> Any:
@@ -98,9 +98,3 @@ def _is_set(question: Question, name: str) -> bool:
     value = _field(question.setting, name)
     plain = (None, False, 0, "none") if name != "classes" else (1,)
     return value not in plain or not question.assumed(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return short(value) if isinstance(value, int | float) else str(value)

@@ -17,6 +17,7 @@ import click
 from boundcalc.base import project
 from boundcalc.cli.idle import Command
 from boundcalc.cli.learning import default_store
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.text import prose
 
 _CORE = ("click", "numpy", "python-flint", "rich", "scipy", "sympy")
@@ -48,15 +49,13 @@ Examples:
   boundcalc doctor
   boundcalc doctor --format json""",
 )
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 @click.pass_context
 def command(context: click.Context, form: str) -> None:
     """What is installed, what is missing, and what to type for it. Exit code 1 if the library itself cannot work."""
     findings = list(look())
     if form == "json":
-        import json
-
-        click.echo(json.dumps([finding._asdict() for finding in findings], indent=1))
+        write_json([finding._asdict() for finding in findings])
     else:
         width = max(len(finding.what) for finding in findings)
         for finding in findings:

@@ -10,7 +10,7 @@ import click
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
-from boundcalc.cli.own_points import points_options
+from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import complete
 from boundcalc.cli.inputs import OF_PAIRS, pairs
 from boundcalc.cli.lazy import near
+from boundcalc.cli.options import all_of
 from boundcalc.cli.values import exactly, number
 from boundcalc.formulas.theorems import POLICIES, THEOREMS, theorem_called
 from boundcalc.formulas.theorems.network import with_symbols
@@ -68,10 +70,6 @@ class NumberOrSymbol(click.ParamType):
         return found
 
 
-def _theorems(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in THEOREMS if name.startswith(incomplete)]
-
-
 def formula_options(command: Command) -> Command:
     """The theorem, the quantity and its sizes."""
     options = [
@@ -79,7 +77,7 @@ def formula_options(command: Command) -> Command:
             "--bound",
             default="edelman2022",
             show_default=True,
-            shell_complete=_theorems,
+            shell_complete=complete.theorem,
             help=f"Theorem: {', '.join(THEOREMS)}.",
         ),
         click.option(
@@ -103,9 +101,7 @@ def formula_options(command: Command) -> Command:
     options.append(
         click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol of the theorem.")
     )
-    for decorate in reversed(options):
-        command = decorate(command)
-    return command
+    return all_of(options)(command)
 
 
 class Asked(NamedTuple):

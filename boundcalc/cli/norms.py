@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from boundcalc.base import kinds, output, rounding
 from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
 from boundcalc.cli.files import FileCommand, Input, output_file, with_numbers
 from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.options import form_option, write_json
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -52,7 +52,7 @@ in it is executed. Every norm is an upper bound of the exact one.""",
     help="Write a mapping with every tensor guessed, for --mapping, and stop; with --compare, one that agrees.",
 )
 @click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")
-@click.option("--format", "form", type=click.Choice(("table", "json", "csv")), default="table", show_default=True)
+@form_option("table", "json", "csv")
 def command(
     model: str,
     out: Path | None,
@@ -204,7 +204,7 @@ def _number(value: float | None) -> str:
 
 def _json(found: Audit, every: bool) -> None:
     del every
-    click.echo(json.dumps(found.to_json(), indent=1))
+    write_json(found.to_json())
 
 
 def _csv(found: Audit, every: bool) -> None:

@@ -13,6 +13,7 @@ from boundcalc.base.strict_json import read_json
 from boundcalc.cli import complete
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
+from boundcalc.cli.options import all_of
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
@@ -99,8 +100,7 @@ def _shown_default(option: Option, known: Mapping[str, Any]) -> str | None:
     return value if isinstance(value, str) else short(value)
 
 
-def setting_options(command: Command) -> Command:
-    """All options that describe a setting."""
+def _options() -> list[Callable[[Any], Any]]:
     known = defaults()
     options = [
         click.option(
@@ -130,9 +130,12 @@ def setting_options(command: Command) -> Command:
                 show_default=_shown_default(option, known) or False,
             )
         )
-    for decorate in reversed([*options, seen]):
-        command = decorate(command)
-    return command
+    return [*options, seen]
+
+
+def setting_options(command: Command) -> Command:
+    """All options that describe a setting."""
+    return all_of(_options())(command)
 
 
 SECTIONS = ("The network", "Its norms", "The sample")

@@ -21,6 +21,7 @@ from boundcalc.cli.inputs import (
     refuse_idle_bits,
     refuse_inputs,
 )
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
 
@@ -48,7 +49,7 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option(
     "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({OF_PAIRS})."
 )
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 def command(
     variable: str, target: float, bound: str, quantity: str | None, others: tuple[str, ...], form: str, **options: Any
 ) -> None:
@@ -81,8 +82,6 @@ def command(
     bounded = value.of(quantity)
     plain = _without_bits(found, variable, target, bound, quantity)
     if form == "json":
-        import json
-
         out = {
             "for": variable,
             "target": target,
@@ -96,7 +95,7 @@ def command(
         if plain is not None:
             reason = plain if isinstance(plain, str) else None
             out["without_bits"] = {"value": None if isinstance(plain, str) else plain.value, "reason": reason}
-        click.echo(json.dumps(out, indent=1))
+        write_json(out)
         return
     at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
     if quantity == "risk" and question.assumed("train_error"):
@@ -138,10 +137,8 @@ def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity
 
 def _show_size(theorem: str, variable: str, target: float, found: Size, form: str) -> None:
     if form == "json":
-        import json
-
         out = {"for": variable, "target": target, "direction": "smallest", "value": found.value}
-        click.echo(json.dumps(out | {"result": found.bound.to_json()}, indent=1))
+        write_json(out | {"result": found.bound.to_json()})
         return
     click.echo(
         f"smallest {variable} with {found.bound.quantity} <= {target:g}: {at_least(found.value)}\n"

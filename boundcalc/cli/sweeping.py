@@ -17,7 +17,7 @@ from boundcalc.cli.inputs import refuse_idle_bits
 from boundcalc.cli.report_text import NO_MEMBER, TRIVIAL, amount
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
 from boundcalc.cli.text import Line, console, write_table
-from boundcalc.cli.values import short
+from boundcalc.cli.values import shown
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
@@ -64,10 +64,10 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     def rows() -> _Rows:
         nonlocal found
         for point, results in _watched(run(make, grid, names), total):
-            shown = {typed[field]: value for field, value in point.items()}
+            at = {typed[field]: value for field, value in point.items()}
             for result in results:
                 found = found or result["refusal"] is None
-                yield shown | result
+                yield at | result
 
     if form == "csv":
         write_csv((*axes, *RESULT_COLUMNS), rows())
@@ -142,7 +142,7 @@ def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several
     lines: list[Line] = []
     reasons: dict[str, int] = {}
     for row in rows:
-        start = [_shown(row[name]) for name in axes] + ([row["name"]] if several else [])
+        start = [shown(row[name]) for name in axes] + ([row["name"]] if several else [])
         if row["refusal"] is not None:
             lines.append(Line((*start, "refused"), "dim"))
             reasons[row["refusal"]] = reasons.get(row["refusal"], 0) + 1
@@ -154,16 +154,10 @@ def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several
         if row["risk_refusal"] is not None:
             text = f"risk {row['risk_refusal']}"
             reasons[text] = reasons.get(text, 0) + 1
-        shown = (*start, mark + gap, mark + risk, row["strategy"] or "", dominant)
-        lines.append(Line(shown, "dim" if row["vacuous"] else ""))
+        cells = (*start, mark + gap, mark + risk, row["strategy"] or "", dominant)
+        lines.append(Line(cells, "dim" if row["vacuous"] else ""))
     for text in setting_lines(question, without=list(typed)):
         click.echo(text)
     write_table(headings, lines, keys=len(axes) + several, right=frozenset(range(len(axes))))
     for reason, count in reasons.items():
         click.echo(f"refused {count} time{'s' * (count > 1)}: {reason}")
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return short(value) if isinstance(value, int | float) else str(value)

@@ -35,6 +35,13 @@ def exactly(text: str) -> int | None:
     return int(exact) if exact == int(exact) else None
 
 
+def shown(value: Any) -> str:
+    """A value of a setting, as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return short(value) if isinstance(value, int | float) else str(value)
+
+
 class Number(click.ParamType):
     """A real number: 0.05, 5e-2, 10^-3."""
 

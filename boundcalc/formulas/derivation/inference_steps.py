@@ -11,8 +11,7 @@ from flint import arb
 from boundcalc.base import symbols as s
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.formulas.derivation.check import on_intervals, random_point
-from boundcalc.formulas.derivation.other_steps import last_step
-from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
+from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words, last_step
 from boundcalc.formulas.symbolic import inference as form
 from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.system import Expr

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import sympy
 
 from boundcalc.base import symbols
-from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.symbolic.depth import PROBE, Progression, progression
 from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
@@ -142,28 +141,6 @@ class ClosedForm:
         chain = 2 * CAPACITY * (2 * factor * sympy.E / u) ** 2
         expr = sympy.Max(chain, 2 * sympy.log(1 / self._delta) / tau**2)
         return self._formula("sample_complexity", expr, self._capacity(SAMPLES), "m", relation="ge")
-
-    def sample_complexity(self, target: float, **values: Any) -> int:
-        """The least m at which the gap's formula is at most `target`."""
-        formula = self.gap
-        if "m" not in {symbol.name for symbol in formula.inputs}:
-            raise InvalidSetting("the sample size is a number here: leave m a symbol to solve for it")
-        if not 0 < target < 1:
-            raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
-
-        def reached(m: int) -> bool:
-            return bool(formula.mp(**values, m=m) <= target)
-
-        high = 1
-        while not reached(high):
-            high *= 4
-            if high > 10**400:
-                raise NoSolution(f"no m below 10^400 brings the gap to {target:g}: lower C or the depth")
-        low = high // 4
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if reached(middle) else (middle, high)
-        return high
 
     # -- parts
 

@@ -14,6 +14,7 @@ from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from boundcalc.base import symbols
+from boundcalc.base.prose import GREEK
 from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS, expand_constants
 from boundcalc.formulas.symbolic.system import Expr
 
@@ -74,31 +75,37 @@ class Cases:
         return self._case(condition, shown, self._print(sympy.Piecewise(*rest)))  # type: ignore[attr-defined]
 
 
-class _Order:
-    """Sums start with a positive term."""
+class _Formulas:
+    """How formulas are printed: sums start with a positive term, roots that are multiplied are one root, as `_root` says."""
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
         terms = super()._as_ordered_terms(expr, order=order)  # type: ignore[misc]
         return sorted(terms, key=lambda term: bool(term.as_coeff_Mul()[0] < 0))
 
+    def _print_Mul(self, expr: Any) -> Any:
+        merged = _merge_roots(expr)
+        return super()._print_Mul(expr) if merged is None else self._root(expr, *merged)  # type: ignore[attr-defined]
 
-class _Latex(_Order, LatexPrinter):
+
+def _in_thousands(expr: Any) -> tuple[str, int]:
+    """An integer's digits without the zeros at its end, and how many those are where they are many."""
+    digits = str(int(expr))
+    head = digits.rstrip("0")
+    zeros = len(digits) - len(head)
+    return (digits, 0) if zeros < _ZEROS else (head, zeros)
+
+
+class _Latex(_Formulas, LatexPrinter):
     def _print_Rational(self, expr: Any) -> str:
         return decimal(expr) or super()._print_Rational(expr)
 
     def _print_Integer(self, expr: Any) -> str:
-        digits = str(int(expr))
-        head = digits.rstrip("0")
-        if len(digits) - len(head) < _ZEROS:
-            return digits
-        power = f"10^{{{len(digits) - len(head)}}}"
-        return power if head == "1" else rf"{head} \cdot {power}"
+        head, zeros = _in_thousands(expr)
+        if not zeros:
+            return head
+        return f"10^{{{zeros}}}" if head == "1" else rf"{head} \cdot 10^{{{zeros}}}"
 
-    def _print_Mul(self, expr: Any) -> str:
-        merged = _merge_roots(expr)
-        if merged is None:
-            return super()._print_Mul(expr)
-        rest, radicand = merged
+    def _root(self, expr: Any, rest: Any, radicand: Any) -> str:
         root = rf"\sqrt{{{self._print(radicand)}}}"
         return root if rest == 1 else f"{self._print(rest)} {root}"
 
@@ -128,24 +135,18 @@ class _Latex(_Order, LatexPrinter):
         return r"\begin{cases}" + r" \\[2pt] ".join(rows) + r"\end{cases}"
 
     def _print_Max(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme(r"\max", expr, exp)
-
-    def _print_Min(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme(r"\min", expr, exp)
-
-    def _extreme(self, name: str, expr: Any, exp: Any) -> str:
         power = "" if exp is None else f"^{{{exp}}}"
         listed = r",\, ".join(self._print(arg) for arg in sorted(expr.args, key=lambda a: a.count_ops()))
-        return rf"{name}{power}\Big\{{{listed}\Big\}}"
+        return rf"\{type(expr).__name__.lower()}{power}\Big\{{{listed}\Big\}}"
+
+    _print_Min = _print_Max  # noqa: N815 - as sympy calls it
 
 
-class _Text(Cases, _Order, StrPrinter):
+class _Text(Cases, _Formulas, StrPrinter):
     def _print_Integer(self, expr: Any) -> str:
-        digits = str(int(expr))
-        head = digits.rstrip("0")
-        zeros = len(digits) - len(head)
-        if zeros < _ZEROS:
-            return digits
+        head, zeros = _in_thousands(expr)
+        if not zeros:
+            return head
         return f"{head[:-1]}10**{zeros}" if head in ("1", "-1") else f"{head}e{zeros}"
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
@@ -158,11 +159,7 @@ class _Text(Cases, _Order, StrPrinter):
     def _print_Rational(self, expr: Any) -> str:
         return decimal(expr) or super()._print_Rational(expr)
 
-    def _print_Mul(self, expr: Any) -> str:
-        merged = _merge_roots(expr)
-        if merged is None:
-            return super()._print_Mul(expr)
-        rest, radicand = merged
+    def _root(self, expr: Any, rest: Any, radicand: Any) -> str:
         root = f"sqrt({self._print(radicand)})"
         if rest.could_extract_minus_sign():
             return f"-{self._print_Mul(-expr)}"
@@ -177,31 +174,23 @@ class _Text(Cases, _Order, StrPrinter):
         return f"({value} if {_condition(condition)} else {other})"
 
     def _print_Max(self, expr: Any) -> str:
-        return self._extreme("max", expr)
-
-    def _print_Min(self, expr: Any) -> str:
-        return self._extreme("min", expr)
-
-    def _extreme(self, name: str, expr: Any) -> str:
         listed = ", ".join(self._print(arg) for arg in sorted(expr.args, key=lambda a: a.count_ops()))
-        return f"{name}({listed})"
+        return f"{type(expr).__name__.lower()}({listed})"
+
+    _print_Min = _print_Max  # noqa: N815 - as sympy calls it
 
     def _print_Exp1(self, expr: Any) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return "e"
 
 
-class _MathML(_Order, MathMLPresentationPrinter):
+class _MathML(_Formulas, MathMLPresentationPrinter):
     printmethod = "_mathml"
 
     def _print_Rational(self, e: Any) -> Any:
         text = decimal(e)
-        return super()._print_Rational(e) if text is None else self._number(text)
+        return super()._print_Rational(e) if text is None else self._node("mn", text)
 
-    def _print_Mul(self, expr: Any) -> Any:
-        merged = _merge_roots(expr)
-        if merged is None:
-            return super()._print_Mul(expr)
-        rest, radicand = merged
+    def _root(self, expr: Any, rest: Any, radicand: Any) -> Any:
         root = self._node("msqrt", self._print(radicand))
         if rest == 1:
             return root
@@ -227,9 +216,6 @@ class _MathML(_Order, MathMLPresentationPrinter):
         for child in children:
             node.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
         return node
-
-    def _number(self, text: str) -> Any:
-        return self._node("mn", text)
 
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
@@ -262,44 +248,16 @@ def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     return re.sub(r"&(?!amp;|lt;|gt;|quot;)(\w+);", lambda found: f"&#{ord(unescape(found[0]))};", printed)
 
 
-_LETTERS = dict(
-    zip(
-        (
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "varepsilon",
-            "theta",
-            "kappa",
-            "lambda",
-            "mu",
-            "rho",
-            "sigma",
-            "tau",
-            "phi",
-        ),
-        "αβγδεθκλμρστφ",
-        strict=True,
-    )
-)
 _MACROS = {
-    **{rf"\{name}": letter for name, letter in _LETTERS.items()},
-    r"\Lambda": "Λ",
-    r"\psi": "ψ",
+    **{rf"\{name}": letter for name, letter in GREEK.items()},
+    **dict.fromkeys((r"\mathcal", r"\mathfrak", r"\mathrm", r"\text", "{", "}"), ""),
     r"\log": "log ",
-    r"\mathcal": "",
-    r"\mathfrak": "",
-    r"\mathrm": "",
-    r"\text": "",
     r"\_": "_",
     r"\#": "#",
     r"\circ": "∘",
     r"\ell": "\u2113",
     r"\|": "‖",
     r"\,": " ",
-    "{": "",
-    "}": "",
 }
 
 

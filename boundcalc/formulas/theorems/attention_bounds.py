@@ -205,26 +205,3 @@ def sphere_shrinkage(tau: float, p: int) -> tuple[float, float]:
     x = kappa**2 / 4
     ratio = kappa / p * x.hypgeom_0f1(arb(p) / 2 + 1) / x.hypgeom_0f1(arb(p) / 2)
     return float(ratio.lower()), upper_float(ratio)
-
-
-def softmax_bias(tau: float, p: int, lipschitz: float) -> float:
-    """At most this far is softmax attention's limit from a conditional mean with this Lipschitz constant on the sphere.
-
-    |mu - f*(q)| <= Lip E_w|k - q| <= Lip sqrt(2 (1 - A)).
-    """
-    low, _ = sphere_shrinkage(tau, p)
-    return upper_float(INTERVAL.number(lipschitz) * (2 * (1 - arb(low))).sqrt())
-
-
-def best_temperature(
-    n: int, p: int, *, lipschitz: float, most: float = 1.0, delta: float = 0.05
-) -> tuple[float, float]:
-    """The temperature at which X4 (uniform sphere) plus the bias is least, and that sum."""
-
-    def total(tau: float) -> float:
-        bias = softmax_bias(tau, p, lipschitz)
-        return softmax_bound(n, tau=tau, most=most, delta=delta, sphere=p).value + bias
-
-    grid = [0.002 * 1.15**i for i in range(57)]
-    tau = min(grid, key=total)
-    return tau, total(tau)
