@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import sympy
 
 from boundcalc.base import symbols
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.symbolic.depth import PROBE, Progression, progression
+from boundcalc.formulas.symbolic.form import Form
 from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
@@ -56,18 +58,17 @@ _FIRST = _Names("0", "(0)", "the first block")
 
 
 @dataclass(frozen=True)
-class ClosedForm:
-    """Closed-form bounds of one setting, any of whose sizes and budgets may be symbols.
+class ClosedForm(Form):
+    """Closed-form bounds.
 
     Attributes:
-        setting: what is bounded.
         lemmas: names of the covering lemmas used.
         exact: lowered block by block with the true radii, instead of in symbolic depth with those of the balls.
         order: symbols each of which is assumed to be at most the next, such as C <= K_F <= K.
         plain: use the budgets given rather than smaller ones that may follow from others (in symbolic depth always).
     """
 
-    setting: Setting
+    quantities: ClassVar[tuple[str, ...]] = ("gap", "covering_number", "rademacher", "sample_complexity", "capacity")
     lemmas: frozenset[str] = COUNTING
     exact: bool = False
     order: Order = ()
@@ -79,22 +80,6 @@ class ClosedForm:
         return allowed_by(self.lemmas)
 
     # -- formulas
-
-    @property
-    def formulas(self) -> Mapping[str, Callable[[], Formula]]:
-        """What is derived, by name."""
-        return {
-            "gap": lambda: self.gap,
-            "covering_number": lambda: self.covering_number,
-            "rademacher": lambda: self.rademacher,
-            "sample_complexity": lambda: self.sufficient_m,
-            "capacity": lambda: self.capacity,
-        }
-
-    @property
-    def of_readout(self) -> ClosedForm:
-        """The same of the read-out, whose error is counted as it is."""
-        return replace(self, setting=self.setting.but(lipschitz=1.0))
 
     @cached_property
     def gap(self) -> Formula:
@@ -129,7 +114,7 @@ class ClosedForm:
         return self._formula("capacity", main.expr, rest, "C_F", relation="eq")
 
     @cached_property
-    def sufficient_m(self) -> Formula:
+    def sample_complexity(self) -> Formula:
         """A sample size that brings the gap to `target`, given C_F at that size (C_F grows like log m).
 
         Half the target to the chain, half to the deviation; u = t/(2(1.0853+log(1/t))) solves u(1.0853+log(1/u)) <= t.
@@ -143,14 +128,6 @@ class ClosedForm:
         return self._formula("sample_complexity", expr, self._capacity(SAMPLES), "m", relation="ge")
 
     # -- parts
-
-    @property
-    def _m(self) -> Expr:
-        return number(self.setting.sample.n_train)
-
-    @property
-    def _delta(self) -> Expr:
-        return number(self.setting.sample.delta)
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
@@ -224,18 +201,13 @@ def _reachable(expr: Expr, parts: Sequence[Definition]) -> list[Definition]:
 # -- sums of weights
 
 
-@dataclass
-class _Sum:
-    """A sum of terms factor * coefficient, the factors being logarithms and constants of lemmas."""
-
-    terms: list[Expr]
-
-    def collected(self) -> Expr:
-        by_factor: dict[Expr, Expr] = {}
-        for term in self.terms:
-            powers, logs = _split(term)
-            by_factor[logs] = by_factor.get(logs, sympy.S.Zero) + powers
-        return sympy.Add(*(logs * powers for logs, powers in by_factor.items()))
+def _collected(terms: Iterable[Expr]) -> Expr:
+    """A sum of terms factor * coefficient by its factors, which are logarithms and constants of lemmas."""
+    by_factor: dict[Expr, Expr] = {}
+    for term in terms:
+        powers, logs = _split(term)
+        by_factor[logs] = by_factor.get(logs, sympy.S.Zero) + powers
+    return sympy.Add(*(logs * powers for logs, powers in by_factor.items()))
 
 
 def _split(term: Expr) -> tuple[Expr, Expr]:
@@ -323,7 +295,7 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
         shrink = _cube_root(pattern.ratio**2) ** (PROBE - 2)
         ends = [term / shrink for term in ends]
     factor = _common_factor([*last, *middle, *back, *ends])
-    inner = _Sum([term / factor for term in back]).collected()
+    inner = _collected(term / factor for term in back)
     inner = inner + LAST.total + MIDDLE.total * SUM
     if ends:
         inner = inner + _FIRST.total * ratio ** (_TWO_THIRDS * (depth - 2))
@@ -343,7 +315,7 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
 
 
 def _definition(names: _Names, terms: Sequence[Expr], factor: Expr, note: str) -> Definition:
-    expr = _Sum([term / factor for term in terms]).collected()
+    expr = _collected(term / factor for term in terms)
     return Definition(names.total, expr, f"A1's weights of {note}", f"S{names.latex}")
 
 
@@ -370,7 +342,7 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
         parts += more
         inside.append((names, terms))
     factor = _common_factor([*outside, *(term for _, terms in inside for term in terms)])
-    totals.append(_Sum([term / factor for term in outside]).collected())
+    totals.append(_collected(term / factor for term in outside))
     for names, terms in inside:
         parts.append(_definition(names, terms, factor, names.note))
         totals.append(names.total)

@@ -180,8 +180,8 @@ def test_the_sample_size_of_the_formula_suffices_and_is_near_the_least(general: 
     assert general.gap.mp(m=least, **values) <= 0.1 < general.gap.mp(m=least - 1, **values)
     m = 10**3
     for _ in range(60):  # its right side grows like log m: iterate to the fixed point
-        m = int(mpmath.ceil(general.sufficient_m.mp(m=m, target=0.1, **values)))
-    assert general.sufficient_m.mp(m=m, target=0.1, **values) <= m
+        m = int(mpmath.ceil(general.sample_complexity.mp(m=m, target=0.1, **values)))
+    assert general.sample_complexity.mp(m=m, target=0.1, **values) <= m
     assert least <= m < 20 * least
     assert general.gap.mp(m=m, **values) <= 0.1
 
