@@ -9,7 +9,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand
 from boundcalc.cli.garbage import uncollected
-from boundcalc.cli.inputs import OF_PAIRS, alone, examples, inputs, pairs, refuse_idle_bits, refuse_inputs, show_values
+from boundcalc.cli.inputs import OF_PAIRS, alone, examples, pairs, refuse_idle_bits, refuse_inputs
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import bounds_option, certificate_options, why_option, write_json
 from boundcalc.cli.setting import parameters, setting_options, take_setting
@@ -84,35 +84,30 @@ def command(
         _template(context, question)
         return
     given = pairs(others) | ({} if pairs_seen is None else {"L": pairs_seen})
+    of_one = {
+        "--solve/--no-solve": solve is not None,
+        "--explain": explain,
+        "--why": why,
+        "--certificate": certificate,
+        "--certificate-risk": certificate_risk,
+    }
     theorem = alone(bounds)
     if theorem is not None:
-        useless = (
-            ("--solve/--no-solve", solve is not None),
-            ("--sweep", axes),
-            ("--explain", explain),
-            ("--why", why),
-            ("--certificate", certificate),
-            ("--certificate-risk", certificate_risk),
-        )
-        for name, used in useless:
+        for name, used in {**of_one, "--sweep": axes}.items():
             if used:
                 raise InvalidSetting(
                     f"{name} is for bounds of a setting, which {theorem.name} is not: leave it out; "
                     f"`boundcalc export --bound {theorem.name} --to numpy` evaluates arrays"
                 )
+        from boundcalc.cli.alone import inputs, show_values
+
         show_values(theorem, inputs(theorem, question, given), form)
         return
     refuse_inputs(given)
     refuse_idle_bits(question, bounds)
     if axes:
-        for name, given in (
-            ("--solve/--no-solve", solve is not None),
-            ("--certificate", certificate),
-            ("--certificate-risk", certificate_risk),
-            ("--explain", explain),
-            ("--why", why),
-        ):
-            if given:
+        for name, used in of_one.items():
+            if used:
                 raise InvalidSetting(f"{name} is about one setting: leave out --sweep, or {name}")
         from boundcalc.cli.sweeping import sweep
 

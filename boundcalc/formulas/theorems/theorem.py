@@ -197,6 +197,17 @@ class Theorem:
         what = self.of if self.of and quantity in (None, self.main_quantity) else formula.name.replace("_", " ")
         return Value.of(self.name, what, self.kind, value, formula.name, dict(values))
 
+    @property
+    def needed(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The inputs of its values, and those that its search chooses unless they are given."""
+        if self.sharper is not None:
+            return tuple(self.defaults), self.chosen
+        return tuple(symbol.name for symbol in self.formula(self.main_quantity).inputs), ()
+
+    def values(self, **inputs: float) -> Sequence[Value]:
+        """Values at a point, re-derived in interval arithmetic: by its own search, or of its formula."""
+        return [self.checked(None, **inputs)] if self.sharper is None else self.sharper(**inputs)
+
     def latex(self, quantity: str | None = None, *, expand: bool = False) -> str:
         """A formula (the gap, unless named) as the content of a display."""
         return self.formula(quantity or self.main_quantity).latex(expand=expand)
