@@ -30,14 +30,14 @@ _FIELDS = {
 """Inputs of formulas that are options of a setting."""
 
 
-class Given(NamedTuple):
+class _Given(NamedTuple):
     """The inputs of a theorem, and those among them that nobody asked for."""
 
     values: Mapping[str, float]
     assumed: tuple[str, ...]
 
 
-def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], without: str = "") -> Given:
+def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], without: str = "") -> _Given:
     """Every input of a theorem's formula (but one), from what is given, from the setting, or assumed."""
     names, optional = theorem.needed
     known = [*names, *optional]
@@ -67,7 +67,7 @@ def inputs(theorem: Theorem, question: Question, given: Mapping[str, float], wit
     if missing:
         example = " ".join(f"--set {name}=1" for name in missing)
         raise InvalidSetting(f"{theorem.name} needs a value for {', '.join(missing)}; for instance {example}")
-    return Given(values, tuple(assumed))
+    return _Given(values, tuple(assumed))
 
 
 def _refuse_unread(
@@ -108,7 +108,7 @@ def _of_setting(question: Question, field: str) -> float:
     return getattr(setting.sample if hasattr(setting.sample, field) else setting.architecture, field)
 
 
-def show_values(theorem: Theorem, given: Given, form: str) -> None:
+def show_values(theorem: Theorem, given: _Given, form: str) -> None:
     """A table, or JSON or CSV."""
     if form not in FORMATS:
         raise InvalidSetting(f"{theorem.name} is shown as {', '.join(FORMATS)}: leave out --format {form}")

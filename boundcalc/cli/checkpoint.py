@@ -71,7 +71,7 @@ model_options = all_of(_OPTIONS)
 """The options that say how to read a checkpoint."""
 
 
-class Taken(NamedTuple):
+class _Taken(NamedTuple):
     """A checkpoint that was measured: the audit, the model, the module where one is at hand, how it described itself."""
 
     audit: Audit
@@ -87,7 +87,7 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
 
 def take(
     model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None, data: Sequences | None = None
-) -> Taken:
+) -> _Taken:
     """The same, with the module that was compared; `data` are inputs to compare on."""
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -135,7 +135,7 @@ def take(
     finally:
         if talks:
             click.echo("\r\x1b[2K", err=True, nl=False)
-    return Taken(found, seen, live, mapping)
+    return _Taken(found, seen, live, mapping)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+_Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def _named(place: str) -> Iterator[str]:
@@ -24,7 +24,7 @@ def _named(place: str) -> Iterator[str]:
         yield getattr(entry, "name", entry)
 
 
-def _of(*places: str, files: bool = False) -> Complete:
+def _of(*places: str, files: bool = False) -> _Complete:
     """Names from places; with `files`, else that of a file."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -17,10 +17,10 @@ from boundcalc.formulas.theorems import POLICIES, THEOREMS, theorem_called
 from boundcalc.formulas.theorems.network import with_symbols
 from boundcalc.formulas.theorems.theorem import QUANTITIES
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Size(NamedTuple):
+class _Size(NamedTuple):
     """An option for a size: how it is typed, the letter that stands for it, and its name in formulas."""
 
     option: str
@@ -31,24 +31,24 @@ class Size(NamedTuple):
 
 
 _SIZES = (
-    Size("--depth", "D", "depth", True, "Blocks."),
-    Size("--T", "T", "T", True, "Rows (tokens) per sequence."),
-    Size("--m", "m", "m", True, "Training sequences."),
-    Size("--C", "C", "C", False, "Norm budget of every matrix."),
-    Size("--d", "d", "d", True, "Width of a row."),
-    Size("--heads", "H", "heads", True, "Attention heads per block."),
-    Size("--gamma", "gamma", "gamma", False, "Margin of the ramp loss."),
-    Size("--delta", "delta", "delta", False, "Failure probability."),
-    Size("--L", "L", "L", True, f"Key-value pairs a query sees ({OF_PAIRS})."),
+    _Size("--depth", "D", "depth", True, "Blocks."),
+    _Size("--T", "T", "T", True, "Rows (tokens) per sequence."),
+    _Size("--m", "m", "m", True, "Training sequences."),
+    _Size("--C", "C", "C", False, "Norm budget of every matrix."),
+    _Size("--d", "d", "d", True, "Width of a row."),
+    _Size("--heads", "H", "heads", True, "Attention heads per block."),
+    _Size("--gamma", "gamma", "gamma", False, "Margin of the ramp loss."),
+    _Size("--delta", "delta", "delta", False, "Failure probability."),
+    _Size("--L", "L", "L", True, f"Key-value pairs a query sees ({OF_PAIRS})."),
 )
 
 
-class NumberOrSymbol(click.ParamType):
+class _NumberOrSymbol(click.ParamType):
     """A number, or the letter that stands for the size."""
 
     name = "number|letter"
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: _Size) -> None:
         self.size = size
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -70,7 +70,7 @@ class NumberOrSymbol(click.ParamType):
         return found
 
 
-def formula_options(command: Command) -> Command:
+def formula_options(command: _Command) -> _Command:
     """The theorem, the quantity and its sizes."""
     options = [
         click.option(
@@ -94,7 +94,7 @@ def formula_options(command: Command) -> Command:
             click.option(
                 size.option,
                 size.name,
-                type=NumberOrSymbol(size),
+                type=_NumberOrSymbol(size),
                 help=f"{size.help} A number, or {size.letter} (default) to keep it a symbol.",
             )
         )
@@ -104,7 +104,7 @@ def formula_options(command: Command) -> Command:
     return all_of(options)(command)
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """What the options ask for."""
 
     what: Any
@@ -112,7 +112,7 @@ class Asked(NamedTuple):
     values: Mapping[str, Any]
 
 
-def take_formula(options: dict[str, Any]) -> Asked:
+def take_formula(options: dict[str, Any]) -> _Asked:
     """Removes the options of a formula from a command's, and resolves them."""
     bound, preset, quantity = (options.pop(name) for name in ("bound", "preset", "quantity"))
     given = {size.name: options.pop(size.name) for size in _SIZES}
@@ -128,7 +128,7 @@ def take_formula(options: dict[str, Any]) -> Asked:
             raise click.UsageError(_policy(bound))
         raise click.UsageError(near(f"no theorem is called {bound!r}", bound, [*THEOREMS, *POLICIES], "bound"))
     if preset in (None, "edelman"):
-        return Asked(theorem, quantity, values)
+        return _Asked(theorem, quantity, values)
     if theorem.policy is None:
         raise InvalidSetting(f"theorem {bound} is not about an architecture: leave out --preset {preset}")
     if theorem.name != "edelman2022":
@@ -137,7 +137,7 @@ def take_formula(options: dict[str, Any]) -> Asked:
             f"theorem {bound} is stated for the architecture edelman: leave out --preset, or --bound (the closed form "
             f"of {covers} exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
         )
-    return Asked(_of_preset(preset, values), quantity, values)
+    return _Asked(_of_preset(preset, values), quantity, values)
 
 
 def _policy(name: str) -> str:

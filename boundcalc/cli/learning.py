@@ -15,7 +15,7 @@ import click
 from boundcalc.base import kinds
 from boundcalc.cli import files
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 _STORE = "boundcalc-runs.db"
 
@@ -25,7 +25,7 @@ def default_store() -> Path:
     return Path(os.environ.get("BOUNDCALC_STORE", _STORE))
 
 
-def _store_option(kind: click.ParamType) -> Callable[[F], F]:
+def _store_option(kind: click.ParamType) -> Callable[[_F], _F]:
     return click.option(
         "--store",
         "store_path",
@@ -36,17 +36,17 @@ def _store_option(kind: click.ParamType) -> Callable[[F], F]:
     )
 
 
-def read_store_option(function: F) -> F:
+def read_store_option(function: _F) -> _F:
     """--store, of a command that looks at results."""
     return _store_option(files.STORE)(function)
 
 
-def store_option(function: F) -> F:
+def store_option(function: _F) -> _F:
     """--store, of a command that adds or removes results."""
     return _store_option(files.output_file(kinds.STORE, ".weights"))(function)
 
 
-def runs_option(function: F) -> F:
+def runs_option(function: _F) -> _F:
     """--runs, of a command that chooses among stored trials."""
     return click.option(
         "--runs",
@@ -99,7 +99,7 @@ def run_pair(text: str) -> tuple[str, Any]:
     return name, value if amount is None else int(amount) if whole else amount
 
 
-def device_option(function: F) -> F:
+def device_option(function: _F) -> _F:
     """--device."""
     return click.option(
         "--device",
@@ -136,7 +136,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class Log:
+class _Log:
     """Progress as lines, a few seconds apart: for files and pipes."""
 
     def __init__(self, every: float = 10.0) -> None:
@@ -162,7 +162,7 @@ class Log:
         click.echo(text, err=True)
 
 
-class Bar:
+class _Bar:
     """Progress as a bar, on a terminal."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ def _progress_for(quiet: bool) -> Any:
 
     if quiet:
         return Silent()
-    return Bar() if sys.stderr.isatty() else Log()
+    return _Bar() if sys.stderr.isatty() else _Log()
 
 
 @contextmanager

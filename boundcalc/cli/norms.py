@@ -147,7 +147,7 @@ def _write(
         output.write_json(setting_out, data, kinds.SETTING)
 
 
-def grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
+def _grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
     """The norms of each weight; of heads of a block together, unless every one is wanted."""
     rows: dict[str, list[Measured]] = {}
     for key, m in found.measured.items():
@@ -170,7 +170,7 @@ def _table(found: Audit, every: bool) -> None:
     if found.distances:
         headings.append("distance")
     lines: list[Line] = []
-    for name, heads in grouped(found, every).items():
+    for name, heads in _grouped(found, every).items():
         shape = "x".join(map(str, heads[0].shape)) + (f" ({len(heads)} heads)" if len(heads) > 1 else "")
         cells = [name, shape, *(_number(_top(heads, field)) for _, field in _SHOWN)]
         rank = _top(heads, "rank")

@@ -14,7 +14,7 @@ from boundcalc.cli.files import STORE, FileGroup, output_file
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option, store_option
 from boundcalc.cli.options import form_option, write_json
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @click.group(
@@ -32,7 +32,7 @@ def command() -> None:
     """Look at, move and check stored trials."""
 
 
-def _filters(function: F) -> F:
+def _filters(function: _F) -> _F:
     return read_store_option(runs_option(function))
 
 

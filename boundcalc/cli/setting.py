@@ -21,7 +21,7 @@ from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 from boundcalc.setting.attention import NORMALISERS
 from boundcalc.setting.feedforward import ACTIVATIONS
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class Option(NamedTuple):
@@ -133,7 +133,7 @@ def _options() -> list[Callable[[Any], Any]]:
     return [*options, seen]
 
 
-def setting_options(command: Command) -> Command:
+def setting_options(command: _Command) -> _Command:
     """All options that describe a setting."""
     return all_of(_options())(command)
 

@@ -42,7 +42,7 @@ def shown(value: Any) -> str:
     return short(value) if isinstance(value, int | float) else str(value)
 
 
-class Number(click.ParamType):
+class _Number(click.ParamType):
     """A real number: 0.05, 5e-2, 10^-3."""
 
     name = "number"
@@ -56,7 +56,7 @@ class Number(click.ParamType):
         return found
 
 
-class Whole(click.ParamType):
+class _Whole(click.ParamType):
     """A whole number: 512, 1e6, 10^6, 1_000_000."""
 
     name = "integer"
@@ -74,4 +74,4 @@ class Whole(click.ParamType):
         return found
 
 
-NUMBER, WHOLE = Number(), Whole()
+NUMBER, WHOLE = _Number(), _Whole()

@@ -28,7 +28,7 @@ def _named(formula: Formula, *names: str) -> tuple[Definition, ...]:
 # -- X3
 
 
-def cme_steps(formula: Formula) -> Step:
+def _cme_steps(formula: Formula) -> Step:
     """Sampling and regularisation, added; then the best regularisation, or the pairs that are enough."""
     plain = formula.name == "error"
     bias = form.C_R * s.rho**form.POWER * s.g
@@ -182,7 +182,7 @@ def _pairs_are_enough(formula: Formula) -> Trial:
 # -- X4
 
 
-def softmax_steps(formula: Formula) -> Step:
+def _softmax_steps(formula: Formula) -> Step:
     """The moments of the weights, the quadratic, and its root; or the plain argument."""
     if formula.name != "error":
         return _plain_steps(formula)
@@ -343,7 +343,7 @@ def _sharp_is_no_larger(formula: Formula) -> Trial:
 # -- X6
 
 
-def transfer_steps(formula: Formula) -> Step:
+def _transfer_steps(formula: Formula) -> Step:
     """Minkowski's inequality."""
     left = Words(r"\mathbb E|a\hat y-wh|^2")
     right = (s.head * sympy.sqrt(s.e_pre) + s.missed * s.spread) ** 2
@@ -398,4 +398,4 @@ def _minkowski(random: Random) -> tuple[arb, arb]:
     return left, latent.transfer_error(INTERVAL, size(a), pretext, size(gap), spread)
 
 
-STEPS: Mapping[str, Callable[[Formula], Step]] = {"X3": cme_steps, "X4": softmax_steps, "X6": transfer_steps}
+STEPS: Mapping[str, Callable[[Formula], Step]] = {"X3": _cme_steps, "X4": _softmax_steps, "X6": _transfer_steps}

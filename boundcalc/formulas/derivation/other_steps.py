@@ -226,7 +226,7 @@ def _schatten(random: Random) -> tuple[arb, arb]:
 # -- E
 
 
-def general_steps(formula: Formula) -> Step:
+def _general_steps(formula: Formula) -> Step:
     """E at A1's split."""
     A_s, A_in = symbols.A_s, symbols.A_in
     score = A_s / (EPS / (symbols.c_n * symbols.L_out * symbols.B_in)) ** 2
@@ -283,7 +283,7 @@ def _general(formula: Formula) -> Trial:
 # -- G8
 
 
-def finite_steps(formula: Formula) -> Step:
+def _finite_steps(formula: Formula) -> Step:
     """A finite class."""
     part = formula.where[0]
     steps = [
@@ -343,6 +343,6 @@ def _binomial(formula: Formula) -> Trial:
 
 
 STEPS: Mapping[str, Callable[[Formula], Step]] = {
-    "edelman2022_attention": general_steps,
-    "sparse_boolean": finite_steps,
+    "edelman2022_attention": _general_steps,
+    "sparse_boolean": _finite_steps,
 }

@@ -267,7 +267,7 @@ def _unicode(latex_name: str) -> str:
     return latex_name
 
 
-def names_of(formula: Formula) -> dict[Any, str]:
+def _names_of(formula: Formula) -> dict[Any, str]:
     """LaTeX of the named parts of a formula."""
     return {part.symbol: part.latex for part in formula.where}
 
@@ -280,7 +280,7 @@ def left_hand_side(formula: Formula) -> str:
 def equation(formula: Formula) -> str:
     """LaTeX of the formula itself, without its named parts."""
     sign = RELATIONS[formula.relation][0]
-    return f"{left_hand_side(formula)} {sign} {latex(formula.expr, names_of(formula))}"
+    return f"{left_hand_side(formula)} {sign} {latex(formula.expr, _names_of(formula))}"
 
 
 def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:
@@ -301,7 +301,7 @@ def formula_latex(formula: Formula, *, expand: bool = False) -> str:
     if expand:
         sign = RELATIONS[formula.relation][0]
         return f"{left_hand_side(formula)} {sign} {latex(expand_constants(formula.expanded))}"
-    names, sign = names_of(formula), RELATIONS[formula.relation][0]
+    names, sign = _names_of(formula), RELATIONS[formula.relation][0]
     rows = [f"{left_hand_side(formula)} &{sign} {latex(formula.expr, names)}"]
     rows += [f"{part.latex} &= {latex(part.expr, names)}" for part in formula.where]
     if formula.uses_lambda:
