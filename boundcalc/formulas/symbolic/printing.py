@@ -184,7 +184,10 @@ class _Text(Cases, _Formulas, StrPrinter):
 
 
 class _MathML(_Formulas, MathMLPresentationPrinter):
-    printmethod = "_mathml"
+    def _print_PerceptronConstant(self, expr: Any) -> Any:
+        columns, points = map(self._print, expr.args)
+        marks = [self._node("mo", mark) for mark in "(,)"]
+        return self._node("mrow", self._node("mi", "Λ"), marks[0], columns, marks[1], points, marks[2])
 
     def _print_Rational(self, e: Any) -> Any:
         text = decimal(e)
