@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -15,11 +14,11 @@ from boundcalc.base.rounding import up
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, Input, PythonName, output_file
 from boundcalc.cli.options import all_of
+from boundcalc.cli.progress import measuring
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
-    from boundcalc.checkpoints.audit import Progress
     from boundcalc.checkpoints.examples import Sequences
     from boundcalc.checkpoints.families import Model
 
@@ -111,7 +110,7 @@ def take(
     inputs = None if data is None else data.first(TRIED)
     chosen, mapping = described(checkpoint, hand.module, chosen, said, inputs, None)
     said = said if mapping is None else replace(said, heads=None)
-    with _progress(taken["quiet"]) as progress:
+    with measuring(taken["quiet"]) as progress:
         found = audit(
             checkpoint,
             family=chosen,
@@ -136,30 +135,6 @@ def take(
         if talks:
             click.echo("\r\x1b[2K", err=True, nl=False)
     return _Taken(found, seen, live, mapping)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on the terminal; nothing where stderr is none."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description:20}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-
-        def show(name: str, done: int, total: int) -> None:
-            bar.update(task, description=name, completed=done, total=total)
-
-        yield show
 
 
 def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:

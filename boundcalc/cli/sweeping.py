@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,9 +13,10 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
 from boundcalc.cli.inputs import refuse_idle_bits
+from boundcalc.cli.progress import counted
 from boundcalc.cli.report_text import NO_MEMBER, TRIVIAL, amount
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
-from boundcalc.cli.text import Line, console, write_table
+from boundcalc.cli.text import Line, write_table
 from boundcalc.cli.values import shown
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.formulas.theorems import known_bound
@@ -25,8 +25,6 @@ from boundcalc.setting.accounting import refuse_missing
 
 _MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""
-_PATIENCE = 1.0
-"""Seconds after which a progress bar appears."""
 
 _Rows = Iterator[dict[str, Any]]
 
@@ -85,7 +83,7 @@ def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
     """
     done = 0
     try:
-        for point in _with_bar(points, total):
+        for point in counted(points, total):
             yield point
             done += 1
     except KeyboardInterrupt:
@@ -95,29 +93,6 @@ def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
             err=True,
         )
         raise
-
-
-def _with_bar(points: Iterator[Any], total: int) -> Iterator[Any]:
-    if not sys.stderr.isatty():
-        yield from points
-        return
-    started = time.monotonic()
-    done = 0
-    for point in points:
-        yield point
-        done += 1
-        if time.monotonic() - started > _PATIENCE:
-            break
-    if done == total:
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("sweep", total=total, completed=done)
-        for point in points:
-            yield point
-            bar.advance(task)
 
 
 def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows: _Rows) -> None:
