@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import click
 
@@ -16,8 +16,6 @@ from boundcalc.cli.values import exactly, number
 from boundcalc.formulas.theorems import POLICIES, THEOREMS, theorem_called
 from boundcalc.formulas.theorems.network import with_symbols
 from boundcalc.formulas.theorems.theorem import QUANTITIES
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class _Size(NamedTuple):
@@ -70,9 +68,8 @@ class _NumberOrSymbol(click.ParamType):
         return found
 
 
-def formula_options(command: _Command) -> _Command:
-    """The theorem, the quantity and its sizes."""
-    options = [
+formula_options = all_of(
+    [
         click.option(
             "--bound",
             default="edelman2022",
@@ -88,20 +85,19 @@ def formula_options(command: _Command) -> _Command:
             type=click.Choice(QUANTITIES),
             help="What to bound; by default the gap, or what the theorem is about.",
         ),
-    ]
-    for size in _SIZES:
-        options.append(
+        *(
             click.option(
                 size.option,
                 size.name,
                 type=_NumberOrSymbol(size),
                 help=f"{size.help} A number, or {size.letter} (default) to keep it a symbol.",
             )
-        )
-    options.append(
-        click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol of the theorem.")
-    )
-    return all_of(options)(command)
+            for size in _SIZES
+        ),
+        click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol of the theorem."),
+    ]
+)
+"""The theorem, the quantity and its sizes."""
 
 
 class _Asked(NamedTuple):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from boundcalc.base import kinds
 from boundcalc.cli import files
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 _STORE = "boundcalc-runs.db"
 
@@ -22,7 +20,7 @@ def default_store() -> Path:
     return Path(os.environ.get("BOUNDCALC_STORE", _STORE))
 
 
-def _store_option(kind: click.ParamType) -> Callable[[_F], _F]:
+def _store_option(kind: click.ParamType) -> Callable[[Any], Any]:
     return click.option(
         "--store",
         "store_path",
@@ -33,26 +31,25 @@ def _store_option(kind: click.ParamType) -> Callable[[_F], _F]:
     )
 
 
-def read_store_option(function: _F) -> _F:
-    """--store, of a command that looks at results."""
-    return _store_option(files.STORE)(function)
-
-
-def store_option(function: _F) -> _F:
-    """--store, of a command that adds or removes results."""
-    return _store_option(files.output_file(kinds.STORE, ".weights"))(function)
-
-
-def runs_option(function: _F) -> _F:
-    """--runs, of a command that chooses among stored trials."""
-    return click.option(
-        "--runs",
-        "runs",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Which trials: task, T, m, s, law, sweep, status (repeatable).",
-    )(function)
-
+read_store_option = _store_option(files.STORE)
+"""--store, of a command that looks at results."""
+store_option = _store_option(files.output_file(kinds.STORE, ".weights"))
+"""--store, of a command that adds or removes results."""
+runs_option = click.option(
+    "--runs",
+    "runs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Which trials: task, T, m, s, law, sweep, status (repeatable).",
+)
+"""--runs, of a command that chooses among stored trials."""
+device_option = click.option(
+    "--device",
+    type=click.Choice(("auto", "cpu", "cuda", "mps")),
+    default="auto",
+    show_default=True,
+    help="Where to compute.",
+)
 
 _CHOOSES = ("task", "T", "m", "s", "law", "sweep", "status")
 _ENDS = ("done", "diverged")
@@ -94,17 +91,6 @@ def run_pair(text: str) -> tuple[str, Any]:
     amount = number(value) if name not in ("task", "sweep", "status", "law") else None
     whole = amount is not None and amount == int(amount)
     return name, value if amount is None else int(amount) if whole else amount
-
-
-def device_option(function: _F) -> _F:
-    """--device."""
-    return click.option(
-        "--device",
-        type=click.Choice(("auto", "cpu", "cuda", "mps")),
-        default="auto",
-        show_default=True,
-        help="Where to compute.",
-    )(function)
 
 
 def say_positions(trials: Iterable[Any]) -> None:

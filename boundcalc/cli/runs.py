@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from boundcalc.base import kinds, output
 from boundcalc.cli.files import STORE, FileGroup, output_file
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option, store_option
-from boundcalc.cli.options import form_option, write_json
-
-_F = TypeVar("_F", bound=Callable[..., Any])
+from boundcalc.cli.options import all_of, form_option, write_json
 
 
 @click.group(
@@ -32,8 +30,7 @@ def command() -> None:
     """Look at, move and check stored trials."""
 
 
-def _filters(function: _F) -> _F:
-    return read_store_option(runs_option(function))
+_filters = all_of([read_store_option, runs_option])
 
 
 @contextmanager
