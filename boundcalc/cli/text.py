@@ -30,7 +30,7 @@ class Line(NamedTuple):
     style: _Style = ""
 
 
-def _terminal_width() -> int | None:
+def terminal_width() -> int | None:
     """Columns of the terminal; None where the output goes elsewhere."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
@@ -41,7 +41,7 @@ def _terminal_width() -> int | None:
 def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) -> list[str]:
     """Words put into lines, the later ones indented as far as the first."""
     if width is None:
-        width = min(_PARAGRAPH, _terminal_width() or _PARAGRAPH)
+        width = min(_PARAGRAPH, terminal_width() or _PARAGRAPH)
     lines = [first]
     for word in words:
         if len(lines[-1]) + len(word) > width and lines[-1].strip():
@@ -52,7 +52,7 @@ def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) 
 
 def prose(text: str, *, indent: int = 0) -> str:
     """A text for where it is printed: on a terminal too narrow for them, sentences break between words, formulas do not."""
-    width = _terminal_width()
+    width = terminal_width()
     if width is None:
         return text
     lines: list[str] = []
@@ -81,7 +81,7 @@ def write_table(
 
 def _parts(widths: Sequence[int], keys: int) -> list[list[int]]:
     """Columns put into tables that fit the terminal."""
-    limit = _terminal_width()
+    limit = terminal_width()
     first = list(range(keys))
     parts = [list(first)]
     for i in range(keys, len(widths)):
