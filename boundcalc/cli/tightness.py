@@ -16,7 +16,7 @@ from boundcalc.cli.values import short, upper
 if TYPE_CHECKING:
     from boundcalc.setting import Setting
 
-_DEPTHS, _KNOBS, _LENGTHS, _SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10**7, 10**8)
+DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10**7, 10**8)
 
 
 @click.command(
@@ -58,7 +58,7 @@ def command(steps: bool, apart: bool, one: bool, **options: Any) -> None:
         raise click.UsageError("--ladder and --without are two tables: ask for one of them")
     if not (steps or apart):
         question.refuse("bits", "the table compares covers; --ladder and --without take it")
-        for name, values in (("depth", _DEPTHS), ("C", _KNOBS), ("seq_len", _LENGTHS), ("n_train", _SAMPLES)):
+        for name, values in (("depth", DEPTHS), ("C", KNOBS), ("seq_len", LENGTHS), ("n_train", SAMPLES)):
             question.refuse(
                 name,
                 f"the table has rows and columns for {', '.join(map(short, values))}; --ladder and --without take one",
@@ -95,13 +95,13 @@ def _covers(d: int) -> list[Sequence[str]]:
 def _table(setting: Setting) -> list[Sequence[str]]:
     from boundcalc.engine.tightness import compare_with_published
 
-    rows: list[Sequence[str]] = [["depth", "C", "T", *(f"m = 10^{len(str(m)) - 1}" for m in _SAMPLES)]]
+    rows: list[Sequence[str]] = [["depth", "C", "T", *(f"m = 10^{len(str(m)) - 1}" for m in SAMPLES)]]
     rows.append(["---:"] * len(rows[0]))
-    for depth in _DEPTHS:
-        for knob in _KNOBS:
-            for length in _LENGTHS:
+    for depth in DEPTHS:
+        for knob in KNOBS:
+            for length in LENGTHS:
                 cells = [str(depth), f"{knob:g}", str(length)]
-                for m in _SAMPLES:
+                for m in SAMPLES:
                     found = compare_with_published(setting.but(depth=depth, C=knob, seq_len=length, n_train=m))
                     same = "trivial" if found.same is None else f"{upper(found.same)}: {_factor(found.factor_same)}"
                     cells.append(f"{same}, {_factor(found.factor_any)}")
