@@ -13,6 +13,7 @@ from flint import arb
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.formulas.derivation.check import norm, random_vector
 from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
 from boundcalc.formulas.symbolic.code import interval_function
 from boundcalc.formulas.symbolic.depth import PROBE, on_spheres
@@ -65,7 +66,7 @@ def _ramp(setting: Setting, constant: Expr) -> Trial:
             u[1] = arb(0)
         step = arb(random.choice((random.uniform(-0.1, 0.1), random.uniform(-5, 5))) * gamma)
         v = [u[0] + step, *u[1:]] if classes == 1 else [u[0] + step, u[1] - step, *u[2:]]
-        apart = _norm([x - y for x, y in zip(u, v, strict=True)])
+        apart = norm([x - y for x, y in zip(u, v, strict=True)])
         return abs(ramp(u, arb(gamma)) - ramp(v, arb(gamma))), value(*[arb(gamma)] * len(formula.inputs)) * apart
 
     return trial
@@ -191,32 +192,24 @@ def _sharper_head(random: Random) -> tuple[arb, arb]:
     return kap + (1 + kap**2).sqrt(), 1 + 2 * kap
 
 
-def _vector(random: Random, size: int = 3) -> list[arb]:
-    return [arb(random.gauss(0, 1)) for _ in range(size)]
-
-
-def _norm(x: Sequence[arb]) -> arb:
-    return sum((value**2 for value in x), arb(0)).sqrt()
-
-
 def _projection(random: Random) -> tuple[arb, arb]:
     """L4 at random points."""
-    x, y = _vector(random), _vector(random)
+    x, y = random_vector(random), random_vector(random)
 
     def projected(z: list[arb]) -> list[arb]:
-        size = INTERVAL.maximum(arb(1), _norm(z))
+        size = INTERVAL.maximum(arb(1), norm(z))
         return [value / size for value in z]
 
-    left = _norm([a - b for a, b in zip(projected(x), projected(y), strict=True)])
-    return left, _norm([a - b for a, b in zip(x, y, strict=True)])
+    left = norm([a - b for a, b in zip(projected(x), projected(y), strict=True)])
+    return left, norm([a - b for a, b in zip(x, y, strict=True)])
 
 
 def _linear(random: Random) -> tuple[arb, arb]:
     """L6 with the Frobenius norm, which is at least the spectral one."""
-    rows = [_vector(random) for _ in range(3)]
-    x = _vector(random)
+    rows = [random_vector(random) for _ in range(3)]
+    x = random_vector(random)
     image = [sum((x[i] * rows[i][j] for i in range(3)), arb(0)) for j in range(3)]
-    return _norm(image), _norm(x) * _norm([value for row in rows for value in row])
+    return norm(image), norm(x) * norm([value for row in rows for value in row])
 
 
 _FUNCTIONS: Mapping[str, Callable[[arb], arb]] = {
@@ -262,10 +255,10 @@ def derived(norms: Norms, kind: str, *fields: str) -> bool:
 
 def norms_in_order(random: Random) -> tuple[arb, arb]:
     """A5: |xW| <= |W|_F <= |W|_21 <= |W|_11 at a random matrix and a unit vector: the first against the last's next."""
-    rows = [_vector(random) for _ in range(3)]
+    rows = [random_vector(random) for _ in range(3)]
     columns = [[row[j] for row in rows] for j in range(3)]
     entries = [value for row in rows for value in row]
-    norms = [_norm(entries), sum((_norm(c) for c in columns), arb(0)), sum((abs(v) for v in entries), arb(0))]
+    norms = [norm(entries), sum((norm(c) for c in columns), arb(0)), sum((abs(v) for v in entries), arb(0))]
     which = random.randrange(2)
     return norms[which], norms[which + 1]
 
