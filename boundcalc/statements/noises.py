@@ -15,7 +15,7 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.centres import log_tails
-from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, levels
+from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, levels, log_ball
 from boundcalc.statements.covers.tuning import NoiseTuning, noise_tuning
 from boundcalc.statements.targets import Target
 
@@ -191,7 +191,7 @@ class ExponentialNoise(StudentNoise):
     def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
         n, rows = ns.number(d * k), ns.number(d)
         c = ns.sqrt(rows) / y
-        ball = rows / 2 * ns.log(ns.pi) - ns.lgamma(rows / 2 + 1) + ns.lgamma(rows + 1)
+        ball = log_ball(ns, rows) + ns.lgamma(rows + 1)
         largest = ns.sqrt(1 + c**2) + (k - 1) * c
         return k * ball + n * (ns.log(largest / n) + ns.log(y) + (1 - ns.log(2 * ns.pi)) / 2)
 

@@ -23,15 +23,11 @@ from boundcalc.statements.covers.noise import (
     gammas,
     is_number,
     levels,
+    log_ball,
     noise,
 )
 from boundcalc.statements.covers.tuning import Tuning, tuning
 from boundcalc.statements.targets import Target
-
-
-def _log_ball(ns: NumberSystem, n: Number) -> Number:
-    """Log volume of the unit ball of R^n."""
-    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
 
 
 class Centres(CoverLemma):
@@ -116,7 +112,7 @@ class Exponential(Centres):
         kind = noise(ns, d, k, params["a"])
         c = ns.sqrt(kind.energy * rows / max(d, k)) / y
         largest = ns.sqrt(1 + c**2) + (columns - 1) * c
-        mass = columns * (_log_ball(ns, rows) + ns.lgamma(rows + 1))
+        mass = columns * (log_ball(ns, rows) + ns.lgamma(rows + 1))
         return mass + n * (1 + ns.log(largest / n) + ns.log(y)) - kind.entropy
 
     def default(self, d: int, k: int) -> Params:

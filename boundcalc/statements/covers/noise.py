@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem
 
 LARGEST_SIDE = 10**5
 """The volume of a spectral ball is a product of as many factors as its smaller side."""
@@ -50,6 +50,18 @@ def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
     if ns.name in KEPT:
         _KNOWN[key] = found
     return found
+
+
+def log_ball(ns: NumberSystem, n: Number) -> Number:
+    """Log volume of the unit ball of R^n."""
+    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
+
+
+def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
+    """Log volume of the unit spectral ball of R^(d x k)."""
+    if ns.name == "log":  # floats hold it, and lose less
+        return ns.number(log_spectral_ball(FLOAT, d, k))
+    return _log_mass(ns, min(d, k), max(d, k), ns.number(0))
 
 
 def _log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:

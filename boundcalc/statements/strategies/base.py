@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
 from boundcalc.setting import Setting
+from boundcalc.statements import gap
 
 Quantity = Literal["gap", "risk"]
 
@@ -135,3 +136,13 @@ class Strategy(ABC):
     def weights(self, ns: NumberSystem, known: Known) -> list[Number]:
         """How much each level matters, up to a factor."""
         return [ns.number(1) for _ in known.counts]
+
+
+def deviation_term(ns: NumberSystem, known: Known) -> Term:
+    """What confidence costs in a gap (McDiarmid)."""
+    return Term("sqrt(log(1/delta)/(2m))", gap.deviation(ns, known.log_inverse_delta, known.m), "G2")
+
+
+def confidence_term(known: Known) -> Term:
+    """What confidence costs in a risk."""
+    return Term("log(1/delta)", known.log_inverse_delta, "")

@@ -1,4 +1,4 @@
-"""Chains: covers at several scales, each linked to the coarser one before it (G1, G2, G12, G14)."""
+"""Chains: covers at several scales, each linked to the coarser one before it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import ClassVar
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.statements import gap
-from boundcalc.statements.strategies.base import Known, Strategy, Term
-
-_G2_TERM = "sqrt(log(1/delta)/(2m))"
+from boundcalc.statements.strategies.base import Known, Strategy, Term, deviation_term
 
 
 class ChainStrategy(Strategy):
-    """G1 and G2 over several scales; kinds differ in what multiplies the links."""
+    """G1 and G2 over several scales; kinds differ in their links, and in what multiplies them.
+
+    Attributes:
+        how: why the links are multiplied by just that much.
+    """
 
     quantity = "gap"
     one_level = False
@@ -26,33 +28,42 @@ class ChainStrategy(Strategy):
     def factor(self, ns: NumberSystem, alpha: int) -> Number:
         """What multiplies the links."""
 
+    def linked(self, ns: NumberSystem, known: Known) -> list[Number]:
+        """The link of each level."""
+        return gap.chain_links(ns, _ends(known), known.counts, known.m)
+
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
-        for coarse, fine in pairwise([known.start, *known.scales]):
+        for coarse, fine in pairwise(_ends(known)):
             yield fine, coarse, "the scales of a chain must fall, starting below e_0 = min(1/2, L R)"
 
     def value(self, ns: NumberSystem, known: Known) -> Number:
-        chain = [known.start, *known.scales]
-        links = gap.chain_sum(ns, chain, known.counts, known.m)
+        links = sum(self.linked(ns, known), start=ns.number(0))
         factor = self.factor(ns, known.alpha)
-        return gap.gap_chain(ns, chain[-1], links, factor, known.log_inverse_delta, known.m)
+        return gap.gap_chain(ns, _ends(known)[-1], links, factor, known.log_inverse_delta, known.m)
 
     def weights(self, ns: NumberSystem, known: Known) -> list[Number]:
-        return [e * ns.sqrt(count) for e, count in zip([known.start, *known.scales], known.counts, strict=False)]
+        return [e * ns.sqrt(count) for e, count in zip(_ends(known), known.counts, strict=False)]
 
     def links(self, ns: NumberSystem, known: Known) -> list[Number]:
         factor = self.factor(ns, known.alpha)
-        return [factor * link for link in gap.chain_links(ns, [known.start, *known.scales], known.counts, known.m)]
+        return [factor * link for link in self.linked(ns, known)]
 
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        last = known.scales[-1] if known.scales else known.start
-        linked = sum(self.links(ns, known), start=ns.number(0))
-        factor = float(self.factor(ns, known.alpha))
-        how = self.how.format(alpha=known.alpha)
+        formula, statements = self._links_said(known, float(self.factor(ns, known.alpha)))
         return [
-            Term("2 e_J", 2 * last, "G1"),
-            Term(f"factor * sum of links, factor {factor:g} ({how})", linked, "G1, G2"),
-            Term(_G2_TERM, gap.deviation(ns, known.log_inverse_delta, known.m), "G2"),
+            Term("2 e_J", 2 * _ends(known)[-1], "G1"),
+            Term(formula, sum(self.links(ns, known), start=ns.number(0)), statements),
+            deviation_term(ns, known),
         ]
+
+    def _links_said(self, known: Known, factor: float) -> tuple[str, str]:
+        """The links in words, and the statements they rest on."""
+        return f"factor * sum of links, factor {factor:g} ({self.how.format(alpha=known.alpha)})", "G1, G2"
+
+
+def _ends(known: Known) -> list[Number]:
+    """The scales from e_0 on."""
+    return [known.start, *known.scales]
 
 
 class Chain(ChainStrategy):
@@ -110,25 +121,18 @@ class RefinedChain(UniformChain):
             for weight, finer in pairwise(known.weights):
                 yield finer, weight, "the weights of levels must not rise (G12)"
             return
-        scales = [known.start, *known.scales]
+        ends = _ends(known)
         for j, (count, more) in enumerate(pairwise(known.counts)):
-            yield scales[j + 1] ** 2 * count, scales[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
+            yield ends[j + 1] ** 2 * count, ends[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        last = known.scales[-1] if known.scales else known.start
-        linked = sum(self.links(ns, known), start=ns.number(0))
-        return gap.gap_chain(ns, last, linked, self.factor(ns, known.alpha), known.log_inverse_delta, known.m)
-
-    def links(self, ns: NumberSystem, known: Known) -> list[Number]:
-        scales = [known.start, *known.scales]
+    def linked(self, ns: NumberSystem, known: Known) -> list[Number]:
         if known.weights is not None:
-            return gap.dual_links(ns, scales, known.counts, known.weights, known.m)
-        return gap.refined_links(ns, scales, known.counts, known.m)
+            return gap.dual_links(ns, _ends(known), known.counts, known.weights, known.m)
+        return gap.refined_links(ns, _ends(known), known.counts, known.m)
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        last, linked, deviation = super().terms(ns, known)
+    def _links_said(self, known: Known, factor: float) -> tuple[str, str]:
         each = "links" if known.weights is None else "e_(j-1)^2/(4 w_j) + 2 w_j c_j/m"
-        return [last, Term(f"sum of {each} ({self.how})", linked.value, ", ".join(self.uses[1:])), deviation]
+        return f"sum of {each} ({self.how})", ", ".join(self.uses[1:])
 
 
 class ChannelChain(RefinedChain):

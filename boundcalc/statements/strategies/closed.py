@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.statements import gap
-from boundcalc.statements.strategies.base import Known, Strategy, Term
-
-_G2_TERM = "sqrt(log(1/delta)/(2m))"
+from boundcalc.statements.strategies.base import Known, Strategy, Term, deviation_term
 
 
 class ClosedStrategy(Strategy):
@@ -21,6 +19,10 @@ class ClosedStrategy(Strategy):
     def capacity(known: Known) -> Number:
         """C_F."""
         return known.counts[0] * known.scales[0] ** 2
+
+    def capacity_term(self, known: Known) -> Term:
+        """The same, for readers."""
+        return Term("C_F, with log N(e) <= C_F/e^2", self.capacity(known), "A1, A4")
 
 
 class Closed(ClosedStrategy):
@@ -38,16 +40,10 @@ class Closed(ClosedStrategy):
         return gap.gap_closed(ns, self.capacity(known), known.log_inverse_delta, known.m)
 
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        deviation = gap.deviation(ns, known.log_inverse_delta, known.m)
-        chained = gap.chain_closed(
-            ns, self.capacity(known), gap.chain_factor(ns, gap.CLOSED_GHOSTS, uniform=False), known.m
-        )
+        factor = gap.chain_factor(ns, gap.CLOSED_GHOSTS, uniform=False)
+        chained = gap.chain_closed(ns, self.capacity(known), factor, known.m)
         line = f"2k ({gap.CLOSED_OFFSET} + max(0, log(1/(2k)))), k = (17/32) e sqrt(2 C_F/m)"
-        return [
-            Term("C_F, with log N(e) <= C_F/e^2", self.capacity(known), "A1, A4"),
-            Term(line, chained, "G1"),
-            Term(_G2_TERM, deviation, "G2"),
-        ]
+        return [self.capacity_term(known), Term(line, chained, "G1"), deviation_term(ns, known)]
 
 
 class Published(ClosedStrategy):
@@ -70,7 +66,7 @@ class Published(ClosedStrategy):
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
         confidence = 3 * gap.deviation(ns, known.log_inverse_delta + ns.log(ns.number(2)), known.m)
         return [
-            Term("C_F, with log N(e) <= C_F/e^2", self.capacity(known), "A1, A4"),
+            self.capacity_term(known),
             Term("2 R_m by Dudley's integral", 2 * gap.complexity_published(ns, self.capacity(known), known.m), "PUB"),
             Term("3 sqrt(log(2/delta)/(2m))", confidence, "PUB"),
         ]

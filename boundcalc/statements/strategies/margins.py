@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
-from boundcalc.statements.strategies.base import Known, Strategy, Term
+from boundcalc.statements.strategies.base import Known, Strategy, Term, confidence_term
 
 
 class MarginStrategy(Strategy):
@@ -25,10 +25,7 @@ class MarginStrategy(Strategy):
         yield known.scales[0], half, "margin bounds need a cover at half the margin: scale at most 1/2"
 
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        return [
-            Term("log N at half the margin", known.counts[0], "A0"),
-            Term("log(1/delta)", known.log_inverse_delta, ""),
-        ]
+        return [Term("log N at half the margin", known.counts[0], "A0"), confidence_term(known)]
 
 
 class UniformMargin(MarginStrategy):

@@ -6,7 +6,7 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.noisy import unknown_layer
-from boundcalc.statements.strategies.base import Known, Term
+from boundcalc.statements.strategies.base import Known, Term, confidence_term
 from boundcalc.statements.strategies.margins import MarginStrategy
 
 
@@ -40,7 +40,7 @@ class NoiseMargin(MarginStrategy):
         assert known.eta is not None  # noqa: S101 - as above
         return [
             Term("I, the divergence of the noisy weights from a fixed law", known.counts[0], "A0, G11"),
-            Term("log(1/delta)", known.log_inverse_delta, ""),
+            confidence_term(known),
             Term("log(2 + sqrt(pi m/2))", gap.averaging(ns, known.m), "G11"),
             Term("eta, the chance that an example notices", known.eta, "G11"),
         ]

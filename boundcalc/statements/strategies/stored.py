@@ -9,12 +9,12 @@ from boundcalc.setting import Attention, Setting
 from boundcalc.setting.layer import of_class, weights_of
 from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
-from boundcalc.statements.strategies.base import Known, Strategy, Term
+from boundcalc.statements.strategies.base import Known, Strategy, Term, confidence_term
 from boundcalc.statements.strategies.margins import UniformMargin
 
 
 class _Stored(Strategy):
-    """G13: every network of the class is its own centre."""
+    """G13: every network of the class is its own centre, so there are no scales, and one count."""
 
     one_level = False
     uniform = True
@@ -25,11 +25,13 @@ class _Stored(Strategy):
             return "G13 is about weights of so many bits, fixed before the data, and nobody said how many (--bits 16)"
         return super().refuses(setting)
 
-    def _counted(self, ns: NumberSystem, known: Known) -> list[Term]:
-        del ns
+    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+        yield from ()
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
         return [
             Term("log N = n b log 2, for n stored weights of b bits", known.counts[0], "G13"),
-            Term("log(1/delta)", known.log_inverse_delta, ""),
+            confidence_term(known),
         ]
 
 
@@ -45,9 +47,6 @@ class StoredGap(_Stored):
     def value(self, ns: NumberSystem, known: Known) -> Number:
         return gap.deviation(ns, known.counts[0] + known.log_inverse_delta, known.m)
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        return self._counted(ns, known)
-
 
 class StoredMargin(_Stored, UniformMargin):
     """G13, of the risk."""
@@ -58,12 +57,6 @@ class StoredMargin(_Stored, UniformMargin):
     formula = (
         "risk <= largest p at which train error * m errors or fewer have the chance delta/2^(n b), n weights of b bits"
     )
-
-    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
-        yield from ()
-
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        return self._counted(ns, known)
 
 
 def stored_weights(setting: Setting) -> dict[str, int]:
