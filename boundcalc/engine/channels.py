@@ -18,7 +18,8 @@ from boundcalc.engine.options import Item
 from boundcalc.engine.refine import Link, Refinements
 from boundcalc.proof.certificate import Choice, Cover
 from boundcalc.statements import channels
-from boundcalc.statements.covers import LEMMAS, Curve, Params
+from boundcalc.statements.covers import LEMMAS, Params
+from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.covers.tuning import tuning
 from boundcalc.statements.noises import NOISES, Noise
 from boundcalc.statements.targets import Target

@@ -13,7 +13,7 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL, upper_log
 from boundcalc.base.numbers import LogFloat
 from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.checker import Booked
+from boundcalc.proof.levels import Booked
 from boundcalc.proof.network import Network
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers.base import cover_uses

@@ -8,7 +8,7 @@ fixed in advance. Costs are functions of z = norm/sigma. No covering strategy ta
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
@@ -16,8 +16,10 @@ from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.centres import log_tails
 from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, levels, log_ball
-from boundcalc.statements.covers.tuning import NoiseTuning, noise_tuning
 from boundcalc.statements.targets import Target
+
+if TYPE_CHECKING:
+    from boundcalc.statements.covers.tuning import NoiseTuning
 
 _NEWTON_STEPS = 2
 
@@ -87,7 +89,9 @@ class Noise(CoverLemma):
         return self.tuned(target)
 
     def tuned(self, target: Target) -> NoiseTuning:
-        """Parameters and costs over all z, found as they are asked for."""
+        """Parameters and costs over all z, found as they are asked for: for the optimiser alone."""
+        from boundcalc.statements.covers.tuning import noise_tuning
+
         return noise_tuning(self, *self.sides(target))
 
 

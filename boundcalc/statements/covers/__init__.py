@@ -10,7 +10,6 @@ from boundcalc.statements.covers.base import lattice as lattice
 from boundcalc.statements.covers.base import random_cover as random_cover
 from boundcalc.statements.covers.centres import Centres as Centres
 from boundcalc.statements.covers.centres import Exponential, Gaussian, MatrixStudent, StudentColumns
-from boundcalc.statements.covers.curve import Curve as Curve
 from boundcalc.statements.covers.empirical import Counting as Counting
 from boundcalc.statements.covers.empirical import MatrixPerceptron as MatrixPerceptron
 from boundcalc.statements.covers.empirical import Perceptron as Perceptron

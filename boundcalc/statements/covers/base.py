@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting.validate import shown
-from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.targets import Target
+
+if TYPE_CHECKING:
+    from boundcalc.statements.covers.curve import Curve
 
 Params = Mapping[str, float]
 
@@ -35,7 +37,7 @@ class Volume(NamedTuple):
     """Whether the cost is never below this."""
 
 
-Profile = Power | Volume | Curve
+Profile: TypeAlias = "Power | Volume | Curve"
 
 
 def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:

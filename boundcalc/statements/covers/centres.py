@@ -8,7 +8,7 @@ scaled so that the norm's budget is 1; then eps' = (1-t)/y and the noise is `ene
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
@@ -26,8 +26,10 @@ from boundcalc.statements.covers.noise import (
     log_ball,
     noise,
 )
-from boundcalc.statements.covers.tuning import Tuning, tuning
 from boundcalc.statements.targets import Target
+
+if TYPE_CHECKING:
+    from boundcalc.statements.covers.tuning import Tuning
 
 
 class Centres(CoverLemma):
@@ -91,7 +93,9 @@ class Centres(CoverLemma):
         return self.tuned(target)
 
     def tuned(self, target: Target) -> Tuning:
-        """Parameters and costs over all y, found as they are asked for."""
+        """Parameters and costs over all y, found as they are asked for: for the optimiser alone."""
+        from boundcalc.statements.covers.tuning import tuning
+
         return tuning(self, *self.sides(target), self.copies(target))
 
 
