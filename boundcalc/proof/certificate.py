@@ -30,7 +30,7 @@ LEAST_COUNT = -1e4
 class Choice:
     """How one member of a piece is covered: a lemma on one of its targets, with parameters.
 
-    `refines`: what is covered is the ball in which the cover of the level before has left it (G12). In a chain of channels a
+    `refines`: what is covered is the ball in which the cover of the level before has left it. In a chain of channels a
     law of noise in place of a lemma says that the map is seen through one (G14).
     """
 
@@ -73,11 +73,11 @@ class Certificate:
         log_value: log of the value claimed, not capped at 1.
         alpha: ghost samples per sample, where the strategy counts them.
         mu: parameter of the kl inverse; None for its limit.
-        measured: what was read off trained weights or the sample, when the setting's numbers are those rounded by P1.
+        measured: what was read off trained weights or the sample, when the setting's numbers were rounded and paid for.
         nats: what is said to be paid for that, in log(1/delta).
         meeting: whether linear maps that meet are one map in the steps (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
-        weights: w_j of every level, where links are taken by their dual form (G12); None where each is taken as it is.
+        weights: w_j of every level, where links are taken by their dual form; None where each is taken as it is.
         compared: how the architecture was held against a model's forward pass (a fact on record, no part of the proof);
             None where it was not.
     """

@@ -44,7 +44,7 @@ class Checked:
         log_value: a float that is at least the log of the value.
         value: a float that is at least the value.
         log_counts: the same for the log of every level's log count.
-        nats: the same for what P1 adds to log(1/delta).
+        nats: the same for what a look at weights or sample adds to log(1/delta).
     """
 
     certificate: Certificate

@@ -135,7 +135,7 @@ class Levels:
         return error, total
 
     def _refinement(self, index: int, choice: Choice, member: Member, log_eps: float, name: str) -> arb:
-        """G12: what it costs to cover the ball in which the cover of the level before has left a map."""
+        """What it costs to cover the ball in which the cover of the level before has left a map."""
         before = self.booked[-1].get(name) if self.booked else None
         if not self._strategy.refines or before is None:
             raise CertificateError(f"{name}: no level before that strategy {self._strategy.name!r} could refine")

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 
 from boundcalc import Setting, closed_gap, evaluate, solve, sweep
 from boundcalc.base import words
-from boundcalc.base.spelling import LETTERS, spelling
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.spelling import LETTERS, spelling
 from boundcalc.cli import main
 from boundcalc.cli.files import Output
 from boundcalc.cli.words import FORMER

@@ -42,7 +42,7 @@ ALWAYS = frozenset({"T8", "T9", "T10"})
 """Offsets, gains and tables have only these covers: every policy has them."""
 
 REFINING = ("T4r", "T8", "T9", "T10")
-"""Covers of the ball of a target's own metric, in which the residual of any uniform cover lies (G12)."""
+"""Covers of the ball of a target's own metric, in which the residual of any uniform cover lies."""
 
 CLOSED = (T1, T2, T8, T9, T10)
 """The covers of the closed forms."""

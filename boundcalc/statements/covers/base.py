@@ -66,7 +66,7 @@ class CoverLemma(ABC):
         name: as docs/theory.md, certificates and policies have it.
         text: its entry, "### NAME. Title" and what follows in the manner of docs/theory.md, where it has none there.
         uniform: whether one cover serves every sample (no points are counted). Its centres are maps of the same kind, within
-            eps on the whole ball: a level of G12 may cover the map that such a centre leaves.
+            eps on the whole ball: a level that refines may cover the map that such a centre leaves.
         kinds: the kinds of target it is made for.
         family: what it and its like are called in the plural, where one asks what each is worth.
         published: whether it has the word of the literature only (PUB), so that only published strategies may use it.

@@ -8,6 +8,8 @@ scaled so that the norm's budget is 1; then eps' = (1-t)/y and the noise is `ene
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from boundcalc.base.errors import Refusal
@@ -30,6 +32,14 @@ from boundcalc.statements.targets import Target
 
 if TYPE_CHECKING:
     from boundcalc.statements.covers.tuning import Tuning
+
+
+@cache
+def _tuner() -> Callable[..., Tuning]:
+    """What makes them; a checker has no use for it."""
+    from boundcalc.statements.covers.tuning import tuning
+
+    return tuning
 
 
 class Centres(CoverLemma):
@@ -94,9 +104,7 @@ class Centres(CoverLemma):
 
     def tuned(self, target: Target) -> Tuning:
         """Parameters and costs over all y, found as they are asked for: for the optimiser alone."""
-        from boundcalc.statements.covers.tuning import tuning
-
-        return tuning(self, *self.sides(target), self.copies(target))
+        return _tuner()(self, *self.sides(target), self.copies(target))
 
 
 class Exponential(Centres):

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that a search tries: fixed in advance, so that P1 can pay for a choice among them."""
+"""Ghost samples per sample that a search tries: fixed in advance, so that a choice among them can be paid for."""
 
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
@@ -70,7 +70,7 @@ STRATEGIES: Registry[Strategy] = Registry(
 
 
 def risk_candidates(setting: Setting) -> int:
-    """Ways to bound the risk that one may choose among after seeing the training error, for P1.
+    """Ways to bound the risk that one may choose among after seeing the training error, which is what the choice costs.
 
     The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
     counts once, or once per number of ghosts; those about stored weights where the setting says how many bits they have.

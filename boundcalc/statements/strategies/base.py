@@ -22,13 +22,13 @@ class Known:
         start: e_0, how far the loss is from its centre at most (and at most 1/2).
         scales: e_1, e_2, ... on the loss.
         counts: log N at each scale.
-        log_inverse_delta: log(1/delta), with what P1 adds.
+        log_inverse_delta: log(1/delta), with the price of what was looked at.
         m: samples.
         train_error: share of training sequences with margin at most gamma.
         alpha: ghost samples per sample.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
         eta: chance that noise moves the loss of an example by more than the scale (G11).
-        weights: w_j of every level, where links are taken by their dual form (G12).
+        weights: w_j of every level, where links are taken by their dual form.
     """
 
     start: Number
@@ -70,7 +70,7 @@ class Strategy(ABC):
         parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta"; "weights" it may.
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
-        refines: whether a level may refine what the level before has left, its counts being what each level adds (G12).
+        refines: whether a level may refine what the level before has left, its counts being what each level adds.
         channels: whether a level may see maps through channels instead of covers (G14).
         stored: whether it counts the values that stored weights may take (G13) instead of covers: it has no levels, one
             count, and is about settings that say how many bits a weight has.
