@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -307,9 +308,15 @@ def remove_rule(cls: type[Layer]) -> None:
 
 
 def cases_of(label: str) -> Any:
-    """What a class of layers was registered with."""
-    if label not in _BROUGHT:
-        raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")
+    """What a class of layers was registered with; the library's own are made where they are asked for."""
+    brought = _BROUGHT.get(label)
+    if brought is None:
+        if all(cls.label != label for cls in _RULES):
+            raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")
+        try:
+            brought = import_module("boundcalc.laws.brought.layers").cases(label)
+        except ModuleNotFoundError:
+            raise InvalidSetting(f"the library's layer {label!r} brings no cases yet: give check_layer some") from None
     from boundcalc.base.cases import complete
 
-    return complete("layer", label, _BROUGHT[label])
+    return complete("layer", label, brought)
