@@ -10,9 +10,9 @@ The conditional mean of y is (sum of what the key showed)/(its tokens + 2): atte
 is shown the value, and the question's own row twice the weight of a token: the prior is where attention rests when it has seen
 nothing. So the desired parameter is known, lies in the class but for a weight exp(-C) of the other key, and depends on no L.
 
-The loss (y - f)^2/4, f cut at +-1, lies in [0, 1] and is 1-Lipschitz: one uniform cover bounds the gap of the whole class. Everything
-is a function of four counts, so risks are sums over all of them: exact, and training on m sequences is training on their
-counts.
+The loss (y - f)^2/4, f cut at +-1, lies in [0, 1] and is 1-Lipschitz: one uniform cover bounds the gap of the whole class.
+Everything is a function of four counts, so risks are sums over all of them: exact, and training on m sequences is training
+on their counts.
 """
 
 from __future__ import annotations

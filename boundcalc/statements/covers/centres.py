@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.noise import (
     KEPT,
     LARGEST_SIDE,
-    RANGES,
     ROUGH_SHARE,
     drawn_cover,
     gammas,
-    is_number,
     levels,
     log_ball,
     noise,
+    problem_of,
 )
 from boundcalc.statements.targets import Target
 
@@ -88,13 +86,7 @@ class Centres(CoverLemma):
         return self.count(ns, y, target, params)
 
     def check_params(self, params: Params) -> str | None:
-        if set(params) != set(self.names):
-            return f"{self.name} takes the parameters {', '.join(self.names)}, got {shown(sorted(params))}"
-        for name in self.names:
-            low, high = RANGES[name]
-            if not is_number(params[name], low, high):
-                return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
-        return None
+        return problem_of(self.name, self.names, params)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return self.tuned(target).params(log_y)

@@ -78,9 +78,12 @@ class RandomCover(Volumetric):
 
     name = "T4r"
 
+    def drawn(self, ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:
+        """The cost of random centres, with t of eps for the net."""
+        return random_cover(ns, ns.number(target.size), y, t, ns.number(0))
+
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        drawn = random_cover(ns, ns.number(target.size), y, ns.number(params["t"]), ns.number(0))
-        return ns.minimum(drawn, self.closed(ns, y, target, n))
+        return ns.minimum(self.drawn(ns, y, target, ns.number(params["t"])), self.closed(ns, y, target, n))
 
     def check_params(self, params: Params) -> str | None:
         return inside(self.name, params, "t", 0.0, 0.75)
@@ -112,10 +115,9 @@ class ColumnBody(RandomCover):
         scale, excess = _body(ns, self._norm, target.d, target.k)
         return ns.number(target.size) * ns.log1p(2 * y / scale) + excess
 
-    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+    def drawn(self, ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:
         scale, excess = _body(ns, self._norm, target.d, target.k)
-        drawn = random_cover(ns, ns.number(target.size), y / scale, ns.number(params["t"]), excess)
-        return ns.minimum(drawn, self.closed(ns, y, target, n))
+        return random_cover(ns, ns.number(target.size), y / scale, t, excess)
 
     def profile(self, target: Target, n: int) -> Profile:
         scale, excess = _body(FLOAT, self._norm, target.d, target.k)
