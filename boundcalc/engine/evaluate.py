@@ -22,8 +22,6 @@ from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
 
-if TYPE_CHECKING:
-    pass
 from boundcalc.engine.proved import BoundValue, Comparison, Proved
 
 
