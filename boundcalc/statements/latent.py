@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
+from boundcalc.base.system import Number, NumberSystem
 
 
 def finite_mixture_distance(ns: NumberSystem, tokens: Number, length: Number) -> Number:

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import SIZES, place_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
 from boundcalc.setting.products import is_product

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.validate import shown
 
 LARGEST_SIDE = 10**5
@@ -62,6 +62,8 @@ def log_ball(ns: NumberSystem, n: Number) -> Number:
 def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
     """Log volume of the unit spectral ball of R^(d x k)."""
     if ns.name == "log":  # floats hold it, and lose less
+        from boundcalc.base.numbers import FLOAT
+
         return ns.number(log_spectral_ball(FLOAT, d, k))
     return _log_mass(ns, min(d, k), max(d, k), ns.number(0))
 

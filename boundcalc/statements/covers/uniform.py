@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import (
     CoverLemma,
     Params,
@@ -120,6 +120,8 @@ class ColumnBody(RandomCover):
         return random_cover(ns, ns.number(target.size), y / scale, t, excess)
 
     def profile(self, target: Target, n: int) -> Profile:
+        from boundcalc.base.numbers import FLOAT  # for the optimiser alone
+
         scale, excess = _body(FLOAT, self._norm, target.d, target.k)
         return Volume(target.size, 1 / float(scale), float(excess), floor=True)
 

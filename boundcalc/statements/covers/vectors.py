@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile, Volume, random_cover
 from boundcalc.statements.covers.uniform import RandomCover
 from boundcalc.statements.targets import Target

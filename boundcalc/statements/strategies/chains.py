@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import ClassVar
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements import gap
 from boundcalc.statements.strategies.base import Known, Strategy, Term, deviation_term
 

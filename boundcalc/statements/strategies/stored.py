@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Attention, Setting
 from boundcalc.setting.layer import of_class, weights_of
 from boundcalc.setting.norms import place_named
