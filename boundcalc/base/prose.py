@@ -22,7 +22,7 @@ _PARTS = re.compile(r"(\$[^$]+\$|`[^`]+`)")
 _LETTERS = """
     alpha beta gamma delta varepsilon epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi
     omega Gamma Delta Theta Lambda Pi Sigma Phi Psi Omega"""
-_GREEK = dict(zip(_LETTERS.split(), "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
+GREEK = dict(zip(_LETTERS.split(), "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
 _RELATIONS = """
     le ≤ ge ≥ ne ≠ to → mapsto ↦ in ∈ notin ∉ approx ≈ propto ∝ sim ~ gg ≫ ll ≪ Rightarrow ⇒ supseteq ⊇ subset ⊂ gets ←
     bmod mod mid |"""
@@ -40,7 +40,7 @@ def _pairs(table: str) -> dict[str, str]:
 
 
 _SIGNS = (
-    _GREEK
+    GREEK
     | {name: f" {sign} " for name, sign in _pairs(_RELATIONS).items()}
     | _pairs(_MARKS)
     | {"colon": ": ", "quad": "   ", "qquad": "   ", **dict.fromkeys((",", " ", ";", ":", "\\"), " ")}
