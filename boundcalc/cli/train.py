@@ -20,9 +20,6 @@ from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 
-_OPTIMISERS = ("adam", "adamw", "sgd")
-_PRECISIONS = ("float32", "float64", "bfloat16")
-
 
 def _certificates(file: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
     """One file, or one for each of several methods; and the states of runs that were killed."""
@@ -61,7 +58,7 @@ Examples:
 @click.option("--depth", type=WHOLE, help="Blocks.")
 @click.option("--d", "d", type=WHOLE, help="Width of a row.")
 @click.option("--heads", type=WHOLE, help="Attention heads per block.")
-@click.option("--optimiser", type=click.Choice(_OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
+@click.option("--optimiser", type=click.Choice(defaults.OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
 @click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True)
 @click.option("--weight-decay", type=NUMBER, default=defaults.WEIGHT_DECAY, help="Decay of the weights.")
 @click.option("--batch", type=WHOLE, default=defaults.BATCH, show_default=True, help="Examples per step (0: all).")
@@ -69,7 +66,7 @@ Examples:
 @click.option(
     "--curve-every", type=WHOLE, default=defaults.CURVE_EVERY, help="Steps between points of the curves (0: geometric)."
 )
-@click.option("--precision", type=click.Choice(_PRECISIONS), default=defaults.PRECISION, show_default=True)
+@click.option("--precision", type=click.Choice(defaults.PRECISIONS), default=defaults.PRECISION, show_default=True)
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the ramp loss.")

@@ -82,7 +82,6 @@ class _Search:
     seed: int
     x: Tensor = field(init=False)
     y: Tensor = field(init=False)
-    tried: dict[Message, float] = field(default_factory=dict[Message, float])
 
     def __post_init__(self) -> None:
         self.x = torch.from_numpy(np.ascontiguousarray(self.data.x))

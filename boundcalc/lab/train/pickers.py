@@ -230,13 +230,7 @@ class ModelLearner(_TorchLearner):
 
     def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
         loss = self._mean(state, x, y)
-        trained = state.model.trained
-        slopes = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-        grads = {
-            name: torch.zeros_like(value) if slope is None else slope.contiguous()
-            for (name, value), slope in zip(trained.items(), slopes, strict=True)
-        }
-        state.optimiser.step(grads)
+        state.optimiser.step(state.model.gradients(loss))
         return float(loss.detach())
 
     def _set_rate(self, state: _State, lr: float) -> None:

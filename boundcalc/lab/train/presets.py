@@ -203,9 +203,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 """What `boundcalc sweep NAME` runs."""
 
 
-def preset_sweep(name: str, *, device: str = "cpu", seeds: int | None = None) -> Sweep:
+def preset_sweep(name: str, *, seeds: int | None = None) -> Sweep:
     """A preset's trials."""
     data = copy.deepcopy(PRESETS[validate.choice("preset", name, PRESETS)])
     if seeds is not None:
         data["seeds"] = seeds
-    return sweep_from_json({"name": name, **data}, device=device)
+    return sweep_from_json({"name": name, **data})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -49,14 +49,44 @@ class Silent:
 
 @dataclass
 class Ran:
-    """What a run of a sweep did."""
+    """What was there, and what was made of the rest."""
 
     total: int
     present: int
     added: int = 0
-    diverged: int = 0
     seconds: float = 0.0
     errors: list[str] = field(default_factory=list[str])
+
+
+@dataclass
+class Trained(Ran):
+    """What training a sweep did."""
+
+    diverged: int = 0
+
+
+@dataclass
+class Certified(Ran):
+    """What certifying a sweep did."""
+
+    refused: int = 0
+
+
+def _elsewhere(
+    stacks: Sequence[Sequence[Trial]], where: Where, options: Any, shown: Progress, ran: Ran
+) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
+    """What workers hand back, by the number of the stack; None for an error, which is noted."""
+    with closing(spread(stacks, where, options, shown.note)) as results:  # workers go when something goes wrong here
+        for number, found in results:
+            if "error" in found:
+                ran.errors.append(f"{_named(stacks[number])}: {found['error']}")
+                shown.note(ran.errors[-1])
+            yield number, None if "error" in found else found
+
+
+def _named(stack: Sequence[Trial]) -> str:
+    count = f"{len(stack)} trials like" if len(stack) > 1 else "trial"
+    return f"{count} {stack[0].hash[:12]}"
 
 
 def stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
@@ -89,16 +119,16 @@ def run_sweep(
     where: Where | None = None,
     stack: int = _STACK,
     keep_weights: bool = False,
-    options: Mapping[str, Any] | None = None,
+    compiled: bool = False,
     progress: Progress | None = None,
-) -> Ran:
+) -> Trained:
     """Train what the store does not have; every finished trial is stored at once."""
     where = where or Where()
     shown = progress or Silent()
     started = time.monotonic()
     present = store.hashes()
     todo = missing(sweep.trials, present)
-    ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo))
+    ran = Trained(len(sweep.trials), len(sweep.trials) - len(todo))
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
     shown.begin(ran.present, ran.total)
     stacks = stacks_of(todo, stack)
@@ -112,23 +142,17 @@ def run_sweep(
         spent = time.monotonic() - started
         shown.advance(1, ran.present + ran.added, ran.total, spent / done * (1 - done) if done > 0.02 else None)
 
-    common = {"threads": where.threads, "keep_weights": keep_weights, **(options or {})}
+    common = {"threads": where.threads, "keep_weights": keep_weights, "compiled": compiled}
     if where.here:
         for each, cost in zip(stacks, costs, strict=True):
             _train_here(each, store, common, keep, ran)
             finished += cost
     else:
-        with closing(spread(stacks, where, common, shown.note)) as results:  # workers go when something goes wrong here
-            for number, found in results:
-                finished += costs[number]
-                mine = stacks[number]
-                if "error" in found:
-                    ran.errors.append(f"{len(mine)} trials like {mine[0].hash[:12]}: {found['error']}")
-                    shown.note(ran.errors[-1])
-                    continue
-                weights = found["weights"] or [None] * len(mine)
-                for trial, result, tensors in zip(mine, found["results"], weights, strict=True):
-                    keep(trial, result, tensors)
+        for number, found in _elsewhere(stacks, where, common, shown, ran):
+            finished += costs[number]
+            if found is not None:
+                for trial, result, arrays in zip(stacks[number], found["results"], found["weights"], strict=True):
+                    keep(trial, result, arrays)
     ran.seconds = time.monotonic() - started
     return ran
 
@@ -140,7 +164,7 @@ def _train_here(
     import torch
 
     from boundcalc.base.errors import BoundcalcError
-    from boundcalc.lab.train.trainer import train
+    from boundcalc.lab.train.trainer import Outcome, train
 
     torch.set_num_threads(options["threads"])
     held = store.hashes()  # another sweep may have been quicker
@@ -149,34 +173,15 @@ def _train_here(
     if not left:
         return
 
-    def done(outcome: Any) -> None:
-        tensors = {k: v.cpu().numpy() for k, v in outcome.weights.items()} if options["keep_weights"] else None
-        keep(outcome.trial, outcome.result, tensors)
+    def done(outcome: Outcome) -> None:
+        keep(outcome.trial, outcome.result, outcome.arrays if options["keep_weights"] else None)
 
     try:
-        train(
-            left,
-            device=options.get("device"),
-            path=options.get("path"),
-            compiled=bool(options.get("compile")),
-            on_done=done,
-        )
+        train(left, compiled=options["compiled"], on_done=done)
     except BoundcalcError:
         raise
     except (RuntimeError, MemoryError) as error:
-        ran.errors.append(f"{len(left)} trials like {left[0].hash[:12]}: {type(error).__name__}: {error}")
-
-
-@dataclass
-class Certified:
-    """What certifying a sweep did."""
-
-    total: int
-    present: int
-    added: int = 0
-    refused: int = 0
-    seconds: float = 0.0
-    errors: list[str] = field(default_factory=list[str])
+        ran.errors.append(f"{_named(left)}: {type(error).__name__}: {error}")
 
 
 def certify_sweep(
@@ -217,14 +222,8 @@ def certify_sweep(
             certify_trial(trial, asked, done=lambda made, trial=trial: keep(trial, made))
     else:
         options = [{"threads": where.threads, "certify": [[one.to_json() for one in asked]]} for _, asked in todo]
-        with closing(spread([[trial] for trial, _ in todo], where, options, shown.note)) as results:
-            for number, found in results:
-                trial = todo[number][0]
-                if "error" in found:
-                    ran.errors.append(f"trial {trial.hash[:12]}: {found['error']}")
-                    shown.note(ran.errors[-1])
-                    continue
-                for made in found["certificates"][0]:
-                    keep(trial, Made.from_json(made))
+        for number, found in _elsewhere([[trial] for trial, _ in todo], where, options, shown, ran):
+            for made in found["certificates"][0] if found is not None else ():
+                keep(todo[number][0], Made.from_json(made))
     ran.seconds = time.monotonic() - started
     return ran
