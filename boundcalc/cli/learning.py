@@ -14,6 +14,7 @@ import click
 
 from boundcalc.base import kinds
 from boundcalc.cli import files
+from boundcalc.lab.train.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -136,7 +137,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class Log:
+class Log(Progress):
     """Progress as lines, a few seconds apart: for files and pipes."""
 
     def __init__(self, every: float = 10.0) -> None:
@@ -162,18 +163,18 @@ class Log:
         click.echo(text, err=True)
 
 
-class Bar:
+class Bar(Progress):
     """Progress as a bar, on a terminal."""
 
     def __init__(self) -> None:
+        from rich import progress
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
+        self.bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[left]}"),
             console=Console(stderr=True),
             transient=False,
         )
@@ -199,24 +200,14 @@ class Bar:
         self.bar.stop()
 
 
-def _progress_for(quiet: bool) -> Any:
-    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet."""
-    from boundcalc.lab.train.run import Silent
-
-    if quiet:
-        return Silent()
-    return Bar() if sys.stderr.isatty() else Log()
-
-
 @contextmanager
-def watched(quiet: bool = False) -> Iterator[Any]:
-    """Progress for as long as something trains; the terminal is left as it was."""
-    progress = _progress_for(quiet)
+def watched(quiet: bool = False) -> Iterator[Progress]:
+    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet; the terminal is left as it was."""
+    progress = Progress() if quiet else Bar() if sys.stderr.isatty() else Log()
     try:
         yield progress
     finally:
-        if hasattr(progress, "stop"):
-            progress.stop()
+        progress.stop()
 
 
 @contextmanager

@@ -6,45 +6,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from boundcalc.lab.train.backends import Where, spread
 from boundcalc.lab.train.certify import Asked, Made, certify_trial
+from boundcalc.lab.train.progress import Progress
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, missing
 from boundcalc.lab.train.trial import Trial, canonical
 
 _STACK = 10
 """Trials trained as one tensor program: on a CPU, between 4 and 16 are about as quick."""
-
-
-class Progress(Protocol):
-    """What wants to know how far a sweep is."""
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """Before the first trial, or certificate."""
-        ...
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Some trials are finished; seconds left, where that can be told."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Something worth a line."""
-        ...
-
-
-class Silent:
-    """Nobody wants to know."""
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """Nothing."""
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
 
 
 @dataclass
@@ -124,7 +96,7 @@ def run_sweep(
 ) -> Trained:
     """Train what the store does not have; every finished trial is stored at once."""
     where = where or Where()
-    shown = progress or Silent()
+    shown = progress or Progress()
     started = time.monotonic()
     present = store.hashes()
     todo = missing(sweep.trials, present)
@@ -194,7 +166,7 @@ def certify_sweep(
 ) -> Certified:
     """Everything asked of every trial that the store does not have; each certificate is stored as it is made."""
     where = where or Where()
-    shown = progress or Silent()
+    shown = progress or Progress()
     started = time.monotonic()
     held = store.certified()
     todo: list[tuple[Trial, list[Asked]]] = []
