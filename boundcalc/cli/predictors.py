@@ -6,12 +6,24 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from boundcalc.lab.train.certify import METHODS as METHODS
-from boundcalc.lab.train.certify import wanted
+from boundcalc.cli.values import NUMBER
+from boundcalc.lab.train.certify import METHODS, wanted
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def certify_options(function: F) -> F:
+    """--certify, --delta and --prefix, whose values come as `methods`, `delta` and `prefix`."""
+    words = "Share of the examples that certified training starts from."
+    prefix = click.option("--prefix", type=NUMBER, default=0.0, help=words)
+    delta = click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
+    words = "Certify a predictor's risk by this method, within --delta (repeatable)."
+    methods = click.option("--certify", "methods", multiple=True, type=click.Choice((*METHODS, "all")), help=words)
+    return methods(delta(prefix(function)))
 
 
 def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:

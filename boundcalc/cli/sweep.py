@@ -12,8 +12,8 @@ from boundcalc.cli import complete
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import clock, device_option, kept, say_positions, store_option
-from boundcalc.cli.values import NUMBER
-from boundcalc.lab.train.certify import METHODS, Asked, wanted
+from boundcalc.cli.predictors import certify_options
+from boundcalc.lab.train.certify import Asked, wanted
 
 
 @click.command(
@@ -47,15 +47,7 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option(
     "--compile", "compiled", is_flag=True, help="Use torch.compile where inputs are not bits (slow to start)."
 )
-@click.option(
-    "--certify",
-    "methods",
-    multiple=True,
-    type=click.Choice((*METHODS, "all")),
-    help="Certify a predictor's risk by this method, within --delta (repeatable).",
-)
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
+@certify_options
 @click.option("--list", "only_list", is_flag=True, help="Say what would be trained, and stop.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def command(

@@ -70,21 +70,13 @@ Examples:
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the ramp loss.")
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @device_option
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each process.")
 @click.option("-o", "--out", "save", type=output_file(kinds.WEIGHTS), help="Write the model (safetensors).")
 @click.option("--store", "store_path", type=output_file(kinds.STORE, ".weights"), help="Keep the result.")
-@click.option(
-    "--certify",
-    "methods",
-    multiple=True,
-    type=click.Choice((*predictors.METHODS, "all")),
-    help="Certify a predictor's risk by this method, within --delta (repeatable).",
-)
+@predictors.certify_options
 @click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
 @click.option("--examples", type=output_file(kinds.EXAMPLES), help="Write the training examples (.npz).")
-@click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
 @click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)

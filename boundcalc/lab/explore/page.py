@@ -15,8 +15,6 @@ from boundcalc.setting import Setting
 
 _SCRIPTS = ("state.js", "drawing.js", "page.js")
 """One script, in this order: what the page shows and where its numbers are from, how it draws, what can be done with it."""
-MOST_BYTES = 500_000
-"""A page that is mailed stays below this."""
 
 
 def build(setting: Setting, *, points: Sequence[dict[str, Any]] = (), served: bool = False, base: str = "") -> str:

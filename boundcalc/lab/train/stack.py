@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -166,8 +166,3 @@ def margins(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
         own = outputs.gather(-1, right).squeeze(-1)
         ahead = own - outputs.scatter(-1, right, -torch.inf).amax(-1)
     return ahead.nan_to_num(nan=-torch.inf)
-
-
-def stacked(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Single models' weights, stacked."""
-    return {name: torch.stack([one[name] for one in weights]) for name in weights[0]}
