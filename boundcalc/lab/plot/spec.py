@@ -112,6 +112,11 @@ class Spec:
         if entry.single and len(several := getattr(self, entry.single)) > 1:
             raise InvalidSetting(f"{self.figure} shows one of {entry.single} at a time: leave out {several[1]!r}")
 
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The values of the axis as whole numbers."""
+        return tuple(round(value) for value in self.values)
+
     def but(self, **changes: Any) -> Spec:
         """The same with some fields changed."""
         return replace(self, **changes)
