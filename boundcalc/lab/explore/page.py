@@ -93,9 +93,6 @@ def _field(name: str) -> dict[str, Any]:
 
 
 def _extra(name: str) -> dict[str, Any]:
-    words, value = content.EXTRAS[name]
-    least, most, whole = {"K": (0.1, 1e4, False), "rank": (1, 4096, True), "p": (0.05, 2, False)}.get(
-        name, (0.1, 1e6, False)
-    )
+    value, words, least, most, whole = content.EXTRAS[name]
     wide = math.log10(most / least) > 1.7
     return {"words": words, "value": value, "least": least, "most": most, "whole": whole, "log": wide}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,9 +46,12 @@ class Certified(Ran):
 
 def _elsewhere(
     stacks: Sequence[Sequence[Trial]], where: Where, options: Any, shown: Progress, ran: Ran
-) -> Iterator[tuple[int, Mapping[str, Any] | None]]:
-    """What workers hand back, by the number of the stack; None for an error, which is noted."""
-    with closing(spread(stacks, where, options, shown.note)) as results:  # workers go when something goes wrong here
+) -> Generator[tuple[int, Mapping[str, Any] | None], None, None]:
+    """What workers hand back, by the number of the stack; None for an error, which is noted.
+
+    It is to be closed: workers go when something goes wrong here.
+    """
+    with closing(spread(stacks, where, options, shown.note)) as results:
         for number, found in results:
             if "error" in found:
                 ran.errors.append(f"{_named(stacks[number])}: {found['error']}")
@@ -120,11 +123,12 @@ def run_sweep(
             _train_here(each, store, common, keep, ran)
             finished += cost
     else:
-        for number, found in _elsewhere(stacks, where, common, shown, ran):
-            finished += costs[number]
-            if found is not None:
-                for trial, result, arrays in zip(stacks[number], found["results"], found["weights"], strict=True):
-                    keep(trial, result, arrays)
+        with closing(_elsewhere(stacks, where, common, shown, ran)) as results:
+            for number, found in results:
+                finished += costs[number]
+                if found is not None:
+                    for each in zip(stacks[number], found["results"], found["weights"], strict=True):
+                        keep(*each)
     ran.seconds = time.monotonic() - started
     return ran
 
@@ -194,8 +198,9 @@ def certify_sweep(
             certify_trial(trial, asked, done=lambda made, trial=trial: keep(trial, made))
     else:
         options = [{"threads": where.threads, "certify": [[one.to_json() for one in asked]]} for _, asked in todo]
-        for number, found in _elsewhere([[trial] for trial, _ in todo], where, options, shown, ran):
-            for made in found["certificates"][0] if found is not None else ():
-                keep(todo[number][0], Made.from_json(made))
+        with closing(_elsewhere([[trial] for trial, _ in todo], where, options, shown, ran)) as results:
+            for number, found in results:
+                for made in found["certificates"][0] if found is not None else ():
+                    keep(todo[number][0], Made.from_json(made))
     ran.seconds = time.monotonic() - started
     return ran
