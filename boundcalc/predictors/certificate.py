@@ -14,16 +14,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base import strict_json
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.kinds import PREDICTOR
 from boundcalc.base.output import write_json
+from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
 from boundcalc.base.value import Value
-from boundcalc.predictors.statements import STATEMENTS
-from boundcalc.predictors.statements.base import real
+from boundcalc.predictors.statements.base import PredictorStatement, real
+
+if TYPE_CHECKING:
+    from boundcalc.base.cases import Brought
 
 _FORMAT = "boundcalc-predictor-certificate/1"
 
@@ -37,7 +40,7 @@ class Method:
 
     Attributes:
         name: as on the command line.
-        statements: what its certificates may rest on.
+        statements: what its certificates may rest on, a user's own too.
         certified: which predictor the number is about.
         evidence: how each field beside the facts is read: it raises `CertificateError`, or returns what it read.
         alternative: how one of the alternatives that share delta is read.
@@ -47,40 +50,46 @@ class Method:
     """
 
     name: str
-    statements: tuple[str, ...]
+    statements: tuple[PredictorStatement, ...]
     certified: str
     evidence: Mapping[str, Callable[[str, object], Any]]
     alternative: Callable[[Mapping[str, Any]], object]
     consistent: Callable[[PredictorCertificate], str | None]
     establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
 
+    def rests_on(self, name: object) -> PredictorStatement:
+        """The statement of that name, if its certificates may rest on it."""
+        found = next((statement for statement in self.statements if statement.name == name), None)
+        if found is None:
+            known = " or ".join(statement.name for statement in self.statements)
+            raise CertificateError(f"method {self.name!r} rests on {known}, not on {name!r}")
+        return found
+
 
 SHORT = ("n", "errors", "picks", "bits", "nats", "draws", "tested")
 """Facts that a certificate in short tells."""
 
-METHODS: dict[str, Method] = {}
-"""The methods that were registered so far; `known_methods` has them all."""
-
 _OURS = ("methods", "occam", "pac_bayes", "gibbs", "norms")
-"""Modules that register methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
+"""Modules that have methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
 
 
-def known_methods() -> Mapping[str, Method]:
+class _Methods(Registry[Method]):
+    """Methods by name; the library's own are there once one is asked for by `known_methods`."""
+
+    def register(self, entry: Method, cases: Brought) -> Method:
+        known_methods()
+        return super().register(entry, cases)
+
+
+METHODS = _Methods("predictor", (), cases="boundcalc.laws.brought.predictors")
+"""How predictors are certified; a kind of one's own is registered with its cases, for the reader and for `verify`."""
+
+
+def known_methods() -> Registry[Method]:
     """Every method by name, a user's own included."""
     for module in _OURS:
         import_module(f"boundcalc.predictors.{module}")
     return METHODS
-
-
-def register(method: Method) -> Method:
-    """Make a method known to the reader and to `verify`."""
-    if method.name in METHODS:
-        raise ValueError(f"a method {method.name!r} is registered already")
-    unknown = [name for name in method.statements if name not in STATEMENTS]
-    if unknown:
-        raise ValueError(f"method {method.name!r} rests on {unknown[0]!r}, which is no statement")
-    METHODS[method.name] = method
-    return method
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +126,11 @@ class PredictorCertificate:
         return float(self.alternatives[self.chosen]["delta"])
 
     @property
+    def taken(self) -> dict[str, Any]:
+        """The alternative it speaks of, without its part of delta."""
+        return _without_delta(self.alternatives[self.chosen])
+
+    @property
     def certified(self) -> str:
         """Which predictor the number is about."""
         return known_methods()[self.method].certified
@@ -124,7 +138,7 @@ class PredictorCertificate:
     @property
     def speaks_of(self) -> str:
         """Whose risk the number bounds."""
-        return STATEMENTS[self.statement].speaks_of
+        return known_methods()[self.method].rests_on(self.statement).speaks_of
 
     @property
     def bound(self) -> Value:
@@ -176,10 +190,7 @@ class PredictorCertificate:
         method = known_methods().get(raw["method"]) if isinstance(raw["method"], str) else None
         if method is None:
             raise CertificateError(f"unknown method {raw['method']!r}; known: {', '.join(known_methods())}")
-        if raw["statement"] not in method.statements:
-            raise CertificateError(
-                f"method {method.name!r} rests on {' or '.join(method.statements)}, not on {raw['statement']!r}"
-            )
+        statement = method.rests_on(raw["statement"])
         if raw["certified"] != method.certified:
             raise CertificateError(f"{method.name} certifies the predictor {method.certified!r}")
         delta = _probability("delta", raw["delta"])
@@ -187,9 +198,9 @@ class PredictorCertificate:
         evidence = object_of("evidence", raw["evidence"], tuple(method.evidence))
         for name, read in method.evidence.items():
             read(name, evidence[name])
-        facts = STATEMENTS[raw["statement"]].read(raw["facts"])
+        facts = statement.read(raw["facts"])
         risk = _probability("risk", raw["risk"], one=True)
-        found = cls(method.name, raw["statement"], facts, delta, alternatives, chosen, risk, evidence)
+        found = cls(method.name, statement.name, facts, delta, alternatives, chosen, risk, evidence)
         wrong = method.consistent(found)
         if wrong is not None:
             raise CertificateError(wrong)
@@ -228,22 +239,15 @@ def issue(
 ) -> PredictorCertificate:
     """A certificate whose claim is what its statement gives, and which the reader has read."""
     share = float(alternatives[chosen]["delta"])
-    risk = STATEMENTS[statement].risk(facts, share)
+    risk = known_methods()[method].rests_on(statement).risk(facts, share)
     made = PredictorCertificate(method, statement, facts, delta, alternatives, chosen, risk, evidence)
     return PredictorCertificate.from_json(made.to_json())
 
 
-@dataclass(frozen=True, slots=True)
-class Rederived:
-    """What `rederive` found: the value of the facts, in ball arithmetic."""
-
-    certificate: PredictorCertificate
-    risk: float
-
-
-def rederive(certificate: PredictorCertificate) -> Rederived:
-    """The bound again from the facts alone; refuses a claim that is not it."""
-    value = STATEMENTS[certificate.statement].risk(certificate.facts, certificate.share)
+def rederive(certificate: PredictorCertificate) -> float:
+    """The bound again from the facts alone, in ball arithmetic; refuses a claim that is not it."""
+    statement = known_methods()[certificate.method].rests_on(certificate.statement)
+    value = statement.risk(certificate.facts, certificate.share)
     if certificate.risk < value:
         raise CertificateError(
             f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives {value!r}"
@@ -253,7 +257,7 @@ def rederive(certificate: PredictorCertificate) -> Rederived:
             f"the claim is not that of these facts: risk <= {certificate.risk!r} is claimed, "
             f"{certificate.statement} gives {value!r}"
         )
-    return Rederived(certificate, value)
+    return value
 
 
 def is_predictor_certificate(data: object) -> bool:
@@ -289,9 +293,7 @@ def plain(value: Any) -> Any:
 
 def object_of(what: str, data: object, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> Mapping[str, Any]:
     """A JSON object with exactly these names."""
-    if not isinstance(data, Mapping):
-        raise CertificateError(f"{what} must be a JSON object, got {type(data).__name__}")
-    raw = cast("Mapping[str, Any]", data)
+    raw = json_object(what, data)
     for name in raw:
         if name not in names and name not in optional:
             raise CertificateError(f"{what} has a field {name!r} that nothing reads; known: {', '.join(names)}")
@@ -333,19 +335,23 @@ def _alternatives(
         if "delta" not in raw:
             raise CertificateError("an alternative has no field 'delta': its part of the failure probability")
         _probability("delta of an alternative", raw["delta"])
-        method.alternative({name: value for name, value in raw.items() if name != "delta"})
+        method.alternative(_without_delta(raw))
         found.append(raw)
     spent = sum(Fraction(float(entry["delta"])) for entry in found)
     if spent > Fraction(delta):
         raise CertificateError(
             f"the alternatives spend {float(spent)!r} of failure probability, but delta is {delta!r}"
         )
-    seen = {digest_of({name: value for name, value in entry.items() if name != "delta"}) for entry in found}
+    seen = {digest_of(_without_delta(entry)) for entry in found}
     if len(seen) != len(found):
         raise CertificateError("one alternative is listed twice")
     if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < len(found):
         raise CertificateError(f"chosen must be a place in the list of {len(found)} alternatives, got {chosen!r}")
     return tuple(found), chosen
+
+
+def _without_delta(alternative: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in alternative.items() if name != "delta"}
 
 
 def equal_shares(delta: float, count: int) -> float:

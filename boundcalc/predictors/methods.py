@@ -7,23 +7,17 @@ from typing import Any, cast
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import (
+    METHODS,
     Method,
     PredictorCertificate,
     json_object,
     object_of,
-    register,
     sha256_text,
 )
+from boundcalc.predictors.examples import data_evidence, refuse_other_examples
 from boundcalc.predictors.plans import Member
-from boundcalc.predictors.statements.base import count, positive_count
-
-
-def data_evidence(name: str, value: object) -> Mapping[str, Any]:
-    """Which examples: how many, and their digest."""
-    raw = object_of(name, value, ("sha256", "examples"))
-    sha256_text(f"sha256 of {name}", raw["sha256"])
-    positive_count(f"examples of {name}", raw["examples"])
-    return raw
+from boundcalc.predictors.statements import G9, G10F, G10R, H
+from boundcalc.predictors.statements.base import count
 
 
 def _picks(name: str, value: object) -> list[int]:
@@ -46,8 +40,7 @@ _EVIDENCE: Mapping[str, Callable[[str, object], Any]] = {
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    entry = dict(certificate.alternatives[certificate.chosen])
-    member = Member.from_json({name: value for name, value in entry.items() if name != "delta"})
+    member = Member.from_json(certificate.taken)
     examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
     facts = certificate.facts
     if facts["n"] != examples - member.prefix:
@@ -78,16 +71,18 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callabl
     rerun(learner_of(certificate.evidence["recipe"]), data, certificate)
     picks = len(certificate.evidence["picks"])
     what = f"the same {picks} picks" if picks else "the same split"
-    return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
+    done = f"trained again on these examples: {what}, the same errors, weights equal to the bit"
+    file, n = certificate.facts.get("file"), certificate.facts["n"]
+    return done if file is None else f"{done}; taken as it stands: these {n} are a random part of a file of {file}"
 
 
-HOLDOUT = register(
-    Method("holdout", ("H", "G10f"), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
+HOLDOUT = METHODS.ours(
+    Method("holdout", (H, G10F), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
 )
-P2L = register(
+P2L = METHODS.ours(
     Method(
         "p2l",
-        ("H", "G9", "G10r", "G10f"),
+        (H, G9, G10R, G10F),
         "trained on the prefix and the picks",
         _EVIDENCE,
         Member.from_json,
@@ -105,8 +100,7 @@ def _given(certificate: PredictorCertificate) -> str | None:
 
 def _answers(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
     """The same predictor answers the same examples: `learner_of` gives what has `weights` (a digest) and `scores` of data."""
-    if data.sha256 != certificate.evidence["data"]["sha256"]:
-        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    refuse_other_examples(certificate, data)
     predictor = learner_of(certificate.evidence["recipe"])
     if predictor.weights != certificate.evidence["weights"]:
         raise CertificateError("this is not the predictor of the certificate: the sha256 of its weights differs")
@@ -120,10 +114,10 @@ def _no_choice(raw: Mapping[str, Any]) -> object:
     return object_of("an alternative of a given predictor", raw, ())
 
 
-HELD_OUT = register(
+HELD_OUT = METHODS.ours(
     Method(
         "held-out",
-        ("H",),
+        (H,),
         "given, with its weights",
         {"data": data_evidence, "recipe": json_object, "weights": sha256_text},
         _no_choice,

@@ -20,20 +20,20 @@ from flint import arb, fmpz
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import (
+    METHODS,
     Method,
     PredictorCertificate,
     equal_shares,
     issue,
     json_object,
     object_of,
-    register,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.methods import data_evidence
+from boundcalc.predictors.examples import data_evidence, named, of_another_count
 from boundcalc.predictors.occam import Network, count_again
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import STATEMENTS
+from boundcalc.predictors.statements import G6_PRIME
 from boundcalc.predictors.statements.base import count, real
 
 _REACH = 12
@@ -250,20 +250,20 @@ def certify_draws(
         wrong = int((network.scores(weights, data) <= 0).sum())
         nats = upper_float(log_ratio(posterior, prior.laws, drawn))
         facts = {"errors": wrong, "n": len(data), "nats": nats}
-        risk = STATEMENTS["G6'"].risk(facts, share)
+        risk = G6_PRIME.risk(facts, share)
         if best is None or risk < best[0]:
             best = risk, seed, facts, weights
     if best is None:
         raise CertificateError("at least one draw is needed")
     certificate = issue(
         "pac-bayes",
-        "G6'",
+        G6_PRIME.name,
         best[2],
         delta=delta,
         alternatives=tuple({**prior.to_json(), "draw": seed, "delta": share} for seed in range(draws)),
         chosen=best[1],
         evidence={
-            "data": {"sha256": data.sha256, "examples": len(data)},
+            "data": named(data),
             "recipe": network.recipe,
             "posterior": [[law.centre, law.deviation] for law in posterior],
             "weights": digest_of_arrays(best[3]),
@@ -295,16 +295,13 @@ def _alternative(entry: Mapping[str, Any]) -> tuple[Prior, int]:
 
 
 def _taken(certificate: PredictorCertificate) -> tuple[Prior, int]:
-    entry = certificate.alternatives[certificate.chosen]
-    return _alternative({name: value for name, value in entry.items() if name != "delta"})
+    return _alternative(certificate.taken)
 
 
-def _consistent(certificate: PredictorCertificate) -> str | None:
-    if certificate.facts["n"] != certificate.evidence["data"]["examples"]:
-        return (
-            f"{certificate.facts['n']} examples are claimed, the data have {certificate.evidence['data']['examples']}"
-        )
-    prior, _ = _taken(certificate)
+def of_another_size(certificate: PredictorCertificate, prior: Prior) -> str | None:
+    """What does not fit between a certificate's examples, its prior and its posterior."""
+    if (other := of_another_count(certificate)) is not None:
+        return other
     size = sum(group.count(prior.reference.shapes[group.tensor]) for group in prior.groups)
     if len(certificate.evidence["posterior"]) != size:
         return f"{len(certificate.evidence['posterior'])} laws in the posterior, {size} in the prior"
@@ -326,10 +323,10 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     )
 
 
-PAC_BAYES = register(
+PAC_BAYES = METHODS.ours(
     Method(
         "pac-bayes",
-        ("G6'",),
+        (G6_PRIME,),
         "drawn once from the posterior",
         {
             "data": data_evidence,
@@ -339,7 +336,7 @@ PAC_BAYES = register(
             "environment": json_object,
         },
         _alternative,
-        _consistent,
+        lambda certificate: of_another_size(certificate, _taken(certificate)[0]),
         _establish,
     )
 )

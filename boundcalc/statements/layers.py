@@ -309,14 +309,7 @@ def remove_rule(cls: type[Layer]) -> None:
 
 def cases_of(label: str) -> Any:
     """What a class of layers was registered with; the library's own are made where they are asked for."""
-    brought = _BROUGHT.get(label)
-    if brought is None:
-        if all(cls.label != label for cls in _RULES):
-            raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")
-        try:
-            brought = import_module("boundcalc.laws.brought.layers").cases(label)
-        except ModuleNotFoundError:
-            raise InvalidSetting(f"the library's layer {label!r} brings no cases yet: give check_layer some") from None
+    brought = _BROUGHT.get(label) or import_module("boundcalc.laws.brought.layers").cases(label)
     from boundcalc.base.cases import complete
 
     return complete("layer", label, brought)

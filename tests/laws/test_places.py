@@ -33,11 +33,11 @@ MOST: Mapping[str, int] = {
     "refined-chain": 2,
     "uniform-chain": 2,
     "noise-margin": 2,
-    "Lookup": 7,
-    "Hidden": 10,
-    "Experts": 7,
-    "Ball": 13,
-    "Pool": 20,
+    "Lookup": 8,
+    "Hidden": 11,
+    "Experts": 8,
+    "Ball": 11,
+    "Pool": 18,
 }
 """The most files that may name an idea. A label stands in its own file, in the proof of the second implementation, and in
 the papers whose content it is; whoever else needs it asks the registry."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,9 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.predictors.certificate import (
-    METHODS,
-    Method,
-    PredictorCertificate,
-    digest_of,
-    equal_shares,
-    issue,
-    read_json,
-    register,
-)
+from boundcalc.laws.predictors import sealed
+from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, read_json
+from boundcalc.predictors.examples import named
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import shared, splits, stops, until_right
 from boundcalc.predictors.verify import verify_predictor
@@ -43,12 +35,6 @@ def _made() -> dict[str, PredictorCertificate]:
 
 
 MADE = _made()
-
-
-def sealed(raw: dict[str, Any]) -> dict[str, Any]:
-    """As a careful forger writes it: with a digest that fits."""
-    body = {name: value for name, value in raw.items() if name != "sha256"}
-    return {**body, "sha256": digest_of(body)}
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -209,27 +195,23 @@ def test_what_is_no_certificate_is_said_to_be_none(data: object) -> None:
         PredictorCertificate.from_json(data)
 
 
-def test_a_method_can_be_added_from_outside() -> None:
-    """A kind of certificate: its own file, one registration."""
-    mine = Method(
-        "by decree", ("H",), "as decreed", {"why": lambda name, value: str(value)}, lambda entry: entry, lambda c: None,
-        lambda certificate, data, learner_of: "counted again",
-    )  # fmt: skip
-    register(mine)
-    try:
-        made = issue(
-            "by decree",
-            "H",
-            {"errors": 1, "n": 50},
-            delta=0.05,
-            alternatives=({"delta": 0.05},),
-            chosen=0,
-            evidence={"why": "so"},
-        )
-        assert verify_predictor(made).risk == made.risk
-        assert verify_predictor(made, DATA).established == "counted again"
-        assert json.loads(json.dumps(made.summary()))["certified"] == "as decreed"
-        with pytest.raises(ValueError, match="registered already"):
-            register(mine)
-    finally:
-        del METHODS["by decree"]
+class _Given:
+    """A predictor that is right wherever y is 1."""
+
+    weights = "0" * 64
+
+    def scores(self, data: Any) -> Any:
+        return data.y - 0.5
+
+
+def test_a_held_out_certificate_is_about_as_many_examples_as_there_are() -> None:
+    """More examples claimed than answered, beside the digest of those that were, make the number smaller."""
+    evidence = {"data": named(DATA), "recipe": {"kind": "mine"}, "weights": _Given.weights}
+    facts = {"errors": int((DATA.y < 0.5).sum()), "n": len(DATA)}
+    true = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
+    assert verify_predictor(true, DATA, lambda _: _Given()).established is not None
+    evidence["data"]["examples"] = facts["n"] = 10 * len(DATA)
+    false = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
+    assert false.risk < true.risk
+    with pytest.raises(CertificateError, match="not the examples"):
+        verify_predictor(false, DATA, lambda _: _Given())

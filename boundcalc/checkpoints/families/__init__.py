@@ -33,7 +33,7 @@ _ALL = (
     *(GPT_NEOX, PHI, FALCON, LLAMA, QWEN3, OLMO2, GRANITE, GEMMA, GEMMA2, VIT, DEIT),
     *(TORCH_ENCODER, NATIVE),
 )
-FAMILIES: Registry[Family] = Registry("family", _ALL)
+FAMILIES: Registry[Family] = Registry("family", _ALL, cases="boundcalc.laws.brought.families")
 """Every adapter by name; one of one's own is registered with its cases."""
 
 _EXPERTS = (

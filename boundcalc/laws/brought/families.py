@@ -1,0 +1,223 @@
+"""Cases of the families of checkpoints: small models, their maps put together by hand, and tables that read them wrongly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.base.cases import Cases
+from boundcalc.checkpoints.families import FAMILIES, Family
+from boundcalc.checkpoints.families.native import family_of
+from boundcalc.laws.brought.models import MODELS
+from boundcalc.laws.brought.short import HEADS, SmallModel, Tensors
+from boundcalc.laws.families import FamilyExample
+from boundcalc.setting import Architecture
+
+_Floats = NDArray[np.float64]
+_Maps = dict[str, _Floats]
+"""Maps x -> x W, offsets and gains, by their keys."""
+
+
+def _as_maps(model: SmallModel, tensors: Tensors) -> _Maps:
+    """Every tensor as the model multiplies by it, of every block that reads it."""
+    found: _Maps = {}
+    for each in model.stored:
+        values = tensors[each.name].astype(np.float64)
+        values = values.T if each.turned else values
+        blocks = [block for block, read in enumerate(model.reads) if read == each.block]
+        found |= dict.fromkeys([each.role] if each.block is None else [f"{each.role}[{b}]" for b in blocks], values)
+    return found
+
+
+def _taken_apart(model: SmallModel, maps: _Maps, block: int) -> None:
+    """Fused queries, keys and values, and gated halves, by the columns in which they lie."""
+    for fused in ("W_QKV", "b_QKV"):
+        values = maps.pop(f"{fused}[{block}]", None)
+        if values is None:
+            continue
+        if model.groups:
+            width, each = 8 // HEADS, HEADS // model.groups
+            groups = values.reshape(*values.shape[:-1], model.groups, each + 2, width)
+            parts = groups[..., :each, :], groups[..., each, :], groups[..., each + 1, :]
+            parts = [part.reshape(*values.shape[:-1], -1) for part in parts]
+        else:
+            parts = np.split(values, 3, axis=-1)
+        maps |= {f"{fused[:2]}{kind}[{block}]": part for kind, part in zip("QKV", parts, strict=True)}
+    halves = maps.pop(f"W_13[{block}]", None)
+    if halves is not None:
+        maps[f"W_1[{block}]"], maps[f"W_3[{block}]"] = np.split(halves, 2, axis=1)
+
+
+def _by_head(model: SmallModel, maps: _Maps, block: int) -> None:
+    """Maps of heads by their columns; without rotations W_Q W_K^T of each, the offset of its queries one more row."""
+    width = maps[f"W_Q[{block}]"].shape[1] // HEADS
+    apart: dict[str, list[_Floats]] = {}
+    for kind in ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"):
+        values = maps.pop(f"{kind}[{block}]", None)
+        if values is not None:
+            apart[kind] = np.split(values, values.shape[-1] // width, axis=-1)
+    if not model.rotated:
+        queries, keys = apart.pop("W_Q"), apart.pop("W_K")
+        apart.pop("b_K", None)  # softmax forgets it
+        offsets = apart.pop("b_Q", [np.zeros((0, width))] * HEADS)
+        apart["W_QK"] = [np.vstack([q, b]) @ k.T for q, b, k in zip(queries, offsets, keys, strict=True)]
+    maps |= {f"{kind}[{block},{head}]": w for kind, heads in apart.items() for head, w in enumerate(heads)}
+
+
+def _tied(maps: _Maps) -> None:
+    maps["readout"] = maps["embedding"].T
+
+
+def _after_padding(maps: _Maps) -> None:
+    """Two rows of positions are never read."""
+    maps["positions"] = maps["positions"][2:]
+
+
+def _t5(maps: _Maps) -> None:
+    """Every block adds the same numbers to its scores."""
+    numbers = maps.pop("score_offsets").ravel()
+    maps |= {f"score_offsets[{block}]": numbers for block in (0, 1)}
+
+
+def _opt(maps: _Maps) -> None:
+    _tied(maps)
+    _after_padding(maps)
+
+
+def _granite(maps: _Maps) -> None:
+    """The constants of its config.json go into the weights."""
+    for key in maps:
+        factor = {"embedding": 3.0, "readout": 1 / 2.5, "W_O": 0.3, "W_2": 0.3}.get(key.partition("[")[0], 1.0)
+        maps[key] = factor * maps[key]
+
+
+def _gemma(maps: _Maps) -> None:
+    """The table of words is read times the root of a row's width, and is the read-out as it stands."""
+    _tied(maps)
+    maps["embedding"] = float(np.float32(8**0.5)) * maps["embedding"]
+
+
+def _vit(maps: _Maps) -> None:
+    """Tokens put before the patches are read as part of the first positions, whose rows of the input are zeros."""
+    positions = maps["positions"][0].copy()
+    for row, token in enumerate(("class_token", "distillation_token")):
+        if token in maps:
+            positions[row] += maps.pop(token)[0, 0] - maps["b_patch"]
+    maps["positions"], maps["W_patch"] = positions, maps["W_patch"].reshape(8, 12).T
+
+
+def _boundcalc(maps: _Maps) -> None:
+    """Heads lie one behind the other; positions are fixed."""
+    del maps["positions"]
+    for block in (0, 1):
+        queries, keys, values = (maps.pop(f"W_{kind}[{block}]") for kind in "QKV")
+        maps |= {f"W_QK[{block},{head}]": queries[head] @ keys[head].T for head in (0, 1)}
+        maps |= {f"W_V[{block},{head}]": values[head] for head in (0, 1)}
+
+
+_ITS_OWN: Mapping[str, Callable[[_Maps], None]] = {
+    "roberta": _after_padding,
+    "t5": _t5,
+    "gpt2": _tied,
+    "opt": _opt,
+    "bloom": _tied,
+    "falcon": _tied,
+    "granite": _granite,
+    "gemma": _gemma,
+    "gemma2": _gemma,
+    "vit": _vit,
+    "deit": _vit,
+    "boundcalc": _boundcalc,
+}
+"""What a family does with its weights beside reading them."""
+
+
+def maps_of(name: str, tensors: Tensors) -> _Maps:
+    """All maps, offsets and gains of the small model of a family."""
+    model = MODELS[name]
+    found = _as_maps(model, tensors)
+    _ITS_OWN.get(name, lambda maps: None)(found)
+    for block in range(len(model.reads)) if name != "boundcalc" else ():
+        _taken_apart(model, found, block)
+        _by_head(model, found, block)
+    return found
+
+
+_STRANGE = "no such thing"
+_REFUSED: Mapping[str, Mapping[str, Any]] = {
+    "bert": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
+    "roberta": {"hidden_act": _STRANGE, "pad_token_id": -1},
+    "distilbert": {"activation": _STRANGE, "is_decoder": True},
+    "electra": {"hidden_act": _STRANGE, "embedding_size": 8},
+    "albert": {"hidden_act": _STRANGE, "inner_group_num": 2},
+    "modernbert": {"hidden_activation": _STRANGE, "rope_parameters": {"rope_type": "yarn"}},
+    "t5": {"feed_forward_proj": "relu", "is_decoder": True},
+    "gpt2": {"activation_function": _STRANGE, "n_inner": 32},
+    "gptj": {"activation_function": _STRANGE, "scale_attn_weights": False},
+    "opt": {"activation_function": _STRANGE, "enable_bias": False},
+    "bloom": {"layer_norm_epsilon": 0, "is_encoder_decoder": True},
+    "gpt_neox": {"hidden_act": _STRANGE, "attention_bias": False},
+    "phi": {"hidden_act": _STRANGE, "qk_layernorm": True},
+    "falcon": {"activation": _STRANGE, "num_ln_in_parallel_attn": 1},
+    "llama": {"hidden_act": _STRANGE, "use_mrope": True},
+    "qwen3": {"hidden_act": _STRANGE, "layer_types": ["linear_attention"]},
+    "olmo2": {"hidden_act": _STRANGE, "partial_rotary_factor": 0.5},
+    "granite": {"hidden_act": _STRANGE, "residual_multiplier": 0},
+    "gemma": {"hidden_act": _STRANGE, "hidden_activation": "relu"},
+    "gemma2": {"hidden_activation": _STRANGE, "hidden_act": "relu"},
+    "vit": {"hidden_act": _STRANGE, "image_size": 9},
+    "deit": {"hidden_act": _STRANGE, "patch_size": 1},
+    "torch-encoder": {"activation": _STRANGE, "norm_first": "perhaps"},
+    "boundcalc": {"architecture": None},
+}
+"""Fields of its config.json, with a value that no bound here is for."""
+
+
+def _renamed(family: Family, **roles: str) -> Family:
+    """The table with other roles for some tensors."""
+    tensors = {pattern: roles.get(role.partition(".")[0], role) for pattern, role in family.tensors.items()}
+    return replace(family, tensors=tensors)
+
+
+def _wrong(family: Family) -> Iterator[tuple[str, Family]]:
+    """Tables that mistake how something is stored: whatever this family has of what can be mistaken."""
+    roles = {role.partition(".")[0]: role for role in family.tensors.values() if "." not in role.removesuffix(".T")}
+    for role in ("W_1", "W_13"):
+        if role in roles:
+            other = role if roles[role].endswith(".T") else f"{role}.T"
+            yield "a stored transpose taken for the map, or the other way round", _renamed(family, **{role: other})
+    if "W_Q" in roles:
+        swapped = {"W_Q": roles["W_V"], "W_V": roles["W_Q"]}
+        yield "queries taken for values", _renamed(family, **swapped)
+    else:
+        what = "heads side by side taken for one after the other, or the other way round"
+        yield what, replace(family, by_group=not family.by_group)
+    if "W_13" in roles:
+        yield "halves swapped", replace(family, halves={**family.halves, "W_13": family.halves["W_13"][::-1]})
+    if family.scales:
+        yield "factors of weights forgotten", replace(family, scales={})
+    if family.name in ("opt", "roberta"):
+        yield "rows of positions that nobody reads", replace(family, first_position=lambda _: 0)
+    if family.name == "albert":
+        yield "every block with weights of its own", replace(family, stored_block=lambda _, block: block % 2)
+    if "class_token" in roles:
+        yield "a class token left out", replace(family, tokens=())
+
+
+def cases(name: str) -> Cases[Family, FamilyExample]:
+    """What the library's family of that name brings."""
+    tensors, config = MODELS[name].drawn(), MODELS[name].config
+    here = FamilyExample(tensors, config, maps_of(name, tensors))
+    refusals = [
+        (here.but(**{field: value}), f"{re.escape(field)}|{re.escape(str(value))}")
+        for field, value in _REFUSED[name].items()
+    ]
+    family = FAMILIES[name]
+    if name == "boundcalc":  # whose table is made of the architecture
+        family = family_of(Architecture.from_json(config["architecture"]))
+    return Cases([here], refusals, dict(_wrong(family)))
