@@ -23,6 +23,7 @@ from boundcalc.lab.train.data import Examples  # noqa: E402
 from boundcalc.lab.train.device import resolve  # noqa: E402
 from boundcalc.lab.train.optim import StackedOptimiser, nearest, project_on_balls  # noqa: E402
 from boundcalc.lab.train.parameters import parameters  # noqa: E402
+from boundcalc.lab.train.progress import Progress  # noqa: E402
 from boundcalc.lab.train.record import digest_of  # noqa: E402
 from boundcalc.lab.train.rerun import rerun_some  # noqa: E402
 from boundcalc.lab.train.run import run_sweep, stacks_of  # noqa: E402
@@ -521,17 +522,13 @@ def test_stacks_hold_only_what_may_share_one() -> None:
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
-    class Impatient:
+    class Impatient(Progress):
         count = 0
-
-        def begin(self, done: int, total: int, what: str = "trials") -> None: ...
 
         def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
             self.count += 1
             if self.count == 3:
                 raise KeyboardInterrupt
-
-        def note(self, text: str) -> None: ...
 
     with Store(tmp_path / "runs.db") as store:
         with pytest.raises(KeyboardInterrupt):
