@@ -1,4 +1,4 @@
-"""Files that people write by hand: JSON, YAML or TOML, by their suffix."""
+"""Files that people write data in: JSON, YAML or TOML, told apart by their endings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def read_document(path: Path, what: str, error: type[BoundcalcError] = InvalidSe
     except (OSError, UnicodeDecodeError) as wrong:
         why = wrong.strerror if isinstance(wrong, OSError) else "it is not text"
         raise error(f"cannot read {what} {path}: {why}") from None
-    return parse_document(text, path, error)
+    return parse_document(path, text, error)
 
 
-def parse_document(text: str, path: Path, error: type[BoundcalcError] = InvalidSetting) -> Any:
-    """The content of a text that a file of this name has; JSON unless the name says something else."""
+def parse_document(path: Path, text: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
+    """The value of the text of a .yaml, .toml or (any other ending) JSON file; raises `error` where it is none."""
     suffix = path.suffix.lower()
     if suffix == ".toml":
         import tomllib
@@ -31,13 +31,13 @@ def parse_document(text: str, path: Path, error: type[BoundcalcError] = InvalidS
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError as wrong:
             raise error(f"{path} is not TOML: {wrong}") from None
-    if suffix not in (".yaml", ".yml"):
-        return parse_json(text, str(path), error)
-    try:
-        import yaml  # type: ignore[import-not-found, import-untyped]
-    except ImportError:
-        raise error(f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write it as JSON") from None
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as wrong:
-        raise error(f"{path} is not YAML: {' '.join(str(wrong).split())}") from None
+    if suffix in (".yaml", ".yml"):
+        try:
+            import yaml  # type: ignore[import-not-found, import-untyped]
+        except ModuleNotFoundError:
+            raise error(f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write it as JSON") from None
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as wrong:
+            raise error(f"{path} is not YAML: {' '.join(str(wrong).split())}") from None
+    return parse_json(text, str(path), error)

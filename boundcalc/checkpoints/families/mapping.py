@@ -1,4 +1,4 @@
-"""A model of no known family, described by a small JSON or YAML file, or by the same as a Python dictionary.
+"""A model of no known family, described by a small JSON, YAML or TOML file, or by the same as a Python dictionary.
 
 {"architecture": {"style": "pre", "depth": 6, ...},          as in a setting; offsets are those the file has
  "tensors": {"blocks.{b}.attn.q.weight": "W_Q.T", ...},      name pattern -> role (".T": torch.nn.Linear)
@@ -82,7 +82,7 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
-    return _mapping_family(parse_document(text, source, CheckpointError), f"mapping {source}")
+    return _mapping_family(parse_document(source, text, CheckpointError), f"mapping {source}")
 
 
 def _mapping_family(data: Any, where: str) -> Family:

@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundcalc.base.progress import Progress
 from boundcalc.lab.train.backends import Where, spread
 from boundcalc.lab.train.certify import Asked, Made, certify_trial
-from boundcalc.lab.train.progress import Progress
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, missing
 from boundcalc.lab.train.trial import Trial, canonical

@@ -29,8 +29,8 @@ pytest.importorskip("joblib")
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import STORE_ID
+from boundcalc.base.progress import Progress
 from boundcalc.lab.train.backends import Where
-from boundcalc.lab.train.progress import Progress
 from boundcalc.lab.train.run import run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import sweep_from_json

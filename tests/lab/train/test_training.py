@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 
 from boundcalc.base.confidence import clopper_pearson  # noqa: E402
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported  # noqa: E402
+from boundcalc.base.progress import Progress  # noqa: E402
 from boundcalc.lab.train import data as data_module  # noqa: E402
 from boundcalc.lab.train.bits import bit_forward, bit_plan  # noqa: E402
 from boundcalc.lab.train.bounds import by_block  # noqa: E402
@@ -23,7 +24,6 @@ from boundcalc.lab.train.data import Examples  # noqa: E402
 from boundcalc.lab.train.device import resolve  # noqa: E402
 from boundcalc.lab.train.optim import StackedOptimiser, nearest, project_on_balls  # noqa: E402
 from boundcalc.lab.train.parameters import parameters  # noqa: E402
-from boundcalc.lab.train.progress import Progress  # noqa: E402
 from boundcalc.lab.train.record import digest_of  # noqa: E402
 from boundcalc.lab.train.rerun import rerun_some  # noqa: E402
 from boundcalc.lab.train.run import run_sweep, stacks_of  # noqa: E402

@@ -1,4 +1,4 @@
-"""What wants to know how far a sweep is."""
+"""What wants to know how far many trials are."""
 
 from __future__ import annotations
 
