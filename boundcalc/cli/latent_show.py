@@ -1,8 +1,9 @@
-"""What commands about latent variables share: lists of numbers, formats, tables."""
+"""What commands about latent variables share: lists of numbers, options, formats, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -42,6 +43,12 @@ class Many(click.ParamType):
 
 
 WHOLES, NUMBERS = Many(WHOLE), Many(NUMBER)
+option = partial(click.option, show_default=True)
+delta_option = option("--delta", type=NUMBER, default=0.05, help="Failure probability.")
+seed_option = option("--seed", type=WHOLE, default=0, help="Of what is drawn at random.")
+lengths_option = partial(option, "--L", "lengths", type=WHOLES)
+steps_option = partial(option, "--steps", type=WHOLE, help="Most steps of training.")
+taus_option = partial(option, "--temperature", "taus", type=NUMBERS, help="Scores are divided by it; several.")
 
 
 def form_option(function: F) -> F:
@@ -68,6 +75,26 @@ def show(
     write_table(headings, [Line([_cell(x) for x in row]) for row in rows])
     for note in notes:
         click.echo("\n".join(wrapped(note.split(), width=_NOTES)))
+
+
+def show_rows(
+    form: str,
+    document: Any,
+    rows: Iterable[Any],
+    columns: Mapping[str, str | Callable[[Any], Any]],
+    notes: Sequence[str] = (),
+) -> None:
+    """The same of objects: a column shows what its path leads to in each ("error.low"; "<=bound" is rounded up)."""
+    cells = [[_at(row, path) for path in columns.values()] for row in rows]
+    show(form, document, list(columns), cells, notes)
+
+
+def _at(row: Any, path: str | Callable[[Any], Any]) -> Any:
+    if callable(path):
+        return path(row)
+    for name in path.removeprefix("<=").split("."):
+        row = None if row is None else row[name] if isinstance(row, Mapping) else getattr(row, name)
+    return ceiling(row) if path.startswith("<=") else row
 
 
 def _cell(x: Any) -> str:
