@@ -38,8 +38,8 @@ _LETTERS = (
     *("nu", "xi", "pi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega", "Gamma", "Delta", "Theta"),
     *("Lambda", "Pi", "Sigma", "Phi", "Psi", "Omega"),
 )
-_GREEK = dict(zip(_LETTERS, "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
-_SIGNS = _GREEK | {
+GREEK = dict(zip(_LETTERS, "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
+_SIGNS = GREEK | {
     **{
         "le": " ≤ ",
         "ge": " ≥ ",

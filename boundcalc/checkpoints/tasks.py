@@ -15,7 +15,7 @@ from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, difference, key_of
-from boundcalc.checkpoints.task import Task, Want, times
+from boundcalc.checkpoints.task import Task, Want
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
 from boundcalc.setting.layer import Role, Rules, flat
@@ -81,7 +81,7 @@ class Plan:
             return task
 
         def run(rng: np.random.Generator) -> Found:
-            return {key: times(found, factor) for key, found in task.run(rng).items()}
+            return {key: found.times(factor) for key, found in task.run(rng).items()}
 
         return Task(task.name, task.entries, run)
 

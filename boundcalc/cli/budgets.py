@@ -12,7 +12,7 @@ from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import Weight, weights_of
 from boundcalc.setting.norms import JSON_NAMES
 
-EXAMPLE = "W_V=op:2.5,21:8"
+_EXAMPLE = "W_V=op:2.5,21:8"
 TORCH: Mapping[str, tuple[str, str]] = {
     "op": ("largest singular value (of a vector, its length)", "torch.linalg.matrix_norm(w, 2), or b.norm()"),
     "F": ("root of the sum of squares", "w.norm()"),
@@ -41,9 +41,9 @@ def parse(words: Sequence[str]) -> dict[str, Budget]:
     for word in words:
         kind, equals, rest = word.partition("=")
         if not equals or not kind or not rest:
-            raise InvalidSetting(f"--norm is KIND=NORM:VALUE,..., such as {EXAMPLE}; got {word!r}")
+            raise InvalidSetting(f"--norm is KIND=NORM:VALUE,..., such as {_EXAMPLE}; got {word!r}")
         if kind in found:
-            raise InvalidSetting(f"--norm gives {kind} twice: write its norms in one, such as {EXAMPLE}")
+            raise InvalidSetting(f"--norm gives {kind} twice: write its norms in one, such as {_EXAMPLE}")
         limits: dict[str, Any] = {}
         for part in rest.split(","):
             name, colon, text = part.strip().partition(":")

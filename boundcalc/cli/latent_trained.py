@@ -97,7 +97,7 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     """
     import torch  # noqa: F401 - what is missing is said before a store is made
 
-    from boundcalc.cli.learning import kept
+    from boundcalc.cli.progress import kept
     from boundcalc.lab.latent.experiments.learn import TASKS, LearnPlan, flatness, gap_points, gap_rows, with_bounds
     from boundcalc.lab.train.run import run_sweep
     from boundcalc.lab.train.store import Store

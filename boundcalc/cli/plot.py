@@ -16,7 +16,7 @@ from boundcalc.base.output import Kind
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
-from boundcalc.cli.own_points import points_options
+from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import OPTION_NAMES, Question, parameters, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from boundcalc.cli.options import write_json
 from boundcalc.lab.train.certify import METHODS as METHODS
 from boundcalc.lab.train.certify import wanted
 
@@ -147,7 +147,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
             "facts_text": established,
             "model": _answers(certificate),
         }
-        click.echo(json.dumps(found, indent=1))
+        write_json(found)
         return
     answers = _answers(certificate)
     summary = certificate.summary()

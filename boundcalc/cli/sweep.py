@@ -11,7 +11,8 @@ from boundcalc.base.strict_json import assignments
 from boundcalc.cli import complete
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import clock, device_option, kept, say_positions, store_option
+from boundcalc.cli.learning import device_option, say_positions, store_option
+from boundcalc.cli.progress import clock, kept
 from boundcalc.cli.values import NUMBER
 from boundcalc.lab.train.certify import METHODS, Asked, wanted
 

@@ -14,8 +14,9 @@ from boundcalc.base.output import readable
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.idle import Command
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import FILE
-from boundcalc.cli.values import short, upper
+from boundcalc.cli.values import short, shown, upper
 
 if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
@@ -40,7 +41,7 @@ Examples:
 Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
 )
 @click.argument("file", type=FILE, required=False)
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 @click.option(
     "--data",
     type=PythonName(),
@@ -83,9 +84,7 @@ def command(file: str | None, form: str, data: str | None, *, trust: bool) -> No
     except CertificateError as error:
         raise CertificateError(f"{file}: {error}") from error
     if form == "json":
-        import json
-
-        click.echo(json.dumps(_document(certificate, found), indent=1))
+        write_json(_document(certificate, found))
         return
     for line in _lines(certificate, found):
         click.echo(line)
@@ -175,15 +174,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
 
 
 def _named(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes"
-    if isinstance(value, dict):
-        return f"({_named(value)})"
-    return short(value) if isinstance(value, int | float) else str(value)
+    words = {name: f"({_named(value)})" if isinstance(value, dict) else shown(value) for name, value in values.items()}
+    return ", ".join(f"{name} {word}" for name, word in words.items())
 
 
 def _paid(certificate: Certificate) -> str:
@@ -232,10 +224,8 @@ def _trust(form: str) -> None:
     bases = {"second": standing_alone(), "first": trusted_modules(start)}
     bases["later"] = [each for each in trusted_modules(start, later=True) if each not in bases["first"]]
     if form == "json":
-        import json
-
         out = {name: [module._asdict() for module in modules] for name, modules in bases.items()}
-        click.echo(json.dumps({"modules": out, "believed": BELIEVED}, indent=1))
+        write_json({"modules": out, "believed": BELIEVED})
         return
     sizes = {name: f"{len(modules)} modules, {sum(m.lines for m in modules)} lines" for name, modules in bases.items()}
     click.echo(

@@ -186,6 +186,14 @@ def farthest(targets: Iterable[Target]) -> Target:
     return max(targets, key=lambda target: float(target.radius))
 
 
+def apart(a: Array, b: Array, target: Target) -> float:
+    """How far two maps are from each other at most on the points of a target."""
+    error, radius = a - b, float(target.radius)
+    if target.kind in ("vector", "table"):
+        return float(np.linalg.norm(error) if target.kind == "vector" else np.linalg.norm(error, axis=-1).max())
+    return radius * norm_of("sup" if target.kind == "gain" else "op", error)
+
+
 def drawn(dice: Dice, layer: Layer, norms: Norms, seq_len: int) -> Parameters:
     """Weights of a layer, and of what is inside it, within their budgets."""
     found: Parameters = {}
@@ -207,7 +215,7 @@ def limits_of(weight: Weight, norms: Norms, head: int | None) -> Budget:
 def joined(layer: Layer, weights: Parameters, seq_len: int) -> Parameters:
     """The same weights with every product of two factors as one matrix, their offsets as a further row and column of it."""
     whole = dict(weights)
-    for weight in layer.weights(seq_len):
+    for weight in weights_of((layer,), seq_len):
         key = weight.kind, weight.block
         if not weight.factors or (*key, 0) in weights:
             continue

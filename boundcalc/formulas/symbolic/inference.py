@@ -14,8 +14,8 @@ from boundcalc.statements import latent
 ELL = sympy.Symbol("ell", positive=True)
 ELL_PART = Definition(ELL, sympy.log(2 / s.delta), "log of 2 over the failure probability", r"\ell")
 SAMPLING, RADIUS, LARGEST, C_R, POWER = (sympy.Symbol(name, positive=True) for name in ("A", "b", "F", "c_r", "a"))
-RATIO, SECOND, SPREAD, TILT, PSI, HALF, RISE, CONST = (
-    sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "psi", "q_1", "q_2", "q_0")
+RATIO, SECOND, SPREAD, TILT, HALF, RISE, CONST = (
+    sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "q_1", "q_2", "q_0")
 )
 _SOLUTION = sympy.Symbol("tau_0", positive=True)
 _CME = r"\|\hat f-f^*\|_{\mathcal H}"

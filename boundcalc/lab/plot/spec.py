@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.documents import parse_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
-from boundcalc.base.strict_json import parse_json
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
@@ -156,21 +156,4 @@ def read_file(path: Path) -> Any:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise InvalidSetting(f"{path} is no text: a specification is JSON, YAML or TOML") from None
-    suffix = path.suffix.lower()
-    if suffix == ".toml":
-        import tomllib
-
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidSetting(f"{path} is not TOML: {error}") from None
-    if suffix in (".yaml", ".yml"):
-        try:
-            import yaml  # type: ignore[import-not-found, import-untyped]
-        except ImportError:
-            raise InvalidSetting(f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write JSON") from None
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise InvalidSetting(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    return parse_json(text, str(path))
+    return parse_document(path, text)

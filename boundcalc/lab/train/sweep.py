@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.documents import parse_document
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.strict_json import parse_json
 from boundcalc.base.words import spelling
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.tasks import task_from_json
@@ -47,30 +47,7 @@ def read_sweep_file(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InvalidSetting(f"cannot read the sweep file {path}: {why}") from None
-    suffix = path.suffix.lower()
-    if suffix in (".yaml", ".yml"):
-        return _yaml(path, text)
-    if suffix == ".toml":
-        import tomllib
-
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidSetting(f"{path} is not TOML: {error}") from None
-    return parse_json(text, str(path))
-
-
-def _yaml(path: Path, text: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise InvalidSetting(
-            f"reading {path} needs PyYAML: pip install pyyaml, or write it as .json or .toml"
-        ) from None
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidSetting(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    return parse_document(path, text)
 
 
 def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -> Sweep:

@@ -22,7 +22,7 @@ from boundcalc.setting import Layer, Norms
 from boundcalc.setting.feedforward import ACTIVATIONS
 from boundcalc.setting.layer import TOKENS
 from boundcalc.setting.layers import layer_from_json
-from boundcalc.statements.slots import Context, Facts
+from boundcalc.statements.slots import Context, Facts, Slot
 
 _Fields = Mapping[str, Any]
 _KNOB: _Fields = {"C": 1.3}
@@ -40,6 +40,9 @@ _LOOKED_UP: _Fields = {
     }
 }
 _HEADS: _Fields = {"budgets": {"W_QK": {"op": 1.5}, "W_V[0]": {"op": 1.3}, "W_V[0,1]": {"op": 0.4}}}
+_FACTORS: _Fields = {
+    "budgets": {"W_Q": {"op": 1.2}, "W_K": {"op": 0.8}, "b_Q": {"op": 0.6}, "b_K": {"op": 0.5}, "W_V": {"op": 1.3}}
+}
 _SPLIT: _Fields = {
     "d": 4, "heads": 2, "d_head": 2, "d_value": 2, "qk": "split", "combine": "concat", "causal": True, "block": 0,
 }  # fmt: skip
@@ -80,6 +83,7 @@ _EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
         (_ATTENTION | {"normaliser": {"name": "softmax1"}, "qk_bias": True, "v_bias": True}, _KNOB),
         (_ATTENTION | {"normaliser": {"name": "sigmoid"}, "causal": True}, _KNOB),
         (_ATTENTION | {"normaliser": {"name": "linear"}}, _KNOB),
+        (_ATTENTION | {"normaliser": {"name": "linear"}, "d_head": 2, "qk_bias": True}, _FACTORS),
         (_ATTENTION | {"qk": "fixed"}, _KNOB),
         (_ATTENTION | {"cap": 0.5, "offsets": "fixed"}, _KNOB),
         (_SPLIT, _KNOB),
@@ -121,8 +125,10 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
 }
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
     "gated": {"radius": 0.75, "Lipschitz factor": 0.2},
-    "experts": {"radius": 0.2, "Lipschitz factor": 0.13, "sensitivity": 0.35},
-    "attention": {"Lipschitz factor": 0.65},
+    "experts": {"radius": 0.2, "Lipschitz factor": 0.13, "sensitivity": 0.35, "cap": 0.06},
+    "attention": {"Lipschitz factor": 0.65, "cap": 0.85},
+    "lookup": {"cap": 0.75},
+    "residual": {"cap": 0.4},
 }
 """The part of a claim that is noticed to be too little; nine tenths of it, elsewhere."""
 _ROWS = 3
@@ -194,9 +200,14 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
     def part(what: str) -> float:
         return parts.get(what, 0.9)
 
-    def less(here: Facts, _: Context) -> Facts:
-        slots = (replace(slot, sensitivity=part("sensitivity") * slot.sensitivity) for slot in here.slots)
-        return replace(here, slots=tuple(slots))
+    def each_slot(change: Callable[[Slot], Slot]) -> Callable[[Facts, Context], Facts]:
+        return lambda here, _: replace(here, slots=tuple(change(slot) for slot in here.slots))
+
+    def less(slot: Slot) -> Slot:
+        return replace(slot, sensitivity=part("sensitivity") * slot.sensitivity)
+
+    def capped(slot: Slot) -> Slot:
+        return slot if slot.cap is None else replace(slot, cap=part("cap") * slot.cap)
 
     def without(kind: str) -> Callable[[Facts, Context], Facts]:
         return lambda here, _: replace(here, slots=tuple(slot for slot in here.slots if slot.kind != kind))
@@ -210,7 +221,9 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
         wrong["Lipschitz factor"] = changed(lambda here, _: replace(here, lipschitz=stretch * here.lipschitz))
     drawn = {key[0] for each in examples for _, weights, _, _ in each.runs(1) for key in weights}
     if drawn:
-        wrong["sensitivity"] = changed(less)
+        wrong["sensitivity"] = changed(each_slot(less))
+    if any(slot.cap is not None for each in examples for slot in each.claims(claimed).slots):
+        wrong["cap"] = changed(each_slot(capped))
     wrong |= {f"without {kind}": changed(without(kind)) for kind in sorted(drawn)}
     mixing = [each for each in examples if each.layer.rows_before(1, _ROWS) > 1]
     slots = [slot for each in mixing for slot in each.claims(claimed).slots]
