@@ -13,11 +13,12 @@ from boundcalc.cli.latent_given import GIVEN
 from boundcalc.cli.latent_show import (
     NUMBERS,
     delta_option,
-    form_option,
     lengths_option,
     option,
     seed_option,
+    show_bounds,
     show_rows,
+    table_option,
     taus_option,
 )
 from boundcalc.cli.latent_trained import TRAINED
@@ -71,37 +72,15 @@ Examples:
 @option("--downstream", type=NUMBERS, help="w of X6.")
 @option("--pretext-error", type=NUMBER, default=0.01, help="e_pre of X6.")
 @option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
-@form_option
+@table_option
 def bound(n: int, form: str, **options: Any) -> None:
     """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
     refuse_idle(
         {"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext", "lipschitz": "sphere"}
     )
     found = list(_bounds(n, **options))
-    columns = {
-        "bound": "name",
-        "form": "form",
-        "kind": "kind",
-        "value <=": "<=value",
-        "chosen": _chosen,
-        "of what": "quantity",
-    }
     notes = [f"Each with probability at least 1 - delta; boundcalc explain {found[0].name} tells conditions and proof."]
-    notes += nothing_said(found)
-    show_rows(form, [b.to_json() for b in found], found, columns, notes)
-
-
-def nothing_said(found: Iterable[Value]) -> list[str]:
-    """A line for each bound of which that holds always."""
-    return [
-        f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
-        for b in found
-        if b.says_nothing
-    ]
-
-
-def _chosen(found: Value) -> str:
-    return ", ".join(f"{name} {value:.3g}" for name, value in found.parameters.items())
+    show_bounds(form, [b.to_json() for b in found], found, notes)
 
 
 def _bounds(
@@ -183,7 +162,7 @@ Examples:
     help="The conditional mean: linear in the key, or a draw of the Gaussian process with softmax's own kernel.",
 )
 @option("--sharpness", type=NUMBER, default=4.0, help="Of the smooth truth: exp(<k, k'>) to it.")
-@form_option
+@table_option
 def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
     """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded.
 
@@ -238,7 +217,7 @@ def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
 @option("--m", "pretrain", type=WHOLE, default=2000, help="Sequences of pretraining.")
 @option("--repetitions", type=WHOLE, default=20, help="Inputs or runs per place.")
 @seed_option
-@form_option
+@table_option
 def transfer(form: str, **options: Any) -> None:
     """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
     from boundcalc.lab.latent.experiments.transfer import TransferPlan

@@ -15,10 +15,10 @@ from boundcalc.cli.latent_show import (
     NUMBERS,
     ceiling,
     delta_option,
-    form_option,
     option,
     seed_option,
     show,
+    table_option,
     taus_option,
 )
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -91,7 +91,7 @@ def posterior(model: str | None, latex: bool) -> None:
     help="Estimate it from so many sequences (default: exactly, from all).",
 )
 @seed_option
-@form_option
+@table_option
 def sufficient(model: str, length: int, a: float, b: float, draws: int | None, seed: int, form: str) -> None:
     """I(y; X | summary) of a sequence for several summaries: 0 for the sufficient ones (X1)."""
     import numpy as np
@@ -191,7 +191,7 @@ Examples:
 @option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
 @option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
 @delta_option
-@form_option
+@table_option
 def attend(pairs: Path, width: int, queries: Path | None, form: str, **options: Any) -> None:
     """Attention's guess of the value at each query, from pairs (key, value), a row each in a .npy or .csv file.
 

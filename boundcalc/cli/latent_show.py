@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from boundcalc.base.rounding import up
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.values import NUMBER, WHOLE
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from boundcalc.base.value import Value
+
 FORMATS = ("table", "json", "csv")
 _NOTES = 160
 """Characters of a line below a table."""
@@ -43,6 +46,7 @@ class Many(click.ParamType):
 
 
 WHOLES, NUMBERS = Many(WHOLE), Many(NUMBER)
+table_option = form_option(*FORMATS)
 option = partial(click.option, show_default=True)
 delta_option = option("--delta", type=NUMBER, default=0.05, help="Failure probability.")
 seed_option = option("--seed", type=WHOLE, default=0, help="Of what is drawn at random.")
@@ -51,19 +55,12 @@ steps_option = partial(option, "--steps", type=WHOLE, help="Most steps of traini
 taus_option = partial(option, "--temperature", "taus", type=NUMBERS, help="Scores are divided by it; several.")
 
 
-def form_option(function: F) -> F:
-    """--format."""
-    return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(function)
-
-
 def show(
     form: str, document: Any, headings: Sequence[str], rows: Iterable[Sequence[Any]], notes: Sequence[str] = ()
 ) -> None:
     """A document as JSON, or rows as a table with notes below, or as CSV."""
     if form == "json":
-        import json
-
-        click.echo(json.dumps(document, indent=1, allow_nan=False))
+        write_json(document, allow_nan=False)
         return
     if form == "csv":
         from boundcalc.cli.formats import write_csv
@@ -87,6 +84,25 @@ def show_rows(
     """The same of objects: a column shows what its path leads to in each ("error.low"; "<=bound" is rounded up)."""
     cells = [[_at(row, path) for path in columns.values()] for row in rows]
     show(form, document, list(columns), cells, notes)
+
+
+def show_bounds(form: str, document: Any, found: Sequence[Value], notes: Sequence[str]) -> None:
+    """The same of bounds; each of which that holds always is said to say nothing."""
+    columns = {"bound": "name", "form": "form", "kind": "kind", "value <=": _height, "chosen": _chosen}
+    idle = [
+        f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
+        for b in found
+        if b.says_nothing
+    ]
+    show_rows(form, document, found, {**columns, "of what": "quantity"}, [*notes, *idle])
+
+
+def _height(bound: Value) -> str:
+    return f"{'~' if bound.kind == 'proxy' else ''}{ceiling(bound.value)}"
+
+
+def _chosen(bound: Value) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in bound.parameters.items())
 
 
 def _at(row: Any, path: str | Callable[[Any], Any]) -> Any:

@@ -14,11 +14,11 @@ from boundcalc.cli.latent_show import (
     WHOLES,
     ceiling,
     delta_option,
-    form_option,
     lengths_option,
     option,
     show_rows,
     steps_option,
+    table_option,
 )
 from boundcalc.cli.learning import store_option
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -55,7 +55,7 @@ Examples:
     help="Noise of who looks: the representation has size 1.",
 )
 @option("--weight-decay", "decay", type=NUMBER, default=0.3, help="Decay of the weights.")
-@form_option
+@table_option
 def minimal(form: str, **options: Any) -> None:
     """Trains networks to foretell one of two coins; how much their representation tells of its posterior, and of the rest.
 
@@ -88,7 +88,7 @@ Examples:
 @option("--C", "C", type=NUMBER, default=6.0, help="Radius of the norm balls.")
 @store_option
 @option("--quiet", is_flag=True, help="No progress.")
-@form_option
+@table_option
 def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     """Trains small attention models, supervised and on masked tokens; trials the store has are not run again.
 
@@ -167,7 +167,7 @@ Examples:
 @option("--C", "C", type=NUMBER, default=6.0, help="Radius of the norm balls.")
 @delta_option
 @option("--against", is_flag=True, help="Trains models to make the gap as large as they can instead.")
-@form_option
+@table_option
 def desired(form: str, **options: Any) -> None:
     """Trains attention in a class fixed before the data, on a law whose Bayes predictor is known and (nearly) in the class.
 
@@ -218,7 +218,7 @@ Examples:
     default=0,
     help="Sets of 500 sequences per network, to count how often its bounds fall short.",
 )
-@form_option
+@table_option
 def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
     """Pretrains attention to guess masked tokens, freezes it, and asks it for a share of words that no label named.
 
@@ -268,7 +268,7 @@ Examples:
 @steps_option(default=1200)
 @delta_option
 @option("--n-test", "fresh", type=WHOLE, default=4000, help="Test examples, where words are drawn.")
-@form_option
+@table_option
 def patches(form: str, **options: Any) -> None:
     """Pretrains attention to tell hidden patches of 8 x 8 digits from the others, freezes it, and asks for the digit.
 
