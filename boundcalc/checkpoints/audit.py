@@ -58,7 +58,7 @@ class Audit:
         account: where every tensor went.
         missing: kinds the architecture has and the checkpoint has not.
         seed: of the random probes.
-        products: budgets of what maps that meet make (A6, A7), of this library's own models.
+        products: budgets of what maps that meet make, of this library's own models.
         parity: how the architecture was held against the module's forward pass; None where no module was at hand.
         why_not: why it was not, where it could have been.
     """

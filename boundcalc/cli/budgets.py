@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.words import hint
 from boundcalc.cli.values import number
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import Weight, weights_of
@@ -48,6 +47,8 @@ def parse(words: Sequence[str]) -> dict[str, Budget]:
         for part in rest.split(","):
             name, colon, text = part.strip().partition(":")
             if name not in TORCH:
+                from boundcalc.base.words import hint
+
                 raise InvalidSetting(f"--norm {word}: no norm is called {name!r}{hint(name, TORCH)}; {_listed()}")
             if name in limits:
                 raise InvalidSetting(f"--norm {word}: {name} is given twice")

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 import click
 
-from boundcalc.base import words
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
 from boundcalc.cli.garbage import uncollected
 from boundcalc.cli.words import unknown_option
@@ -102,7 +101,9 @@ _SHORT_LIST = 12
 
 def near(problem: str, got: str, known: Sequence[str], what: str = "") -> str:
     """A problem with an unknown name, and the known name it may have been meant for."""
-    end = words.hint(got, known, what)
+    from boundcalc.base.words import hint
+
+    end = hint(got, known, what)
     if end:
         return problem + end + ("" if end.endswith("?") else ".")
     return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc list"

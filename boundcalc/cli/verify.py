@@ -228,14 +228,16 @@ def _trust(form: str) -> None:
         write_json({"modules": out, "believed": BELIEVED})
         return
     sizes = {name: f"{len(modules)} modules, {sum(m.lines for m in modules)} lines" for name, modules in bases.items()}
+    click.echo(f"A verified number rests on the second checker, which stands alone: {sizes['second']} (not blank) of")
     click.echo(
-        f"What is verified is confirmed by the second checker, which stands alone: {sizes['second']} (not blank),"
+        "boundcalc/proof/second, Python's standard library and mpmath, nothing else of boundcalc. It reads the file"
     )
-    click.echo("Python and mpmath, nothing else of boundcalc. A copy of its folder does: python -m second FILE.")
+    click.echo("itself, and a copy of its folder does the same: python -m second FILE.")
     _listed(bases["second"])
-    click.echo(f"The first checker, in interval arithmetic, imports {sizes['first']}:")
+    click.echo("The first checker, which must agree and says why a certificate fails, works in interval arithmetic")
+    click.echo(f"(python-flint). To check, it imports {sizes['first']}:")
     _listed(bases["first"])
-    click.echo(f"and, where it explains, writes a file or tells a comparison, {sizes['later']}:")
+    click.echo(f"and to read and write files, to explain and to word refusals {sizes['later']}:")
     _listed(bases["later"])
     click.echo("What else is believed:")
     for line in BELIEVED:

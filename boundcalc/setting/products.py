@@ -24,7 +24,7 @@ _BY_ROW = (Linear, Activation, Ball, LayerNorm, SoftCap, GatedFeedForward, Exper
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A first attention on tokens, read at a row without data (A7): its layers, and what comes after them."""
+    """A first attention on tokens, read at a row without data: its layers, and what comes after them."""
 
     embedding: Embedding
     attention: Attention

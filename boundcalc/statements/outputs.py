@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import Number
+from boundcalc.base.system import Number
 from boundcalc.setting import Attention, Budget, Layer, Linear, Setting
 from boundcalc.setting.norms import place_named
 from boundcalc.statements.meet import Places, budget_of

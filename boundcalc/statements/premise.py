@@ -14,8 +14,7 @@ from flint import arb
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float, upper_float
-from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.base.rounding import at_least, at_most
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -61,6 +60,8 @@ def no_member(setting: Setting) -> Refusal | None:
     most, gamma = margin_of_class(setting), setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma)):
         return None
+    from boundcalc.base.rounding import at_least, at_most  # for the words of a refusal alone
+
     least = lower_float(most)
     return Refusal(
         f"a risk bound at training error {setting.sample.train_error:g}",

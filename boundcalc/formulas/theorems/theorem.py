@@ -53,7 +53,7 @@ class Theorem:
         also: further differences from the paper.
         uses: statements of the calculus the explicit formula rests on.
         of: what the quantity it is about is, where its name does not say.
-        statement_name: the statement of the calculus it is, if it is one ("X5").
+        statement_name: the statement of the calculus it is, if it is one.
         lemmas: the covers by which `boundcalc eval` bounds the gap of any setting; None where the theorem is not about
             the gap of a setting.
         search: how it goes about it, as `Policy.form`.

@@ -242,7 +242,7 @@ _PAID = ("best", "closed")
 def a_posteriori(
     records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = _PAID
 ) -> list[Series]:
-    """A bound at the norms of trained models (P1 paid): the median over some trials, and their range.
+    """A bound at the norms of trained models (which is paid for): the median over some trials, and their range.
 
     Of each quantity the first of the bounds that is not trivial for all of them.
     """

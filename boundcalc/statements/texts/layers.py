@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import (
     Activation,
     Attention,
