@@ -62,14 +62,15 @@ def minimal(form: str, **options: Any) -> None:
     Shares of variance that a non-linear probe explains on fresh sequences, with 95% intervals over networks; the last line
     is the posterior itself in place of a representation.
     """
-    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, document
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan
     from boundcalc.lab.train.minimal import minimal as run
 
     plan = MinimalPlan(**options)
     found = run(plan)
     columns = {"steps": lambda row: "posterior" if row.steps is None else row.steps}
     columns |= {name: f"shares.{name}" for name in TARGETS} | {"test error": "error", "least": "bayes"}
-    show_rows(form, document(plan, found), found, columns)
+    show_rows(form, document("minimal", plan, found), found, columns)
 
 
 @click.command(
@@ -174,7 +175,8 @@ def desired(form: str, **options: Any) -> None:
     Risks are exact sums, losses lie in [0, 1], spectral norms are kept by projection and certified afterwards. The bound on the
     excess risk is X5 for a minimiser, what training lost against the desired parameter, and that one's own excess.
     """
-    from boundcalc.lab.train.desired import DesiredPlan, document, learned
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.desired import DesiredPlan, learned
 
     plan = DesiredPlan(**options)
     rows = learned(plan)
@@ -188,7 +190,7 @@ def desired(form: str, **options: Any) -> None:
     ]
     if any(row.x5 >= 1 for row in rows):
         notes.append(f"where X5 is above 1 it says nothing: {_ABOVE_ONE}")
-    show_rows(form, document(plan, rows), rows, columns, notes)
+    show_rows(form, document("desired", plan, rows), rows, columns, notes)
 
 
 @click.command(
@@ -225,7 +227,8 @@ def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
     The pretext error has an upper limit from fresh sequences; X6 multiplies it by kappa^2. A head fitted to downstream
     labels on the frozen outputs, and one on those of networks after a single step, stand beside it.
     """
-    from boundcalc.lab.train.pretext import PretextPlan, document, pretrained
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.pretext import PretextPlan, pretrained
 
     plan = PretextPlan(lengths=lengths, length=lengths[len(lengths) // 2], **options)
     rows = pretrained(plan)
@@ -249,7 +252,7 @@ def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
             f"of {len(rows) * plan.seeds * plan.draws} draws the limit fell short of the pretext error in {short}, X6 of "
             f"the downstream error in {over}; each may in a share of {plan.delta:g}"
         )
-    show_rows(form, document(plan, rows), rows, columns, notes)
+    show_rows(form, document("pretrain", plan, rows), rows, columns, notes)
 
 
 @click.command(
@@ -275,7 +278,8 @@ def patches(form: str, **options: Any) -> None:
     Once on a law whose words are independent given the digit, where X6 is a bound, and once on the images, where it is an
     estimate. Heads fitted to m labels stand beside: on the frozen answers, on an untrained network's, and on the raw words.
     """
-    from boundcalc.lab.train.patches import PatchPlan, document
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.patches import PatchPlan
     from boundcalc.lab.train.patches import patches as run
 
     plan = PatchPlan(**options)
@@ -302,7 +306,7 @@ def patches(form: str, **options: Any) -> None:
         "500 labels",
         "~: an estimate, as h is what would hold if the patches of an image were independent given its digit",
     ]
-    show_rows(form, document(plan, rows), rows, columns, notes)
+    show_rows(form, document("patches", plan, rows), rows, columns, notes)
 
 
 def _proxy(row: GapRow, bound: float | None) -> str:
