@@ -111,21 +111,25 @@ def files(
         name = f"{_STATEMENTS_FILE}.tex"
         shared = {name: _statements(derivation, there.get(name, "")), **shared}
     line = _COLUMNS_WIDE[columns]
-    return {f"{stem}.tex": _theorem(derivation, line), f"{stem}-proof.tex": _proof(derivation, full=full), **shared}
+    return {
+        f"{stem}.tex": _theorem_file(derivation, line),
+        f"{stem}-proof.tex": _proof_file(derivation, full=full),
+        **shared,
+    }
 
 
 def _file(derivation: Derivation) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", derivation.name).strip("-")
 
 
-def _theorem(derivation: Derivation, line: float = 1.0) -> str:
+def _theorem_file(derivation: Derivation, line: float = 1.0) -> str:
     r"""What is proved, to be \input where the article states it."""
     body = "\n".join(_claim(derivation, line))
     head = f"% \\input after \\input{{{MACROS}}} in the preamble; label {_label(derivation.name)}, "
     return f"{head}proof in {_file(derivation)}-proof.tex\n{_BEGIN}{body}\n{_END}"
 
 
-def _proof(derivation: Derivation, *, full: bool) -> str:
+def _proof_file(derivation: Derivation, *, full: bool) -> str:
     r"""How it is proved, to be \input in one column; where all is shown, before the statements used."""
     out = [f"\\boundcalcheading{{Proof of Theorem~\\ref{{{_label(derivation.name)}}}}}"]
     out += _assumptions(derivation) + _proof(derivation, full=full)
