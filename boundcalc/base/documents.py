@@ -8,6 +8,18 @@ from typing import Any
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.strict_json import parse_json
 
+SUFFIXES = (".json", ".yaml", ".yml", ".toml")
+
+
+def read_document(path: Path, what: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
+    """The content of a file; `what` it is says who cannot read it ("the sweep file")."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as wrong:
+        why = wrong.strerror if isinstance(wrong, OSError) else "it is not text"
+        raise error(f"cannot read {what} {path}: {why}") from None
+    return parse_document(path, text, error)
+
 
 def parse_document(path: Path, text: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
     """The value of the text of a .yaml, .toml or (any other ending) JSON file; raises `error` where it is none."""

@@ -142,8 +142,7 @@ def command(
             from boundcalc.checkpoints.margins import best_margin
 
             setting = best_margin(setting, seen[1])
-    from boundcalc.cli.eval import _write_certificates
-    from boundcalc.cli.report import ask
+    from boundcalc.cli.report import ask, write_certificates
     from boundcalc.cli.setting import Question
 
     # what the model's files say is not assumed; where they say nothing, it is
@@ -158,7 +157,7 @@ def command(
     refuse_idle_bits(question, bounds)
     report = ask(question, bounds, solve=solve, why=why)
     best = None if report.best is None else report.best.recording(found.compared)
-    _write_certificates(best, certificate, certificate_risk)
+    write_certificates(best, certificate, certificate_risk)
     written = [] if certified is None or certificates is None else certified.save(certificates)
     if certified is not None and form == "table":
         click.echo(certified.text)

@@ -119,10 +119,10 @@ def command(
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     with uncollected():
-        from boundcalc.cli.report import ask
+        from boundcalc.cli.report import ask, write_certificates
 
         report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
-    _write_certificates(report.best, certificate, certificate_risk)
+    write_certificates(report.best, certificate, certificate_risk)
     from boundcalc.cli.formats import show
 
     show(report, form)
@@ -144,20 +144,3 @@ def _template(context: click.Context, question: Any) -> None:
     write_json(template(question.setting))
     for line in legend(question.setting):
         click.echo(line, err=True)
-
-
-def _write_certificates(best: Any, certificate: Path | None, certificate_risk: Path | None) -> None:
-    if certificate is None and certificate_risk is None:
-        return
-    if best is None:
-        raise click.ClickException("no bound was found, so there is no certificate to write")
-    if certificate is not None:
-        if best.trivial:
-            raise click.ClickException(
-                "the least gap bound is trivial (it compares nothing): there is no proof to write"
-            )
-        best.certificate.save(certificate)
-    if certificate_risk is not None:
-        if best.risk_trivial:
-            raise click.ClickException("the least risk bound rests on a trivial gap: there is no proof to write")
-        best.risk_certificate.save(certificate_risk)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base.progress import Progress as Silent
+
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
@@ -78,7 +80,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class _Log:
+class _Log(Silent):
     """Progress as lines, a few seconds apart: for files and pipes."""
 
     def __init__(self, every: float = 10.0) -> None:
@@ -104,7 +106,7 @@ class _Log:
         click.echo(text, err=True)
 
 
-class _Bar:
+class _Bar(Silent):
     """Progress as a bar, on a terminal."""
 
     def __init__(self) -> None:
@@ -139,24 +141,14 @@ def _say_kept(store: Any, trials: Iterable[Any]) -> None:
     click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
 
 
-def _progress_for(quiet: bool) -> Any:
-    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet."""
-    from boundcalc.lab.train.run import Silent
-
-    if quiet:
-        return Silent()
-    return _Bar() if sys.stderr.isatty() else _Log()
-
-
 @contextmanager
-def watched(quiet: bool = False) -> Iterator[Any]:
-    """Progress for as long as something trains; the terminal is left as it was."""
-    progress = _progress_for(quiet)
+def watched(quiet: bool = False) -> Iterator[Silent]:
+    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet; the terminal is left as it was."""
+    progress = Silent() if quiet else _Bar() if sys.stderr.isatty() else _Log()
     try:
         yield progress
     finally:
-        if hasattr(progress, "stop"):
-            progress.stop()
+        progress.stop()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.cli.files import STORE, FileGroup, output_file
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option, store_option
 from boundcalc.cli.options import all_of, form_option, write_json
@@ -83,8 +83,9 @@ def show(store_path: Path, hash_prefix: str) -> None:
 
 
 def _exported(path: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
-    known = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
-    return {path: known[values["form"]]}
+    from boundcalc.lab.train.export import KINDS
+
+    return {path: KINDS[values["form"]]}
 
 
 @command.command("export", short_help="Trials as csv, json or parquet.")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
-from boundcalc.base.documents import parse_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
 from boundcalc.formulas.theorems import BOUNDS
@@ -114,6 +112,11 @@ class Spec:
         if entry.single and len(several := getattr(self, entry.single)) > 1:
             raise InvalidSetting(f"{self.figure} shows one of {entry.single} at a time: leave out {several[1]!r}")
 
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The values of the axis as whole numbers."""
+        return tuple(round(value) for value in self.values)
+
     def but(self, **changes: Any) -> Spec:
         """The same with some fields changed."""
         return replace(self, **changes)
@@ -148,12 +151,3 @@ class Spec:
 
 _RUN_KEYS = ("task", "T", "m", "s", "law", "d", "depth", "lr", "batch", "steps", "sweep", "seed", "certified")
 """By what trials can be chosen."""
-
-
-def read_file(path: Path) -> Any:
-    """The content of a .json, .yaml or .toml file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InvalidSetting(f"{path} is no text: a specification is JSON, YAML or TOML") from None
-    return parse_document(path, text)

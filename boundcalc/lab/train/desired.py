@@ -18,7 +18,7 @@ on their counts.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.learning import learning_bound
 from boundcalc.lab.train.optim import nearest
@@ -274,7 +275,7 @@ def is_member(plan: DesiredPlan, a: Tensor, v: Tensor) -> bool:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Numbers):
     """Trained models of one L and m.
 
     Attributes:
@@ -305,20 +306,10 @@ class Row:
     exceeded: int
     members: int
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        ends = {name: getattr(self, name).to_json() for name in ("excess", "gap", "apart", "map_apart")}
-        return {**asdict(self), **ends}
-
 
 def learned(plan: DesiredPlan) -> list[Row]:
     """All places."""
     return [_row(plan, length, m) for length in plan.lengths for m in plan.samples]
-
-
-def document(plan: DesiredPlan, rows: list[Row]) -> dict[str, Any]:
-    """As JSON."""
-    return {"experiment": "desired", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
 def _row(plan: DesiredPlan, length: int, m: int) -> Row:

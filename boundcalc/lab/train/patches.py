@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.transfer import condition, transfer_bound
 from boundcalc.lab.train.model import Transformer, read_only
@@ -112,7 +113,7 @@ class PatchPlan:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Numbers):
     """Networks of one law, asked at some places. What is multiplied is averaged in logarithms: kappa differs much by split.
 
     Attributes:
@@ -146,17 +147,6 @@ class Row:
     untrained: Mapping[int, Interval]
     raw: Mapping[int, Interval]
     known: Interval
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        out = asdict(self)
-        for name, value in out.items():
-            found = getattr(self, name)
-            if isinstance(found, Interval):
-                out[name] = found.to_json()
-            elif isinstance(value, dict):
-                out[name] = {str(m): one.to_json() for m, one in found.items()}
-        return out
 
 
 @dataclass(frozen=True)
@@ -243,11 +233,6 @@ def patches(plan: PatchPlan) -> list[Row]:
             for places, one in _measured(plan, law, world, before, after, seed):
                 found.setdefault((law, places), []).append(one)
     return [_joined(law, places, several) for (law, places), several in found.items()]
-
-
-def document(plan: PatchPlan, rows: list[Row]) -> dict[str, Any]:
-    """As JSON."""
-    return {"experiment": "patches", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
 def pretrained(plan: PatchPlan, world: World, seed: int) -> tuple[Transformer, Transformer]:
@@ -376,7 +361,7 @@ def _joined(law: Law, asked: int, several: list[dict[str, Any]]) -> Row:
 
     def factor(name: str) -> Interval:
         found = mean_interval([math.log(one[name]) for one in several])
-        return Interval(*(math.exp(end) for end in (found.value, found.low, found.high)))
+        return Interval(*(math.exp(end) for end in found))
 
     return Row(
         law=law,

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.transfer import condition, transfer_bound
 from boundcalc.lab.train.model import read_only
@@ -98,7 +99,7 @@ class PretextPlan:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Numbers):
     """Networks of one blur and length.
 
     Attributes:
@@ -133,23 +134,12 @@ class Row:
     short: int = 0
     over: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        found = {name: value for name, value in asdict(self).items() if not isinstance(value, dict)}
-        ends = {name: getattr(self, name).to_json() for name in ("pretext", "induced", "fitted", "untrained")}
-        return {**found, **ends}
-
 
 def pretrained(plan: PretextPlan) -> list[Row]:
     """All places: the blurs at one length, then the other lengths without blur."""
     places = [(blur, plan.length) for blur in plan.blurs]
     places += [(0.0, length) for length in plan.lengths if (0.0, length) not in places]
     return [_row(plan, blur, length) for blur, length in places]
-
-
-def document(plan: PretextPlan, rows: list[Row]) -> dict[str, Any]:
-    """As JSON."""
-    return {"experiment": "pretrain", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
 def _row(plan: PretextPlan, blur: float, length: int) -> Row:

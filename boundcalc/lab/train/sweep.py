@@ -6,10 +6,8 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from boundcalc.base.documents import parse_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.spelling import spelling
 from boundcalc.lab.train import defaults
@@ -38,16 +36,6 @@ class Sweep:
     about: str
     trials: tuple[Trial, ...]
     data: Mapping[str, Any]
-
-
-def read_sweep_file(path: Path) -> Any:
-    """The content of a .json, .yaml or .toml file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise InvalidSetting(f"cannot read the sweep file {path}: {why}") from None
-    return parse_document(path, text)
 
 
 def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -> Sweep:

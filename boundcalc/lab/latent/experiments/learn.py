@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, fit_slope, mean_interval
 from boundcalc.lab.latent.learning import learning_bound
 from boundcalc.setting import Architecture, Budget, Norms, Sample, Setting, validate
@@ -86,7 +87,7 @@ class LearnPlan:
 
 
 @dataclass(frozen=True)
-class GapRow:
+class GapRow(Numbers):
     """Trials of one kind, L and m.
 
     Attributes:
@@ -113,13 +114,9 @@ class GapRow:
     log_t: float | None = None
     bayes: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        return {**asdict(self), "gap": self.gap.to_json()}
-
 
 @dataclass(frozen=True)
-class Flatness:
+class Flatness(Numbers):
     """Slope of the gap against log L at matched m.
 
     Attributes:
@@ -139,7 +136,7 @@ class Flatness:
 
     def to_json(self) -> dict[str, Any]:
         """The numbers and the verdict."""
-        return {"kind": self.kind, "m": self.m, "slope": self.slope.to_json(), "rises": self.rises}
+        return {**super().to_json(), "rises": self.rises}
 
 
 def gap_points(records: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[int, int, Mapping[str, Any]]]]:

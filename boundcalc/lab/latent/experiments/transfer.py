@@ -11,13 +11,14 @@ directions that M hides, so a head fitted to downstream labels (last column) may
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import Unsupported
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.transfer import best_head, condition, head_bound, transfer_bound
 from boundcalc.setting import validate
@@ -67,7 +68,7 @@ class TransferPlan:
 
 
 @dataclass(frozen=True)
-class TransferRow:
+class TransferRow(Numbers):
     """One diversity.
 
     Attributes:
@@ -93,15 +94,6 @@ class TransferRow:
     fitted: Interval
     violations: int
     reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers; an infinite kappa is null."""
-        out = asdict(self)
-        for key in ("pretext", "induced", "best", "fitted"):
-            found = getattr(self, key)
-            out[key] = None if found is None else found.to_json()
-        out["kappa"] = self.kappa if math.isfinite(self.kappa) else None
-        return out
 
 
 @dataclass(frozen=True)
