@@ -17,7 +17,7 @@ from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.laws.report import Cases, Report, judge
 from boundcalc.setting import Budget, Layer, Norms
 from boundcalc.setting.layer import flat, weights_of
-from boundcalc.setting.layers import layer_from_json, layer_to_json
+from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.statements.layers import cases_of, facts
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.weights import Weights

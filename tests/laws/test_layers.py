@@ -28,7 +28,7 @@ from boundcalc.setting import (
     Pool,
     SoftCap,
 )
-from boundcalc.setting.layers import _TYPES
+from boundcalc.setting.named import CLASSES
 from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context, Facts
 from tests.soundness.network import Dice, Network, joined
@@ -129,7 +129,7 @@ def changed(**factors: float) -> Rule:
 
 
 def test_every_layer_is_here() -> None:
-    assert set(EXAMPLES) == set(REFUSALS) == set(_TYPES) - ELSEWHERE.keys()
+    assert set(EXAMPLES) == set(REFUSALS) == set(CLASSES) - ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize("label", EXAMPLES)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import boundcalc
-from boundcalc.setting.layers import _TYPES
+from boundcalc.setting.named import CLASSES
 
 PACKAGE = Path(boundcalc.__file__).parent
 SOURCES = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
@@ -45,7 +45,7 @@ the papers whose content it is; whoever else needs it asks the registry."""
 _SECOND = "proof/second/"
 """The second implementation knows everything once more, on purpose: it counts as one place."""
 
-_LAYERS = "|".join(cls.__name__ for cls in _TYPES.values())
+_LAYERS = "|".join(cls.__name__ for cls in CLASSES.values())
 _ASKED_BY_CLASS = re.compile(rf"isinstance\([^\n]*\b({_LAYERS})\b")
 _RULES = ("statements/", "proof/", "setting/")
 """Where what a layer is to a proof is said: rules may meet layers by class there."""

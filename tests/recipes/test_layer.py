@@ -16,8 +16,7 @@ from boundcalc.laws import Cases, LayerExample, check_layer
 from boundcalc.laws.layers import Array, Drawn, Rule
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Layer, Linear, Norms, Pool, Setting, Weight, validate
-from boundcalc.setting import layers as setting_layers
-from boundcalc.setting.layers import layer_from_json, layer_to_json, register_layer
+from boundcalc.setting.named import layer_from_json, layer_to_json, register_layer, remove_layer
 from boundcalc.statements import layers as statements
 from boundcalc.statements.layers import register_rule, remove_rule
 from boundcalc.statements.slots import Context, Facts
@@ -67,7 +66,7 @@ def network(*inside: Layer) -> Setting:
 def named() -> Iterator[None]:
     register_layer(SoftCap)
     yield
-    del setting_layers._TYPES[SoftCap.label]
+    remove_layer(SoftCap)
 
 
 @pytest.fixture
