@@ -21,7 +21,7 @@ from boundcalc.base.numbers import log_sum
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.setting import Activation, Attention, Layer
 from boundcalc.setting.layer import flat, of_class
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from boundcalc.laws.report import Cases, Report, judge
 from boundcalc.setting import Budget, Layer, Norms
 from boundcalc.setting.layer import flat, weights_of
 from boundcalc.setting.named import layer_from_json, layer_to_json
-from boundcalc.statements.layers import cases_of, facts
+from boundcalc.statements.layers import LAYERS, facts
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.weights import Weights
 
@@ -283,4 +283,4 @@ def check_layer(
     Returns:
         What was tried, and every law that does not hold.
     """
-    return judge("layer", name, rule, cases_of(name) if cases is None else cases, LAWS, _refuses, expected_failures)
+    return judge("layer", name, rule, LAYERS.cases(name) if cases is None else cases, LAWS, _refuses, expected_failures)

@@ -6,6 +6,7 @@ import ast
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import NamedTuple
 
 BELIEVED = (
@@ -51,8 +52,17 @@ def trusted_modules(start: str, *, later: bool = False) -> list[Module]:
             continue
         found[name] = _counted(name, Path(spec.origin))
         todo += [f"{name.rpartition('.')[0]}"] if "." in name else []
-        todo += _imports(ast.parse(Path(spec.origin).read_text(encoding="utf-8")), later)
+        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+        todo += _imports(tree, later)
+        if _imports_of_its_own(tree):
+            todo += [f"{name}.{inner.name}" for inner in iter_modules(spec.submodule_search_locations)]
     return [found[name] for name in sorted(found)]
+
+
+def _imports_of_its_own(tree: ast.AST) -> bool:
+    """Whether a package imports those of its modules that are asked for, by name: `import_module(f"{__name__}.{label}")`."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    return any(ast.unparse(call).startswith("import_module(f'{__name__}.") for call in calls)
 
 
 def _spec(name: str) -> ModuleSpec | None:

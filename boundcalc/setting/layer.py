@@ -183,7 +183,7 @@ class Layer(ABC):
 
     @property
     def pooling(self) -> str | None:
-        """Which rows of its input it makes one of, each entry by itself: "cls" or "mean"; None where that is not what it does."""
+        """Which rows of its input it makes one of, each entry by itself: "cls" or "mean"; None where it does other things."""
         return None
 
     @property

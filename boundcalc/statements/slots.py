@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
+from boundcalc.setting.layer import Layer
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Weights
 
@@ -73,6 +75,54 @@ class Context:
     def ns(self) -> NumberSystem:
         """The number system."""
         return self.weights.ns
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What is before the last layer of a network, in intervals (G0e).
+
+    Attributes:
+        weights: the budgets.
+        classes: numbers that the network puts out.
+        radius: the longest row that reaches the layer.
+        margin: the largest margin of what reaches it.
+    """
+
+    weights: Weights
+    classes: int
+    radius: Callable[[], Number]
+    margin: Callable[[], Number]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRule:
+    """All that proofs know of one class of layers.
+
+    Only the facts must be said. What is left out is not supposed: the sharper statement is not used where the class stands.
+
+    Attributes:
+        layer: the class.
+        facts: radius, Lipschitz factor and what must be covered, of a layer where it stands.
+        noise: whether G11 was proved for a layer with the options it has.
+        reach: the longest row behind a layer, in intervals, which may be below the radius of the facts; the last argument is
+            the width of its input's rows, where that is known (G0e).
+        margin: the largest margin of a network that ends with a layer, in intervals; None where only radii are known (G0e).
+        idle: whether a layer does nothing to rows no longer than so, an interval (A6).
+    """
+
+    layer: type[Layer]
+    facts: Callable[[Any, Context], Facts]
+    noise: Callable[[Any], bool] | None = None
+    reach: Callable[[Any, Context, int | None], Number] | None = None
+    margin: Callable[[Any, End], Number | None] | None = None
+    idle: Callable[[Any, Number], bool] | None = None
+
+
+def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
+    """G0e: the largest margin of an output no longer than `radius`: R, for K > 1 classes R sqrt(K/(K-1))."""
+    if classes == 1:
+        return radius
+    return radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
 
 
 def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:

@@ -10,7 +10,8 @@ import pytest
 
 from boundcalc.base.numbers import NumberSystem
 from boundcalc.setting import Attention, Budget, Normaliser
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.texts.layers import Given

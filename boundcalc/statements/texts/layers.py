@@ -21,10 +21,11 @@ from boundcalc.setting import (
     Norms,
     SoftCap,
 )
-from boundcalc.statements.attention import normaliser_constants
 from boundcalc.statements.covers import LEMMAS, Counting
 from boundcalc.statements.covers.uniform import Volumetric
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
+from boundcalc.statements.layers.attention.heads import normaliser_constants
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import MatrixNorms, Target
 from boundcalc.statements.weights import Matrix, Weights

@@ -1,0 +1,16 @@
+"""What proofs know of attention: its facts (L7, L8), its reach (G0e), and what it becomes beside linear maps (A6)."""
+
+from __future__ import annotations
+
+from boundcalc.setting import Attention
+from boundcalc.statements.layers.attention.heads import attention
+from boundcalc.statements.layers.attention.reach import reach
+from boundcalc.statements.slots import LayerRule
+
+
+def _noise(layer: Attention) -> bool:
+    """Not with options that came later (L11-L14)."""
+    return layer.cap is None and layer.qk_norm == "none" and layer.offsets == "none"
+
+
+RULE = LayerRule(Attention, attention, noise=_noise, reach=reach)
