@@ -196,11 +196,11 @@ class Layer(ABC):
         return None
 
     def as_tokens(self) -> Embedding | None:
-        """Itself, where rows are what tokens and positions add up to, and the one that is read always shows one token (A7)."""
+        """Itself, where rows are what tokens and positions add up to, and the one that is read always shows one token."""
         return None
 
     def as_lookup(self) -> Attention | None:
-        """Itself, where scores and values of rows that are such sums are sums as well (A7)."""
+        """Itself, where scores and values of rows that are such sums are sums as well."""
         return None
 
     def said(self) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
 from boundcalc.setting.layer import Layer
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Weights
+
+if TYPE_CHECKING:
+    from boundcalc.setting.layers import Linear
+    from boundcalc.statements.meet import Larger, Waiting
+    from boundcalc.statements.outputs import Outward
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,8 @@ class LayerRule:
             the width of its input's rows, where that is known (G0e).
         margin: the largest margin of a network that ends with a layer, in intervals; None where only radii are known (G0e).
         idle: whether a layer does nothing to rows no longer than so, an interval (A6).
+        behind_map: what a layer becomes that takes in the linear map before it, and None where it does not (A6).
+        before_map: the same of the linear map after it.
     """
 
     layer: type[Layer]
@@ -116,6 +123,8 @@ class LayerRule:
     reach: Callable[[Any, Context, int | None], Number] | None = None
     margin: Callable[[Any, End], Number | None] | None = None
     idle: Callable[[Any, Number], bool] | None = None
+    behind_map: Callable[[Any, Waiting, Larger], Layer | None] | None = None
+    before_map: Callable[[Any, Linear, Outward], Layer | None] | None = None
 
 
 def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from boundcalc.setting import Attention
 from boundcalc.statements.layers.attention.heads import attention
+from boundcalc.statements.layers.attention.meeting import behind_map
+from boundcalc.statements.layers.attention.outputs import before_map
 from boundcalc.statements.layers.attention.reach import reach
 from boundcalc.statements.slots import LayerRule
 
@@ -13,4 +15,4 @@ def _noise(layer: Attention) -> bool:
     return layer.cap is None and layer.qk_norm == "none" and layer.offsets == "none"
 
 
-RULE = LayerRule(Attention, attention, noise=_noise, reach=reach)
+RULE = LayerRule(Attention, attention, noise=_noise, reach=reach, behind_map=behind_map, before_map=before_map)
