@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
 from boundcalc.setting.layer import Layer
@@ -99,6 +100,18 @@ class End:
     margin: Callable[[], Number]
 
 
+Values = Mapping[str, Number]
+"""What a statement says, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A numbered statement about a class of layers, as a value, and why it cannot be used on something, or None."""
+
+    value: Callable[..., Number | Values]
+    applies: Callable[..., Refusal | None] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LayerRule:
     """All that proofs know of one class of layers.
@@ -115,6 +128,7 @@ class LayerRule:
         idle: whether a layer does nothing to rows no longer than so, an interval (A6).
         behind_map: what a layer becomes that takes in the linear map before it, and None where it does not (A6).
         before_map: the same of the linear map after it.
+        says: the numbered statements about the class, by name.
     """
 
     layer: type[Layer]
@@ -125,6 +139,7 @@ class LayerRule:
     idle: Callable[[Any, Number], bool] | None = None
     behind_map: Callable[[Any, Waiting, Larger], Layer | None] | None = None
     before_map: Callable[[Any, Linear, Outward], Layer | None] | None = None
+    says: Callable[[], Mapping[str, Said]] | None = None
 
 
 def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
@@ -145,6 +160,11 @@ def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: 
 def offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Context) -> Slot:
     """An offset to be covered (T8)."""
     return Slot(kind, sensitivity, (Member(1, (vector_target(at.ns, "vector", size, norm),)),))
+
+
+def slots_of(fact: Facts) -> dict[str, Slot]:
+    """What must be covered, by name."""
+    return {slot.kind: slot for slot in fact.slots}
 
 
 def total(values: Sequence[Number]) -> Number:

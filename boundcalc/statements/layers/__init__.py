@@ -8,15 +8,18 @@ here, and the library's own rules are read when a layer of theirs is met.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.registry import Registry
 from boundcalc.setting.layer import Layer, flat
 from boundcalc.setting.named import CLASSES, is_ours, register_layer, remove_layer
 from boundcalc.statements.slots import Context, Facts, LayerRule
+from boundcalc.statements.targets import MatrixNorms
+from boundcalc.statements.weights import Given
 
 if TYPE_CHECKING:
     from boundcalc.base.cases import Brought
@@ -45,9 +48,9 @@ class _Rules(Registry[LayerRule]):
         rule = self[layer.label]
         return rule if rule.layer is type(layer) else None
 
-    def all(self) -> tuple[LayerRule, ...]:
-        """Every rule, those that nobody asked for yet included."""
-        return tuple(self[label] for label in CLASSES if label in self)
+    def own(self) -> tuple[LayerRule, ...]:
+        """Every rule of the library, those that nobody asked for yet included."""
+        return tuple(self[label] for label in CLASSES if is_ours(label))
 
     def register(self, entry: LayerRule, cases: Brought) -> LayerRule:
         """Enrol the rule of a further class of layers, which files can name from then on.
@@ -90,6 +93,18 @@ def facts(layer: Layer, at: Context) -> Facts:
             )
         )
     return rule.facts(layer, at)
+
+
+def asked(
+    ns: NumberSystem,
+    layer: Layer,
+    radius: Number,
+    given: Mapping[str, MatrixNorms | Number] | None = None,
+    rows: int = 1,
+    seq_len: int = 1,
+) -> Facts:
+    """The facts of one layer by itself, whose norms are given as numbers, for statements about it."""
+    return facts(layer, Context(Given(ns, given or {}), radius, rows, seq_len))
 
 
 def unknown_to_noise(layers: Iterable[Layer]) -> str | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from flint import arb
 
+from boundcalc.base.errors import Refusal
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Activation
-from boundcalc.statements.slots import Context, End, Facts, LayerRule
+from boundcalc.statements.layers import asked
+from boundcalc.statements.slots import Context, End, Facts, LayerRule, Said
 
 ACTIVATION_LIPSCHITZ = {
     "relu": 1.0,
@@ -72,6 +75,17 @@ def capped(cap: float, end: End) -> arb:
     return bent(arb(cap) * min(end.classes, 2), end.margin())
 
 
+def _value(ns: NumberSystem, name: str) -> Number:
+    return asked(ns, Activation(name), ns.number(1)).lipschitz
+
+
+def has_slope(name: str) -> Refusal | None:
+    """Why an activation of this name has no slope, or None."""
+    if name in ACTIVATION_LIPSCHITZ:
+        return None
+    return Refusal("L3", f"activation {name!r}", f"one of {', '.join(ACTIVATION_LIPSCHITZ)}")
+
+
 RULE = LayerRule(
     Activation,
     _facts,
@@ -79,4 +93,5 @@ RULE = LayerRule(
     reach=_reach,
     margin=_margin,
     idle=lambda layer, radius: layer.name == "identity",
+    says=lambda: {"L3": Said(_value, has_slope)},
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from boundcalc.base.intervals import INTERVAL, certainly_le
-from boundcalc.base.numbers import Number
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Ball
-from boundcalc.statements.slots import Context, Facts, LayerRule
+from boundcalc.statements.layers import asked
+from boundcalc.statements.slots import Context, Facts, LayerRule, Said, Values
 
 
 def _facts(layer: Ball, at: Context) -> Facts:
@@ -18,4 +19,9 @@ def _idle(layer: Ball, radius: Number) -> bool:
     return certainly_le(radius, INTERVAL.number(layer.radius))
 
 
-RULE = LayerRule(Ball, _facts, noise=lambda layer: True, idle=_idle)
+def _value(ns: NumberSystem, beta: Number, radius: float) -> Values:
+    fact = asked(ns, Ball(radius), beta)
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+RULE = LayerRule(Ball, _facts, noise=lambda layer: True, idle=_idle, says=lambda: {"L4": Said(_value)})

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Experts, GatedFeedForward
+from boundcalc.statements.layers import asked
+from boundcalc.statements.layers.activation import has_slope
 from boundcalc.statements.layers.gated import gated_facts, gated_reach
-from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Slot
+from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Said, Slot, Values, slots_of
 from boundcalc.statements.targets import Points, Target
 
 
@@ -24,4 +27,24 @@ def _facts(layer: Experts, at: Context) -> Facts:
     return Facts(one.radius, stretch, tuple(slots), ("L9", "L15"))
 
 
-RULE = LayerRule(Experts, _facts, reach=lambda layer, at, width: gated_reach(layer, layer.activation, at))
+def _value(
+    ns: NumberSystem, b: Number, gate: Number, c1: Number, c3: Number, c2: Number, activation: str = "silu"
+) -> Values:
+    fact = asked(ns, Experts(1, 1, 1, activation), b, {"W_gate": gate, "W_1": c1, "W_3": c3, "W_2": c2})
+    slots = slots_of(fact)
+    assert slots["W_gate"].cap is not None  # noqa: S101 - convex weights always have one
+    return {
+        "radius": fact.radius,
+        "lipschitz": fact.lipschitz,
+        "gate": slots["W_gate"].sensitivity,
+        "gate at most": slots["W_gate"].cap,
+        "W_1": slots["W_1"].sensitivity,
+    }
+
+
+RULE = LayerRule(
+    Experts,
+    _facts,
+    reach=lambda layer, at, width: gated_reach(layer, layer.activation, at),
+    says=lambda: {"L15": Said(_value, has_slope)},
+)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from flint import arb
 
-from boundcalc.base.numbers import Number
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import GatedFeedForward, Layer
-from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ, largest_entry
-from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Slot, offset_slot
+from boundcalc.statements.layers import asked
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ, has_slope, largest_entry
+from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Said, Slot, Values, offset_slot, slots_of
 from boundcalc.statements.targets import Points, Target
 from boundcalc.statements.weights import Matrix
 
@@ -67,9 +68,21 @@ def gated_reach(layer: Layer, activation: str, at: Context) -> arb:
     return largest_entry(activation, first) * third * sizes["W_2"] + sizes.get("b_2", zero)
 
 
+def _value(ns: NumberSystem, b: Number, c1: Number, c3: Number, c2: Number, activation: str = "silu") -> Values:
+    fact = asked(ns, GatedFeedForward(1, 1, activation), b, {"W_1": c1, "W_3": c3, "W_2": c2})
+    slots = slots_of(fact)
+    return {
+        "radius": fact.radius,
+        "lipschitz": fact.lipschitz,
+        **{f"{kind} sensitivity": slot.sensitivity for kind, slot in slots.items()},
+        "W_2 radius": slots["W_2"].members[0].targets[0].radius,
+    }
+
+
 RULE = LayerRule(
     GatedFeedForward,
     gated_facts,
     noise=lambda layer: not layer.bias,
     reach=lambda layer, at, width: gated_reach(layer, layer.activation, at),
+    says=lambda: {"L9": Said(_value, has_slope)},
 )

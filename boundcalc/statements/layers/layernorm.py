@@ -6,10 +6,11 @@ from typing import Any
 
 from flint import arb
 
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.numbers import Number
+from boundcalc.base.errors import InvalidSetting, Refusal
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import LayerNorm
-from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Slot, offset_slot, vector_target
+from boundcalc.statements.layers import asked
+from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Said, Slot, Values, offset_slot, vector_target
 
 _ROUNDING = 1e-9
 """A limit that is met up to rounding is met, in every number system alike."""
@@ -84,4 +85,30 @@ def _reach(layer: LayerNorm, at: Context, width: int | None) -> arb:
     return reach + at.weights.vector(f"{layer.kind}.offset", layer.block)[0] if layer.offset else reach
 
 
-RULE = LayerRule(LayerNorm, _facts, noise=lambda layer: not layer.around_one, reach=_reach)
+def _value(
+    ns: NumberSystem, beta: Number, d: int, gain: Number, offset: Number, eps: float, variance_floor: float = 0.0
+) -> Values:
+    layer = LayerNorm("norm", d, eps, offset=True, variance_floor=variance_floor)
+    fact = asked(ns, layer, beta, {"norm.gain": gain, "norm.offset": offset})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+def _smooth(eps: float, variance_floor: float = 0.0) -> Refusal | None:
+    if eps + variance_floor > 0:
+        return None
+    return Refusal("L5", "eps = 0 and no variance floor", "eps > 0, or a variance the class guarantees")
+
+
+def _around_one(ns: NumberSystem, beta: Number, d: int, gain: Number, eps: float) -> Values:
+    """By the largest entry of w, where the gain is 1 + w."""
+    fact = asked(ns, LayerNorm("norm", d, eps, centred=False, around_one=True), beta, {"norm.gain": gain})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+RULE = LayerRule(
+    LayerNorm,
+    _facts,
+    noise=lambda layer: not layer.around_one,
+    reach=_reach,
+    says=lambda: {"L5": Said(_value, _smooth), "L10": Said(_around_one)},
+)

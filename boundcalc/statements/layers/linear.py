@@ -5,8 +5,21 @@ from __future__ import annotations
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Linear
-from boundcalc.statements.slots import Context, End, Facts, LayerRule, Member, Slot, largest_margin, offset_slot
+from boundcalc.statements.layers import asked
+from boundcalc.statements.slots import (
+    Context,
+    End,
+    Facts,
+    LayerRule,
+    Member,
+    Said,
+    Slot,
+    Values,
+    largest_margin,
+    offset_slot,
+)
 from boundcalc.statements.targets import Points, Target
 
 
@@ -33,4 +46,10 @@ def _margin(layer: Linear, end: End) -> arb | None:
     return end.radius() * columns + largest_margin(INTERVAL, offset, end.classes)
 
 
-RULE = LayerRule(Linear, _facts, noise=lambda layer: True, margin=_margin)
+def _value(ns: NumberSystem, b: Number, op: Number, bias: Number | None = None) -> Values:
+    layer = Linear("W", 1, 1, bias=None if bias is None else "c")
+    fact = asked(ns, layer, b, {"W": op, "c": bias})
+    return {"radius": fact.radius, "lipschitz": fact.lipschitz}
+
+
+RULE = LayerRule(Linear, _facts, noise=lambda layer: True, margin=_margin, says=lambda: {"L6": Said(_value)})

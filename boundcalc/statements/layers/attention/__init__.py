@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from boundcalc.setting import Attention
 from boundcalc.statements.layers.attention.heads import attention
 from boundcalc.statements.layers.attention.meeting import behind_map
 from boundcalc.statements.layers.attention.outputs import before_map
 from boundcalc.statements.layers.attention.reach import reach
-from boundcalc.statements.slots import LayerRule
+from boundcalc.statements.slots import LayerRule, Said
 
 
 def _noise(layer: Attention) -> bool:
@@ -15,4 +17,12 @@ def _noise(layer: Attention) -> bool:
     return layer.cap is None and layer.qk_norm == "none" and layer.offsets == "none"
 
 
-RULE = LayerRule(Attention, attention, noise=_noise, reach=reach, behind_map=behind_map, before_map=before_map)
+def _says() -> Mapping[str, Said]:
+    from boundcalc.statements.layers.attention.values import SAYS
+
+    return SAYS
+
+
+RULE = LayerRule(
+    Attention, attention, noise=_noise, reach=reach, behind_map=behind_map, before_map=before_map, says=_says
+)
