@@ -20,8 +20,10 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.modules import answer, as_arrays, called, of_double, ready
 from boundcalc.checkpoints.network import Fixed, Network, Rows, Step
-from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
-from boundcalc.setting.layer import of_class
+from boundcalc.setting import Architecture, Layer
+from boundcalc.setting.attention import attentions, is_causal
+from boundcalc.setting.layer import flat
+from boundcalc.setting.layers import token_tables
 
 SINGLE = 4e-6
 """What may lie between two passes where the module takes steps in single precision, whatever its weights are."""
@@ -131,8 +133,7 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     """Up to the rows that a read-out would read, where the checkpoint has no read-out yet."""
     stages = architecture.stages
     last = stages[-1]
-    pooling = set(of_class(stages, Pool))
-    pools = [index for index, layer in enumerate(stages) if layer in pooling]
+    pools = [index for index, layer in enumerate(stages) if layer.pooling is not None]
     if not pools or getattr(last, "kind", None) != "readout" or model.has("readout"):
         return architecture
     into, classes = last.widths()
@@ -201,7 +202,7 @@ class _Beside:
 def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None) -> _Beside:
     rows = rows_of_images(model, recorded.x) if recorded.x.ndim == 4 else recorded.x
     network = Network(model, architecture, _fixed(recorded.module, model) if fixed is None else fixed)
-    every_row = any(pool.how == "cls" for pool in of_class(architecture.stages, Pool))
+    every_row = any(layer.pooling == "cls" for layer in flat(architecture.stages))
     ours, steps = network.trace(rows, every_row=every_row)
     output, row = 0.0, None
     if recorded.outputs is not None:
@@ -222,7 +223,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
     """Inputs as the architecture reads them, drawn from a fixed seed."""
     rng = np.random.default_rng(0)
     length = min(architecture.seq_len, longest)
-    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    tables = token_tables(architecture.stages)
     if tables:
         drawn = rng.integers(0, tables[0].vocabulary, (n, length))
         padding = model.checkpoint.config.get("pad_token_id")  # some models number positions by what is no padding
@@ -233,7 +234,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
         side = math.isqrt(patches)
         if side * side == patches:
             return rng.uniform(-1, 1, (n, shape[1], side * shape[2], side * shape[3]))
-    width = architecture.stages[0].widths()[0] or next(a.d for a in of_class(architecture.stages, Attention))
+    width = architecture.stages[0].widths()[0] or next(attentions(architecture.stages)).d
     x = rng.standard_normal((n, length, width))
     return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
 
@@ -329,7 +330,7 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
     ours = ours[:, None] if every_row and ours.ndim == 2 else ours  # sequences of one row
     if ours.shape[-1] == 1 and (theirs.ndim == 1 or theirs.shape == ours.shape[:-1]):
         theirs = theirs[..., None]
-    causal = any(layer.causal for layer in of_class(architecture.stages, Attention))
+    causal = is_causal(architecture.stages)
     if theirs.shape == ours.shape:
         return _apart(ours, theirs), (-1 if causal else 0) if every_row else None
     if theirs.ndim == 3 and theirs.shape[1] == 1:

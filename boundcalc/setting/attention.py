@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
-from boundcalc.setting.layer import Layer, Role, Weight
+from boundcalc.setting.layer import Layer, Role, Weight, of_class
 from boundcalc.setting.named import ours
 
 NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
@@ -236,3 +236,13 @@ class Attention(Layer):
 
     def rows_before(self, rows: int, seq_len: int) -> int:
         return seq_len
+
+
+def attentions(layers: Iterable[Layer]) -> Iterator[Attention]:
+    """The attention layers, those inside of others included, input to read-out."""
+    return of_class(layers, Attention)
+
+
+def is_causal(layers: Iterable[Layer]) -> bool:
+    """Whether some attention does not look ahead: then the last row sees all, and no other does."""
+    return any(attention.causal for attention in attentions(layers))

@@ -6,14 +6,14 @@ which kinds it has and the norms say how large they may be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
-from boundcalc.setting.layer import TOKENS, EveryRow, Layer, Role, RowWise, Weight, Weightless, widths_of
+from boundcalc.setting.layer import TOKENS, EveryRow, Layer, Role, RowWise, Weight, Weightless, of_class, widths_of
 from boundcalc.setting.named import ours
 
 
@@ -306,3 +306,13 @@ def _listed(name: str, value: object) -> list[Any]:
         what = "a list of layers" if name == "branch" else "a list of branches, each a list of layers"
         raise InvalidSetting(f"a residual's {name!r} is {what}")
     return value
+
+
+def embeddings(layers: Iterable[Layer]) -> Iterator[Embedding]:
+    """The layers that add tables to rows, those inside of others included, input to read-out."""
+    return of_class(layers, Embedding)
+
+
+def token_tables(layers: Iterable[Layer]) -> list[Embedding]:
+    """Those of them that read tokens."""
+    return [layer for layer in embeddings(layers) if layer.vocabulary]
