@@ -90,6 +90,9 @@ def test_the_trusted_base_is_what_is_imported(run: Run) -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(loaded) <= counted
+    assert "boundcalc.statements.layers.experts" in counted, (
+        "rules of layers are loaded when one is met, and counted always"
+    )
     later = {module["name"] for module in found["modules"]["later"]}
     assert "boundcalc.base.output" in later
     assert not later & {*loaded, *counted}
