@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boundcalc.laws import check_family as check_family
     from boundcalc.laws import check_layer as check_layer
     from boundcalc.laws import check_lemma as check_lemma
+    from boundcalc.laws import check_predictor as check_predictor
     from boundcalc.laws import check_strategy as check_strategy
     from boundcalc.laws import check_task as check_task
     from boundcalc.laws import check_theorem as check_theorem
@@ -55,6 +56,7 @@ _HOMES = {
         "check_family",
         "check_layer",
         "check_lemma",
+        "check_predictor",
         "check_strategy",
         "check_task",
         "check_theorem",

@@ -62,6 +62,13 @@ def refuse_incomplete(kind: str, name: str, cases: object) -> None:
 
 def complete(kind: str, name: str, brought: Brought) -> Cases[Any, Any]:
     """The cases of something, made now if they were to be made late; refuses what is missing."""
-    found = brought if isinstance(brought, Cases) else brought()
-    refuse_incomplete(kind, name, found)
-    return found
+    made: Any = brought
+    if not isinstance(brought, Cases):
+        try:
+            made = brought()
+        except KeyError as error:
+            if error.args != (name,):
+                raise
+            made = None  # a table of cases has no row for it
+    refuse_incomplete(kind, name, made)
+    return made

@@ -21,8 +21,8 @@ class Registry(dict[str, Entry], Generic[Entry]):
         kind: what the entries are, as `boundcalc.check_KIND` has it.
     """
 
-    def __init__(self, kind: str, entries: Iterable[Entry], cases: str | None = None) -> None:
-        """`cases`: the module whose function `cases` makes those of the entries given here, by name; else tests have them."""
+    def __init__(self, kind: str, entries: Iterable[Entry], cases: str) -> None:
+        """`cases`: the module whose function `cases` makes those of the library's own entries, by name."""
         super().__init__((self._name(entry), entry) for entry in entries)
         self.kind = kind
         self._own = cases
@@ -69,11 +69,11 @@ class Registry(dict[str, Entry], Generic[Entry]):
     def cases(self, name: str) -> Cases[Any, Any]:
         """What an entry brought; refuses cases that are made late and are not complete."""
         brought = self._brought.get(name)
-        if brought is None and (self._own is None or name not in self):
+        if brought is None and name not in self:
             raise InvalidSetting(f"no {self.kind} {name!r} was registered with cases: give check_{self.kind} some")
         from boundcalc.base.cases import complete
 
-        return complete(self.kind, name, import_module(self._own or "").cases(name) if brought is None else brought)
+        return complete(self.kind, name, brought or (lambda: import_module(self._own).cases(name)))
 
     def __setitem__(self, name: str, entry: Entry) -> NoReturn:
         raise InvalidSetting(

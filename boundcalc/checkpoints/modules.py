@@ -14,7 +14,7 @@ from boundcalc.base import project
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import load_name
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.table import stripped
+from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.readers import Checkpoint
 
 

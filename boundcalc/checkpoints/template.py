@@ -14,12 +14,8 @@ from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.mapping import OPEN, ROLES
-from boundcalc.checkpoints.families.table import stripped
+from boundcalc.checkpoints.families.names import offset_of, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-
-_BIAS = {"W_O": "b_O", "readout": "b_readout", "W_patch": "b_patch", "W_pool": "b_pool"} | {
-    f"W_{part}": f"b_{part}" for part in ("Q", "K", "V", "QKV", "1", "2", "3", "13")
-}
 
 
 @dataclass(frozen=True)
@@ -299,7 +295,8 @@ def _write(part: _Part, tensors: dict[str, str], transposed: bool) -> None:
         role = f"{part.role}.gain" if norm else f"{part.role}.T" if flipped and dims > 1 else part.role
         tensors[part.weight[0]] = role
     if part.bias:
-        tensors[part.bias[0]] = f"{part.role}.offset" if norm else _BIAS.get(part.role, OPEN)
+        offset = offset_of(f"{part.role}.gain" if norm else part.role)
+        tensors[part.bias[0]] = offset if offset in ROLES else OPEN
 
 
 def _architecture(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,43 +17,34 @@ from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
 from boundcalc.cli.own_points import points_options
-from boundcalc.cli.setting import OPTIONS, Question, parameters, setting_options, take_setting
+from boundcalc.cli.setting import OPTION_NAMES, Question, parameters, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.lab.plot.gallery import PLATES
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
 from boundcalc.setting import validate
 
-_AXIS_OF = {"gap-vs-m": "m", "gap-vs-T": "T", "gap-vs-depth": "depth", "gap-vs-C": "C"} | {
-    "sample-complexity": "T",
-    "gap-slopes": "m",
-    "breakdown": "depth",
-    "norms-vs-s": "s",
-    "posterior-contraction": "L",
-    "attention-error": "L",
-    "attention-smooth": "L",
-    "minimality": "steps",
-    "desired": "m",
-    "pretext": "steps",
-    "attention-mass": "steps",
-}
-_OWN: Mapping[str, tuple[str, ...]] = {
-    "gap-vs-m": ("n_train",),
-    "gap-vs-T": ("seq_len",),
-    "gap-vs-depth": ("depth",),
-    "gap-vs-C": ("C",),
-    "sample-complexity": ("seq_len", "n_train", "delta", "train_error"),
-    "tightness": ("n_train",),
-    "breakdown": ("depth", "train_error"),
-    "constants": ("train_error",),
-    "norms-vs-s": (*(option.field for option in OPTIONS if option.field != "seq_len"), "measured"),
-}
-"""What of a setting a figure chooses or runs over itself."""
-_OF_ONE_M = ("gap-vs-T", "gap-vs-depth", "gap-vs-C")
-"""Figures whose trials are of one m, which their bounds then take."""
 _SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
 _COUNTED = ("s", "L", "steps")
 """Axes that are no options of a setting."""
+
+
+def _figures() -> str:
+    """The names of figures, and of the gallery's pictures of them that have names of their own."""
+    own = [plate.name for plate in PLATES if plate.name not in FIGURES]
+    indent = " " * 9
+
+    def lines(names: Iterable[str], first: str) -> str:
+        return textwrap.fill(
+            " ".join(names), 78, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
+        )
+
+    return f"""\b
+{lines(FIGURES, "Figures: ")}
+Of the gallery's trials (`boundcalc gallery --only NAME` trains them):
+{lines(own, indent)}
+"""
 
 
 def _beside(image: Path, source: str | None) -> bool:
@@ -69,16 +61,8 @@ def _drawn(image: Path, values: Mapping[str, Any]) -> Mapping[Path, Kind]:
     cls=FileCommand,
     name="plot",
     short_help="A figure of predictions against measurements, with the data it shows.",
-    epilog="""\b
-Figures: gap-vs-m gap-vs-T gap-vs-depth gap-vs-C gap-slopes overlay
-         sample-complexity sample-laws tightness parity parity-growth
-         attention norms breakdown constants norms-vs-s
-         posterior-contraction attention-error attention-smooth minimality
-         gap-vs-L kappa
-Of the gallery's trials (`boundcalc gallery --only NAME` trains them):
-         gap-vs-T-measured gap-vs-depth-measured gap-vs-L-supervised
-         attention-training norms-training norms-layers parity-late
-\b
+    epilog=_figures()
+    + """\b
 Examples:
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
   boundcalc plot gap-vs-T --sweep T=64:65536:x2 --bound best --bound published -o T.png
@@ -173,8 +157,6 @@ _LOOKS = ("size", "uncapped", "usetex", "title")
 
 def _names() -> list[str]:
     """Figures, and the gallery's pictures of them that have names of their own."""
-    from boundcalc.lab.plot.gallery import PLATES
-
     return list(dict.fromkeys([*FIGURES, *(plate.name for plate in PLATES)]))
 
 
@@ -208,17 +190,22 @@ def _spec(
 
 def _refuse_own(question: Question, figure: str, trials: bool, norms: str) -> None:
     """Refuses options of the setting that the figure would overrule."""
-    axis = _AXIS_OF.get(figure)
-    for field in _OWN.get(figure, ()):
-        question.refuse(field, f"{figure} " + (f"runs over {axis}, see --sweep" if axis else "chooses it itself"))
-    if trials and figure in _OF_ONE_M:
+    entry = FIGURES[figure]
+    chosen = entry.chooses.split()
+    if entry.chooses.startswith("-"):
+        chosen = [field for field in OPTION_NAMES if field != entry.chooses[1:]]
+    for field in chosen:
+        how = f"runs over {entry.axis}, see --sweep" if entry.axis else "chooses it itself"
+        question.refuse(field, f"{figure} {how}")
+    if trials and entry.of_one_m:
         question.refuse("n_train", "the bounds are for the m of the trials, see --runs m=64")
     if norms == "runs":
         for field in question.origin:
             if field not in _SAMPLE:
                 question.refuse(field, "--norms-from runs takes the network of the trials")
-    if question.sources and (norms == "runs" or figure == "norms-vs-s"):
-        why = "--norms-from runs takes the network of the trials" if norms == "runs" else "of a setting it reads --T"
+    if question.sources and (norms == "runs" or entry.chooses.startswith("-")):
+        only = f"of a setting it reads {OPTION_NAMES.get(entry.chooses[1:])}"
+        why = "--norms-from runs takes the network of the trials" if norms == "runs" else only
         raise InvalidSetting(f"{question.sources[0]} would change nothing: {why}")
 
 
@@ -226,7 +213,7 @@ def _values(figure: str, text: str) -> list[Any]:
     from boundcalc.cli.axes import parse_axes
 
     name, equals, rest = text.partition("=")
-    wanted = _AXIS_OF.get(figure)
+    wanted = FIGURES[figure].axis
     if equals and name != wanted:
         runs_over = f"runs over {wanted}" if wanted else "has no axis of its own"
         raise InvalidSetting(f"{figure} {runs_over}, got --sweep {text}")

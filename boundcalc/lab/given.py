@@ -17,7 +17,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.decode import to_float
-from boundcalc.checkpoints.families.table import stripped
+from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.readers.base import Tensor
 from boundcalc.lab.outputs import Examples, Outputs

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from boundcalc.laws.layers import check_layer as check_layer
     from boundcalc.laws.lemmas import LemmaExample as LemmaExample
     from boundcalc.laws.lemmas import check_lemma as check_lemma
+    from boundcalc.laws.predictors import PredictorExample as PredictorExample
+    from boundcalc.laws.predictors import World as World
+    from boundcalc.laws.predictors import check_predictor as check_predictor
     from boundcalc.laws.strategies import COINS as COINS
     from boundcalc.laws.strategies import Coins as Coins
     from boundcalc.laws.strategies import check_strategy as check_strategy
@@ -28,6 +31,7 @@ _HOMES = {
     "families": ("FamilyExample", "check_family"),
     "layers": ("LayerExample", "check_layer"),
     "lemmas": ("LemmaExample", "check_lemma"),
+    "predictors": ("PredictorExample", "World", "check_predictor"),
     "strategies": ("COINS", "Coins", "check_strategy"),
     "tasks": ("TaskExample", "check_task"),
     "theorems": ("check_theorem",),

@@ -52,7 +52,8 @@ def _audit(family: Family, at: FamilyExample) -> Audit:
     with tempfile.TemporaryDirectory() as folder:
         np.savez(Path(folder) / "model.npz", **cast("dict[str, Any]", dict(at.tensors)))
         (Path(folder) / "config.json").write_text(json.dumps(dict(at.config)), encoding="utf-8")
-        return audit(Path(folder) / "model.npz", family=family, options=at.options)
+        found = family.name if FAMILIES.get(family.name) is family else family  # by its name, as a user's file finds it
+        return audit(Path(folder) / "model.npz", family=found, options=at.options)
 
 
 def every_tensor_has_a_place(family: Family, at: FamilyExample) -> str | None:
@@ -74,13 +75,24 @@ def norms_are_those_of_the_maps(family: Family, at: FamilyExample) -> str | None
             return f"no weight is called {key!r}"
         if found[key].shape != w.shape:
             return f"{key} has shape {found[key].shape}, the map {w.shape}"
-        sizes = {"fro": float(np.linalg.norm(w)), "op": float(np.linalg.norm(np.atleast_2d(w), 2))}
-        sizes["two_one"] = float(np.linalg.norm(w, axis=0).sum())
-        for name, size in sizes.items():
-            got = getattr(found[key], name)
-            if got is not None and w.ndim > 1 and not size * (1 - _CLOSE) <= got <= size * (1 + 1e-6):
+        said = {name: getattr(found[key], name) for name in _norms_of(w)}
+        if not any(got is not None for got in said.values()):
+            return f"{key} has none of the norms {', '.join(said)}"
+        for name, size in _norms_of(w).items():
+            got = said[name]
+            if got is not None and not size * (1 - _CLOSE) <= got <= size * (1 + 1e-6):
                 return f"{key} has {name} {got!r}, the map {size!r}"
     return None
+
+
+def _norms_of(w: Array) -> dict[str, float]:
+    """Of a map, or of a vector: an offset or gains."""
+    found = {"op": float(np.linalg.norm(np.atleast_2d(w), 2)), "sup": float(np.abs(w).max())}
+    if w.ndim == 1:
+        return found
+    columns, rows = np.linalg.norm(w, axis=0), np.linalg.norm(w, axis=1)
+    found |= {"fro": float(np.linalg.norm(w)), "two_one": float(columns.sum())}
+    return found | {"two_one_t": float(rows.sum()), "row": float(rows.max())}
 
 
 def an_unknown_tensor_is_refused(family: Family, at: FamilyExample) -> str | None:
@@ -94,12 +106,13 @@ def an_unknown_tensor_is_refused(family: Family, at: FamilyExample) -> str | Non
 
 def a_missing_map_is_refused(family: Family, at: FamilyExample) -> str | None:
     """A file that lacks a matrix is no model."""
-    matrices = [name for name, array in at.tensors.items() if array.ndim == 2 and family.tensors]
-    for name in matrices[1:2]:
+    used = {line.tensor for line in _audit(family, at).account.lines if line.used}
+    matrices = [name for name, array in at.tensors.items() if array.ndim > 1 and name in used]
+    for name in {matrices[1], matrices[len(matrices) // 2]}:
         try:
             _audit(family, at.but(without=name))
         except BoundcalcError:
-            return None
+            continue
         return f"without {name!r} it is audited all the same"
     return None
 

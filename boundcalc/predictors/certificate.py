@@ -14,16 +14,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base import strict_json
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.kinds import PREDICTOR
 from boundcalc.base.output import write_json
+from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
 from boundcalc.base.value import Value
-from boundcalc.predictors.statements import STATEMENTS
-from boundcalc.predictors.statements.base import real
+from boundcalc.predictors.statements.base import PredictorStatement, real
+
+if TYPE_CHECKING:
+    from boundcalc.base.cases import Brought
 
 _FORMAT = "boundcalc-predictor-certificate/1"
 
@@ -37,7 +40,7 @@ class Method:
 
     Attributes:
         name: as on the command line.
-        statements: what its certificates may rest on.
+        statements: what its certificates may rest on, a user's own too.
         certified: which predictor the number is about.
         evidence: how each field beside the facts is read: it raises `CertificateError`, or returns what it read.
         alternative: how one of the alternatives that share delta is read.
@@ -47,40 +50,46 @@ class Method:
     """
 
     name: str
-    statements: tuple[str, ...]
+    statements: tuple[PredictorStatement, ...]
     certified: str
     evidence: Mapping[str, Callable[[str, object], Any]]
     alternative: Callable[[Mapping[str, Any]], object]
     consistent: Callable[[PredictorCertificate], str | None]
     establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
 
+    def rests_on(self, name: object) -> PredictorStatement:
+        """The statement of that name, if its certificates may rest on it."""
+        found = next((statement for statement in self.statements if statement.name == name), None)
+        if found is None:
+            known = " or ".join(statement.name for statement in self.statements)
+            raise CertificateError(f"method {self.name!r} rests on {known}, not on {name!r}")
+        return found
+
 
 SHORT = ("n", "errors", "picks", "bits", "nats", "draws", "tested")
 """Facts that a certificate in short tells."""
 
-METHODS: dict[str, Method] = {}
-"""The methods that were registered so far; `known_methods` has them all."""
-
 _OURS = ("methods", "occam", "pac_bayes", "gibbs", "norms")
-"""Modules that register methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
+"""Modules that have methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
 
 
-def known_methods() -> Mapping[str, Method]:
+class _Methods(Registry[Method]):
+    """Methods by name; the library's own are there once one is asked for by `known_methods`."""
+
+    def register(self, entry: Method, cases: Brought) -> Method:
+        known_methods()
+        return super().register(entry, cases)
+
+
+METHODS = _Methods("predictor", (), cases="boundcalc.laws.brought.predictors")
+"""How predictors are certified; a kind of one's own is registered with its cases, for the reader and for `verify`."""
+
+
+def known_methods() -> Registry[Method]:
     """Every method by name, a user's own included."""
     for module in _OURS:
         import_module(f"boundcalc.predictors.{module}")
     return METHODS
-
-
-def register(method: Method) -> Method:
-    """Make a method known to the reader and to `verify`."""
-    if method.name in METHODS:
-        raise ValueError(f"a method {method.name!r} is registered already")
-    unknown = [name for name in method.statements if name not in STATEMENTS]
-    if unknown:
-        raise ValueError(f"method {method.name!r} rests on {unknown[0]!r}, which is no statement")
-    METHODS[method.name] = method
-    return method
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,7 @@ class PredictorCertificate:
     @property
     def speaks_of(self) -> str:
         """Whose risk the number bounds."""
-        return STATEMENTS[self.statement].speaks_of
+        return known_methods()[self.method].rests_on(self.statement).speaks_of
 
     @property
     def bound(self) -> Value:
@@ -176,10 +185,7 @@ class PredictorCertificate:
         method = known_methods().get(raw["method"]) if isinstance(raw["method"], str) else None
         if method is None:
             raise CertificateError(f"unknown method {raw['method']!r}; known: {', '.join(known_methods())}")
-        if raw["statement"] not in method.statements:
-            raise CertificateError(
-                f"method {method.name!r} rests on {' or '.join(method.statements)}, not on {raw['statement']!r}"
-            )
+        statement = method.rests_on(raw["statement"])
         if raw["certified"] != method.certified:
             raise CertificateError(f"{method.name} certifies the predictor {method.certified!r}")
         delta = _probability("delta", raw["delta"])
@@ -187,9 +193,9 @@ class PredictorCertificate:
         evidence = object_of("evidence", raw["evidence"], tuple(method.evidence))
         for name, read in method.evidence.items():
             read(name, evidence[name])
-        facts = STATEMENTS[raw["statement"]].read(raw["facts"])
+        facts = statement.read(raw["facts"])
         risk = _probability("risk", raw["risk"], one=True)
-        found = cls(method.name, raw["statement"], facts, delta, alternatives, chosen, risk, evidence)
+        found = cls(method.name, statement.name, facts, delta, alternatives, chosen, risk, evidence)
         wrong = method.consistent(found)
         if wrong is not None:
             raise CertificateError(wrong)
@@ -228,7 +234,7 @@ def issue(
 ) -> PredictorCertificate:
     """A certificate whose claim is what its statement gives, and which the reader has read."""
     share = float(alternatives[chosen]["delta"])
-    risk = STATEMENTS[statement].risk(facts, share)
+    risk = known_methods()[method].rests_on(statement).risk(facts, share)
     made = PredictorCertificate(method, statement, facts, delta, alternatives, chosen, risk, evidence)
     return PredictorCertificate.from_json(made.to_json())
 
@@ -243,7 +249,8 @@ class Rederived:
 
 def rederive(certificate: PredictorCertificate) -> Rederived:
     """The bound again from the facts alone; refuses a claim that is not it."""
-    value = STATEMENTS[certificate.statement].risk(certificate.facts, certificate.share)
+    statement = known_methods()[certificate.method].rests_on(certificate.statement)
+    value = statement.risk(certificate.facts, certificate.share)
     if certificate.risk < value:
         raise CertificateError(
             f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives {value!r}"

@@ -11,11 +11,12 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
-from boundcalc.predictors.certificate import Method, PredictorCertificate, issue, json_object, object_of, register
+from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, json_object, object_of
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.methods import data_evidence
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.pac_bayes import LatticeLaw, Prior, draw_weights, law_divergence, posterior_of
+from boundcalc.predictors.statements import G6
 from boundcalc.predictors.statements.base import positive_count, real
 
 
@@ -167,10 +168,10 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     return f"the same divergence; {estimate.draws} draws answered again: {errors} errors"
 
 
-GIBBS = register(
+GIBBS = METHODS.ours(
     Method(
         "gibbs",
-        ("G6",),
+        (G6,),
         "drawn anew for every answer",
         {"data": data_evidence, "recipe": json_object, "posterior": posterior_of, "environment": json_object},
         _alternative,

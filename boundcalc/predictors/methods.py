@@ -7,14 +7,15 @@ from typing import Any, cast
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import (
+    METHODS,
     Method,
     PredictorCertificate,
     json_object,
     object_of,
-    register,
     sha256_text,
 )
 from boundcalc.predictors.plans import Member
+from boundcalc.predictors.statements import G9, G10F, G10R, H
 from boundcalc.predictors.statements.base import count, positive_count
 
 
@@ -78,16 +79,18 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callabl
     rerun(learner_of(certificate.evidence["recipe"]), data, certificate)
     picks = len(certificate.evidence["picks"])
     what = f"the same {picks} picks" if picks else "the same split"
-    return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
+    done = f"trained again on these examples: {what}, the same errors, weights equal to the bit"
+    file, n = certificate.facts.get("file"), certificate.facts["n"]
+    return done if file is None else f"{done}; taken as it stands: these {n} are a random part of a file of {file}"
 
 
-HOLDOUT = register(
-    Method("holdout", ("H", "G10f"), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
+HOLDOUT = METHODS.ours(
+    Method("holdout", (H, G10F), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
 )
-P2L = register(
+P2L = METHODS.ours(
     Method(
         "p2l",
-        ("H", "G9", "G10r", "G10f"),
+        (H, G9, G10R, G10F),
         "trained on the prefix and the picks",
         _EVIDENCE,
         Member.from_json,
@@ -120,10 +123,10 @@ def _no_choice(raw: Mapping[str, Any]) -> object:
     return object_of("an alternative of a given predictor", raw, ())
 
 
-HELD_OUT = register(
+HELD_OUT = METHODS.ours(
     Method(
         "held-out",
-        ("H",),
+        (H,),
         "given, with its weights",
         {"data": data_evidence, "recipe": json_object, "weights": sha256_text},
         _no_choice,

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.predictors.certificate import Method, PredictorCertificate, issue, json_object, object_of, register
+from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, json_object, object_of
 from boundcalc.predictors.data import Array, Data
 from boundcalc.predictors.methods import data_evidence
 from boundcalc.predictors.pooling import PoolingClass, PoolingNetwork, margin_errors, signs
 from boundcalc.predictors.pooling_search import train
+from boundcalc.predictors.statements import CLASS
 from boundcalc.predictors.statements.base import real
 
 if TYPE_CHECKING:
@@ -178,10 +179,10 @@ def _recipe(name: str, value: object) -> Mapping[str, Any]:
     return object_of(name, value, ("kind", "bits", "width", "read"))
 
 
-NORMS = register(
+NORMS = METHODS.ours(
     Method(
         "norms",
-        ("Class",),
+        (CLASS,),
         "as trained, a member of the class",
         {"data": data_evidence, "recipe": _recipe, "query": _query, "environment": json_object},
         lambda entry: PoolingClass.from_json(dict(entry)),

@@ -14,18 +14,19 @@ from typing import Any, Protocol
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import (
+    METHODS,
     Method,
     PredictorCertificate,
     equal_shares,
     issue,
     json_object,
     object_of,
-    register,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.methods import data_evidence
 from boundcalc.predictors.reference import Reference
+from boundcalc.predictors.statements import G7
 from boundcalc.predictors.tails import float_limit
 from boundcalc.predictors.updates import Message, read, write
 
@@ -183,10 +184,10 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     return f"the file of {bits} bits decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
-OCCAM = register(
+OCCAM = METHODS.ours(
     Method(
         "occam",
-        ("G7",),
+        (G7,),
         "decoded from the file",
         {
             "data": data_evidence,

@@ -20,20 +20,20 @@ from flint import arb, fmpz
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import (
+    METHODS,
     Method,
     PredictorCertificate,
     equal_shares,
     issue,
     json_object,
     object_of,
-    register,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.methods import data_evidence
 from boundcalc.predictors.occam import Network, count_again
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import STATEMENTS
+from boundcalc.predictors.statements import G6_PRIME
 from boundcalc.predictors.statements.base import count, real
 
 _REACH = 12
@@ -250,14 +250,14 @@ def certify_draws(
         wrong = int((network.scores(weights, data) <= 0).sum())
         nats = upper_float(log_ratio(posterior, prior.laws, drawn))
         facts = {"errors": wrong, "n": len(data), "nats": nats}
-        risk = STATEMENTS["G6'"].risk(facts, share)
+        risk = G6_PRIME.risk(facts, share)
         if best is None or risk < best[0]:
             best = risk, seed, facts, weights
     if best is None:
         raise CertificateError("at least one draw is needed")
     certificate = issue(
         "pac-bayes",
-        "G6'",
+        G6_PRIME.name,
         best[2],
         delta=delta,
         alternatives=tuple({**prior.to_json(), "draw": seed, "delta": share} for seed in range(draws)),
@@ -326,10 +326,10 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     )
 
 
-PAC_BAYES = register(
+PAC_BAYES = METHODS.ours(
     Method(
         "pac-bayes",
-        ("G6'",),
+        (G6_PRIME,),
         "drawn once from the posterior",
         {
             "data": data_evidence,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,8 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.predictors.certificate import (
-    METHODS,
-    Method,
-    PredictorCertificate,
-    digest_of,
-    equal_shares,
-    issue,
-    read_json,
-    register,
-)
+from boundcalc.laws.predictors import sealed
+from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, read_json
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import shared, splits, stops, until_right
 from boundcalc.predictors.verify import verify_predictor
@@ -43,12 +34,6 @@ def _made() -> dict[str, PredictorCertificate]:
 
 
 MADE = _made()
-
-
-def sealed(raw: dict[str, Any]) -> dict[str, Any]:
-    """As a careful forger writes it: with a digest that fits."""
-    body = {name: value for name, value in raw.items() if name != "sha256"}
-    return {**body, "sha256": digest_of(body)}
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -207,29 +192,3 @@ def test_the_reader_is_strict(tmp_path: Path, text: str) -> None:
 def test_what_is_no_certificate_is_said_to_be_none(data: object) -> None:
     with pytest.raises(CertificateError):
         PredictorCertificate.from_json(data)
-
-
-def test_a_method_can_be_added_from_outside() -> None:
-    """A kind of certificate: its own file, one registration."""
-    mine = Method(
-        "by decree", ("H",), "as decreed", {"why": lambda name, value: str(value)}, lambda entry: entry, lambda c: None,
-        lambda certificate, data, learner_of: "counted again",
-    )  # fmt: skip
-    register(mine)
-    try:
-        made = issue(
-            "by decree",
-            "H",
-            {"errors": 1, "n": 50},
-            delta=0.05,
-            alternatives=({"delta": 0.05},),
-            chosen=0,
-            evidence={"why": "so"},
-        )
-        assert verify_predictor(made).risk == made.risk
-        assert verify_predictor(made, DATA).established == "counted again"
-        assert json.loads(json.dumps(made.summary()))["certified"] == "as decreed"
-        with pytest.raises(ValueError, match="registered already"):
-            register(mine)
-    finally:
-        del METHODS["by decree"]

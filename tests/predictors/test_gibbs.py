@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.gibbs import Estimate, Mixed, certify_mixture
 from boundcalc.predictors.pac_bayes import LatticeLaw, law_divergence
@@ -18,7 +19,7 @@ from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.statements.draws import log_mean_ratio
 from boundcalc.predictors.tails import divergence, divergence_limit
 from boundcalc.predictors.verify import verify_predictor
-from tests.predictors.test_certificate import leaves, others, put, sealed
+from tests.predictors.test_certificate import leaves, others, put
 from tests.predictors.test_occam import DATA, Linear, draw
 from tests.predictors.test_pac_bayes import POSTERIOR, PRIOR
 
@@ -27,12 +28,7 @@ MADE: Mixed = certify_mixture(Linear(), PRIOR, POSTERIOR, DATA, 0.05, FEW)
 
 
 def check(raw: Any, data: Any) -> Any:
-    def network(recipe: Any) -> Linear:
-        if recipe != {"kind": "linear"}:
-            raise CertificateError("no such network")
-        return Linear()
-
-    return verify_predictor(PredictorCertificate.from_json(raw), data, network)
+    return verify_predictor(PredictorCertificate.from_json(raw), data, Linear.of)
 
 
 def test_a_divergence_is_the_mean_log_ratio_and_that_of_gaussians_on_a_fine_lattice() -> None:

@@ -10,29 +10,16 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
+from boundcalc.laws.brought.predictors import BITS
+from boundcalc.laws.brought.predictors import three_bits as draw
+from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.norms import Fitted, certify_class, classes
 from boundcalc.predictors.pooling import PoolingClass, PoolingNetwork, margin_errors, positions
 from boundcalc.predictors.pooling_search import exposing
 from boundcalc.predictors.verify import verify_predictor
-from tests.predictors.test_certificate import leaves, others, put, sealed
-
-BITS = 16
-
-
-def draw(seed: int, m: int, rule: str = "and", noise: float = 0.0) -> Data:
-    """Three hidden bits among 16; half of the labels are 1."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.choice(BITS, 3, replace=False)
-    x = rng.integers(0, 2, (40 * m, BITS))
-    inside = x[:, hidden]
-    y = {"and": inside.min(1), "or": inside.max(1), "majority": (inside.sum(1) > 1).astype(int)}[rule]
-    ones, zeros = np.nonzero(y)[0][: m // 2], np.nonzero(1 - y)[0][: m - m // 2]
-    chosen = rng.permutation(np.concatenate([ones, zeros]))
-    flipped = rng.random(m) < noise
-    return Data(x[chosen].astype(np.uint8), np.where(flipped, 1 - y[chosen], y[chosen]))
-
+from tests.predictors.test_certificate import leaves, others, put
 
 DATA = draw(1, 400)
 MADE: Fitted = certify_class(DATA, 0.05)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +11,20 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.laws.brought.predictors import BITS
+from boundcalc.laws.brought.predictors import Votes as Linear
+from boundcalc.laws.brought.predictors import votes as draw
+from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate
-from boundcalc.predictors.data import Array, Data, digest_of_arrays
+from boundcalc.predictors.data import Data, digest_of_arrays
 from boundcalc.predictors.occam import Code, Decoded, certify_message, float_risk
 from boundcalc.predictors.reference import LAWS, Law, Reference
 from boundcalc.predictors.updates import Message, Update
 from boundcalc.predictors.verify import verify_predictor
-from tests.predictors.test_certificate import leaves, others, put, sealed
-
-BITS = 16
-
-
-@dataclass(frozen=True)
-class Linear:
-    """Votes of bits +-1: right where the answer's side has more."""
-
-    checkpoint: Mapping[str, Array] | None = None
-    recipe: Mapping[str, Any] = field(default_factory=lambda: {"kind": "linear"})
-    environment: Mapping[str, Any] = field(default_factory=lambda: {"numpy": np.__version__})
-
-    def scores(self, weights: Mapping[str, Array], examples: Data) -> Array:
-        return (examples.x @ weights["votes"][:, 0] + weights["bias"][0]) * np.where(examples.y == 1, 1.0, -1.0)
-
+from tests.predictors.test_certificate import leaves, others, put
 
 REFERENCE = Reference({"votes": Law((BITS, 1), "constant", 0.0), "bias": Law((1,), "constant", 0.0)})
 CODE = Code(REFERENCE)
-
-
-def draw(seed: int, n: int, noise: float) -> Data:
-    """The answer is bit 3, flipped with probability `noise`."""
-    rng = np.random.default_rng(seed)
-    x = rng.choice([-1.0, 1.0], (n, BITS))
-    return Data(x, np.where(rng.random(n) < noise, x[:, 3] < 0, x[:, 3] > 0).astype(np.int64))
 
 
 DATA = draw(5, 80, 0.1)
@@ -56,13 +36,7 @@ def made(data: Data = DATA, message: Message = BIT[3], delta: float = 0.05) -> D
 
 
 def check(raw: Any, data: Data | None) -> Any:
-    return verify_predictor(PredictorCertificate.from_json(raw), data, lambda recipe: _network(recipe))
-
-
-def _network(recipe: Mapping[str, Any]) -> Linear:
-    if recipe != {"kind": "linear"}:
-        raise CertificateError("no such network")
-    return Linear()
+    return verify_predictor(PredictorCertificate.from_json(raw), data, Linear.of)
 
 
 def test_a_certificate_follows_from_its_file(tmp_path: Path) -> None:

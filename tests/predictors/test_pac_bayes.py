@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.pac_bayes import (
     Drawn,
@@ -26,7 +27,7 @@ from boundcalc.predictors.pac_bayes import (
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.verify import verify_predictor
-from tests.predictors.test_certificate import leaves, others, put, sealed
+from tests.predictors.test_certificate import leaves, others, put
 from tests.predictors.test_occam import BITS, DATA, Linear, draw
 
 REFERENCE = Reference({"votes": Law((BITS, 1), "normal", 0.01), "bias": Law((1,), "uniform", 0.01)})
@@ -39,12 +40,7 @@ def made() -> Drawn:
 
 
 def check(raw: Any, data: Any) -> Any:
-    def network(recipe: Any) -> Linear:
-        if recipe != {"kind": "linear"}:
-            raise CertificateError("no such network")
-        return Linear()
-
-    return verify_predictor(PredictorCertificate.from_json(raw), data, network)
+    return verify_predictor(PredictorCertificate.from_json(raw), data, Linear.of)
 
 
 @pytest.mark.parametrize("law", [LatticeLaw(0.3, 1.7), LatticeLaw(-5.0, 0.02), LatticeLaw(100.25, 9.0)])

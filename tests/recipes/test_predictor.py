@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from flint import arb
 
-from boundcalc import PredictorCertificate, verify_predictor
-from boundcalc.base.errors import CertificateError
+from boundcalc import PredictorCertificate, check_predictor, verify_predictor
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import upper_float
-from boundcalc.predictors.certificate import METHODS, Method, issue, json_object, register
-from boundcalc.predictors.statements import STATEMENTS, PredictorStatement
+from boundcalc.laws import Cases, PredictorExample, World
+from boundcalc.predictors.certificate import METHODS, Method, issue, json_object
+from boundcalc.predictors.statements import PredictorStatement
 from boundcalc.predictors.statements.base import ERRORS, Facts, N, errors_within
 
 
@@ -24,6 +25,11 @@ def hoeffding(facts: Facts, delta: float) -> float:
     """R <= e/n + sqrt(log(1/delta)/(2n)) for a predictor that does not depend on the n examples, rounded up."""
     n = arb(facts["n"])
     return upper_float(facts["errors"] / n + (-arb(delta).log() / (2 * n)).sqrt())
+
+
+def too_small(facts: Facts, delta: float) -> float:
+    """The negative control: the root of a quarter of the variance."""
+    return upper_float(arb(facts["errors"]) / facts["n"] + (-arb(delta).log() / (8 * arb(facts["n"]))).sqrt())
 
 
 HOEFFDING = PredictorStatement("Hoeffding", {"errors": ERRORS, "n": N}, hoeffding, errors_within)
@@ -39,21 +45,13 @@ def established(certificate: PredictorCertificate, data: Any, learner_of: Callab
 
 METHOD = Method(
     "poll",
-    ("Hoeffding",),
+    (HOEFFDING,),
     "asked once",
     {"asked": json_object},
     lambda entry: entry,
     lambda certificate: None,
     established,
 )
-
-
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    STATEMENTS[HOEFFDING.name] = HOEFFDING
-    register(METHOD)
-    yield
-    del METHODS[METHOD.name], STATEMENTS[HOEFFDING.name]
 
 
 def made() -> PredictorCertificate:
@@ -69,14 +67,50 @@ def made() -> PredictorCertificate:
     )
 
 
+def poll(n: int, risk: float) -> World:
+    """Everything that a poll of n may find where so many are of another opinion."""
+    law = [math.comb(n, e) * risk**e * (1 - risk) ** (n - e) for e in range(n + 1)]
+    return World([(chance, {"errors": e, "n": n}, risk) for e, chance in enumerate(law)], delta=0.05)
+
+
+ANSWERS = [1] * 3 + [0] * 97
+EXAMPLE = PredictorExample(made, ANSWERS, [1] * 4 + [0] * 96, worlds=[poll(20, 0.5), poll(40, 0.3)])
+
+
+def brought() -> Cases[Method, PredictorExample]:
+    """A certificate with its examples, one that claims too little, and the negative control."""
+    claimed = replace(EXAMPLE, make=lambda: replace(made(), risk=made().risk * 0.99))
+    wrong = replace(METHOD, statements=(replace(HOEFFDING, value=too_small),))
+    return Cases([EXAMPLE], [(claimed, "does not follow")], {"too small": wrong})
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    METHODS.register(METHOD, brought)
+    yield
+    METHODS.remove(METHOD.name)
+
+
+def test_its_laws_hold_and_a_number_that_is_too_small_is_seen() -> None:
+    check_predictor(METHOD).raise_if_broken()
+
+
+def test_one_without_false_variants_is_refused() -> None:
+    METHODS.remove(METHOD.name)
+    with pytest.raises(InvalidSetting, match="'poll' is not registered: no wrong"):
+        METHODS.register(METHOD, replace(brought(), wrong={}))
+    with pytest.raises(InvalidSetting, match="registered already"):
+        METHODS.register(replace(METHOD, name="p2l"), brought)
+
+
 def test_it_is_written_read_and_checked(tmp_path: Path) -> None:
     certificate = made()
     assert certificate.risk == pytest.approx(0.03 + math.sqrt(math.log(20) / 200))
     certificate.save(tmp_path / "poll.json")
     again = PredictorCertificate.load(tmp_path / "poll.json")
     assert verify_predictor(again).risk == certificate.risk
-    answers = [1] * 3 + [0] * 97
-    assert verify_predictor(again, answers).established == "counted again"
+    assert verify_predictor(again, ANSWERS).established == "counted again"
+    assert json.loads(json.dumps(again.summary()))["certified"] == "asked once"
 
 
 def test_what_does_not_follow_is_refused() -> None:
@@ -84,19 +118,18 @@ def test_what_does_not_follow_is_refused() -> None:
     with pytest.raises(CertificateError, match="does not follow"):
         verify_predictor(replace(certificate, risk=certificate.risk * 0.99))
     with pytest.raises(CertificateError, match="other errors"):
-        verify_predictor(certificate, [1] * 4 + [0] * 96)
+        verify_predictor(certificate, EXAMPLE.other)
     with pytest.raises(CertificateError, match="errors"):
         HOEFFDING.risk({"errors": 101, "n": 100}, 0.05)
 
 
 def test_a_reader_without_it_refuses_by_name() -> None:
     data = json.loads(json.dumps(made().to_json()))
-    del METHODS["poll"]
-    with pytest.raises(CertificateError, match="poll"):
+    METHODS.remove("poll")
+    with pytest.raises(CertificateError, match="unknown method 'poll'"):
         PredictorCertificate.from_json(data)
-    METHODS["poll"] = METHOD
 
 
-def test_a_method_rests_on_statements_that_exist() -> None:
-    with pytest.raises(ValueError, match="no statement"):
-        register(replace(METHOD, name="other", statements=("G99",)))
+def test_a_certificate_rests_on_a_statement_of_its_method() -> None:
+    with pytest.raises(CertificateError, match="'poll' rests on Hoeffding, not on 'H'"):
+        issue("poll", "H", {}, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence={})

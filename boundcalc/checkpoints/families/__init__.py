@@ -14,6 +14,7 @@ from boundcalc.checkpoints.families.gpt2 import GPT2
 from boundcalc.checkpoints.families.gpt_neox import GPT_NEOX
 from boundcalc.checkpoints.families.llama import GRANITE, LLAMA, OLMO2, QWEN3
 from boundcalc.checkpoints.families.modernbert import MODERNBERT
+from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.native import NATIVE, family_of
 from boundcalc.checkpoints.families.opt import OPT
 from boundcalc.checkpoints.families.parallel import GPTJ, PHI
@@ -21,7 +22,6 @@ from boundcalc.checkpoints.families.t5 import T5
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
-from boundcalc.checkpoints.families.table import stripped
 from boundcalc.checkpoints.families.torch_encoder import TORCH_ENCODER
 from boundcalc.checkpoints.families.vit import DEIT, VIT
 from boundcalc.checkpoints.readers import Checkpoint
@@ -33,7 +33,7 @@ _ALL = (
     *(GPT_NEOX, PHI, FALCON, LLAMA, QWEN3, OLMO2, GRANITE, GEMMA, GEMMA2, VIT, DEIT),
     *(TORCH_ENCODER, NATIVE),
 )
-FAMILIES: Registry[Family] = Registry("family", _ALL)
+FAMILIES: Registry[Family] = Registry("family", _ALL, cases="boundcalc.laws.brought.families")
 """Every adapter by name; one of one's own is registered with its cases."""
 
 _EXPERTS = (

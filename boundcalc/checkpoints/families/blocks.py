@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -72,6 +72,25 @@ class Shape:
     cap: float | None = None
     normalised: Literal["head", "width"] | None = None
     buckets: int | None = None
+
+
+class Sizes(TypedDict):
+    """How large blocks are."""
+
+    d: int
+    heads: int
+    d_head: int
+    d_ff: int
+
+
+def sizes_of(model: Model, d: int | None = None) -> Sizes:
+    """What the tensors of the first block say; `d`: the width of a row, where neither W_Q nor the embedding says it."""
+    if {"W_Q", "W_Q.T"} & set(model.family.tensors.values()):
+        asked, queries = model.shape("W_Q", 0)
+        d = asked if d is None else d
+    else:
+        d = queries = model.shape("embedding")[1] if d is None else d
+    return Sizes(d=d, heads=model.heads, d_head=model.head_width(queries), d_ff=model.shape("W_1", 0)[1])
 
 
 def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
@@ -250,7 +269,6 @@ def assemble(layers: list[Layer], seq_len: int, classes: int, radius: float = 1.
 
 def stacked(
     model: Model,
-    d: int,
     shape: Shape,
     longest: str = "",
     *,
@@ -264,10 +282,10 @@ def stacked(
     of each block, where they differ; `tail`: the read-out, where it is a family's own.
     """
     limit = model.setting(longest) if longest else None
-    front, seq_len = tables(model, d, None if limit is None else size(longest, limit))
+    front, seq_len = tables(model, shape.d, None if limit is None else size(longest, limit))
     layers: list[Layer] = [front, *([normalisation(model, "norm_embedding", shape)] if normed else [])]
     for index in range(model.depth):
         layers += block(model, shape if at is None else at(index), index)
     layers.append(normalisation(model, "norm_final", shape))
-    end, classes = read_out(model, d) if tail is None else tail
+    end, classes = read_out(model, shape.d) if tail is None else tail
     return assemble(layers + end, seq_len, classes)

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from boundcalc.checkpoints.families.blocks import Shape, stacked
-from boundcalc.checkpoints.families.fields import (
-    DROPOUT,
-    depth,
-    every,
-    neutral,
-    role_rows,
-    sizes,
-    used,
-    width,
-)
+from boundcalc.checkpoints.families.blocks import Shape, sizes_of, stacked
+from boundcalc.checkpoints.families.fields import DROPOUT, OLD_CONVERTER, STACK, TIED, every, neutral, renamed, used
+from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
-    d = model.shape("embedding")[1]
     shape = Shape(
-        d=d,
-        heads=model.heads,
-        d_head=model.head_width(d),
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model),
         activation="gelu_tanh",  # written in its code
         eps=model.number("layer_norm_epsilon"),
         first=True,
@@ -31,7 +19,7 @@ def _architecture(model: Model) -> Architecture:
         alibi=True,
         causal=True,
     )
-    return stacked(model, d, shape, "seq_length", normed=True)
+    return stacked(model, shape, "seq_length", normed=True)
 
 
 _H = "h.{b}."
@@ -40,24 +28,19 @@ BLOOM = Family(
     ("bloom",),
     {
         "word_embeddings.weight": "embedding",
-        "word_embeddings_layernorm.weight": "norm_embedding.gain",
-        "word_embeddings_layernorm.bias": "norm_embedding.offset",
-        _H + "input_layernorm.weight": "norm_attention.gain",
-        _H + "input_layernorm.bias": "norm_attention.offset",
-        _H + "self_attention.query_key_value.weight": "W_QKV.T",
-        _H + "self_attention.query_key_value.bias": "b_QKV",
-        _H + "self_attention.dense.weight": "W_O.T",
-        _H + "self_attention.dense.bias": "b_O",
-        _H + "post_attention_layernorm.weight": "norm_ffn.gain",
-        _H + "post_attention_layernorm.bias": "norm_ffn.offset",
-        _H + "mlp.dense_h_to_4h.weight": "W_1.T",
-        _H + "mlp.dense_h_to_4h.bias": "b_1",
-        _H + "mlp.dense_4h_to_h.weight": "W_2.T",
-        _H + "mlp.dense_4h_to_h.bias": "b_2",
-        "ln_f.weight": "norm_final.gain",
-        "ln_f.bias": "norm_final.offset",
-        "lm_head.weight": "readout.T",
-        "score.weight": "readout.T",
+        **with_offsets(
+            {
+                "word_embeddings_layernorm": "norm_embedding.gain",
+                _H + "input_layernorm": "norm_attention.gain",
+                _H + "self_attention.query_key_value": "W_QKV.T",
+                _H + "self_attention.dense": "W_O.T",
+                _H + "post_attention_layernorm": "norm_ffn.gain",
+                _H + "mlp.dense_h_to_4h": "W_1.T",
+                _H + "mlp.dense_4h_to_h": "W_2.T",
+                "ln_f": "norm_final.gain",
+            }
+        ),
+        **READ_OUT,
     },
     _architecture,
     prefixes=("transformer.",),
@@ -66,19 +49,15 @@ BLOOM = Family(
         "n_head": used("attention heads"),
         "apply_residual_connection_post_layernorm": used("whether sublayers add to the normalised rows", False),
         "seq_length": used("T, unless it is given", None),
-        "tie_word_embeddings": used("whether the read-out is the embedding table", True),
-        **sizes(
-            hidden_size=width("embedding", 1, None),
-            n_layer=depth,
-            vocab_size=role_rows("embedding"),
-        ),
+        "tie_word_embeddings": TIED,
+        **renamed(STACK, num_hidden_layers="n_layer", intermediate_size="n_inner"),
         "n_inner": neutral("its code has four times the width of a row, whatever this says"),
         **every("hidden_dropout attention_dropout", DROPOUT),
         "slow_but_exact": neutral("the same sums, computed in parts"),
         **every(
             "offset_alibi masked_softmax_fusion attention_softmax_in_fp32 bias_dropout_fusion skip_bias_add "
             "skip_bias_add_qkv unk_token_id",
-            neutral("written by an old converter; no model of the library reads it"),
+            OLD_CONVERTER,
         ),
     },
     aliases={
@@ -87,10 +66,6 @@ BLOOM = Family(
         "num_hidden_layers": "n_layer",
     },
     heads="n_head",
-    classes={
-        "Model": ("!lm_head.weight", "!score.weight"),
-        "ForCausalLM": ("!score.weight",),
-        "ForSequenceClassification": ("score.weight", "!lm_head.weight"),
-    },
+    classes=read_outs(),
     by_group=True,
 )

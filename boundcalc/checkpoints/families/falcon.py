@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from typing import Literal
 
-from boundcalc.checkpoints.families.blocks import Shape, stacked
+from boundcalc.checkpoints.families.blocks import Shape, sizes_of, stacked
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
+    ROTATED,
+    STACK,
+    TIED,
     agrees,
-    depth,
     every,
-    neutral,
     only,
-    role_rows,
-    sizes,
+    renamed,
     there,
     used,
-    width,
 )
 from boundcalc.checkpoints.families.heads import fused_groups
-from boundcalc.checkpoints.families.settings import rotation_factor
+from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
+from boundcalc.checkpoints.families.settings import refuse_rotation_factor
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
     alibi = model.flag("alibi")
-    if rotation_factor(model.settings) != 1:
-        model.settings.doubt("rope_scaling", "a factor of rotations is not supported here")
-    d = model.shape("embedding")[1]
+    refuse_rotation_factor(model.settings, "a factor of rotations is not supported here")
     shape = Shape(
-        d=d,
-        heads=model.heads,
-        d_head=model.head_width(d),
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model),
         activation=activation(model.setting("activation")),
         eps=model.number("layer_norm_epsilon"),
         first=True,
@@ -43,7 +38,7 @@ def _architecture(model: Model) -> Architecture:
         alibi=alibi,
         causal=True,
     )
-    return stacked(model, d, shape, "max_position_embeddings")
+    return stacked(model, shape, "max_position_embeddings")
 
 
 def _beside(model: Model) -> Literal["one norm", "two norms"] | None:
@@ -74,26 +69,20 @@ FALCON = Family(
     ("falcon",),
     {
         "word_embeddings.weight": "embedding",
-        _H + "input_layernorm.weight": "norm_attention.gain",
-        _H + "input_layernorm.bias": "norm_attention.offset",
-        _H + "ln_attn.weight": "norm_attention.gain",
-        _H + "ln_attn.bias": "norm_attention.offset",
-        _H + "post_attention_layernorm.weight": "norm_ffn.gain",
-        _H + "post_attention_layernorm.bias": "norm_ffn.offset",
-        _H + "ln_mlp.weight": "norm_ffn.gain",
-        _H + "ln_mlp.bias": "norm_ffn.offset",
-        _H + "self_attention.query_key_value.weight": "W_QKV.T",
-        _H + "self_attention.query_key_value.bias": "b_QKV",
-        _H + "self_attention.dense.weight": "W_O.T",
-        _H + "self_attention.dense.bias": "b_O",
-        _H + "mlp.dense_h_to_4h.weight": "W_1.T",
-        _H + "mlp.dense_h_to_4h.bias": "b_1",
-        _H + "mlp.dense_4h_to_h.weight": "W_2.T",
-        _H + "mlp.dense_4h_to_h.bias": "b_2",
-        "ln_f.weight": "norm_final.gain",
-        "ln_f.bias": "norm_final.offset",
-        "lm_head.weight": "readout.T",
-        "score.weight": "readout.T",
+        **with_offsets(
+            {
+                _H + "input_layernorm": "norm_attention.gain",
+                _H + "ln_attn": "norm_attention.gain",
+                _H + "post_attention_layernorm": "norm_ffn.gain",
+                _H + "ln_mlp": "norm_ffn.gain",
+                _H + "self_attention.query_key_value": "W_QKV.T",
+                _H + "self_attention.dense": "W_O.T",
+                _H + "mlp.dense_h_to_4h": "W_1.T",
+                _H + "mlp.dense_4h_to_h": "W_2.T",
+                "ln_f": "norm_final.gain",
+            }
+        ),
+        **READ_OUT,
     },
     _architecture,
     {"*rotary_emb.inv_freq": "the frequencies of the rotary positions, a buffer"},
@@ -108,11 +97,8 @@ FALCON = Family(
         ),
         "parallel_attn": used("whether sublayers stand beside each other", True),
         "max_position_embeddings": used("T, unless it is given", 2048),
-        "tie_word_embeddings": used("whether the read-out is the embedding table", True),
-        "rope_parameters": used("the factor of its rotations; angles cost nothing", None),
-        "rope_scaling": used("the older name of rope_parameters", None),
-        "original_max_position_embeddings": used("the factor of YaRN's and LongRoPE's rotations", None),
-        **every("rope_theta partial_rotary_factor", neutral("angles of rotations, which keep norms (S4)")),
+        "tie_word_embeddings": TIED,
+        **ROTATED,
         "multi_query": agrees("whether all queries share one key", _one_key),
         "num_kv_heads": agrees("key and value heads of new decoders", _keys),
         "num_ln_in_parallel_attn": agrees(
@@ -121,19 +107,10 @@ FALCON = Family(
         ),
         "bias": agrees("whether linear maps have offsets", there("b_1")),
         "apply_residual_connection_post_layernorm": only("its code adds to the rows before", False, None),
-        **sizes(
-            hidden_size=width("embedding", 1, None),
-            num_hidden_layers=depth,
-            ffn_hidden_size=width("W_1", 1),
-            vocab_size=role_rows("embedding"),
-        ),
+        **renamed(STACK, intermediate_size="ffn_hidden_size"),
         **every("hidden_dropout attention_dropout", DROPOUT),
     },
     aliases={"n_embed": "hidden_size"},
-    classes={
-        "Model": ("!lm_head.weight", "!score.weight"),
-        "ForCausalLM": ("!score.weight",),
-        "ForSequenceClassification": ("score.weight", "!lm_head.weight"),
-    },
+    classes=read_outs(),
     by_group=True,
 )

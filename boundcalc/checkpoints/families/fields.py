@@ -154,20 +154,50 @@ def there(role: str, block: int | None = 0) -> Callable[[Any], bool]:
     return lambda model: model.has(role, block)
 
 
+TIED = used("whether the read-out is the embedding table", True)
+UNTIED = used("whether the read-out is the embedding table", False)
+
+ROTATED: Fields = {
+    "rope_parameters": used("the factor of its rotations; angles cost nothing", None),
+    "rope_scaling": used("the older name of rope_parameters", None),
+    "original_max_position_embeddings": used("the factor of YaRN's and LongRoPE's rotations", None),
+    **every("rope_theta partial_rotary_factor", neutral("angles of rotations, which keep norms (S4)")),
+}
+"""Rotary positions of families that are read without a factor of them."""
+
+MULTIPLE_CHOICE: Fields = every(
+    "summary_type summary_use_proj summary_activation summary_proj_to_labels summary_first_dropout",
+    neutral("the head of multiple choice, whose tensors are unexpected"),
+)
+
+OLD_CONVERTER = neutral("written by an old converter; no model of the library reads it")
+
+STACK: Fields = sizes(
+    hidden_size=width("embedding", 1, None),
+    num_hidden_layers=depth,
+    intermediate_size=width("W_1", 1),
+    vocab_size=role_rows("embedding"),
+)
+"""Sizes of a stack of blocks, whose rows are as wide as the embedding."""
+
+BLOCKS: Fields = {**STACK, "hidden_size": sizes(hidden_size=width("W_Q", 0))["hidden_size"]}
+"""The same of blocks that say themselves how wide a row is."""
+
+
+def renamed(fields: Fields, **names: str) -> Fields:
+    """The same fields under names of a family's own."""
+    return {names.get(name, name): entry for name, entry in fields.items()}
+
+
 ENCODER: Fields = {
     "hidden_act": used("activation of the feed-forward part", "gelu"),
     "layer_norm_eps": used("epsilon of every normalisation", 1e-12),
     "num_attention_heads": used("attention heads"),
-    "tie_word_embeddings": used("whether the read-out is the embedding table", True),
+    "tie_word_embeddings": TIED,
     "is_decoder": used("causal mask", False),
     "max_position_embeddings": agrees("rows of the position table", role_rows("positions")),
-    **sizes(
-        hidden_size=width("W_Q", 0),
-        num_hidden_layers=depth,
-        intermediate_size=width("W_1", 1),
-        vocab_size=role_rows("embedding"),
-        type_vocab_size=role_rows("segments"),
-    ),
+    **BLOCKS,
+    **sizes(type_vocab_size=role_rows("segments")),
     **every("hidden_dropout_prob attention_probs_dropout_prob classifier_dropout classifier_dropout_prob", DROPOUT),
     "position_embedding_type": only("relative positions add to the scores what no layer here has", "absolute", None),
 }
@@ -179,23 +209,17 @@ DECODER: Fields = {
     "num_attention_heads": used("query heads"),
     "num_key_value_heads": agrees("key and value heads", key_heads),
     "max_position_embeddings": used("T, unless it is given; the factor of LongRoPE's rotations", None),
-    "tie_word_embeddings": used("whether the read-out is the embedding table", False),
+    "tie_word_embeddings": UNTIED,
+    **ROTATED,
     "rope_parameters": used(
         "the factor of its rotations, squared, goes into the temperature; angles cost nothing", None
     ),
-    "rope_scaling": used("the older name of rope_parameters", None),
-    "original_max_position_embeddings": used("the factor of YaRN's and LongRoPE's rotations", None),
-    **every("rope_theta rope_interleaved", neutral("angles of rotations, which keep norms (S4)")),
+    "rope_interleaved": neutral("angles of rotations, which keep norms (S4)"),
     "partial_rotary_factor": only("these models rotate whole heads", None, 1.0, 1),
     "attention_bias": agrees("whether queries, keys and values have offsets", there("b_Q")),
     "mlp_bias": agrees("whether the gated part has offsets", there("b_1")),
-    **sizes(
-        hidden_size=width("W_Q", 0),
-        num_hidden_layers=depth,
-        intermediate_size=width("W_1", 1),
-        vocab_size=role_rows("embedding"),
-        head_dim=head_width,
-    ),
+    **BLOCKS,
+    **sizes(head_dim=head_width),
     **every("attention_dropout hidden_dropout", DROPOUT),
 }
 """Llama and its kin."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from boundcalc.checkpoints.families.fields import DECODER, WINDOW, Fields, neutral, only, used
-from boundcalc.checkpoints.families.llama import BUFFERS, CLASSES, TENSORS, decoder
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.fields import DECODER, TIED, WINDOW, Fields, neutral, only, used
+from boundcalc.checkpoints.families.llama import LLAMA, TENSORS, decoder
+from boundcalc.checkpoints.families.table import Model, activation
 from boundcalc.setting import Architecture, SoftCap
 from boundcalc.setting.validate import positive
 
@@ -20,18 +20,15 @@ _HALF = {"float16": 11, "bfloat16": 8}
 def _gemma(model: Model) -> Architecture:
     """GELU has its tanh form whatever the older word says."""
     name = model.setting("hidden_act")
-    d_head = model.head_width(model.shape("W_Q", 0)[1])
-    act = "gelu_tanh" if name == "gelu" else activation(name)
-    return decoder(model, d_head, math.sqrt(d_head), act, around_one=True)
+    return decoder(model, "gelu_tanh" if name == "gelu" else activation(name), around_one=True)
 
 
 def _gemma2(model: Model) -> Architecture:
-    d_head = model.head_width(model.shape("W_Q", 0)[1])
+    temperature = math.sqrt(model.number("query_pre_attn_scalar"))
     found = decoder(
         model,
-        d_head,
-        math.sqrt(model.number("query_pre_attn_scalar")),
         activation(model.setting("hidden_activation")),
+        temperature,
         around_one=True,
         cap=_cap(model, "attn_logit_softcapping"),
     )
@@ -60,41 +57,38 @@ def _embedding_scale(model: Model) -> float:
 _TENSORS = {name: role for name, role in TENSORS.items() if "_proj.bias" not in name or "self_attn" in name}
 _TENSORS |= {"layers.{b}.self_attn.o_proj.bias": "b_O"}
 _COMMON: Fields = {name: entry for name, entry in DECODER.items() if name not in ("hidden_act", "mlp_bias")} | {
-    "tie_word_embeddings": used("whether the read-out is the embedding table", True),
+    "tie_word_embeddings": TIED,
     "max_position_embeddings": used("T, unless it is given", 8192),
     "use_bidirectional_attention": neutral("which keys a query sees is a mask: masks may be any (L7)"),
     "cache_implementation": neutral("keys and values kept from earlier tokens are those computed again"),
 }
 
-GEMMA = Family(
-    "gemma",
-    ("gemma",),
-    _TENSORS,
-    _gemma,
-    BUFFERS,
-    prefixes=("model.",),
+GEMMA = replace(
+    LLAMA,
+    name="gemma",
+    model_types=("gemma",),
+    tensors=_TENSORS,
+    architecture=_gemma,
     fields=_COMMON
     | {
         "hidden_act": used("activation of the gated part; gelu stands for its tanh form", "gelu_pytorch_tanh"),
         "hidden_activation": only("releases differ in which of two words they read", None, "gelu_pytorch_tanh"),
     },
-    classes=CLASSES,
     scales={"embedding": _embedding_scale},
 )
 
-GEMMA2 = Family(
-    "gemma2",
-    ("gemma2",),
-    {
+GEMMA2 = replace(
+    GEMMA,
+    name="gemma2",
+    model_types=("gemma2",),
+    tensors={
         **{name: role for name, role in _TENSORS.items() if "layernorm" not in name},
         "layers.{b}.input_layernorm.weight": "norm_attention.gain",
         "layers.{b}.post_attention_layernorm.weight": "norm_attention_out.gain",
         "layers.{b}.pre_feedforward_layernorm.weight": "norm_ffn.gain",
         "layers.{b}.post_feedforward_layernorm.weight": "norm_ffn_out.gain",
     },
-    _gemma2,
-    BUFFERS,
-    prefixes=("model.",),
+    architecture=_gemma2,
     fields=_COMMON
     | {name: entry for name, entry in WINDOW.items() if name != "max_window_layers"}
     | {
@@ -104,6 +98,4 @@ GEMMA2 = Family(
         "attn_logit_softcapping": used("the soft cap of scores; null: none", 50.0),
         "final_logit_softcapping": used("the soft cap of logits; null: none", 30.0),
     },
-    classes=CLASSES,
-    scales={"embedding": _embedding_scale},
 )

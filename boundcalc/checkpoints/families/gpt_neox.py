@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from boundcalc.checkpoints.families.blocks import Shape, stacked
-from boundcalc.checkpoints.families.fields import (
-    DROPOUT,
-    agrees,
-    depth,
-    every,
-    neutral,
-    role_rows,
-    sizes,
-    there,
-    used,
-    width,
-)
-from boundcalc.checkpoints.families.settings import rotation_factor
+from boundcalc.checkpoints.families.blocks import Shape, sizes_of, stacked
+from boundcalc.checkpoints.families.fields import DROPOUT, ROTATED, STACK, UNTIED, agrees, every, neutral, there, used
+from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
+from boundcalc.checkpoints.families.settings import refuse_rotation_factor
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
-    if rotation_factor(model.settings) != 1:
-        model.settings.doubt("rope_scaling", "a factor of rotations of part of each head is not supported")
-    d = model.shape("embedding")[1]
+    refuse_rotation_factor(model.settings, "a factor of rotations of part of each head is not supported")
     shape = Shape(
-        d=d,
-        heads=model.heads,
-        d_head=model.head_width(d),
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model),
         activation=activation(model.setting("hidden_act")),
         eps=model.number("layer_norm_eps"),
         first=True,
@@ -36,7 +21,7 @@ def _architecture(model: Model) -> Architecture:
         rope=True,
         causal=True,
     )
-    return stacked(model, d, shape, "max_position_embeddings")
+    return stacked(model, shape, "max_position_embeddings")
 
 
 _L = "layers.{b}."
@@ -45,23 +30,19 @@ GPT_NEOX = Family(
     ("gpt_neox",),
     {
         "embed_in.weight": "embedding",
-        _L + "input_layernorm.weight": "norm_attention.gain",
-        _L + "input_layernorm.bias": "norm_attention.offset",
-        _L + "attention.query_key_value.weight": "W_QKV.T",
-        _L + "attention.query_key_value.bias": "b_QKV",
-        _L + "attention.dense.weight": "W_O.T",
-        _L + "attention.dense.bias": "b_O",
-        _L + "post_attention_layernorm.weight": "norm_ffn.gain",
-        _L + "post_attention_layernorm.bias": "norm_ffn.offset",
-        _L + "mlp.dense_h_to_4h.weight": "W_1.T",
-        _L + "mlp.dense_h_to_4h.bias": "b_1",
-        _L + "mlp.dense_4h_to_h.weight": "W_2.T",
-        _L + "mlp.dense_4h_to_h.bias": "b_2",
-        "final_layer_norm.weight": "norm_final.gain",
-        "final_layer_norm.bias": "norm_final.offset",
+        **with_offsets(
+            {
+                _L + "input_layernorm": "norm_attention.gain",
+                _L + "attention.query_key_value": "W_QKV.T",
+                _L + "attention.dense": "W_O.T",
+                _L + "post_attention_layernorm": "norm_ffn.gain",
+                _L + "mlp.dense_h_to_4h": "W_1.T",
+                _L + "mlp.dense_4h_to_h": "W_2.T",
+                "final_layer_norm": "norm_final.gain",
+            }
+        ),
         "embed_out.weight": "readout.T",
-        "lm_head.weight": "readout.T",
-        "score.weight": "readout.T",
+        **READ_OUT,
     },
     _architecture,
     {
@@ -76,28 +57,14 @@ GPT_NEOX = Family(
         "num_attention_heads": used("attention heads"),
         "use_parallel_residual": used("whether sublayers read the same rows", True),
         "max_position_embeddings": used("T, unless it is given", None),
-        "tie_word_embeddings": used("whether the read-out is the embedding table", False),
-        "rope_parameters": used("the factor of its rotations; angles cost nothing", None),
-        "rope_scaling": used("the older name of rope_parameters", None),
-        "original_max_position_embeddings": used("the factor of YaRN's and LongRoPE's rotations", None),
-        **every(
-            "rotary_pct rotary_emb_base rope_theta partial_rotary_factor",
-            neutral("angles of rotations, which keep norms (S4)"),
-        ),
+        "tie_word_embeddings": UNTIED,
+        **ROTATED,
+        **every("rotary_pct rotary_emb_base", neutral("angles of rotations, which keep norms (S4)")),
         "attention_bias": agrees("whether queries, keys and values have offsets", there("b_QKV")),
-        **sizes(
-            hidden_size=width("embedding", 1, None),
-            num_hidden_layers=depth,
-            intermediate_size=width("W_1", 1),
-            vocab_size=role_rows("embedding"),
-        ),
+        **STACK,
         **every("attention_dropout hidden_dropout classifier_dropout", DROPOUT),
         "is_decoder": neutral("its attention is causal either way: masks may be any (L7)"),
     },
-    classes={
-        "Model": ("!lm_head.weight", "!embed_out.weight", "!score.weight"),
-        "ForCausalLM": ("!score.weight",),
-        "ForSequenceClassification": ("score.weight", "!lm_head.weight", "!embed_out.weight"),
-    },
+    classes=read_outs(heads=("lm_head.weight", "embed_out.weight")),
     by_group=True,
 )

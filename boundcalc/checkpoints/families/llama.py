@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.blocks import Shape, stacked
-from boundcalc.checkpoints.families.fields import DECODER, WINDOW, neutral, only, used
+from boundcalc.checkpoints.families.blocks import Shape, sizes_of, stacked
+from boundcalc.checkpoints.families.fields import DECODER, WINDOW, head_width, neutral, only, used
+from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
 from boundcalc.checkpoints.families.settings import rotation_factor
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture
 
 
-def _llama(model: Model) -> Architecture:
-    d_head = model.head_width(model.shape("W_Q", 0)[1])
-    return decoder(model, d_head, math.sqrt(d_head), activation(model.setting("hidden_act")))
+def decoder(model: Model, act: str | None = None, temperature: float | None = None, **changes: Any) -> Architecture:
+    """The blocks, with what differs of `Shape`; rotations that stretch make scores larger by the square of their factor.
 
-
-def decoder(model: Model, d_head: int, temperature: float, act: str, **changes: Any) -> Architecture:
-    """The blocks, with what differs of `Shape`; rotations that stretch make scores larger by the square of their factor."""
-    d = model.shape("W_Q", 0)[0]
+    `act` is what hidden_act says unless it is given, the temperature sqrt(d_head).
+    """
+    d_head = head_width(model)
+    act = activation(model.setting("hidden_act")) if act is None else act
     outputs = model.shape("W_K", 0)[1]
     if outputs % d_head:
         raise CheckpointError(
             f"{model.checkpoint.where}: {outputs} outputs of keys do not make heads of width {d_head}"
         )
+    temperature = math.sqrt(d_head) if temperature is None else temperature
     factor = rotation_factor(model.settings)
     if factor != 1:
         temperature = temperature / factor**2 * (1 - 2.0**-50)
     shape = Shape(
-        d=d,
-        heads=model.heads,
-        d_head=d_head,
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model),
         activation=act,
         eps=model.number("rms_norm_eps"),
         norm="rmsnorm",
@@ -45,15 +44,14 @@ def decoder(model: Model, d_head: int, temperature: float, act: str, **changes: 
         temperature=temperature,
         **changes,
     )
-    return stacked(model, d, shape, "max_position_embeddings")
+    return stacked(model, shape, "max_position_embeddings")
 
 
 def _granite(model: Model) -> Architecture:
     """Llama with four constants: that of the scores is one over the temperature, three go into weights (`scales`)."""
     for name in ("embedding_multiplier", "residual_multiplier", "logits_scaling"):
         model.number(name)
-    d_head = model.head_width(model.shape("W_Q", 0)[1])
-    return decoder(model, d_head, 1 / model.number("attention_multiplier"), activation(model.setting("hidden_act")))
+    return decoder(model, temperature=1 / model.number("attention_multiplier"))
 
 
 def _per_logit(model: Model) -> float:
@@ -64,54 +62,44 @@ def _per_logit(model: Model) -> float:
 
 def _qwen3(model: Model) -> Architecture:
     """Queries and keys of each head are normalised before they are rotated (L13)."""
-    d_head = model.head_width(model.shape("W_Q", 0)[1])
-    act = activation(model.setting("hidden_act"))
-    return decoder(model, d_head, math.sqrt(d_head), act, normalised="head")
+    return decoder(model, normalised="head")
 
 
 def _olmo2(model: Model) -> Architecture:
     """Queries and keys of all heads are normalised together, and what a sublayer adds; not what it reads."""
-    d_head = model.head_width(model.shape("W_Q", 0)[1])
-    act = activation(model.setting("hidden_act"))
-    return decoder(model, d_head, math.sqrt(d_head), act, normalised="width")
+    return decoder(model, normalised="width")
 
 
 _L = "layers.{b}."
 TENSORS = {
     "embed_tokens.weight": "embedding",
     _L + "input_layernorm.weight": "norm_attention.gain",
-    _L + "self_attn.q_proj.weight": "W_Q.T",
-    _L + "self_attn.q_proj.bias": "b_Q",
-    _L + "self_attn.k_proj.weight": "W_K.T",
-    _L + "self_attn.k_proj.bias": "b_K",
-    _L + "self_attn.v_proj.weight": "W_V.T",
-    _L + "self_attn.v_proj.bias": "b_V",
-    _L + "self_attn.o_proj.weight": "W_O.T",
-    _L + "self_attn.o_proj.bias": "b_O",
+    **with_offsets(
+        {
+            _L + "self_attn.q_proj": "W_Q.T",
+            _L + "self_attn.k_proj": "W_K.T",
+            _L + "self_attn.v_proj": "W_V.T",
+            _L + "self_attn.o_proj": "W_O.T",
+        }
+    ),
     _L + "post_attention_layernorm.weight": "norm_ffn.gain",
-    _L + "mlp.gate_proj.weight": "W_1.T",
-    _L + "mlp.gate_proj.bias": "b_1",
-    _L + "mlp.up_proj.weight": "W_3.T",
-    _L + "mlp.up_proj.bias": "b_3",
-    _L + "mlp.down_proj.weight": "W_2.T",
-    _L + "mlp.down_proj.bias": "b_2",
+    **with_offsets(
+        {
+            _L + "mlp.gate_proj": "W_1.T",
+            _L + "mlp.up_proj": "W_3.T",
+            _L + "mlp.down_proj": "W_2.T",
+        }
+    ),
     "norm.weight": "norm_final.gain",
-    "lm_head.weight": "readout.T",
-    "score.weight": "readout.T",
-}
-BUFFERS = {"*rotary_emb.inv_freq": "the frequencies of the rotary positions, a buffer"}
-CLASSES = {
-    "Model": ("!lm_head.weight", "!score.weight"),
-    "ForCausalLM": ("!score.weight",),
-    "ForSequenceClassification": ("score.weight", "!lm_head.weight"),
+    **READ_OUT,
 }
 
 LLAMA = Family(
     "llama",
     ("llama", "mistral", "qwen2"),
     TENSORS,
-    _llama,
-    BUFFERS,
+    decoder,
+    {"*rotary_emb.inv_freq": "the frequencies of the rotary positions, a buffer"},
     prefixes=("model.",),
     fields=DECODER
     | WINDOW
@@ -119,7 +107,7 @@ LLAMA = Family(
         "use_mrope": only("rotary positions of several axes are not known", False, None),
         "unsloth_version": neutral("which program trained it"),
     },
-    classes=CLASSES,
+    classes=read_outs(),
 )
 
 _NORMALISED = {
@@ -127,42 +115,36 @@ _NORMALISED = {
     _L + "self_attn.k_norm.weight": "norm_K.gain",
 }
 
-QWEN3 = Family(
-    "qwen3",
-    ("qwen3",),
-    TENSORS | _NORMALISED,
-    _qwen3,
-    BUFFERS,
-    prefixes=("model.",),
+QWEN3 = replace(
+    LLAMA,
+    name="qwen3",
+    model_types=("qwen3",),
+    tensors=TENSORS | _NORMALISED,
+    architecture=_qwen3,
     fields=DECODER | WINDOW,
-    classes=CLASSES,
 )
 
-OLMO2 = Family(
-    "olmo2",
-    ("olmo2",),
-    {name: role for name, role in TENSORS.items() if "layernorm" not in name}
+OLMO2 = replace(
+    LLAMA,
+    name="olmo2",
+    model_types=("olmo2",),
+    tensors={name: role for name, role in TENSORS.items() if "layernorm" not in name}
     | _NORMALISED
     | {
         _L + "self_attn.o_proj.bias": "b_O",
         _L + "post_attention_layernorm.weight": "norm_attention_out.gain",
         _L + "post_feedforward_layernorm.weight": "norm_ffn_out.gain",
     },
-    _olmo2,
-    BUFFERS,
-    prefixes=("model.",),
+    architecture=_olmo2,
     fields=DECODER | {"rms_norm_eps": used("epsilon of every normalisation", 1e-5)},
-    classes=CLASSES,
     bare_sublayers=True,
 )
 
-GRANITE = Family(
-    "granite",
-    ("granite",),
-    TENSORS,
-    _granite,
-    BUFFERS,
-    prefixes=("model.",),
+GRANITE = replace(
+    LLAMA,
+    name="granite",
+    model_types=("granite",),
+    architecture=_granite,
     fields=DECODER
     | {
         "attention_multiplier": used("one over the temperature", 1.0),
@@ -170,7 +152,6 @@ GRANITE = Family(
         "residual_multiplier": used("a factor of W_O, b_O and W_2", 1.0),
         "logits_scaling": used("the read-out is divided by it", 1.0),
     },
-    classes=CLASSES,
     scales={
         "embedding": lambda model: model.number("embedding_multiplier"),
         "readout": _per_logit,

@@ -5,41 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from boundcalc.checkpoints.families.blocks import Shape, read_out, stacked
+from boundcalc.checkpoints.families.blocks import Shape, read_out, sizes_of, stacked
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
+    STACK,
     START,
+    TIED,
     WINDOW,
     ConfigField,
     agrees,
-    depth,
     every,
     neutral,
-    role_rows,
-    sizes,
     there,
     used,
-    width,
 )
+from boundcalc.checkpoints.families.names import with_offsets
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture, Layer, Pool
 from boundcalc.setting.validate import choice
 
 
 def _architecture(model: Model) -> Architecture:
-    d = model.shape("embedding")[1]
     shape = Shape(
-        d=d,
-        heads=model.heads,
-        d_head=model.head_width(d),
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model),
         activation=activation(model.setting("hidden_activation")),
         eps=model.number("norm_eps"),
         first=True,
         gated=True,
         rope=True,
     )
-    return stacked(model, d, shape, "max_position_embeddings", normed=True, tail=_read_out(model, d, shape.eps))
+    return stacked(model, shape, "max_position_embeddings", normed=True, tail=_read_out(model, shape.d, shape.eps))
 
 
 def _read_out(model: Model, d: int, eps: float) -> tuple[list[Layer], int]:
@@ -69,30 +64,22 @@ MODERNBERT = Family(
     ("modernbert",),
     {
         "embeddings.tok_embeddings.weight": "embedding",
-        "embeddings.norm.weight": "norm_embedding.gain",
-        "embeddings.norm.bias": "norm_embedding.offset",
-        _L + "attn_norm.weight": "norm_attention.gain",
-        _L + "attn_norm.bias": "norm_attention.offset",
-        _L + "attn.Wqkv.weight": "W_QKV.T",
-        _L + "attn.Wqkv.bias": "b_QKV",
-        _L + "attn.Wo.weight": "W_O.T",
-        _L + "attn.Wo.bias": "b_O",
-        _L + "mlp_norm.weight": "norm_ffn.gain",
-        _L + "mlp_norm.bias": "norm_ffn.offset",
-        _L + "mlp.Wi.weight": "W_13.T",
-        _L + "mlp.Wi.bias": "b_13",
-        _L + "mlp.Wo.weight": "W_2.T",
-        _L + "mlp.Wo.bias": "b_2",
-        "final_norm.weight": "norm_final.gain",
-        "final_norm.bias": "norm_final.offset",
-        "head.dense.weight": "W_transform.T",
-        "head.dense.bias": "b_transform",
-        "head.norm.weight": "norm_transform.gain",
-        "head.norm.bias": "norm_transform.offset",
-        "decoder.weight": "readout.T",
-        "decoder.bias": "b_readout",
-        "classifier.weight": "readout.T",
-        "classifier.bias": "b_readout",
+        **with_offsets(
+            {
+                "embeddings.norm": "norm_embedding.gain",
+                _L + "attn_norm": "norm_attention.gain",
+                _L + "attn.Wqkv": "W_QKV.T",
+                _L + "attn.Wo": "W_O.T",
+                _L + "mlp_norm": "norm_ffn.gain",
+                _L + "mlp.Wi": "W_13.T",
+                _L + "mlp.Wo": "W_2.T",
+                "final_norm": "norm_final.gain",
+                "head.dense": "W_transform.T",
+                "head.norm": "norm_transform.gain",
+                "decoder": "readout.T",
+                "classifier": "readout.T",
+            }
+        ),
     },
     _architecture,
     prefixes=("model.",),
@@ -103,7 +90,7 @@ MODERNBERT = Family(
         "norm_eps": used("epsilon of every normalisation", 1e-5),
         "num_attention_heads": used("attention heads"),
         "max_position_embeddings": used("T, unless it is given", 8192),
-        "tie_word_embeddings": used("whether the read-out is the embedding table", True),
+        "tie_word_embeddings": TIED,
         "rope_parameters": ConfigField("only", "a factor of its rotations is not supported", permitted=_plain),
         "rope_scaling": ConfigField("only", "a factor of its rotations is not supported", permitted=_plain),
         **every("global_rope_theta local_rope_theta rope_theta", neutral("angles of rotations, which keep norms (S4)")),
@@ -123,12 +110,7 @@ MODERNBERT = Family(
             "whether the head has an offset",
             lambda model: model.has("b_transform") if model.has("W_transform") else None,
         ),
-        **sizes(
-            hidden_size=width("embedding", 1, None),
-            num_hidden_layers=depth,
-            intermediate_size=width("W_1", 1),
-            vocab_size=role_rows("embedding"),
-        ),
+        **STACK,
         **every("attention_dropout embedding_dropout mlp_dropout classifier_dropout", DROPOUT),
         "initializer_cutoff_factor": START,
         **every(

@@ -201,6 +201,12 @@ def rotation_factor(settings: Settings) -> float:
     return factor
 
 
+def refuse_rotation_factor(settings: Settings, why: str) -> None:
+    """A factor of rotations is doubted where nothing pays for it."""
+    if rotation_factor(settings) != 1:
+        settings.doubt("rope_scaling", why)
+
+
 _ANY_ROTATION = ("rope_type", "type", "rope_theta", "partial_rotary_factor")
 _ROTATIONS: Mapping[str, tuple[str, ...]] = {
     "default": (),

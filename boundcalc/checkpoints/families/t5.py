@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.blocks import Shape, stacked
+from boundcalc.checkpoints.families.blocks import Shape, sizes_of, stacked
 from boundcalc.checkpoints.families.fields import (
+    BLOCKS,
     DROPOUT,
+    TIED,
     agrees,
-    depth,
     every,
     head_width,
     neutral,
     only,
+    renamed,
     role_rows,
     sizes,
     used,
-    width,
 )
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture
 
 
 def _architecture(model: Model) -> Architecture:
-    d, inner = model.shape("W_Q", 0)
     gated, act = _forward(model)
     shape = Shape(
-        d=d,
-        heads=model.heads,
-        d_head=model.head_width(inner),
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model),
         activation=act,
         eps=model.number("layer_norm_epsilon"),
         norm="rmsnorm",
@@ -37,7 +34,7 @@ def _architecture(model: Model) -> Architecture:
         temperature=1.0,
         buckets=model.shape("score_offsets")[0],
     )
-    return stacked(model, d, shape, "n_positions")
+    return stacked(model, shape, "n_positions")
 
 
 def _forward(model: Model) -> tuple[bool, str]:
@@ -88,17 +85,11 @@ T5 = Family(
         "num_heads": used("attention heads"),
         "feed_forward_proj": used("whether the feed-forward part is gated, and its activation", "relu"),
         "n_positions": used("T, unless it is given", None),
-        "tie_word_embeddings": used("whether the read-out is the embedding table", True),
+        "tie_word_embeddings": TIED,
         "is_encoder_decoder": only("only the encoder alone is known: the decoder attends to another sequence", False),
         "is_decoder": only("only the encoder is known", False),
-        **sizes(
-            d_model=width("W_Q", 0),
-            num_layers=depth,
-            d_ff=width("W_1", 1),
-            d_kv=head_width,
-            vocab_size=role_rows("embedding"),
-            relative_attention_num_buckets=role_rows("score_offsets"),
-        ),
+        **renamed(BLOCKS, hidden_size="d_model", num_hidden_layers="num_layers", intermediate_size="d_ff"),
+        **sizes(d_kv=head_width, relative_attention_num_buckets=role_rows("score_offsets")),
         "dense_act_fn": agrees("the second word of feed_forward_proj, as the library reads it", _word),
         "is_gated_act": agrees("whether the file has two maps into the gated part", lambda model: model.has("W_3", 0)),
         "num_decoder_layers": neutral("there is no decoder"),

@@ -7,8 +7,7 @@ roles, list what is no weight and why, and build its architecture from blocks.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,6 +18,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.fields import Fields
+from boundcalc.checkpoints.families.names import block_of, compiled, stripped
 from boundcalc.checkpoints.families.settings import Settings
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
@@ -177,8 +177,8 @@ class Model:
 
     @cached_property
     def _sorted(self) -> _Sorted:
-        roles = [(_compile(pattern), role) for pattern, role in self.family.tensors.items()]
-        reasons = [(_compile(pattern), why) for pattern, why in self.family.ignored.items()]
+        roles = [(compiled(pattern), role) for pattern, role in self.family.tensors.items()]
+        reasons = [(compiled(pattern), why) for pattern, why in self.family.ignored.items()]
         places: dict[tuple[str, int | None], Place] = {}
         ignored: dict[str, str] = {}
         unknown: list[str] = []
@@ -196,7 +196,7 @@ class Model:
                     ignored[name] = why
                 continue
             match, role = found
-            block = _block(match)
+            block = block_of(match)
             key = (role.removesuffix(".T"), block)
             if key in places and places[key].tensor.storage == tensor.storage:
                 ignored[name] = f"the same parameter as {places[key].tensor.name}"
@@ -219,10 +219,8 @@ class Model:
     @cached_property
     def _short(self) -> Mapping[str, str]:
         """Names without what a wrapper puts before all of them, unless the table has names that begin so."""
-        names = list(self.checkpoint.tensors)
         patterns = (*self.family.tensors, *self.family.ignored, *self.family.prefixes)
-        wrappers = [w for w in _WRAPPERS if not any(pattern.startswith(w) for pattern in patterns)]
-        return stripped(names, wrappers)
+        return stripped(list(self.checkpoint.tensors), patterns)
 
     def _plain(self, name: str) -> str:
         name = self._short[name]
@@ -371,36 +369,6 @@ class Model:
         return Stored(
             (whole.shape[0], size), lambda rows, columns: whole.block(rows, moved(columns)), whole.name
         ), False
-
-
-_WRAPPERS = ("_orig_mod.", "module.", "model.")
-"""What torch.compile, data-parallel training and Lightning put before every name."""
-
-
-def stripped(names: Sequence[str], wrappers: Sequence[str] = _WRAPPERS) -> dict[str, str]:
-    """Names without the wrappers that all of them begin with."""
-    short = list(names)
-    while found := next((w for w in wrappers if all(name.startswith(w) and name != w for name in short)), None):
-        short = [name.removeprefix(found) for name in short]
-    return dict(zip(names, short, strict=True))
-
-
-_NUMBERS = {r"\{b\}": r"(?P<b>\d+)", r"\{2b\}": r"(?P<even>\d*[02468])", r"\{2b\+1\}": r"(?P<odd>\d*[13579])"}
-"""The number of a block: its own, or where sublayers are numbered one by one, twice it or one more."""
-
-
-def _compile(pattern: str) -> re.Pattern[str]:
-    escaped = re.escape(pattern).replace(r"\*", ".*")
-    for written, regex in _NUMBERS.items():
-        escaped = escaped.replace(written, regex, 1)
-    return re.compile(escaped)
-
-
-def _block(match: re.Match[str]) -> int | None:
-    found = match.groupdict()
-    if "b" in found:
-        return int(found["b"])
-    return next((int(found[name]) // 2 for name in ("even", "odd") if name in found), None)
 
 
 _ACTIVATIONS: Mapping[str, str] = {

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out
+from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, sizes_of
 from boundcalc.checkpoints.families.fields import DROPOUT, depth, neutral, sizes, used, width
+from boundcalc.checkpoints.families.names import with_offsets
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture, Layer
 
 
 def _architecture(model: Model) -> Architecture:
     d = model.shape("W_1", 0)[0]
-    heads = model.heads
     shape = Shape(
-        d=d,
-        heads=heads,
-        d_head=model.head_width(d),
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model, d),
         activation=activation(model.setting("activation")),
         eps=model.number("layer_norm_eps"),
         first=model.flag("norm_first"),
@@ -41,20 +38,17 @@ TORCH_ENCODER = Family(
     {
         _L + "self_attn.in_proj_weight": "W_QKV.T",
         _L + "self_attn.in_proj_bias": "b_QKV",
-        _L + "self_attn.out_proj.weight": "W_O.T",
-        _L + "self_attn.out_proj.bias": "b_O",
-        _L + "linear1.weight": "W_1.T",
-        _L + "linear1.bias": "b_1",
-        _L + "linear2.weight": "W_2.T",
-        _L + "linear2.bias": "b_2",
-        _L + "norm1.weight": "norm_attention.gain",
-        _L + "norm1.bias": "norm_attention.offset",
-        _L + "norm2.weight": "norm_ffn.gain",
-        _L + "norm2.bias": "norm_ffn.offset",
-        "norm.weight": "norm_final.gain",
-        "norm.bias": "norm_final.offset",
-        "readout.weight": "readout.T",
-        "readout.bias": "b_readout",
+        **with_offsets(
+            {
+                _L + "self_attn.out_proj": "W_O.T",
+                _L + "linear1": "W_1.T",
+                _L + "linear2": "W_2.T",
+                _L + "norm1": "norm_attention.gain",
+                _L + "norm2": "norm_ffn.gain",
+                "norm": "norm_final.gain",
+                "readout": "readout.T",
+            }
+        ),
     },
     _architecture,
     prefixes=("encoder.",),

@@ -8,9 +8,10 @@ DeiT's distillation token is row 1, likewise.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
-from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, tables
+from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, sizes_of, tables
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
     Fields,
@@ -23,18 +24,15 @@ from boundcalc.checkpoints.families.fields import (
     used,
     width,
 )
+from boundcalc.checkpoints.families.names import with_offsets
 from boundcalc.checkpoints.families.table import Family, Model, activation
 from boundcalc.setting import Architecture, Layer, Linear
 
 
 def _architecture(model: Model) -> Architecture:
     width, d = model.shape("W_patch")
-    heads = model.heads
     shape = Shape(
-        d=d,
-        heads=heads,
-        d_head=model.head_width(model.shape("W_Q", 0)[1]),
-        d_ff=model.shape("W_1", 0)[1],
+        **sizes_of(model, d),
         activation=activation(model.setting("hidden_act")),
         eps=model.number("layer_norm_eps"),
         first=True,
@@ -58,46 +56,30 @@ _LIVE = "layers.{b}."
 _TENSORS = {
     "embeddings.cls_token": "class_token",
     "embeddings.position_embeddings": "positions",
-    "embeddings.patch_embeddings.projection.weight": "W_patch.T",
-    "embeddings.patch_embeddings.projection.bias": "b_patch",
-    _LAYER + "layernorm_before.weight": "norm_attention.gain",
-    _LAYER + "layernorm_before.bias": "norm_attention.offset",
-    _LAYER + "attention.attention.query.weight": "W_Q.T",
-    _LAYER + "attention.attention.query.bias": "b_Q",
-    _LAYER + "attention.attention.key.weight": "W_K.T",
-    _LAYER + "attention.attention.key.bias": "b_K",
-    _LAYER + "attention.attention.value.weight": "W_V.T",
-    _LAYER + "attention.attention.value.bias": "b_V",
-    _LAYER + "attention.output.dense.weight": "W_O.T",
-    _LAYER + "attention.output.dense.bias": "b_O",
-    _LAYER + "layernorm_after.weight": "norm_ffn.gain",
-    _LAYER + "layernorm_after.bias": "norm_ffn.offset",
-    _LAYER + "intermediate.dense.weight": "W_1.T",
-    _LAYER + "intermediate.dense.bias": "b_1",
-    _LAYER + "output.dense.weight": "W_2.T",
-    _LAYER + "output.dense.bias": "b_2",
-    _LIVE + "layernorm_before.weight": "norm_attention.gain",
-    _LIVE + "layernorm_before.bias": "norm_attention.offset",
-    _LIVE + "attention.q_proj.weight": "W_Q.T",
-    _LIVE + "attention.q_proj.bias": "b_Q",
-    _LIVE + "attention.k_proj.weight": "W_K.T",
-    _LIVE + "attention.k_proj.bias": "b_K",
-    _LIVE + "attention.v_proj.weight": "W_V.T",
-    _LIVE + "attention.v_proj.bias": "b_V",
-    _LIVE + "attention.o_proj.weight": "W_O.T",
-    _LIVE + "attention.o_proj.bias": "b_O",
-    _LIVE + "layernorm_after.weight": "norm_ffn.gain",
-    _LIVE + "layernorm_after.bias": "norm_ffn.offset",
-    _LIVE + "mlp.fc1.weight": "W_1.T",
-    _LIVE + "mlp.fc1.bias": "b_1",
-    _LIVE + "mlp.fc2.weight": "W_2.T",
-    _LIVE + "mlp.fc2.bias": "b_2",
-    "layernorm.weight": "norm_final.gain",
-    "layernorm.bias": "norm_final.offset",
-    "pooler.dense.weight": "W_pool.T",
-    "pooler.dense.bias": "b_pool",
-    "classifier.weight": "readout.T",
-    "classifier.bias": "b_readout",
+    **with_offsets(
+        {
+            "embeddings.patch_embeddings.projection": "W_patch.T",
+            _LAYER + "layernorm_before": "norm_attention.gain",
+            _LAYER + "attention.attention.query": "W_Q.T",
+            _LAYER + "attention.attention.key": "W_K.T",
+            _LAYER + "attention.attention.value": "W_V.T",
+            _LAYER + "attention.output.dense": "W_O.T",
+            _LAYER + "layernorm_after": "norm_ffn.gain",
+            _LAYER + "intermediate.dense": "W_1.T",
+            _LAYER + "output.dense": "W_2.T",
+            _LIVE + "layernorm_before": "norm_attention.gain",
+            _LIVE + "attention.q_proj": "W_Q.T",
+            _LIVE + "attention.k_proj": "W_K.T",
+            _LIVE + "attention.v_proj": "W_V.T",
+            _LIVE + "attention.o_proj": "W_O.T",
+            _LIVE + "layernorm_after": "norm_ffn.gain",
+            _LIVE + "mlp.fc1": "W_1.T",
+            _LIVE + "mlp.fc2": "W_2.T",
+            "layernorm": "norm_final.gain",
+            "pooler.dense": "W_pool.T",
+            "classifier": "readout.T",
+        }
+    ),
 }
 
 
@@ -150,14 +132,11 @@ VIT = Family(
     fields=_FIELDS,
     classes=_CLASSES,
 )
-DEIT = Family(
-    "deit",
-    ("deit",),
-    _TENSORS | {"embeddings.distillation_token": "distillation_token"},
-    _architecture,
-    _IGNORED,
+DEIT = replace(
+    VIT,
+    name="deit",
+    model_types=("deit",),
+    tensors=_TENSORS | {"embeddings.distillation_token": "distillation_token"},
     prefixes=("deit.",),
-    fields=_FIELDS,
-    classes=_CLASSES,
     tokens=("class_token", "distillation_token"),
 )

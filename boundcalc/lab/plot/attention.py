@@ -6,11 +6,11 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.spread import MEDIANS, WORDS, axis_of, draw_spread, medians
-from boundcalc.lab.plot.style import look
 from boundcalc.lab.plot.words import task_words
 
 _HEADS = {
@@ -22,8 +22,6 @@ _HEADS = {
 
 def collect(spec: Spec) -> FigureData:
     """Shares by head over T (or depth, m, training steps), and by the accuracy that was reached."""
-    from boundcalc.lab.plot import measured as runs
-
     chosen = [r for r in runs.read(spec, vary=("T", "m", "depth", "steps")) if r.result.get("attention")]
     if not chosen:
         raise NoSolution(f"no trial records attention on true coordinates: `{runs.make_runs(spec)}` makes such trials")
@@ -63,8 +61,6 @@ def _by_accuracy(records: Any) -> list[tuple[float, list[Any]]]:
 
 def _uniform(records: Any, letter: str) -> list[Series]:
     """What attention spread evenly over all rows would give."""
-    from boundcalc.lab.plot import measured as runs
-
     if letter != "T":
         return []
     s = int(runs.where(records[0], "s"))
@@ -74,9 +70,7 @@ def _uniform(records: Any, letter: str) -> list[Series]:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, over T; right, against the accuracy that was reached."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
-    left, right = canvas.panels(figure, 2, width, share_y=True)
+    figure, (left, right) = canvas.sheet(spec, 2, 0.8, share_y=True)
     letter = data.facts["letter"]
     for axes, panel in ((left, "axis"), (right, "learning")):
         shown = data.of(panel=panel)
@@ -87,9 +81,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
             letter if panel == "axis" else "accuracy",
             joined=panel == "axis",
         )
-        for one in shown:
-            if one.kind == "reference":
-                canvas.draw_plain(axes, one, canvas.Heights(), look(one.key).colour, (0, (1, 1.2)))
+        canvas.draw_all(axes, [one for one in shown if one.kind == "reference"], canvas.Heights())
     which = WORDS[letter] if letter == "steps" else f"{WORDS[letter]}, trials that learned"
     left.set(xlabel=which, ylabel="attention on the true coordinates", ylim=(0, 1.03))
     right.set(xlabel="test accuracy reached")

@@ -12,7 +12,7 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.style import FILLS, HATCHES
+from boundcalc.lab.plot.style import FILLS
 from boundcalc.lab.plot.words import called, rounded_up, setting_words
 from boundcalc.setting import Setting
 
@@ -85,29 +85,16 @@ def _by_block(shares: dict[str, float], kind: str) -> list[Series]:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Stacked bars: at a few depths, and over the blocks of the deepest model."""
-    width = spec.size or "wide"
     left, right = data.of(panel="depth"), data.of(panel="block")
-    count = 1 + bool(right)
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.7))
-    ratios = {} if canvas.is_narrow(width) or count == 1 else {"width_ratios": [1, 2.2]}
-    shape = (count, 1) if canvas.is_narrow(width) else (1, count)
-    found: Any = figure.subplots(*shape, squeeze=False, gridspec_kw=ratios)
-    places = list(found.flat)
+    figure, places = canvas.sheet(spec, 1 + bool(right), 0.7, usual="wide", widths=[1, 2.2] if right else None)
     order = [series.key for series in left]
     shown = _telling(len(left[0].x))
     for axes, part in zip(places, (left, right), strict=False):
         canvas.refuse_mixture(part)
         rows = shown if part is left else range(len(part[0].x))
-        bottom = [0.0] * len(rows)
-        for series in part:
-            style = order.index(series.key) if series.key in order else len(order)
-            heights = [100 * (series.y[row] or 0.0) for row in rows]
-            bars = axes.bar(range(len(rows)), heights, bottom=bottom, width=0.78, color=FILLS[style % len(FILLS)])
-            for bar in bars:
-                bar.set(hatch=HATCHES[style % len(HATCHES)], edgecolor="white", linewidth=0.3)
-            bars.set_label(series.label if axes is places[0] else "_")
-            bars.patches[0].set_gid(f"{series.panel}:{series.key}")
-            bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+        bars = [(one, order.index(one.key) if one.key in order else len(order)) for one in part]
+        heights = [[100 * (one.y[row] or 0.0) for row in rows] for one in part]
+        canvas.draw_stack(axes, bars, range(len(rows)), heights, named=axes is places[0], width=0.78)
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("share of the log count (%)")
         axes.set_xticks(range(len(rows)), [f"{part[0].x[row]:g}" for row in rows])

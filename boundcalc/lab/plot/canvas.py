@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.lab.plot.data import Series, normalised, refuse_mixture
 from boundcalc.lab.plot.lettering import ends, legend_label, says_nothing
-from boundcalc.lab.plot.style import Look, look, size
+from boundcalc.lab.plot.style import FILLS, HATCHES, Look, look, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from boundcalc.lab.plot.spec import Spec
 
 LARGEST = 290.0
 """Base-10 logarithm beyond which values are drawn as exponents."""
@@ -109,8 +111,11 @@ def few_lengths(axes: Axes, values: Sequence[float]) -> None:
     plain_lengths(axes, ticks[:: max(1, -(-len(ticks) // 5))])
 
 
-def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
-    """Every series in the way of its kind; a proxy beside anything else is refused."""
+def draw_all(axes: Axes, series: Sequence[Series], heights: Heights, *, joined: bool = False) -> None:
+    """Every series in the way of its kind; a proxy beside anything else is refused.
+
+    `joined`: computed values are of something that is between the places, too, so that a line joins them.
+    """
     refuse_mixture(series)
     for index, one in enumerate(series):
         seen = look(one.key, index)
@@ -120,6 +125,8 @@ def draw_all(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
             draw_measured(axes, one, heights, seen)
         elif one.kind == "a_posteriori":
             draw_marks(axes, one, heights, seen)
+        elif one.kind == "computed" and joined:
+            draw_plain(axes, one, heights, seen.colour, width=1.1)
         elif one.kind == "computed":
             draw_computed(axes, one, heights, seen)
         elif one.kind in ("reference", "fit"):
@@ -248,6 +255,26 @@ def draw_band(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
     says_nothing(axes, heights.at(1.0), silent if not heights.uncapped else (), capped=not heights.uncapped)
 
 
+def draw_stack(
+    axes: Axes,
+    bars: Sequence[tuple[Series, int]],
+    left: Sequence[float],
+    heights: Sequence[Sequence[float]],
+    *,
+    named: bool,
+    **bar: Any,
+) -> None:
+    """Bars on top of each other, each series of a fill and a hatch by its number."""
+    bottom = [0.0] * len(left)
+    for (one, number), part in zip(bars, heights, strict=True):
+        drawn = axes.bar(left, part, bottom=bottom, color=FILLS[number % len(FILLS)], **bar)
+        for each in drawn:
+            each.set(hatch=HATCHES[number % len(HATCHES)], edgecolor="white", linewidth=0.3)
+        drawn.set_label(one.label if named else "_")
+        drawn.patches[0].set_gid(f"{one.panel}:{one.key}")
+        bottom = [a + b for a, b in zip(bottom, part, strict=True)]
+
+
 def draw_proxies(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
     """Proxies on their own axis, each divided by its first value."""
     shown = [normalised(s) for s in series]
@@ -275,20 +302,40 @@ def draw_growth(axes: Axes, series: Sequence[Series]) -> None:
         axes.set_ylim(0, 1.25 * max(y for one in series for y in normalised(one).y if y is not None))
 
 
-def panels(figure: Figure, count: int, width: str, *, share_y: bool = False, rows: int = 1) -> list[Axes]:
-    """Axes side by side (in so many rows), or one above the other where the figure is narrow."""
-    shape = (count, 1) if is_narrow(width) else (rows, -(-count // rows))
-    found: Any = figure.subplots(*shape, squeeze=False, sharey=share_y)
-    return list(found.flat)
+def sheet(
+    spec: Spec,
+    count: int,
+    one: float,
+    *,
+    usual: str = "",
+    wide: float | None = None,
+    share_y: bool = False,
+    rows: int = 1,
+    widths: Sequence[float] | None = None,
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure and its panels: side by side (in so many rows), or one above the other where it is narrow.
+
+    Args:
+        spec: says the size; unsaid, it is `usual`, or one column for one panel and both for several.
+        count: of panels.
+        one: height of each in a narrow figure, over its width.
+        usual: size.
+        wide: height over width where the figure is not narrow; unset, what suits so many panels in a row.
+        share_y: whether panels have one vertical axis.
+        rows: of panels.
+        widths: of the panels in a row, over one another.
+    """
+    width = spec.size or usual or ("column" if count == 1 else "wide")
+    narrow = is_narrow(width)
+    if wide is None:
+        wide = {1: 0.62, 2: 0.46}.get(count, 0.4)
+    figure = new_figure(width, one * count if narrow else wide)
+    shape = (count, 1) if narrow else (rows, -(-count // rows))
+    ratios = None if narrow else widths
+    found: Any = figure.subplots(*shape, squeeze=False, sharey=share_y, width_ratios=ratios)
+    return figure, list(found.flat)
 
 
 def is_narrow(width: str) -> bool:
     """Whether a figure takes one column of two."""
     return width in ("column", "neurips-half")
-
-
-def ratio_for(count: int, width: str, one: float) -> float:
-    """Height over width of a figure with so many panels, each as high as `one` times a column."""
-    if is_narrow(width):
-        return one * count
-    return {1: 0.62, 2: 0.46}.get(count, 0.4)

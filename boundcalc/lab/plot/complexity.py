@@ -135,21 +135,8 @@ def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float
         raise NoSolution("sample-complexity is about functions of s hidden bits: --runs task=conjunction")
     found = analyse(cells(records, 1 - spec.target), level=spec.share)
     x = tuple(float(t.T) for t in found.thresholds)
-    kept = found.thresholds
-    series = [
-        Series(
-            "measured",
-            "measured m*, 95% interval",
-            "measured",
-            "m",
-            x,
-            tuple(t.m_star for t in kept),
-            (),
-            tuple(t.low for t in kept),
-            tuple(t.high for t in kept),
-            tuple(t.trials for t in kept),
-        )
-    ]
+    rows = [(t.T, (t.m_star, t.low, t.high), t.trials) for t in found.thresholds]
+    series = [Series.measured("measured", "measured m*, 95% interval", "m", rows)]
     for fit in found.fits:
         label = _FIT_NAMES[fit.model]
         series.append(Series(_FIT_KEYS[fit.model], label, "fit", "m", x, tuple(fit(T) for T in x)))
@@ -159,10 +146,7 @@ def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, everything on one axis; right, the measured thresholds and their fits, near enough to be told apart."""
     measured = data.of(kind="measured")
-    count = 2 if measured else 1
-    width = spec.size or ("wide" if measured else "column")
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.85))
-    places = canvas.panels(figure, count, width)
+    figure, places = canvas.sheet(spec, 2 if measured else 1, 0.85)
     every = [s for s in data.series if s.kind not in ("fit", "certificate") and any(s.y)]
     _panel(places[0], every, data)
     for one in data.of(kind="certificate"):

@@ -42,7 +42,7 @@ def collect(spec: Spec) -> FigureData:
         rng = np.random.default_rng([index, repetitions])
         truth, tokens = model.draw(rng, max(lengths), repetitions)
         own: list[float] = []
-        rows: list[tuple[float, float, float]] = []
+        errors: list[tuple[float, ...]] = []
         for length in lengths:
             squares, variances = [], []
             for z, x in zip(truth, tokens, strict=True):
@@ -51,15 +51,12 @@ def collect(spec: Spec) -> FigureData:
                 squares.append(float(np.square(mean - latent).mean()))
                 variances.append(variance)
             own.append(math.sqrt(sum(variances) / len(variances)))
-            found = mean_interval(squares)
-            rows.append((math.sqrt(found.value), math.sqrt(max(0.0, found.low)), math.sqrt(found.high)))
+            errors.append(tuple(math.sqrt(max(0.0, end)) for end in mean_interval(squares)))
         x = tuple(map(float, lengths))
-        y, low, high = (tuple(column) for column in zip(*rows, strict=True))
         name = _NAMES[key]
         series.append(Series(key, name, "computed", "deviation", x, tuple(own), panel="L"))
-        count = (repetitions,) * len(x)
-        error = Series(key, name, "measured", "deviation", x, y, (), low, high, count, panel="L")
-        series.append(error)
+        rows = [(length, error, repetitions) for length, error in zip(lengths, errors, strict=True)]
+        series.append(Series.measured(key, name, "deviation", rows, panel="L"))
         late = [(math.log(a), math.log(b)) for a, b in zip(x, own, strict=True) if a >= 64]
         if len(late) > 1:
             rates[key] = (late[-1][1] - late[0][1]) / (late[-1][0] - late[0][0])
@@ -107,9 +104,7 @@ def _moments(key: str, posterior: Any) -> tuple[Any, float]:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, posteriors of some sequences close in on what drew them; right, their deviation and the error they make."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.75))
-    left, right = canvas.panels(figure, 2, width)
+    figure, (left, right) = canvas.sheet(spec, 2, 0.75)
     sequences = data.of(panel="z")
     for one in sequences:
         colour = look(one.key).colour
@@ -118,11 +113,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     left.axhline(data.facts["bit"], color="#111111", lw=0.9, ls=(0, (4, 2)), label="true z (reference)", gid="truth")
     left.set(xlabel="L, tokens seen", ylabel="z, the probability of a 1", ylim=(0, 1))
     canvas.plain_lengths(left, [x for s in sequences for x in s.x])
-    for one in data.of(panel="L"):
-        if one.kind == "measured":
-            canvas.draw_measured(right, one, canvas.Heights(), look(one.key))
-        else:
-            canvas.draw_plain(right, one, canvas.Heights(), look(one.key).colour, width=1.1)
+    canvas.draw_all(right, data.of(panel="L"), canvas.Heights(), joined=True)
     right.set(yscale="log", xlabel="L, tokens seen", ylabel="root mean square")
     canvas.plain_lengths(right, [x for s in data.of(panel="L") for x in s.x])
     about = f"left: mean and middle 80% of the posterior, Beta-Bernoulli, true z = {data.facts['bit']:g}"

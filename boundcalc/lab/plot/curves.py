@@ -6,6 +6,7 @@ import statistics
 from typing import Any
 
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -18,8 +19,6 @@ _ALL = ("train_loss", "test_loss", "test_error", "train_error")
 
 def collect(spec: Spec) -> FigureData:
     """The curves of every trial, as they were recorded."""
-    from boundcalc.lab.plot import measured as runs
-
     asked = spec if spec.runs else spec.but(runs=_DEFAULT_RUNS)
     online = asked.runs.get("m", 0) == 0
     chosen = runs.read(asked, vary="seed", online=online)
@@ -50,9 +49,7 @@ def collect(spec: Spec) -> FigureData:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, the loss of every seed; right, its test error; heavier, the seed that learns in the middle of all."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.7))
-    loss, error = canvas.panels(figure, 2, width)
+    figure, (loss, error) = canvas.sheet(spec, 2, 0.7)
     _bundle(loss, data.of(quantity="train_loss"), "#D55E00", "training loss")
     _bundle(loss, data.of(quantity="test_loss"), "#0072B2", "test loss", dashes=(0, (4, 1.2)))
     _bundle(error, data.of(quantity="test_error"), "#111111", "test error")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
@@ -60,6 +60,39 @@ class Series:
             if values and len(values) != len(self.x):
                 raise InvalidSetting(f"series {self.label!r}: {name} has {len(values)} values for {len(self.x)} of x")
 
+    @classmethod
+    def measured(
+        cls,
+        key: str,
+        label: str,
+        quantity: str,
+        rows: Iterable[tuple[float, Iterable[_Number], int]],
+        *,
+        panel: str = "main",
+    ) -> Series:
+        """Measured values: at every place the value and the two ends of its interval, and from how many trials (0: untold)."""
+        x, intervals, counts = zip(*rows, strict=True)
+        y, low, high = zip(*(map(_finite, one) for one in intervals), strict=True)
+        told = counts if any(counts) else ()
+        return cls(key, label, "measured", quantity, tuple(map(float, x)), y, (), low, high, told, panel=panel)
+
+    @classmethod
+    def capped(
+        cls,
+        key: str,
+        label: str,
+        quantity: str,
+        x: Sequence[float],
+        values: Iterable[float],
+        *,
+        kind: str = "bound",
+        panel: str = "main",
+    ) -> Series:
+        """Bounds of what is at most 1 anyway: capped there, with their own size in logarithms."""
+        sizes = tuple(values)
+        logs = tuple(math.log10(size) for size in sizes)
+        return cls(key, label, kind, quantity, tuple(x), tuple(min(1.0, v) for v in sizes), logs, panel=panel)
+
     @property
     def vacuous(self) -> tuple[bool, ...]:
         """Where the value says nothing: bounds of a probability that reach 1."""
@@ -75,6 +108,15 @@ class Series:
         """Place -> value (or an end of its interval), where there is one."""
         return {x: value for x, value in zip(self.x, getattr(self, part), strict=True) if value is not None}
 
+    def settled(self, limit: float) -> float | None:
+        """The place from which on values stay at most so large."""
+        found = None
+        for x, y in sorted(zip(self.x, self.y, strict=True), reverse=True):
+            if y is None or y > limit:
+                break
+            found = x
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """What is not empty."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -89,6 +131,11 @@ class Series:
             if name not in values:
                 raise InvalidSetting(f"a series needs {name!r}")
         return cls(**values)
+
+
+def _finite(value: _Number) -> _Number:
+    """An end that is infinite is none."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 @dataclass(frozen=True)

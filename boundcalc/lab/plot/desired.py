@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.style import ORDINALS
 from boundcalc.lab.plot.words import rounded_up, short
-
-_LOOKS = ("first", "second", "third", "fourth")
 
 
 def collect(spec: Spec) -> FigureData:
@@ -21,21 +19,15 @@ def collect(spec: Spec) -> FigureData:
     plan = DesiredPlan(samples=tuple(round(value) for value in spec.values)) if spec.values else DesiredPlan()
     rows = learned(plan)
     x = tuple(float(m) for m in plan.samples)
-    count = (plan.seeds,) * len(x)
     series: list[Series] = []
-    for key, length in zip(_LOOKS, plan.lengths, strict=False):
+    for key, length in zip(ORDINALS, plan.lengths, strict=False):
         own = [row for row in rows if row.length == length]
-        for panel, quantity, found in (
-            ("risk", "excess risk", [row.excess for row in own]),
-            ("attention", "attention apart", [row.apart for row in own]),
-        ):
-            y, low, high = (tuple(getattr(one, end) for one in found) for end in ("value", "low", "high"))
-            label = f"L = {length}"
-            series.append(Series(key, label, "measured", quantity, x, y, (), low, high, count, panel=panel))
+        risks = [(row.m, row.excess, plan.seeds) for row in own]
+        away = [(row.m, row.apart, plan.seeds) for row in own]
+        series.append(Series.measured(key, f"L = {length}", "excess risk", risks, panel="risk"))
+        series.append(Series.measured(key, f"L = {length}", "attention apart", away, panel="attention"))
     bounds = [max(row.bound for row in rows if row.m == m) for m in plan.samples]
-    logs = tuple(math.log10(bound) for bound in bounds)
-    capped = tuple(min(1.0, bound) for bound in bounds)
-    series.append(Series("zhang2022", "X5, every L", "bound", "excess risk", x, capped, logs, panel="risk"))
+    series.append(Series.capped("zhang2022", "X5, every L", "excess risk", x, bounds, panel="risk"))
     ignorant = min(row.ignorant for row in rows)
     label = f"constant 0, L = {min(plan.lengths)}"
     series.append(Series("floor", label, "reference", "excess risk", x, (ignorant,) * len(x), panel="risk"))
@@ -55,11 +47,9 @@ def collect(spec: Spec) -> FigureData:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, the risk above the least; right, how far attention is from the desired one."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
-    left, right = canvas.panels(figure, 2, width)
+    figure, places = canvas.sheet(spec, 2, 0.8)
     words = {"risk": "risk above the Bayes risk", "attention": "attention off the desired (total variation)"}
-    for axes, (panel, label) in zip((left, right), words.items(), strict=True):
+    for axes, (panel, label) in zip(places, words.items(), strict=True):
         heights = canvas.Heights()
         canvas.draw_all(axes, data.of(panel=panel), heights)
         axes.set(xscale="log", yscale="log", xlabel="m, training sequences", ylabel=label)

@@ -29,9 +29,8 @@ def collect(spec: Spec) -> FigureData:
     x = tuple(row.kappa for row in within)
     series: list[Series] = []
     for name, (key, label) in _HEADS.items():
-        found = [getattr(row, name) for row in within]
-        y, low, high = (tuple(getattr(one, end) for one in found) for end in ("value", "low", "high"))
-        series.append(Series(key, label, "measured", "downstream error", x, y, (), low, high))
+        found = [(row.kappa, getattr(row, name), 0) for row in within]
+        series.append(Series.measured(key, label, "downstream error", found))
         if name != "fitted":
             bounds = tuple(row.bound if name == "induced" else row.best_bound for row in within)
             label = "X6, $wM^+$" if name == "induced" else "X6, least"
@@ -50,9 +49,7 @@ def collect(spec: Spec) -> FigureData:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Errors and bounds on log axes."""
-    width = spec.size or "column"
-    figure = canvas.new_figure(width, canvas.ratio_for(1, width, 0.9))
-    axes = figure.subplots()
+    figure, (axes,) = canvas.sheet(spec, 1, 0.9)
     canvas.draw_all(axes, data.series, canvas.Heights())
     for line in axes.lines:
         if line.get_gid() == "downstream error:first:measured":

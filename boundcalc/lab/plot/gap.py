@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,8 +18,19 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import curves, least_samples
+from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.words import called, power, rounded_up, setting_words, short, trials_words
+from boundcalc.lab.plot.words import (
+    called,
+    functions,
+    listed,
+    power,
+    rounded_up,
+    sentence,
+    setting_words,
+    short,
+    trials_words,
+)
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import MOST
 
@@ -31,27 +41,31 @@ _DEFAULT_BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "publishe
 
 
 class Axis(NamedTuple):
-    """What a figure runs over: the field of the setting, its words, its usual values, whether it is logarithmic."""
+    """What a figure runs over: the field of the setting, its letter, its words, its usual values."""
 
     field: str
     letter: str
     words: str
     values: tuple[float, ...]
-    logarithmic: bool
 
 
 def _decades(low: int, high: int, per: int) -> tuple[float, ...]:
     return tuple(round(10 ** (low + i / per)) for i in range((high - low) * per + 1))
 
 
+def _axis(figure: str, words: str, values: tuple[float, ...]) -> Axis:
+    entry = FIGURES[figure]
+    return Axis(entry.chooses, entry.axis, words, values)
+
+
 AXES: Mapping[str, Axis] = {
-    "gap-vs-m": Axis("n_train", "m", "training samples m", (16, 32, 56, *_decades(2, 8, 8)), True),
-    "gap-vs-T": Axis("seq_len", "T", "sequence length T", tuple(2.0**i for i in range(4, 17)), True),
-    "gap-vs-depth": Axis("depth", "depth", "depth", tuple(range(1, 13)), False),
-    "gap-vs-C": Axis("C", "C", "norm budget C", tuple(round(2 ** (i / 4), 4) for i in range(-8, 13)), True),
+    "gap-vs-m": _axis("gap-vs-m", "training samples m", (16, 32, 56, *_decades(2, 8, 8))),
+    "gap-vs-T": _axis("gap-vs-T", "sequence length T", tuple(2.0**i for i in range(4, 17))),
+    "gap-vs-depth": _axis("gap-vs-depth", "depth", tuple(range(1, 13))),
+    "gap-vs-C": _axis("gap-vs-C", "norm budget C", tuple(round(2 ** (i / 4), 4) for i in range(-8, 13))),
 }
-_SMALL = 0.1
-"""A gap worth having, in captions."""
+SMALL = 0.1
+"""A gap, or a risk, worth having, in captions."""
 _NON_VACUOUS = math.exp(-VACUOUS_MARGIN)
 """Below this a bound says something."""
 YLABELS = {"gap": "generalization gap", "risk": "risk at training error 0"}
@@ -106,9 +120,7 @@ def _samples(setting: Setting, axis: Axis, values: Sequence[float], bounds: Sequ
     """Where training needs few samples every bound is vacuous: what can be compared is how many they ask for."""
     changes: list[dict[str, Any]] = [{axis.field: round(value) + extra} for value in values]
     settings = [(float(value), setting.but(**change)) for value, change in zip(values, changes, strict=True)]
-    needs = [
-        replace(least_samples(settings, name, _SMALL, "gap"), panel="needs") for name in bounds if not is_own(name)
-    ]
+    needs = [replace(least_samples(settings, name, SMALL, "gap"), panel="needs") for name in bounds if not is_own(name)]
     used = (float(setting.sample.n_train),) * len(settings)
     x = tuple(at for at, _ in settings)
     return [*needs, Series("floor", "m of these trials", "reference", "m", x, used, panel="needs")]
@@ -121,7 +133,7 @@ def _needs(
     drawn = [s.key for s in predicted if s.kind == "bound" and s.quantity == quantity and any(s.log10)]
     names = ["best"] if "best" in drawn else [name for name in drawn if name in BOUNDS]  # best holds all others
     found: dict[str, float | None] = {}
-    for word, target in (("below 1", _NON_VACUOUS), ("small", _SMALL)):
+    for word, target in (("below 1", _NON_VACUOUS), ("small", SMALL)):
         values: list[float] = []
         for name in names:
             with suppress(NoSolution, Unsupported):
@@ -154,9 +166,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     proxies, needs = data.of(kind="proxy"), data.of(quantity="m")
     quantities = [q for q in spec.quantities if any(s.kind != "proxy" for s in data.of(quantity=q))]
     count = len(quantities) + bool(needs) + bool(proxies)
-    width = spec.size or ("column" if count == 1 else "wide")
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.8))
-    places = canvas.panels(figure, count, width)
+    figure, places = canvas.sheet(spec, count, 0.8)
     for axes, quantity in zip(places, quantities, strict=False):
         series = [s for s in data.of(quantity=quantity) if s.kind != "proxy"]
         heights = canvas.Heights.for_series(series, uncapped=spec.uncapped)
@@ -171,7 +181,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
         axes.set_yscale("log")
         _along(axes, axis, needs)
         canvas.draw_all(axes, needs, canvas.Heights())
-        axes.set(xlabel=_xlabel(axis, data), ylabel=f"m for a gap of at most {_SMALL:g}")
+        axes.set(xlabel=_xlabel(axis, data), ylabel=f"m for a gap of at most {SMALL:g}")
     if proxies:
         axes = places[-1]
         canvas.draw_proxies(axes, proxies, canvas.Heights())
@@ -228,34 +238,36 @@ def _over_m(spec: Spec, data: FigureData) -> str:
     seen = {q: one for q in spec.quantities for one in data.of(kind="measured", quantity=q)}
     proved = [_proved(q, data) for q in spec.quantities if data.of(kind="bound", quantity=q)]
     if not seen:
-        return " ".join(_sentence(text) for text in proved)
+        return " ".join(sentence(text) for text in proved)
     if not proved:
-        return " ".join(_sentence(_seen(quantity, one)) for quantity, one in seen.items())
+        return " ".join(sentence(_seen(quantity, one)) for quantity, one in seen.items())
     needs = data.facts["needs"]
-    small = {q: at for q, one in seen.items() if (at := _settled(one)) is not None}
+    small = {q: at for q, one in seen.items() if (at := one.settled(SMALL)) is not None}
     both = [q for q in small if needs[q]["small"] is not None]
     if not both:
-        first = "; ".join(f"the {_WHAT[q]} measured stays above {_SMALL}" for q in seen if q not in small)
-        first = first or f"what was measured is below {_SMALL}, which no bound drawn promises"
+        first = "; ".join(f"the {_WHAT[q]} measured stays above {SMALL}" for q in seen if q not in small)
+        first = first or f"what was measured is below {SMALL}, which no bound drawn promises"
     else:
-        seen_at = _list([f"the {_WHAT[q]} is below {_SMALL} from m = {short(small[q])} on" for q in both])
-        promised = _list([rounded_up(needs[q]["small"]) for q in both])
-        apart = _list([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
+        seen_at = listed([f"the {_WHAT[q]} is below {SMALL} from m = {short(small[q])} on" for q in both])
+        promised = listed([rounded_up(needs[q]["small"]) for q in both])
+        apart = listed([f"{math.log10(needs[q]['small'] / small[q]):.1f}" for q in both])
         first = f"measured{_on(data)}, {seen_at}; the bounds promise that from m = {promised} on"
         first += f", {apart} orders of magnitude later"
     begins = needs[next(iter(seen))]["below 1"]
     where = f" before m = {rounded_up(begins)}" if begins is not None else ""
     names = _vacuous_throughout(data)
-    still = f", and {_list(names)} say{'s' * (len(names) == 1)} nothing up to m = {short(_last(data))}" if names else ""
+    still = (
+        f", and {listed(names)} say{'s' * (len(names) == 1)} nothing up to m = {short(_last(data))}" if names else ""
+    )
     return (
-        f"{_sentence(first)} Conclude that for models with these norms the bounds are true but do not explain how few "
+        f"{sentence(first)} Conclude that for models with these norms the bounds are true but do not explain how few "
         f"samples are enough: no bound on the {_WHAT[next(iter(seen))]} says anything{where}{still}."
     )
 
 
 def _seen(quantity: str, one: Series) -> str:
-    at = _settled(one)
-    where = f"stays above {_SMALL}" if at is None else f"is below {_SMALL} from m = {short(at)} on"
+    at = one.settled(SMALL)
+    where = f"stays above {SMALL}" if at is None else f"is below {SMALL} from m = {short(at)} on"
     return f"the {_WHAT[quantity]} measured {where}; no bound of it is drawn"
 
 
@@ -264,20 +276,14 @@ def _on(data: FigureData) -> str:
     task = data.facts.get("task", {})
     if not task.get("s") or len(task["T"]) != 1:
         return ""
-    plural = re.sub("y$", "ie", task["task"]) + "s"
-    return f" on {plural} of {task['s']} among {task['T'][0]} bits"
-
-
-def _list(words: list[str]) -> str:
-    """One, two and three."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return f" on {functions(task)} among {task['T'][0]} bits"
 
 
 def _proved(quantity: str, data: FigureData) -> str:
     needs = data.facts["needs"][quantity]
     if needs["below 1"] is None:
         return f"nothing is proved about the {_WHAT[quantity]} up to m = {short(_last(data))}"
-    small = "" if needs["small"] is None else f" and below {_SMALL} at m = {rounded_up(needs['small'])}"
+    small = "" if needs["small"] is None else f" and below {SMALL} at m = {rounded_up(needs['small'])}"
     return f"the least bound on the {_WHAT[quantity]} falls below 1 at m = {rounded_up(needs['below 1'])}{small}"
 
 
@@ -293,20 +299,6 @@ def _vacuous_throughout(data: FigureData) -> list[str]:
     return [called(name) for name, telling in kinds.items() if not any(telling)]
 
 
-def _settled(one: Series) -> float | None:
-    """The place from which on a measured value stays small."""
-    found = None
-    for x, y in sorted(zip(one.x, one.y, strict=True), reverse=True):
-        if y is None or y > _SMALL:
-            break
-        found = x
-    return found
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
 def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
     """How the bounds change along the axis; what was measured there."""
     predicted = data.of(kind="bound", quantity=quantity)
@@ -315,28 +307,28 @@ def _over_others(axis: Axis, quantity: str, data: FigureData) -> str:
     hopeless = not any(s.telling for s in predicted)
     if needed and hopeless:
         asked = "; ".join(_asked(axis, one) for one in needed)
-        return f"No bound drawn says anything about the {quantity} at this m.{measured} {_sentence(asked)}"
+        return f"No bound drawn says anything about the {quantity} at this m.{measured} {sentence(asked)}"
     parts = [text for one in predicted if (text := _change(axis, one, hopeless=hopeless))]
     if not parts:
         return measured.strip()
     x = [x for s in predicted for x, log in zip(s.x, s.log10, strict=True) if log is not None]
     if not x:
-        names = _list([s.label for s in predicted])
+        names = listed([s.label for s in predicted])
         return f"No bound on the {quantity} says anything: {names} {'are' if len(predicted) > 1 else 'is'} trivial.{measured}"
     span = f"from {axis.letter} = {min(x):g} to {max(x):g}"
     if hopeless:
         return f"Every bound on the {quantity} drawn is vacuous; {span} {'; '.join(parts)}.{measured}"
-    return f"{_sentence(span)[:-1]}, bounds on the {quantity}: {'; '.join(parts)}.{measured}"
+    return f"{sentence(span)[:-1]}, bounds on the {quantity}: {'; '.join(parts)}.{measured}"
 
 
 def _asked(axis: Axis, one: Series) -> str:
     """The samples that a bound asks for, at the ends of the axis."""
     known = sorted(one.known().items())
     if not known:
-        return f"{one.label}: no m up to 10^18 is enough for {_SMALL}"
+        return f"{one.label}: no m up to 10^18 is enough for {SMALL}"
     (first, low), (last, high) = known[0], known[-1]
     to = f" and {rounded_up(high)} at {axis.letter} = {last:g}" if last > first else ""
-    return f"for a gap of at most {_SMALL} {one.label} asks for m = {rounded_up(low)} at {axis.letter} = {first:g}{to}"
+    return f"for a gap of at most {SMALL} {one.label} asks for m = {rounded_up(low)} at {axis.letter} = {first:g}{to}"
 
 
 def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:
@@ -360,7 +352,7 @@ def _change(axis: Axis, one: Series, *, hopeless: bool) -> str:
 
 
 def _measured(axis: Axis, quantity: str, one: Series, data: FigureData) -> str:
-    known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y is not None]
+    known = list(one.known().items())
     (first, low), (last, high) = known[0], known[-1]
     m = data.facts["task"]["m"]
     at = f" at m = {m[0]}" if len(m) == 1 else ""

@@ -11,6 +11,7 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.words import sentence
 
 _SEQ_LEN = 512
 _DEFAULT_VALUES = (*range(1, 13), 14, 16, 20, 24, 28, 34, 40)
@@ -92,9 +93,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     """Left, all functions, where a straight line is an exponential; right, symmetric ones, where it is a power."""
     from matplotlib.ticker import MaxNLocator, NullLocator
 
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
-    left, right = canvas.panels(figure, 2, width)
+    figure, (left, right) = canvas.sheet(spec, 2, 0.8)
     for axes, panel in ((left, "general"), (right, "symmetric")):
         canvas.draw_all(axes, data.of(panel=panel), canvas.Heights())
         axes.set(yscale="log", ylabel="product of three norms")
@@ -107,11 +106,8 @@ def draw(spec: Spec, data: FigureData) -> Any:
     right.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     right.xaxis.set_minor_locator(NullLocator())
     norms = r"$|W_{QK}|_F\,|W_V|_{op}\,|W_1|_{op}$"
-    finish(
-        figure,
-        f"sparse functions of T = {data.facts['T']} bits as explicit weights · margin 1 · {norms}",
-        title=spec.title,
-    )
+    about = f"sparse functions of T = {data.facts['T']} bits as explicit weights · margin 1 · {norms}"
+    finish(figure, about, title=spec.title)
     return figure
 
 
@@ -125,5 +121,4 @@ def caption(spec: Spec, data: FigureData) -> str:
         if name in growth:
             parts.append(f"for {name} functions like s^{growth[name]:.2f}")
     tail = f" (the product of three norms at margin 1, T = {data.facts['T']}, fitted from s = {start} on)"
-    text = ", ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}{tail}. Hence many bits are within reach where the function is symmetric."
+    return f"{sentence(', '.join(parts) + tail)} Hence many bits are within reach where the function is symmetric."

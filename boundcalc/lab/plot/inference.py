@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from boundcalc.lab.plot import canvas
@@ -34,11 +33,8 @@ def collect(spec: Spec) -> FigureData:
     for name, (key, panel, words, bound) in _curves().items():
         own = points[name]
         x = tuple(float(point.length) for point in own)
-        y, low, high = (
-            tuple(_finite(getattr(point.quantile, end)) for point in own) for end in ("value", "low", "high")
-        )
-        count = (plan.repetitions,) * len(x)
-        series.append(Series(key, words, "measured", "error", x, y, (), low, high, count, panel=panel))
+        rows = [(point.length, point.quantile, plan.repetitions) for point in own]
+        series.append(Series.measured(key, words, "error", rows, panel=panel))
         if bound:
             values = tuple(point.bound for point in own)
             series.append(Series(key, bound.format(own[0].by), "bound", "error", x, values, panel=panel))
@@ -72,16 +68,10 @@ def _curves() -> dict[str, tuple[str, str, str, str]]:
     return found
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def draw(spec: Spec, data: FigureData) -> Any:
     """One panel per kind of error; where softmax attention is held against the conditional mean, no bound belongs."""
-    width = spec.size or "wide"
-    narrow = canvas.is_narrow(width)
-    figure = canvas.new_figure(width, canvas.ratio_for(4, width, 0.62) if narrow else 0.66)
-    for axes, (panel, words) in zip(canvas.panels(figure, 4, width, rows=2), _PANELS.items(), strict=True):
+    figure, places = canvas.sheet(spec, 4, 0.62, wide=0.66, rows=2)
+    for axes, (panel, words) in zip(places, _PANELS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.draw_all(axes, shown, canvas.Heights())
         axes.set(yscale="log", xlabel="L, pairs seen", ylabel="error", title=words)

@@ -9,30 +9,29 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import least_samples
 from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.style import ORDINALS
 from boundcalc.lab.plot.words import many, rounded_up
 from boundcalc.setting import Setting
 
 _LAWS = {"natural": "all bits are fair coins", "balanced": "the label is a fair coin"}
-_LOOKS = ("first", "second", "third", "fourth", "fifth")
 _BOUNDS = ("best", "trauger", "log-T")
 _WIDTH = "width"
 
 
 def collect(spec: Spec) -> FigureData:
     """m* of every law, s and T at the commonest width; of every width where there are several; bounds over the width."""
-    from boundcalc.lab.plot import measured as runs
-
     chosen = runs.read(spec, vary=("T", "m", "s", "law", "d"))
     widths = [d for d, _ in runs.grouped(chosen, "d")]
     usual = max(widths, key=lambda d: sum(runs.where(r, "d") == d for r in chosen))
     series: list[Series] = []
     growth: dict[str, float] = {}
     for law in _LAWS:
-        for look, (s, group) in zip(_LOOKS, _by(runs, chosen, "s", law=law, d=usual), strict=False):
+        for look, (s, group) in zip(ORDINALS, _by(chosen, "s", law=law, d=usual), strict=False):
             found = [(T, one) for T, some in runs.grouped(group, "T") if (one := _threshold(some, spec)) is not None]
             if len(found) > 1:
                 series.append(_series(look, f"s = {s:g}", found, law))
@@ -43,9 +42,9 @@ def collect(spec: Spec) -> FigureData:
     if len(widths) > 1:
         length, s, law = max(
             {(runs.where(r, "T"), runs.where(r, "s"), runs.where(r, "law")) for r in chosen},
-            key=lambda place: len(_by(runs, chosen, "d", T=place[0], s=place[1], law=place[2])),
+            key=lambda place: len(_by(chosen, "d", T=place[0], s=place[1], law=place[2])),
         )
-        groups = _by(runs, chosen, "d", T=length, s=s, law=law)
+        groups = _by(chosen, "d", T=length, s=s, law=law)
         found = [(d, one) for d, some in groups if (one := _threshold(some, spec)) is not None]
         series.append(_series("measured", "measured m*", found, _WIDTH))
         setting = (spec.setting or Setting.of("edelman", depth=1)).but(
@@ -58,7 +57,7 @@ def collect(spec: Spec) -> FigureData:
     return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
 
 
-def _by(runs: Any, records: Sequence[Any], letter: str, **fixed: Any) -> list[tuple[float, list[Any]]]:
+def _by(records: Sequence[Any], letter: str, **fixed: Any) -> list[tuple[float, list[Any]]]:
     return runs.grouped([r for r in records if all(runs.where(r, k) == v for k, v in fixed.items())], letter)
 
 
@@ -74,11 +73,8 @@ def _threshold(records: Sequence[Any], spec: Spec) -> Any:
 
 
 def _series(look: str, label: str, found: Sequence[tuple[float, Any]], panel: str) -> Series:
-    x = tuple(float(at) for at, _ in found)
-    y, low, high, count = (
-        tuple(getattr(one, part) for _, one in found) for part in ("m_star", "low", "high", "trials")
-    )
-    return Series(look, label, "measured", "m", x, y, (), low, high, count, panel=panel)
+    rows = [(at, (one.m_star, one.low, one.high), one.trials) for at, one in found]
+    return Series.measured(look, label, "m", rows, panel=panel)
 
 
 def _exponent(found: Sequence[tuple[float, Any]]) -> float:
@@ -96,10 +92,9 @@ def _growth_of(one: Series) -> float | None:
 def draw(spec: Spec, data: FigureData) -> Any:
     """A panel for each law and one for the width."""
     panels = [name for name in (*_LAWS, _WIDTH) if data.of(panel=name)]
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(len(panels), width, 0.9))
+    figure, places = canvas.sheet(spec, len(panels), 0.9, usual="wide")
     facts = data.facts
-    for axes, name in zip(canvas.panels(figure, len(panels), width), panels, strict=True):
+    for axes, name in zip(places, panels, strict=True):
         shown = data.of(panel=name)
         axes.set_yscale("log")
         canvas.draw_all(axes, [one for one in shown if any(one.y)], canvas.Heights())
@@ -124,7 +119,7 @@ def caption(spec: Spec, data: FigureData) -> str:
     growth = [f"{value:.2f} ({name})" for name, value in data.facts["growth"].items()]
     text = [f"Exponents of a power law between the first and the last T: {', '.join(growth)}."]
     for one in data.of(panel=_WIDTH):
-        known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y]
+        known = [(x, y) for x, y in one.known().items() if y]
         if not known:
             text.append(f"`{one.key}` reaches that risk at no m up to 10^18.")
             continue

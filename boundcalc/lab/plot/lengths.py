@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -25,7 +25,6 @@ def collect(spec: Spec) -> FigureData:
     For tokens they bound the gap of the ramp loss of margin 1, not that of errors, so they have a panel of their own.
     """
     from boundcalc.lab.latent.experiments.learn import TASKS, LearnPlan, flatness, gap_points, gap_rows, with_bounds
-    from boundcalc.lab.plot import measured as runs
 
     asked = spec if spec.runs else spec.but(runs=_DEFAULT_RUNS)
     chosen = runs.read(asked, vary=("T", "m"))
@@ -41,12 +40,8 @@ def collect(spec: Spec) -> FigureData:
     for m in sorted({row.m for row in rows}):
         own = [row for row in rows if row.m == m]
         x = tuple(float(row.length) for row in own)
-        y, low, high = (tuple(getattr(row.gap, end) for row in own) for end in ("value", "low", "high"))
-        count = tuple(row.trials for row in own)
-        panel = f"m = {m}"
-        series.append(
-            Series("measured", "measured, 95% interval", "measured", "gap", x, y, (), low, high, count, panel=panel)
-        )
+        seen = [(row.length, row.gap, row.trials) for row in own]
+        series.append(Series.measured("measured", "measured, 95% interval", "gap", seen, panel=f"m = {m}"))
         if radius is None or m != rows[0].m:
             continue  # free weights are in no class fixed before the data; divided by the first value, m hardly matters
         bounded = [with_bounds(row, LearnPlan(C=radius), models[row.length], _DELTA) for row in own]
@@ -54,8 +49,7 @@ def collect(spec: Spec) -> FigureData:
         kind = "proxy" if own[0].kind == "supervised" else "bound"
         for key, values in (("zhang2022", [r.x5 for r in bounded]), ("closed", [r.log_t for r in bounded])):
             sizes = [value or 1.0 for value in values]
-            capped, logs = tuple(min(1.0, v) for v in sizes), tuple(math.log10(v) for v in sizes)
-            series.append(Series(key, BOUNDS[key], kind, "ramp gap", x, capped, logs, panel="growth"))
+            series.append(Series.capped(key, BOUNDS[key], "ramp gap", x, sizes, kind=kind, panel="growth"))
     slopes = [found.to_json() for found in flatness(points)]
     kind = rows[0].kind
     facts = {"task": runs.described(chosen), "kind": kind, "slopes": slopes, "radius": radius, "delta": _DELTA}
@@ -67,9 +61,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
     names = list(dict.fromkeys(s.panel for s in data.of(kind="measured")))
     growth = data.of(panel="growth")
     count = len(names) + bool(growth)
-    width = spec.size or ("column" if count == 1 else "wide")
-    figure = canvas.new_figure(width, canvas.ratio_for(count, width, 0.8))
-    places = canvas.panels(figure, count, width)
+    figure, places = canvas.sheet(spec, count, 0.8)
     drawn = [
         v for s in data.of(kind="measured") for v in (*s.known("low").values(), *s.known("high").values()) if v > 0
     ]

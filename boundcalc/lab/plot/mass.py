@@ -10,7 +10,6 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import QUIET, finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.style import FILLS, HATCHES
 
 _ON, _OFF = "on positions that matter (measured)", "on the others (measured)"
 _COLUMNS = 3
@@ -37,13 +36,11 @@ def collect(spec: Spec) -> FigureData:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """A panel for each task."""
-    width = spec.size or "wide"
     facts = data.facts
-    names = [row["name"] for row in facts["rows"]]
-    rows = -(-len(names) // _COLUMNS)
-    ratio = 0.55 * len(names) if canvas.is_narrow(width) else 0.33 * rows
-    figure = canvas.new_figure(width, ratio)
-    places = canvas.panels(figure, len(names), width, rows=rows, share_y=True)
+    rows = -(-len(facts["rows"]) // _COLUMNS)
+    figure, places = canvas.sheet(
+        spec, len(facts["rows"]), 0.55, usual="wide", wide=0.33 * rows, rows=rows, share_y=True
+    )
     for axes, row in zip(places, facts["rows"], strict=False):
         _bars(axes, data.of(panel=row["name"]), first=axes is places[0])
         axes.set_title(row["name"])
@@ -54,8 +51,10 @@ def draw(spec: Spec, data: FigureData) -> Any:
         axes.set_xticks([2.0**i for i in (-5, -3, -1, 1, 3, 5)], ["1/32", "1/8", "1/2", "2", "8", "32"])
         axes.minorticks_off()
         axes.set_xlabel("weight / even weight")
-    for axes in places[:: 1 if canvas.is_narrow(width) else _COLUMNS]:
-        axes.set_ylabel("share of attention")
+    for axes in places:
+        place = axes.get_subplotspec()
+        if place is not None and place.is_first_col():
+            axes.set_ylabel("share of attention")
     heads = f"{facts['heads']} heads, by how much each adds"
     about = f"attention of the row that is read, {heads} · {facts['seeds']} networks a task"
     finish(figure, about, title=spec.title)
@@ -64,17 +63,10 @@ def draw(spec: Spec, data: FigureData) -> Any:
 
 def _bars(axes: Any, shown: list[Series], *, first: bool) -> None:
     """Stacked: what lies on positions that matter, and on it the rest."""
-    bottom = [0.0] * len(shown[0].x)
-    for index, one in enumerate(shown):
-        heights = [float(y or 0.0) for y in one.y]
-        edges = [x / math.sqrt(2) for x in one.x]
-        wide = [0.92 * x for x in edges]
-        bars = axes.bar(edges, heights, bottom=bottom, width=wide, align="edge", color=FILLS[index])
-        for bar in bars:
-            bar.set(hatch=HATCHES[index], edgecolor="white", linewidth=0.3)
-        bars.set_label(one.label if first else "_")
-        bars.patches[0].set_gid(f"{one.panel}:{one.key}")
-        bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+    edges = [x / math.sqrt(2) for x in shown[0].x]
+    heights = [[float(y or 0.0) for y in one.y] for one in shown]
+    bars = [(one, number) for number, one in enumerate(shown)]
+    canvas.draw_stack(axes, bars, edges, heights, named=first, width=[0.92 * x for x in edges], align="edge")
 
 
 def caption(spec: Spec, data: FigureData) -> str:

@@ -15,6 +15,7 @@ from boundcalc.base.output import reading
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.predicted import log_height, why_not
+from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import called, many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
@@ -26,11 +27,8 @@ from boundcalc.setting import Budget, Norms, Setting
 _MOST_MARKS = 5
 """A-posteriori bounds are computed for at most so many trials per place."""
 
-_SWEEPS = {
-    "conjunction": "boundcalc sweep conjunction",
-    "parity": "boundcalc sweep parity",
-    "majority": "boundcalc sweep majority",
-}
+_OWN_SWEEP = ("conjunction", "parity", "majority")
+"""Tasks that a preset of their name trains."""
 
 
 def _depth(record: Record) -> int:
@@ -74,7 +72,7 @@ def make_runs(spec: Spec) -> str:
         return f"boundcalc latent learn --store {spec.store}"
     default = {"parity": "parity", "gap-vs-depth": "depth"}.get(spec.figure, "conjunction")
     task = str(spec.runs.get("task", default))
-    return f"{_SWEEPS.get(task, f'boundcalc sweep {default}')} --store {spec.store}"
+    return f"boundcalc sweep {task if task in _OWN_SWEEP else default} --store {spec.store}"
 
 
 def _plates_of(sweep: str) -> str:
@@ -215,28 +213,13 @@ def errors(records: Sequence[Record], letter: str, quantities: Sequence[str], ma
     """
     found: list[Series] = []
     for quantity in quantities:
-        rows: list[tuple[float, float, float, float, int]] = []
+        rows: list[tuple[float, tuple[float, ...], int]] = []
         for x, group in grouped(records, letter):
             used = group if quantity == "gap" else [r for r in group if margin_error(r.result, margin) == 0]
             if used:
-                rows.append((x, *_mean(used, subtract=quantity == "gap"), len(used)))
+                rows.append((x, _mean(used, subtract=quantity == "gap"), len(used)))
         if rows:
-            x, y, low, high, count = zip(*rows, strict=True)
-            found.append(
-                Series(
-                    "measured",
-                    "measured, 95% interval",
-                    "measured",
-                    quantity,
-                    x,
-                    y,
-                    (),
-                    low,
-                    high,
-                    count,
-                    panel=quantity,
-                )
-            )
+            found.append(Series.measured("measured", "measured, 95% interval", quantity, rows, panel=quantity))
     return found
 
 
@@ -315,7 +298,7 @@ def setting_of(records: Sequence[Record], spec: Spec, otherwise: Setting) -> Set
     before the data, the curves are bounds; the trained models themselves have their own, a-posteriori marks.
     """
     samples = {record.config["m"] for record in records}
-    if spec.figure in ("gap-vs-T", "gap-vs-depth", "gap-vs-C"):
+    if FIGURES[spec.figure].of_one_m:
         otherwise = otherwise.but(n_train=samples.pop())  # they are of one m, or were refused
     if spec.norms != "runs":
         length = max(record.config["architecture"]["seq_len"] for record in records)

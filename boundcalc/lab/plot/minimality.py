@@ -8,7 +8,6 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.style import look
 
 _WORDS = {
     "posterior": "posterior of what matters",
@@ -27,10 +26,8 @@ def collect(spec: Spec) -> FigureData:
     x = tuple(float(row.steps or 0) for row in trained)
     series: list[Series] = []
     for name in TARGETS:
-        shares = [row.shares[name] for row in trained]
-        y, low, high = (tuple(getattr(share, end) for share in shares) for end in ("value", "low", "high"))
-        count = (plan.seeds,) * len(x)
-        series.append(Series(_LOOKS[name], _WORDS[name], "measured", "share", x, y, (), low, high, count))
+        shares = [(at, row.shares[name], plan.seeds) for at, row in zip(x, trained, strict=True)]
+        series.append(Series.measured(_LOOKS[name], _WORDS[name], "share", shares))
     limit = (known.shares["posterior"].value,) * len(x)
     series.append(Series(_LOOKS["posterior"], "posterior itself", "reference", "share", x, limit))
     facts: dict[str, Any] = {
@@ -49,15 +46,8 @@ def collect(spec: Spec) -> FigureData:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Shares over steps."""
-    width = spec.size or "column"
-    figure = canvas.new_figure(width, 0.8)
-    (axes,) = canvas.panels(figure, 1, width)
-    heights = canvas.Heights()
-    for one in data.series:
-        if one.kind == "measured":
-            canvas.draw_measured(axes, one, heights, look(one.key))
-        else:
-            canvas.draw_plain(axes, one, heights, look(one.key).colour, (0, (1, 1.2)))
+    figure, (axes,) = canvas.sheet(spec, 1, 0.8, wide=0.8)
+    canvas.draw_all(axes, data.series, canvas.Heights())
     axes.set(xlabel="training steps", ylabel="share of variance that a probe finds", xscale="log", ylim=(-0.05, 1.05))
     facts = data.facts
     about = (

@@ -7,6 +7,7 @@ from typing import Any
 from boundcalc.base.errors import NoSolution
 from boundcalc.base.prose import plain
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -21,8 +22,6 @@ _NAMES = {"W_QK": "$W_{QK}$", "W_V": "$W_V$", "W_O": "$W_O$", "W_1": "$W_1$", "W
 
 def collect(spec: Spec) -> FigureData:
     """The largest norm of each kind over heads (and blocks), over T, depth, training steps, m, or block by block."""
-    from boundcalc.lab.plot import measured as runs
-
     chosen = [r for r in runs.read(spec, vary=("T", "m", "depth", "steps")) if "norms" in r.result]
     if not chosen:
         raise NoSolution(f"no trial records norms: `{runs.make_runs(spec)}` makes such trials")
@@ -62,10 +61,9 @@ def _largest(record: Any, kind: str, symbol: str, block: int | None) -> float | 
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Spectral norms left, (2,1) norms right."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
+    figure, places = canvas.sheet(spec, 2, 0.8)
     letter = data.facts["letter"]
-    for axes, (panel, (_, words)) in zip(canvas.panels(figure, 2, width), _NORMS.items(), strict=True):
+    for axes, (panel, (_, words)) in zip(places, _NORMS.items(), strict=True):
         shown = data.of(panel=panel)
         canvas.refuse_mixture(shown)
         axes.set_yscale("log")

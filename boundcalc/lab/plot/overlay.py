@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,15 +13,14 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.certified import WHY, groups
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.gap import SMALL
 from boundcalc.lab.plot.lettering import finished, state
 from boundcalc.lab.plot.predicted import curves
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
-from boundcalc.lab.plot.words import rounded_up, short, trials_words
+from boundcalc.lab.plot.words import functions, listed, rounded_up, sentence, short, trials_words
 from boundcalc.setting import Setting
 
-SMALL = 0.1
-"""A risk worth having."""
 BOUNDS = ("best", "published")
 _TIMED_AT = 1000
 """The m whose seconds are told, where it is there."""
@@ -154,8 +152,8 @@ def caption(spec: Spec, data: FigureData) -> str:
     """How far what is seen, what one predictor is certified by and what its class promises lie apart; and why."""
     del spec
     task, needs = data.facts["task"], data.facts["needs"]
-    what = f"{re.sub('y$', 'ie', task['task'])}s of {task['s']} among {task['T'][0]} bits"
-    seen = _settled(data.of(kind="measured"))
+    what = f"{functions(task)} among {task['T'][0]} bits"
+    seen = next((one.settled(SMALL) for one in data.of(kind="measured")), None)
     of_class = needs.get("best")
     certified = {one.key: at for one in data.of(kind="certificate") if (at := _first_below(one)) is not None}
     parts = [f"on {what} the error of trained models is below {SMALL} from m = {short(seen)} on"] if seen else []
@@ -175,23 +173,11 @@ def caption(spec: Spec, data: FigureData) -> str:
         if any(one.key == name for one in data.of(kind="certificate"))
     ]
     runs_ = max((c for one in data.of(kind="certificate") for c in one.count), default=0)
-    first = "; ".join(parts)
     return (
-        f"{first[:1].upper()}{first[1:]}. Where data are this easy a test set (holdout) certifies most; the others withhold "
+        f"{sentence('; '.join(parts))} Where data are this easy a test set (holdout) certifies most; the others withhold "
         f"no example and say why the risk is small, by {', '.join(why)}, each of a predictor of its own (medians of "
         f"{runs_} runs, with the seconds each took at m = {_TIMED_AT})."
     )
-
-
-def _settled(seen: Sequence[Series]) -> float | None:
-    """The place from which on the measured risk stays small."""
-    found = None
-    for one in seen:
-        for x, y in sorted(zip(one.x, one.y, strict=True), reverse=True):
-            if y is None or y > SMALL:
-                break
-            found = x
-    return found
 
 
 def _first_below(one: Series) -> float | None:
@@ -204,5 +190,4 @@ def _by_place(places: Mapping[str, float]) -> str:
     by: dict[float, list[str]] = {}
     for name, x in places.items():
         by.setdefault(x, []).append(name)
-    texts = [f"m = {short(x)} ({', '.join(names)})" for x, names in sorted(by.items())]
-    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+    return listed([f"m = {short(x)} ({', '.join(names)})" for x, names in sorted(by.items())])

@@ -171,17 +171,14 @@ def series(points: Sequence[Point], letter: str, quantities: Sequence[str]) -> l
     found: list[Series] = []
     for quantity in quantities:
         rows = [
-            (x, *_mean(used, subtract=quantity == "gap"), len(used))
+            (x, _mean(used, subtract=quantity == "gap"), len(used))
             for x, group in sorted(places.items())
             if (used := group if quantity == "gap" else [point for point in group if point.train == 0])
         ]
         if not rows:
             raise NoSolution("no run has training error 0, of which the risk bound speaks: draw --quantity gap")
-        x, y, low, high, count = zip(*rows, strict=True)
-        exact = ", 95% interval" if low[0] is not None else ""
-        found.append(
-            Series("measured", f"measured{exact}", "measured", quantity, x, y, (), low, high, count, panel=quantity)
-        )
+        exact = ", 95% interval" if rows[0][1][1] is not None else ""
+        found.append(Series.measured("measured", f"measured{exact}", quantity, rows, panel=quantity))
     return found
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import rounded_up, short
+
+if TYPE_CHECKING:
+    from boundcalc.lab.train.pretext import Row
 
 
 def collect(spec: Spec) -> FigureData:
@@ -23,28 +25,25 @@ def collect(spec: Spec) -> FigureData:
     series: list[Series] = []
     by_kappa = [row for row in rows if row.length == plan.length]
     x = tuple(row.kappa for row in by_kappa)
-    whole = [row.nothing for row in by_kappa]
-    count = (plan.seeds,) * len(x)
     for key, label, name in (("first", "head $wM^+$", "induced"), ("third", "fitted head", "fitted")):
-        series.append(_measured(key, label, x, [getattr(row, name) for row in by_kappa], whole, 0.0, count, "kappa"))
-    raw = tuple(row.untrained.value / all_ for row, all_ in zip(by_kappa, whole, strict=True))
+        found = [(row.kappa, [end / row.nothing for end in getattr(row, name)], plan.seeds) for row in by_kappa]
+        series.append(Series.measured(key, label, "share", found, panel="kappa"))
+    raw = tuple(row.untrained.value / row.nothing for row in by_kappa)
     series.append(Series("fourth", "untrained, fitted", "reference", "share", x, raw, panel="kappa"))
-    series.append(_bound(x, [row.bound / all_ for row, all_ in zip(by_kappa, whole, strict=True)], "kappa"))
+    bounds = [row.bound / row.nothing for row in by_kappa]
+    series.append(Series.capped("first", "X6", "share", x, bounds, panel="kappa"))
     by_length = sorted((row for row in rows if not row.blur), key=lambda row: row.length)
-    x = tuple(float(row.length) for row in by_length)
-    whole = [row.nothing + row.unknown for row in by_length]
-    unknown = [row.unknown for row in by_length]
-    count = (plan.seeds,) * len(x)
-    series.append(_measured("first", "head $wM^+$", x, [row.induced for row in by_length], whole, unknown, count, "L"))
-    both = [(row.bound + row.unknown) / all_ for row, all_ in zip(by_length, whole, strict=True)]
-    series.append(_bound(x, both, "L"))
-    least = tuple(row.unknown / all_ for row, all_ in zip(by_length, whole, strict=True))
-    series.append(Series("floor", "posterior variance", "reference", "share", x, least, panel="L"))
-    for panel, places in (("kappa", tuple(row.kappa for row in by_kappa)), ("L", x)):
+    lengths = tuple(float(row.length) for row in by_length)
+    found = [(row.length, [_of_all(row, end) for end in row.induced], plan.seeds) for row in by_length]
+    series.append(Series.measured("first", "head $wM^+$", "share", found, panel="L"))
+    bounds = [_of_all(row, row.bound) for row in by_length]
+    series.append(Series.capped("first", "X6 + variance", "share", lengths, bounds, panel="L"))
+    least = tuple(_of_all(row, 0.0) for row in by_length)
+    series.append(Series("floor", "posterior variance", "reference", "share", lengths, least, panel="L"))
+    for panel, places in (("kappa", x), ("L", lengths)):
         # what is measured may lie above it, and a bound that does says nothing and is not drawn
-        series.append(
-            Series("second", "best constant", "reference", "share", places, (1.0,) * len(places), panel=panel)
-        )
+        ones = (1.0,) * len(places)
+        series.append(Series("second", "best constant", "reference", "share", places, ones, panel=panel))
     facts: dict[str, Any] = {
         "L": plan.length,
         "V": plan.words,
@@ -57,35 +56,14 @@ def collect(spec: Spec) -> FigureData:
     return FigureData(tuple(series), facts)
 
 
-def _measured(
-    key: str,
-    label: str,
-    x: tuple[float, ...],
-    found: list[Any],
-    whole: list[float],
-    more: list[float] | float,
-    count: tuple[int, ...],
-    panel: str,
-) -> Series:
-    extra = more if isinstance(more, list) else [more] * len(x)
-    y, low, high = (
-        tuple((getattr(one, end) + plus) / all_ for one, plus, all_ in zip(found, extra, whole, strict=True))
-        for end in ("value", "low", "high")
-    )
-    return Series(key, label, "measured", "share", x, y, (), low, high, count, panel=panel)
-
-
-def _bound(x: tuple[float, ...], values: list[float], panel: str) -> Series:
-    logs = tuple(math.log10(value) for value in values)
-    label = "X6" if panel == "kappa" else "X6 + variance"
-    return Series("first", label, "bound", "share", x, tuple(min(1.0, v) for v in values), logs, panel=panel)
+def _of_all(row: Row, error: float) -> float:
+    """An error about w h as one about w z, of which the best constant has all."""
+    return (error + row.unknown) / (row.nothing + row.unknown)
 
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, by the condition number; right, by the length of the input."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
-    left, right = canvas.panels(figure, 2, width, share_y=True)
+    figure, (left, right) = canvas.sheet(spec, 2, 0.8, share_y=True)
     for axes, panel in ((left, "kappa"), (right, "L")):
         heights = canvas.Heights()
         canvas.draw_all(axes, data.of(panel=panel), heights)

@@ -9,6 +9,7 @@ from typing import Any
 
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
+from boundcalc.lab.plot.gap import AXES
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.predicted import curves
 from boundcalc.lab.plot.spec import Spec
@@ -16,11 +17,7 @@ from boundcalc.lab.plot.words import setting_words, short
 from boundcalc.setting import Setting
 
 _DEFAULT_BOUNDS = ("best", "trauger", "log-T")
-_AXES: Mapping[str, tuple[str, str]] = {
-    "m": ("n_train", "training samples m"),
-    "T": ("seq_len", "sequence length T"),
-    "C": ("C", "norm budget C"),
-}
+_AXES = {axis: AXES[f"gap-vs-{axis}"] for axis in ("m", "T", "C")}
 
 
 def collect(spec: Spec) -> FigureData:
@@ -38,17 +35,14 @@ def collect(spec: Spec) -> FigureData:
     slopes: dict[str, dict[str, float]] = {}
     known: dict[tuple[int, int, float], Any] = {}
     for axis, places in plan.places.items():
-        field, _ = _AXES[axis]
         x = tuple(float({"m": m, "T": T, "C": C}[axis]) for m, T, C in places)
         for place in places:
             if place not in known:
                 known[place] = fitted(plan, *place)
         found = [known[place] for place in places]
-        y, low, high = (tuple(getattr(one.gap, end) for one in found) for end in ("value", "low", "high"))
-        seen = Series(
-            "measured", "members of the class", "measured", "gap", x, y, (), low, high, (plan.seeds,) * len(x)
-        )
-        here = [replace(one, panel=axis) for one in (seen, *curves(base, field, x, bounds, ("gap",)))]
+        gaps = [(at, one.gap, plan.seeds) for at, one in zip(x, found, strict=True)]
+        seen = Series.measured("measured", "members of the class", "gap", gaps)
+        here = [replace(one, panel=axis) for one in (seen, *curves(base, _AXES[axis].field, x, bounds, ("gap",)))]
         series += here
         slopes[axis] = {one.key: slope for one in here if (slope := _slope(one)) is not None}
     facts = {
@@ -76,15 +70,14 @@ def _slope(one: Series) -> float | None:
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """A panel for each axis, the same heights in all."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(3, width, 0.95))
-    for axes, (axis, (_, words)) in zip(canvas.panels(figure, 3, width, share_y=True), _AXES.items(), strict=True):
-        shown = data.of(panel=axis)
+    figure, places = canvas.sheet(spec, 3, 0.95, share_y=True)
+    for axes, (name, axis) in zip(places, _AXES.items(), strict=True):
+        shown = data.of(panel=name)
         heights = canvas.Heights.for_series(shown, uncapped=spec.uncapped)
         heights.dress(axes)
         canvas.few_lengths(axes, [x for one in shown for x in one.x])
         canvas.draw_all(axes, shown, heights)
-        axes.set(xlabel=words, ylabel="gap of the ramp loss")
+        axes.set(xlabel=axis.words, ylabel="gap of the ramp loss")
         canvas.draw_band(axes, shown, heights)
     setting = Setting.from_json(data.facts["setting"])
     finish(figure, f"labels are coin tosses · {setting_words(setting)}", title=spec.title)

@@ -8,7 +8,6 @@ from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.plot.style import look
 
 _REPETITIONS = 400
 _PANELS = {"error": "from the conditional mean", "parts": "softmax: its two parts"}
@@ -29,14 +28,15 @@ def collect(spec: Spec) -> FigureData:
     for name, key in looks.items():
         own = [point for point in points if point.name == name]
         x = tuple(float(point.length) for point in own)
-        series.append(_measured(key, words[name], "error", x, [point.error for point in own], plan.repetitions))
+        errors = [(point.length, point.error, plan.repetitions) for point in own]
+        series.append(Series.measured(key, words[name], "error", errors, panel="error"))
         if name == EXACT:
             expected = tuple(point.expected for point in own)
             series.append(Series(key, "posterior deviation", "computed", "error", x, expected, panel="error"))
         if own[0].sampling is not None:
-            inside = [point.sampling for point in own if point.sampling is not None]
+            inside = [(p.length, p.sampling, plan.repetitions) for p in own if p.sampling is not None]
             label = f"sampling, {words[name].removeprefix('softmax, ')}"
-            series.append(_measured(key, label, "parts", x, inside, plan.repetitions))
+            series.append(Series.measured(key, label, "error", inside, panel="parts"))
             bias = tuple(point.bias for point in own)
             label = f"bias, {words[name].removeprefix('softmax, ')}"
             series.append(Series(key, label, "computed", "error", x, bias, panel="parts"))
@@ -54,23 +54,12 @@ def collect(spec: Spec) -> FigureData:
     return FigureData(tuple(series), facts)
 
 
-def _measured(key: str, label: str, panel: str, x: tuple[float, ...], found: list[Any], count: int) -> Series:
-    y, low, high = (tuple(getattr(one, end) for one in found) for end in ("value", "low", "high"))
-    return Series(key, label, "measured", "error", x, y, (), low, high, (count,) * len(x), panel=panel)
-
-
 def draw(spec: Spec, data: FigureData) -> Any:
     """Left, who finds the conditional mean; right, why softmax attention at one temperature does not."""
-    width = spec.size or "wide"
-    figure = canvas.new_figure(width, canvas.ratio_for(2, width, 0.8))
-    for axes, (panel, words) in zip(canvas.panels(figure, 2, width, share_y=True), _PANELS.items(), strict=True):
+    figure, places = canvas.sheet(spec, 2, 0.8, share_y=True)
+    for axes, (panel, words) in zip(places, _PANELS.items(), strict=True):
         shown = data.of(panel=panel)
-        heights = canvas.Heights()
-        for one in shown:
-            if one.kind == "measured":
-                canvas.draw_measured(axes, one, heights, look(one.key))
-            else:
-                canvas.draw_plain(axes, one, heights, look(one.key).colour, width=1.1)
+        canvas.draw_all(axes, shown, canvas.Heights(), joined=True)
         axes.set(yscale="log", xlabel="L, pairs seen", ylabel="root mean square", title=words)
         canvas.few_lengths(axes, [x for s in shown for x in s.x])
         canvas.plain_ticks(axes)

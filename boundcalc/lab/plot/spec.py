@@ -73,7 +73,7 @@ class Spec:
             if isinstance(words, str) or not isinstance(words, list | tuple):
                 raise InvalidSetting(f"{name} is a list such as [{next(iter(known))!r}], got {validate.shown(words)}")
             what = "bound" if name == "bounds" else "quantity"
-            own = self.figure in _TAKE_OWN and name == "bounds"
+            own = FIGURES[self.figure].along and name == "bounds"
             words = tuple(word if own and is_own(word) else validate.choice(what, word, known) for word in words)
             object.__setattr__(self, name, tuple(dict.fromkeys(words)))
         if not isinstance(self.values, list | tuple):
@@ -111,12 +111,8 @@ class Spec:
             raise InvalidSetting("runs (--runs) choose among the trials of a store: name it, --store runs.db")
         if self.store and self.values and self.figure == "sample-complexity":
             raise InvalidSetting("sample-complexity takes its T from the trials of --store: leave out values (--sweep)")
-        for name in ("quantities", "bounds"):
-            single = {"tightness": "quantities", "breakdown": "bounds"}.get(self.figure)
-            if name == single and len(getattr(self, name)) > 1:
-                raise InvalidSetting(
-                    f"{self.figure} shows one of {name} at a time: leave out {getattr(self, name)[1]!r}"
-                )
+        if entry.single and len(several := getattr(self, entry.single)) > 1:
+            raise InvalidSetting(f"{self.figure} shows one of {entry.single} at a time: leave out {several[1]!r}")
 
     def but(self, **changes: Any) -> Spec:
         """The same with some fields changed."""
@@ -150,8 +146,6 @@ class Spec:
         return cls(**raw)
 
 
-_TAKE_OWN = ("gap-vs-m", "gap-vs-T", "gap-vs-depth", "gap-vs-C")
-"""Figures that draw theorems of one's own."""
 _RUN_KEYS = ("task", "T", "m", "s", "law", "d", "depth", "lr", "batch", "steps", "sweep", "seed", "certified")
 """By what trials can be chosen."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.lettering import QUIET, ends, legend_label
 from boundcalc.lab.plot.style import look
@@ -34,21 +35,17 @@ def medians(
     panel: str,
 ) -> Series | None:
     """A measured series of medians; None where no trial has the value."""
-    rows: list[tuple[float, float, float, float, int]] = []
+    rows: list[tuple[float, tuple[float, ...], int]] = []
     for x, group in groups:
         values = [v for record in group if (v := value(record)) is not None]
         if values:
-            rows.append((x, statistics.median(values), _quantile(values, 0.1), _quantile(values, 0.9), len(values)))
-    if not rows:
-        return None
-    x, y, low, high, count = zip(*rows, strict=True)
-    return Series(key, label, "measured", quantity, x, y, (), low, high, count, panel=panel)
+            middle = statistics.median(values), _quantile(values, 0.1), _quantile(values, 0.9)
+            rows.append((x, middle, len(values)))
+    return Series.measured(key, label, quantity, rows, panel=panel) if rows else None
 
 
 def axis_of(spec: Any, records: Sequence[Any]) -> str:
     """What the trials differ in: T, depth or steps of training, else m; where nothing differs, their blocks."""
-    from boundcalc.lab.plot import measured as runs
-
     places = {name: sorted({runs.where(r, name) for r in records}) for name in ("T", "depth", "steps", "m")}
     differing = [name for name in ("T", "depth", "steps") if len(places[name]) > 1]
     if len(differing) > 1:

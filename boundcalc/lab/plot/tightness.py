@@ -7,6 +7,7 @@ from typing import Any, cast
 from boundcalc.base.errors import NoSolution, Unsupported
 from boundcalc.engine.solve import Quantity, solve
 from boundcalc.lab.plot import canvas, gap
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -25,8 +26,6 @@ def collect(spec: Spec) -> FigureData:
     The values of bounds at the trials' own m would not do: there each is trivial or vacuous, so a ratio of values
     compares what was measured with nothing.
     """
-    from boundcalc.lab.plot import measured as runs
-
     chosen = runs.read(spec, vary="m")
     setting = runs.setting_of(chosen, spec, gap.setting_of(spec.but(figure="gap-vs-m")))
     quantity = cast("Quantity", spec.quantities[0])
@@ -57,9 +56,7 @@ def _ratio(name: str, quantity: Quantity, setting: Setting, reached: list[tuple[
 
 def draw(spec: Spec, data: FigureData) -> Any:
     """Ratios on log axes; 1 would be a bound met exactly."""
-    width = spec.size or "column"
-    figure = canvas.new_figure(width, canvas.ratio_for(1, width, 0.85))
-    axes = figure.subplots()
+    figure, (axes,) = canvas.sheet(spec, 1, 0.85)
     shown = data.of(panel="ratio")
     canvas.refuse_mixture(shown)
     for index, one in enumerate(shown):

@@ -9,45 +9,43 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.plot import canvas
+from boundcalc.lab.plot import measured as runs
 from boundcalc.lab.plot.curves import LEARNED
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
+from boundcalc.lab.plot.style import ORDINALS
 from boundcalc.lab.plot.words import many, task_words
 from boundcalc.lab.train.waiting import Waited, growth
-
-_LOOKS = ("first", "second", "third", "fourth", "fifth")
 
 
 def collect(spec: Spec) -> FigureData:
     """The median over seeds of the step at which 99% are right, and its range; seeds that never get there count as latest."""
-    from boundcalc.lab.plot import measured as runs
-
     asked = spec if spec.runs else spec.but(runs={"task": "parity"})
     chosen = runs.read(asked, vary=("T", "s"), online=True)
     series: list[Series] = []
     places: list[dict[str, Any]] = []
     laws: dict[str, Any] = {}
-    for look, (s, group) in zip(_LOOKS, runs.grouped(chosen, "s"), strict=False):
-        rows: list[tuple[float, float | None, float, float | None, int]] = []
+    for look, (s, group) in zip(ORDINALS, runs.grouped(chosen, "s"), strict=False):
+        rows: list[tuple[float, tuple[float, ...], int]] = []
         waited: dict[float, list[Waited]] = {}
+        most = max(float(p["step"]) for record in group for p in record.result["curves"])
         for T, some in runs.grouped(group, "T"):
             waited[T] = [_waited(record) for record in some]
             steps = sorted(one.until for one in waited[T])
             reached = [step for step in steps if math.isfinite(step)]
             middle = statistics.median_low(steps)
-            rows.append((T, _known(middle), steps[0] if reached else math.nan, _known(steps[-1]), len(steps)))
-            places.append({"s": s, "T": T, "learned": len(reached), "of": len(steps), "median": _known(middle)})
-        kept = [row for row in rows if row[1] is not None]
-        if kept:
-            x, y, low, high, count = zip(*kept, strict=True)
-            most = max(float(p["step"]) for record in group for p in record.result["curves"])
-            ends = tuple(most if end is None else end for end in high)
-            series.append(Series(look, f"s = {s:g}", "measured", "steps", x, y, (), low, ends, count))
+            if middle in reached:
+                rows.append((T, (middle, steps[0], min(most, steps[-1])), len(steps)))
+            known = middle if middle in reached else None
+            places.append({"s": s, "T": T, "learned": len(reached), "of": len(steps), "median": known})
+        if rows:
+            series.append(Series.measured(look, f"s = {s:g}", "steps", rows))
             with suppress(NoSolution):
                 law = growth(waited)
                 laws[f"{s:g}"] = vars(law)
                 label = f"$T^{{{law.exponent:.1f}}}$, s = {s:g}"
+                x = tuple(T for T, _, _ in rows)
                 series.append(Series(look, label, "fit", "steps", x, tuple(law(T) for T in x)))
     facts = {"task": runs.described(chosen), "places": places, "laws": laws}
     return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
@@ -63,15 +61,9 @@ def _waited(record: Any) -> Waited:
     return Waited(steps[first - 1] if first else 0.0, steps[first])
 
 
-def _known(step: float) -> float | None:
-    return step if math.isfinite(step) else None
-
-
 def draw(spec: Spec, data: FigureData) -> Any:
     """Medians and ranges."""
-    width = spec.size or "column"
-    figure = canvas.new_figure(width, 0.8)
-    (axes,) = canvas.panels(figure, 1, width)
+    figure, (axes,) = canvas.sheet(spec, 1, 0.8, wide=0.8)
     axes.set_yscale("log")
     canvas.draw_all(axes, data.series, canvas.Heights())
     canvas.plain_lengths(axes, [float(place["T"]) for place in data.facts["places"]])

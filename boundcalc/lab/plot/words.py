@@ -103,6 +103,21 @@ def trials_words(
     return f"{task_words(task, but=(letter,) if letter else ())} · bounds: {about}"
 
 
+def listed(words: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def sentence(text: str) -> str:
+    """With a capital and a stop, where there is something to say."""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def functions(task: Mapping[str, Any]) -> str:
+    """What is learned, such as "conjunctions of 3"."""
+    return f"{re.sub('y$', 'ie', str(task['task']))}s of {task['s']}"
+
+
 def typeset(text: str) -> str:
     """Powers of ten as powers, in what matplotlib sets."""
     return re.sub(r"10\^(-?[\d.]+)", r"$10^{\1}$", text.replace(" x ", "×"))
@@ -113,8 +128,7 @@ def task_words(task: Mapping[str, Any], *, but: Collection[str] = ()) -> str:
     if "task" not in task:
         sizes = "" if "m" in but or not task["m"] else f", m = {_range(task['m'])}"
         return f"{many(task['trials'], 'run')} of one's own{sizes}"
-    name = re.sub("y$", "ie", str(task["task"])) + "s"
-    which = f"{name} of {task['s']}" if task.get("s") else str(task["task"]).replace("-", " ")
+    which = functions(task) if task.get("s") else str(task["task"]).replace("-", " ")
     of = f" of {_range(task['T'])} bits" if task.get("s") else f", L = {_range(task['T'])}" if "T" not in but else ""
     if "T" in but and task.get("s"):
         of = " bits"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +25,13 @@ class Interval:
     low: float
     high: float
 
+    def __iter__(self) -> Iterator[float]:
+        """The value, then its ends."""
+        return iter((self.value, self.low, self.high))
+
     def to_json(self) -> list[float | None]:
         """[value, low, high]; an infinite end is null."""
-        return [x if math.isfinite(x) else None for x in (self.value, self.low, self.high)]
+        return [x if math.isfinite(x) else None for x in self]
 
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"

@@ -141,7 +141,7 @@ class _Tasks(Registry["type[Task]"]):
         return entry.kind
 
 
-TASKS = _Tasks("task", ())
+TASKS = _Tasks("task", (), cases="boundcalc.laws.brought.tasks")
 """Every kind of task by name; one is registered with its cases."""
 
 _SHORT: dict[str, Callable[..., Task]] = {}

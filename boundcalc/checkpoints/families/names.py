@@ -1,0 +1,69 @@
+"""Names of tensors: patterns with a place for the block, what wrappers put before all of them, and tables in short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+_WRAPPERS = ("_orig_mod.", "module.", "model.")
+"""What torch.compile, data-parallel training and Lightning put before every name."""
+
+
+def stripped(names: Sequence[str], but: Sequence[str] = ()) -> dict[str, str]:
+    """Names without the wrappers that all of them begin with, unless patterns of `but` begin so too."""
+    wrappers = [w for w in _WRAPPERS if not any(pattern.startswith(w) for pattern in but)]
+    short = list(names)
+    while found := next((w for w in wrappers if all(name.startswith(w) and name != w for name in short)), None):
+        short = [name.removeprefix(found) for name in short]
+    return dict(zip(names, short, strict=True))
+
+
+_NUMBERS = {r"\{b\}": r"(?P<b>\d+)", r"\{2b\}": r"(?P<even>\d*[02468])", r"\{2b\+1\}": r"(?P<odd>\d*[13579])"}
+"""The number of a block: its own, or where sublayers are numbered one by one, twice it or one more."""
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The expression that a pattern of a family's table stands for."""
+    escaped = re.escape(pattern).replace(r"\*", ".*")
+    for written, regex in _NUMBERS.items():
+        escaped = escaped.replace(written, regex, 1)
+    return re.compile(escaped)
+
+
+def block_of(match: re.Match[str]) -> int | None:
+    """The block that a name is of."""
+    found = match.groupdict()
+    if "b" in found:
+        return int(found["b"])
+    return next((int(found[name]) // 2 for name in ("even", "odd") if name in found), None)
+
+
+def with_offsets(modules: Mapping[str, str]) -> dict[str, str]:
+    """The tensors of modules that have both: each weight in the role that is said, each bias as the offset of that role."""
+    tensors: dict[str, str] = {}
+    for module, role in modules.items():
+        tensors[f"{module}.weight"] = role
+        tensors[f"{module}.bias"] = offset_of(role)
+    return tensors
+
+
+def offset_of(role: str) -> str:
+    """The role of what is added after a map or a gain: b_Q of W_Q, b_readout of readout, norm_final.offset."""
+    layer = role.removesuffix(".T")
+    return layer.removesuffix("gain") + "offset" if layer.endswith(".gain") else f"b_{layer.removeprefix('W_')}"
+
+
+READ_OUT = {"lm_head.weight": "readout.T", "score.weight": "readout.T"}
+"""The read-outs of decoders: of a language model, and of a classifier."""
+
+
+def read_outs(
+    language: str = "ForCausalLM", heads: Sequence[str] = ("lm_head.weight",)
+) -> Mapping[str, tuple[str, ...]]:
+    """Classes of decoders, by the read-outs they have; `heads`: names of a language model's."""
+    none = tuple(f"!{name}" for name in heads)
+    return {
+        "Model": (*none, "!score.weight"),
+        language: ("!score.weight",),
+        "ForSequenceClassification": ("score.weight", *none),
+    }

@@ -1,0 +1,347 @@
+"""Cases of the kinds of predictor certificates: small learners, worlds whose risks are known, forgeries, numbers too small."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.cases import Cases
+from boundcalc.base.errors import CertificateError
+from boundcalc.laws.predictors import PredictorExample, World
+from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
+from boundcalc.predictors.data import Array, Data, digest_of_arrays
+from boundcalc.predictors.gibbs import Estimate, certify_mixture
+from boundcalc.predictors.norms import certify_class
+from boundcalc.predictors.occam import Code, certify_message
+from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
+from boundcalc.predictors.picking import pick_to_learn
+from boundcalc.predictors.plans import Member, shared, splits, stops, until_right
+from boundcalc.predictors.pooling import PoolingClass
+from boundcalc.predictors.reference import Law, Reference
+from boundcalc.predictors.statements.base import PredictorStatement
+from boundcalc.predictors.updates import Message, Update
+
+BITS = 16
+
+
+@dataclass
+class Threshold:
+    """Says 1 above the middle of the closest pair it has seen; x is uniform, the truth is x > 1/2, labels may be noisy.
+
+    With `robust`, the middle of the means of both classes instead.
+    """
+
+    robust: bool = False
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        return {"kind": "threshold", "robust": self.robust}
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        return {"numpy": np.__version__}
+
+    def start(self, seed: int) -> float:
+        return 0.1 + 0.01 * seed
+
+    def fit(self, state: float, examples: Data, prefix: int) -> float:
+        del prefix
+        x, y = examples.x[:, 0], examples.y
+        low = x[y == 0].mean() if self.robust and (y == 0).any() else x[y == 0].max(initial=0.0)
+        high = x[y == 1].mean() if self.robust and (y == 1).any() else x[y == 1].min(initial=1.0)
+        trace = (0.01 if self.robust else 0.02) * (state - 0.5)  # of seed and history, as training leaves one
+        return float(low + high) / 2 + trace
+
+    def scores(self, state: float, examples: Data) -> Array:
+        return (examples.x[:, 0] - state) * np.where(examples.y == 1, 1.0, -1.0)
+
+    def weights(self, state: float) -> Mapping[str, Array]:
+        return {"threshold": np.array([state])}
+
+    def dump(self, state: float) -> bytes:
+        return struct.pack("<d", state)
+
+    def restore(self, data: bytes) -> float:
+        return float(struct.unpack("<d", data)[0])
+
+
+def thresholds(seed: int, n: int, noise: float = 0.0) -> Data:
+    """Examples of the threshold 1/2."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 1))
+    y = (x[:, 0] > 0.5).astype(np.int64)
+    flipped = rng.random(n) < noise
+    return Data(x, np.where(flipped, 1 - y, y))
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Votes of bits +-1: right where the answer's side has more."""
+
+    checkpoint: Mapping[str, Array] | None = None
+    recipe: Mapping[str, Any] = field(default_factory=lambda: {"kind": "linear"})
+    environment: Mapping[str, Any] = field(default_factory=lambda: {"numpy": np.__version__})
+
+    def scores(self, weights: Mapping[str, Array], examples: Data) -> Array:
+        return (examples.x @ weights["votes"][:, 0] + weights["bias"][0]) * np.where(examples.y == 1, 1.0, -1.0)
+
+    @classmethod
+    def of(cls, recipe: Mapping[str, Any]) -> Votes:
+        """The network of a recipe."""
+        if recipe != {"kind": "linear"}:
+            raise CertificateError("no such network")
+        return cls()
+
+
+def votes(seed: int, n: int, noise: float) -> Data:
+    """The answer is bit 3, flipped with probability `noise`."""
+    rng = np.random.default_rng(seed)
+    x = rng.choice([-1.0, 1.0], (n, BITS))
+    return Data(x, np.where(rng.random(n) < noise, x[:, 3] < 0, x[:, 3] > 0).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A predictor that was there before the examples."""
+
+    at: float = 0.45
+
+    @property
+    def weights(self) -> str:
+        return digest_of_arrays({"threshold": np.array([self.at])})
+
+    def scores(self, examples: Data) -> Array:
+        return Threshold().scores(self.at, examples)
+
+
+# -- worlds
+
+
+def _binomial(n: int, p: float) -> list[float]:
+    return [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+
+
+def _hypergeometric(file: int, bad: int, n: int) -> list[float]:
+    return [math.comb(bad, k) * math.comb(file - bad, n - k) / math.comb(file, n) for k in range(n + 1)]
+
+
+def _just_below(n: int, errors: int, delta: float) -> float:
+    """A rate at which so few errors are a little likelier than delta."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.fsum(_binomial(n, middle)[: errors + 1]) > delta else (low, middle)
+    return 0.99 * low
+
+
+def _fixed(n: int = 30, delta: float = 0.05) -> Iterator[World]:
+    """One predictor, fixed beforehand: its errors are binomial."""
+    for errors in (0, 3):
+        p = _just_below(n, errors, delta)
+        yield World([(chance, {"errors": e, "n": n}, p) for e, chance in enumerate(_binomial(n, p))], delta)
+
+
+def _luckiest(facts: Mapping[str, Any], per_error: int = 1, n: int = 30, delta: float = 0.05) -> Iterator[World]:
+    """The best of eight predictors whose errors are independent: what names it costs 3 bits, or log 8 nats."""
+    for errors in (0, 2):
+        p = _just_below(n, errors, delta / 8)
+        law = _binomial(n, p)
+        more = [math.fsum(law[e:]) ** 8 for e in range(n + 2)]
+        yield World(
+            [(more[e] - more[e + 1], {"errors": per_error * e, "n": n, **facts}, p) for e in range(n + 1)], delta
+        )
+
+
+def _picked(n: int = 30, picks: int = 4, delta: float = 0.05) -> Iterator[World]:
+    """The least points are picked, and what lies above them up to r is wrong: n points fall below r by a binomial law."""
+    for errors in (0, 2):
+        r = _just_below(n, picks + errors, delta)
+        more = {"n": n, "picks": picks, "references": [[errors, 1.0]]}
+        yield World(
+            [(chance, {"errors": max(0, c - picks), **more}, r) for c, chance in enumerate(_binomial(n, r))], delta
+        )
+
+
+def _until_right(n: int = 30, delta: float = 0.05) -> Iterator[World]:
+    """All points below r are picked and remembered, and what is not remembered there stays wrong."""
+    for picks in (0, 4):
+        r = _just_below(n, picks, delta)
+        yield World([(chance, {"n": n, "picks": c}, r) for c, chance in enumerate(_binomial(n, r))], delta)
+
+
+def _in_file(picks: int, file: int = 60, n: int = 30, delta: float = 0.05) -> Iterator[World]:
+    """As `_picked`, with the points of a finite file in order: those up to some place are wrong, or else picked."""
+    for errors in (0, 2):
+        bad = max(b for b in range(file) if math.fsum(_hypergeometric(file, b, n)[: picks + errors + 1]) > delta)
+        more = {"n": n, "picks": picks, "file": file, "references": [[errors, 1.0]]}
+        yield World(
+            [
+                (chance, {"errors": max(0, c - picks), **more}, max(0.0, (bad - c) / (file - n)))
+                for c, chance in enumerate(_hypergeometric(file, bad, n))
+            ],
+            delta,
+        )
+
+
+def _member(proof: Mapping[str, Any], n: int, delta: float = 0.05) -> World:
+    """A layer that was fixed beforehand is a member of its class: no margin error is likelier than delta."""
+    p = _just_below(n, 0, delta)
+    none = (1 - p) ** n
+    return World([(none, {"errors": 0, "n": n, "proof": proof}, p), (1 - none, None, p)], delta)
+
+
+# -- certificates
+
+
+def _run(data: Data, other: Data, members: Sequence[Member], worlds: Iterator[World], **more: Any) -> PredictorExample:
+    def make() -> PredictorCertificate:
+        return pick_to_learn(Threshold(robust=True), data, shared(members, 0.05), 0.05, **more).certificate
+
+    premises = ("file",) if "file" in more else ()
+    return PredictorExample(make, data, other, lambda recipe: Threshold(recipe["robust"]), tuple(worlds), premises)
+
+
+def _noisy() -> tuple[Data, Data]:
+    return thresholds(21, 120, 0.1), thresholds(20, 120, 0.1)
+
+
+def _holdout() -> Iterator[PredictorExample]:
+    yield _run(*_noisy(), splits([30, 60]), _fixed(), method="holdout")
+    yield _run(*_noisy(), splits([30, 60]), _in_file(0), method="holdout", file=400)
+
+
+def _p2l() -> Iterator[PredictorExample]:
+    yield _run(*_noisy(), splits([40]), _fixed())
+    yield _run(*_noisy(), stops(120, [2] * 5, [4, 10]), _picked())
+    yield _run(*_noisy(), stops(100, [2] * 5, [4, 10], prefix=20), _in_file(4), file=400)
+    yield _run(thresholds(22, 120), thresholds(23, 120), until_right([0, 1]), _until_right())
+
+
+def _held_out() -> Iterator[PredictorExample]:
+    data, other = _noisy()
+
+    def make() -> PredictorCertificate:
+        return issue(
+            "held-out",
+            "H",
+            {"errors": int((_Given().scores(data) <= 0).sum()), "n": len(data)},
+            delta=0.05,
+            alternatives=({"delta": 0.05},),
+            chosen=0,
+            evidence={
+                "data": {"sha256": data.sha256, "examples": len(data)},
+                "recipe": {"at": _Given().at},
+                "weights": _Given().weights,
+            },
+        )
+
+    yield PredictorExample(make, data, other, lambda recipe: _Given(recipe["at"]), tuple(_fixed()))
+
+
+def _of_votes(make: Callable[[Data], Any], worlds: Iterator[World]) -> PredictorExample:
+    data, other = votes(5, 80, 0.1), votes(6, 80, 0.1)
+    return PredictorExample(lambda: make(data).certificate, data, other, Votes.of, tuple(worlds))
+
+
+_START = Reference({"votes": Law((BITS, 1), "constant", 0.0), "bias": Law((1,), "constant", 0.0)})
+_PRIOR = Prior(_START, 0, (Group("votes", None, 1.0), Group("bias", None, 0.5)), -3)
+_POSTERIOR = [LatticeLaw(12.0 if place == 3 else 0.0, 2.0 if place == 3 else 4.0) for place in range(BITS + 1)]
+
+
+def _occam() -> Iterator[PredictorExample]:
+    third = Message(0, {"votes": Update(0, {3: 1})})
+    yield _of_votes(lambda data: certify_message(Votes(), Code(_START), third, data, 0.05), _luckiest({"bits": 3.0}))
+
+
+def _pac_bayes() -> Iterator[PredictorExample]:
+    yield _of_votes(
+        lambda data: certify_draws(Votes(), _PRIOR, _POSTERIOR, data, 0.05, 3), _luckiest({"nats": math.log(8)})
+    )
+
+
+def _gibbs() -> Iterator[PredictorExample]:
+    draws = 10**6
+    facts = {"nats": math.log(8), "draws": draws, "tested": 30, "sampling": 0.2}
+    few = Estimate(draws=40, tested=30)
+    yield _of_votes(lambda data: certify_mixture(Votes(), _PRIOR, _POSTERIOR, data, 0.05, few), _luckiest(facts, draws))
+
+
+def three_bits(seed: int, m: int, rule: str = "and", noise: float = 0.0) -> Data:
+    """Three hidden bits among 16; half of the labels are 1."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.choice(BITS, 3, replace=False)
+    x = rng.integers(0, 2, (40 * m, BITS))
+    inside = x[:, hidden]
+    y = {"and": inside.min(1), "or": inside.max(1), "majority": (inside.sum(1) > 1).astype(int)}[rule]
+    ones, zeros = np.nonzero(y)[0][: m // 2], np.nonzero(1 - y)[0][: m - m // 2]
+    chosen = rng.permutation(np.concatenate([ones, zeros]))
+    flipped = rng.random(m) < noise
+    return Data(x[chosen].astype(np.uint8), np.where(flipped, 1 - y[chosen], y[chosen]))
+
+
+def _norms() -> Iterator[PredictorExample]:
+    data, other = three_bits(1, 400), three_bits(2, 400)
+    plan = ((PoolingClass(BITS, 10, 64.0), 1),)
+    made = certify_class(data, 0.05, plan=plan).certificate
+    yield PredictorExample(lambda: made, data, other, None, (_member(made.facts["proof"], 400),))
+
+
+_BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
+    "holdout": _holdout,
+    "p2l": _p2l,
+    "held-out": _held_out,
+    "occam": _occam,
+    "pac-bayes": _pac_bayes,
+    "gibbs": _gibbs,
+    "norms": _norms,
+}
+
+_NOTICED = {"H": 0.98, "G7": 0.98, "G9": 0.77, "G10r": 0.98, "G10f": 0.99, "G6'": 0.9, "G6": 0.72, "Class": 0.04}
+"""The part of a statement's number that its worlds show to be too small: nearly all of it where the statement is sharp."""
+
+
+@cache
+def _examples(name: str) -> tuple[PredictorExample, ...]:
+    return tuple(_BROUGHT[name]())
+
+
+def scaled(statement: PredictorStatement, factor: float) -> PredictorStatement:
+    """The statement with a part of its number."""
+    return replace(statement, value=lambda facts, delta: factor * statement.value(facts, delta))
+
+
+def _refusals(examples: Sequence[PredictorExample]) -> Iterator[tuple[PredictorExample, str]]:
+    """Less than what follows, an alternative beside the list, and other examples."""
+    first = examples[0]
+
+    def claimed() -> PredictorCertificate:
+        return replace(first.certificate, risk=0.9 * first.certificate.risk)
+
+    def beside() -> PredictorCertificate:
+        return replace(first.certificate, chosen=len(first.certificate.alternatives))
+
+    yield replace(first, make=claimed), "does not follow"
+    yield replace(first, make=beside), "a place in the list"
+    yield replace(first, data=first.other), "not the examples"
+
+
+def _believed(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
+    del certificate, data, learner_of
+    return "believed"
+
+
+def cases(name: str) -> Cases[Method, PredictorExample]:
+    """What the library's method of that name brings."""
+    method, examples = METHODS[name], _examples(name)
+    wrong = {"examples that nobody looks at": replace(method, establish=_believed)}
+    for statement in method.statements:
+        factor = _NOTICED[statement.name]
+        smaller = tuple(scaled(each, factor) if each is statement else each for each in method.statements)
+        wrong[f"{factor:g} of the number of {statement.name}"] = replace(method, statements=smaller)
+    return Cases(examples, list(_refusals(examples)), wrong)

@@ -1,0 +1,246 @@
+"""Laws of kinds of certificates of one predictor: what is written is read, what is forged is refused, and the number holds."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.laws.report import Cases, Complaint, Report, judge
+from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, digest_of, issue, known_methods
+from boundcalc.predictors.verify import verify_predictor
+
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A law of examples so simple that everything a run may find, and how likely that is, can be listed.
+
+    Attributes:
+        outcomes: (probability, facts, true risk of what is certified then). Facts of None say that no certificate is issued.
+            Where the risk is not known exactly, what it is at the least.
+        delta: what the number may fail with.
+    """
+
+    outcomes: Sequence[tuple[float, Mapping[str, Any] | None, float]]
+    delta: float = 0.05
+
+
+@dataclass(frozen=True)
+class PredictorExample:
+    """A certificate that was issued, and what it was issued for.
+
+    Attributes:
+        make: issues it.
+        data: its examples, as `verify_predictor` takes them.
+        other: other examples, of which it does not speak.
+        learner_of: makes a learner from its recipe, where its facts are established by one.
+        worlds: for its statement: where the risk is known exactly, or by a binomial argument.
+        premises: facts that no examples can show, such as how large the file is that they were drawn from; what is
+            established must name them.
+    """
+
+    make: Callable[[], PredictorCertificate]
+    data: Any
+    other: Any
+    learner_of: Callable[[Mapping[str, Any]], Any] | None = None
+    worlds: Sequence[World] = ()
+    premises: tuple[str, ...] = ()
+
+    @cached_property
+    def certificate(self) -> PredictorCertificate:
+        """As it was first issued."""
+        return self.make()
+
+    def __str__(self) -> str:
+        return str(self.certificate.statement)
+
+    def issued_by(self, method: Method) -> PredictorCertificate:
+        """The certificate with the number that this method's statement gives."""
+        c = self.certificate
+        return issue(
+            method.name,
+            c.statement,
+            c.facts,
+            delta=c.delta,
+            alternatives=tuple(c.alternatives),
+            chosen=c.chosen,
+            evidence=c.evidence,
+        )
+
+
+@contextmanager
+def _known(method: Method) -> Iterator[None]:
+    """The reader knows this method for a while, instead of another of its name."""
+    before = known_methods().get(method.name)
+    METHODS.ours(method)
+    try:
+        yield
+    finally:
+        if before is None:
+            METHODS.pop(method.name)
+        else:
+            METHODS.ours(before)
+
+
+def sealed(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """As a careful forger writes it: with a digest that fits."""
+    body = {name: value for name, value in raw.items() if name != "sha256"}
+    return {**body, "sha256": digest_of(body)}
+
+
+def _refused(raw: Mapping[str, Any], at: PredictorExample, data: Any) -> bool:
+    """Whether what was forged is refused by the reader, by its number, or on the examples."""
+    try:
+        verify_predictor(PredictorCertificate.from_json(sealed(raw)), data, at.learner_of)
+    except (BoundcalcError, TypeError):
+        return True
+    return False
+
+
+def a_certificate_survives_its_file(method: Method, at: PredictorExample) -> str | None:
+    """What is written is read back, follows from its facts, and says whose risk it bounds."""
+    with _known(method), tempfile.TemporaryDirectory() as folder:
+        made = at.issued_by(method)
+        made.save(Path(folder) / "certificate.json")
+        found = PredictorCertificate.load(Path(folder) / "certificate.json")
+        if found != made or verify_predictor(found).risk != made.risk:
+            return "what is read back is another certificate"
+        return None if 0 < found.risk < 1 and found.certified and found.speaks_of else f"it says nothing: {found}"
+
+
+def its_facts_are_established_from_its_examples(method: Method, at: PredictorExample) -> str | None:
+    """With the examples, the facts are established again, and what was done is said."""
+    with _known(method):
+        done = verify_predictor(at.issued_by(method), at.data, at.learner_of).established
+    unnamed = next((name for name in at.premises if name not in (done or "")), None)
+    if unnamed is not None:
+        return f"{unnamed} is a premise, and what is established does not name it: {done!r}"
+    return None if done else "nothing is said to have been done"
+
+
+def other_examples_are_refused(method: Method, at: PredictorExample) -> str | None:
+    """A certificate speaks of the examples it was made from."""
+    with _known(method):
+        return None if _refused(at.issued_by(method).to_json(), at, at.other) else "it is established on other examples"
+
+
+def a_forged_number_is_refused(method: Method, at: PredictorExample) -> str | None:
+    """The claim is that of its facts and of its failure probability, neither less nor more."""
+    with _known(method):
+        raw = at.issued_by(method).to_json()
+        for scale in (0.999, 1.01):
+            if not _refused({**raw, "risk": raw["risk"] * scale}, at, None):
+                return f"{scale} of its number is taken"
+        shares = [{**entry, "delta": entry["delta"] / 4} for entry in raw["alternatives"]]
+        if not _refused({**raw, "delta": raw["delta"] / 4, "alternatives": shares}, at, None):
+            return "the same number is taken with a quarter of its failure probability"
+    return None
+
+
+def forged_facts_are_refused_on_the_examples(method: Method, at: PredictorExample) -> str | None:
+    """A forger who changes a fact and computes the number anew is found out where the examples are."""
+    with _known(method):
+        made = at.issued_by(method)
+        statement = method.rests_on(made.statement)
+        for name, value in made.facts.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or name in at.premises:
+                continue
+            for other in (value - 1, value + 1) if isinstance(value, int) else (value * 0.99, value * 1.01):
+                facts = {**made.facts, name: other}
+                try:
+                    forged = replace(made, facts=facts, risk=statement.risk(facts, made.share))
+                except CertificateError:
+                    continue  # no run has such facts
+                if not _refused(forged.to_json(), at, at.data):
+                    return f"{name} {other!r} is established, where {value!r} was found"
+    return None
+
+
+def nothing_in_it_goes_unread(method: Method, at: PredictorExample) -> str | None:
+    """Fields that nobody knows are refused, and so are missing ones, and failure probability spent twice."""
+    with _known(method):
+        raw = at.issued_by(method).to_json()
+        more: list[tuple[str, dict[str, Any]]] = [("a further field", {**raw, "nobody knows this": 1})]
+        for part in ("facts", "evidence"):
+            more.append((f"a further field of {part}", {**raw, part: {**raw[part], "nobody knows this": 1}}))
+            more += [
+                (f"{part} without {name}", {**raw, part: {n: v for n, v in raw[part].items() if n != name}})
+                for name in raw[part]
+            ]
+        entry = raw["alternatives"][raw["chosen"]]
+        more.append(("an alternative taken twice", {**raw, "alternatives": [*raw["alternatives"], entry]}))
+        return next((f"{what} is taken" for what, forged in more if not _refused(forged, at, None)), None)
+
+
+def its_number_fails_no_more_often_than_it_says(method: Method, at: PredictorExample) -> str | None:
+    """In worlds where all outcomes can be listed, those with a smaller number than the true risk come to delta at most."""
+    if not at.worlds:
+        return "it brings no world in which the risk is known exactly"
+    statement = method.rests_on(at.certificate.statement)
+    for world in at.worlds:
+        whole = math.fsum(chance for chance, _, _ in world.outcomes)
+        if abs(whole - 1) > _CLOSE:
+            return f"the chances of a world come to {whole!r}"
+        failed = math.fsum(
+            chance
+            for chance, facts, truth in world.outcomes
+            if facts is not None and statement.risk(facts, world.delta) < truth
+        )
+        if failed > world.delta * (1 + _CLOSE):
+            return f"its number is smaller than the risk with probability {failed:.4g}, and delta is {world.delta:g}"
+    return None
+
+
+LAWS = (
+    a_certificate_survives_its_file,
+    its_facts_are_established_from_its_examples,
+    other_examples_are_refused,
+    a_forged_number_is_refused,
+    forged_facts_are_refused_on_the_examples,
+    nothing_in_it_goes_unread,
+    its_number_fails_no_more_often_than_it_says,
+)
+
+
+def _refuses(method: Method, what: PredictorExample) -> str | None:
+    with _known(method):
+        forged = PredictorCertificate.from_json(what.make().to_json())
+        verify_predictor(forged, what.data, what.learner_of)
+    return None
+
+
+def check_predictor(
+    method: Method,
+    cases: Cases[Method, PredictorExample] | None = None,
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+) -> Report:
+    """Tries every law of kinds of certificates of one predictor.
+
+    Args:
+        method: registered or not.
+        cases: for every statement that its certificates may rest on, one that was issued, with its examples, other
+            examples, and worlds in which the risk is known; certificates that must be refused; and methods that are
+            false, such as one whose number is a little too small. Those it was registered with, unless given.
+        expected_failures: laws that are known not to hold, with the reason.
+
+    Returns:
+        What was tried, and every law that does not hold.
+    """
+    brought = METHODS.cases(method.name) if cases is None else cases
+    report = judge("predictor", method.name, method, brought, LAWS, _refuses, expected_failures)
+    tried = {example.certificate.statement for example in brought.examples}
+    untried = [
+        Complaint("complete", statement.name, "no certificate that rests on it was brought, so nothing shows it holds")
+        for statement in method.statements
+        if statement.name not in tried
+    ]
+    return replace(report, complaints=(*report.complaints, *untried))

@@ -1,0 +1,74 @@
+"""Kinds of certificates of one predictor, by the same checks that a user's own are put to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from boundcalc.laws import Cases, World, check_predictor
+from boundcalc.laws.predictors import LAWS
+from boundcalc.predictors.certificate import METHODS, Method, known_methods
+
+
+@pytest.mark.parametrize("name", known_methods())
+def test_laws(name: str) -> None:
+    check_predictor(METHODS[name]).raise_if_broken()
+
+
+def broken(method: Method, *laws: str) -> None:
+    """These laws fail, and no other, for what the method's name brought."""
+    found = check_predictor(method, Cases(METHODS.cases(method.name).examples, None, {"none": method}))
+    assert [c.law for c in found.complaints if c.law != "wrong"] == list(laws)
+
+
+def test_what_one_law_alone_sees() -> None:
+    held_out = METHODS["held-out"]
+    broken(held_out)
+    (statement,) = held_out.statements
+    too_small = replace(statement, value=lambda facts, delta: 0.98 * statement.value(facts, delta))
+    broken(replace(held_out, statements=(too_small,)), "its_number_fails_no_more_often_than_it_says")
+    silent = replace(held_out, establish=lambda *given: held_out.establish(*given) and "")
+    broken(silent, "its_facts_are_established_from_its_examples")
+    broken(
+        replace(held_out, establish=lambda *_: "believed"),
+        "other_examples_are_refused",
+        "forged_facts_are_refused_on_the_examples",
+    )
+    always = replace(statement, value=lambda facts, delta: 0.9)
+    broken(replace(held_out, statements=(always,)), "a_forged_number_is_refused")
+    assert METHODS["held-out"] is held_out
+    assert len(LAWS) == 7
+
+
+def test_fields_that_nobody_reads_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a reader leaves unread: here all that its evidence lacks or has beside."""
+    from boundcalc.predictors import certificate
+
+    strict = certificate.object_of
+
+    def lax(what: str, data: object, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> object:
+        return data if what == "evidence" else strict(what, data, names, optional)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(certificate, "object_of", lax)
+    broken(METHODS["held-out"], "nothing_in_it_goes_unread")
+
+
+def test_a_premise_has_to_be_named() -> None:
+    holdout = METHODS["holdout"]
+
+    def short(*given: object) -> str:
+        return holdout.establish(*given).partition(";")[0]  # type: ignore[arg-type]
+
+    broken(replace(holdout, establish=short), "its_facts_are_established_from_its_examples")
+
+
+def test_worlds_are_whole_and_every_statement_has_one() -> None:
+    p2l, (first, *rest) = METHODS["p2l"], METHODS.cases("p2l").examples
+    for worlds, says in (([], "no world"), ([World([(0.5, None, 0.1)])], "come to 0.5")):
+        (complaint,) = check_predictor(
+            p2l, Cases([replace(first, worlds=worlds), *rest], None, {"none": p2l})
+        ).complaints[:1]
+        assert says in complaint.says
+    missing = [c.example for c in check_predictor(p2l, Cases([first], None, {})).complaints if c.law == "complete"]
+    assert missing == ["", "G9", "G10r", "G10f"]
