@@ -8,7 +8,7 @@ here, and the library's own rules are read when a layer of theirs is met.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Rules(Registry[LayerRule]):
-    """Rules by the labels of their classes; those of the library are read when they are asked for."""
+    """Rules by the labels of their classes; those of the library are there from the start, and read when they are asked for."""
 
     @staticmethod
     def _name(entry: LayerRule) -> str:
@@ -48,9 +48,20 @@ class _Rules(Registry[LayerRule]):
         rule = self[layer.label]
         return rule if rule.layer is type(layer) else None
 
-    def own(self) -> tuple[LayerRule, ...]:
-        """Every rule of the library, those that nobody asked for yet included."""
-        return tuple(self[label] for label in CLASSES if is_ours(label))
+    def __iter__(self) -> Iterator[str]:
+        return iter([label for label in CLASSES if label in self])
+
+    def __len__(self) -> int:
+        return len(list(self))
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        return KeysView(self)
+
+    def values(self) -> ValuesView[LayerRule]:  # type: ignore[override]
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[str, LayerRule]:  # type: ignore[override]
+        return ItemsView(self)
 
     def register(self, entry: LayerRule, cases: Brought) -> LayerRule:
         """Enrol the rule of a further class of layers, which files can name from then on.

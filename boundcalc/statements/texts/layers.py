@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from boundcalc.base.statement import Statement
+from boundcalc.setting.named import is_ours
 from boundcalc.statements.layers import LAYERS as RULES
 
-_SAID = {name: said for rule in RULES.own() if rule.says is not None for name, said in rule.says().items()}
+_OURS = (rule for label, rule in RULES.items() if is_ours(label))
+_SAID = {name: said for rule in _OURS if rule.says is not None for name, said in rule.says().items()}
 
 
 def _named(kind: str) -> tuple[Statement, ...]:
