@@ -14,8 +14,8 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, HeadMaps, difference, head_maps, key_of
 from boundcalc.checkpoints.task import Task
-from boundcalc.norms.matrix import held, measure, vector
-from boundcalc.setting import Attention
+from boundcalc.norms.matrix import Measured, Native, held, measure, vector
+from boundcalc.setting import Attention, Weight
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints.tasks import Plan
@@ -29,18 +29,12 @@ def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
     b = layer.block
     scores = layer.scores.kind
     if plan.model.has(scores, b):
-        rows, columns = layer.scores.shape
-        plan.expect(scores, b, (layer.heads, rows, columns))
         if any(layer.beside_heads()):
             raise CheckpointError(
                 "weights that heads share beside their maps are read where queries and keys are apart"
             )
-        plan.expect("W_V", b, (layer.groups, layer.d, layer.out))
-        yield _headed(plan, scores, layer)
-        yield _headed(plan, "W_V", layer)
-        if layer.v_bias:
-            plan.expect("b_V", b, (layer.groups * layer.out,))
-            yield _headed_vector(plan, "b_V", layer)
+        for weight in layer.weights(plan.architecture.seq_len):
+            yield _headed(plan, weight)
         return
     if layer.d_head is None:
         raise CheckpointError("scores of full rank need one tensor W_QK per block")
@@ -108,34 +102,24 @@ def _heads_task(
     return run
 
 
-def _headed(plan: Plan, kind: str, layer: Attention) -> Task:
-    b = layer.block
+def _headed(plan: Plan, weight: Weight) -> Task:
+    """Those of one tensor with a dimension for heads."""
+    kind, b, shape = weight.kind, weight.block, (weight.copies, *weight.shape)
+    plan.expect(kind, b, shape if len(shape) > 2 else (math.prod(shape),))
     entries = plan.use(kind, b)
+
+    def of(model: Model) -> Native:
+        return read(model.place(kind, b).tensor).reshape(shape)
+
+    def norms(w: Native, rng: np.random.Generator, *, spectrum: bool = False) -> Measured:
+        return vector(w) if w.ndim == 1 else measure(held(w), rng, spectrum=spectrum, exact=True)
 
     def run(rng: np.random.Generator) -> Found:
-        own = read(plan.model.place(kind, b).tensor)
-        out = {
-            key_of(kind, b, h): measure(held(w), rng, spectrum=plan.want.spectrum(w.shape), exact=True)
-            for h, w in enumerate(own)
-        }
+        own = of(plan.model)
+        out = {key_of(kind, b, h): norms(w, rng, spectrum=plan.want.spectrum(w.shape)) for h, w in enumerate(own)}
         if plan.reference is not None:
-            far = difference(own, read(plan.reference.place(kind, b).tensor))
-            out |= {key_of(kind, b, h) + "'": measure(held(w), rng, exact=True).widened for h, w in enumerate(far)}
-        return out
-
-    return Task(key_of(kind, b), entries, run)
-
-
-def _headed_vector(plan: Plan, kind: str, layer: Attention) -> Task:
-    b = layer.block
-    entries = plan.use(kind, b)
-
-    def run(_: np.random.Generator) -> Found:
-        own = read(plan.model.place(kind, b).tensor).reshape(layer.groups, -1)
-        out = {key_of(kind, b, h): vector(w) for h, w in enumerate(own)}
-        if plan.reference is not None:
-            far = difference(own, read(plan.reference.place(kind, b).tensor).reshape(layer.groups, -1))
-            out |= {key_of(kind, b, h) + "'": vector(w).widened for h, w in enumerate(far)}
+            far = difference(own, of(plan.reference))
+            out |= {key_of(kind, b, h) + "'": norms(w, rng).widened for h, w in enumerate(far)}
         return out
 
     return Task(key_of(kind, b), entries, run)

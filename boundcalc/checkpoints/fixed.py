@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints.network import Fixed, Rows
+from boundcalc.checkpoints.layers import Fixed, Rows
 from boundcalc.setting.validate import flag, known_keys, positive, size
 
 _Rotate = Callable[[Rows, int | None], Rows]

@@ -18,8 +18,9 @@ from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
+from boundcalc.checkpoints.layers import Fixed, Rows, Step
 from boundcalc.checkpoints.modules import answer, as_arrays, called, of_double, ready
-from boundcalc.checkpoints.network import Fixed, Network, Rows, Step
+from boundcalc.checkpoints.network import Network
 from boundcalc.setting import Architecture, Layer
 from boundcalc.setting.attention import attentions, is_causal
 from boundcalc.setting.layer import flat

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.checkpoints.account import FOLDED, lowered_parameters
 from boundcalc.checkpoints.attention_tasks import attention
 from boundcalc.checkpoints.decode import read
@@ -16,21 +17,8 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, difference, key_of
 from boundcalc.checkpoints.task import Task, Want, times
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
-from boundcalc.setting import (
-    Activation,
-    Architecture,
-    Attention,
-    Ball,
-    Embedding,
-    GatedFeedForward,
-    Layer,
-    LayerNorm,
-    Linear,
-    Pool,
-    Residual,
-    SoftCap,
-)
-from boundcalc.setting.layer import Rules, flat
+from boundcalc.setting import Architecture, Attention, Layer, Weight
+from boundcalc.setting.layer import Role, Rules, flat
 
 
 class Plan:
@@ -72,16 +60,18 @@ class Plan:
         return size
 
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
+        """The measurements of every weight that some layer has."""
         for layer in flat(layers):
-            yield from _MEASURES.of(layer)(self, layer)
-
-    def _each(self, layer: Layer) -> Iterator[Task]:
-        """Weights that are one tensor each."""
-        for weight in layer.weights(self.architecture.seq_len):
-            if len(weight.shape) == 1:
-                yield self.vector(weight.kind, weight.block, weight.shape[0])
-            else:
-                yield self._matrix(weight.kind, weight.block, (weight.shape[0], weight.shape[1]))
+            weights = layer.weights(self.architecture.seq_len)
+            if any(weight.heads for weight in weights):
+                yield from _HEADS.of(layer)(self, layer)
+                continue
+            for weight in weights:
+                measured = _MEASURES.get(weight.role)
+                if measured is None or weight.copies > 1:
+                    what = f"{weight.kind} of layer {layer.label!r}: {weight.copies} of the role {weight.role!r}"
+                    raise Unsupported(Refusal("measuring norms", what, f"single weights: {', '.join(_MEASURES)}"))
+                yield from measured(self, weight)
 
     def _scaled(self, kind: str, task: Task) -> Task:
         """The norms of a weight that the model multiplies by a constant."""
@@ -97,22 +87,16 @@ class Plan:
 
     # -- matrices and vectors
 
-    def _linear(self, layer: Linear) -> Iterator[Task]:
-        if layer.kind == "readout" and not self.model.has("readout"):
-            if (
-                layer.d_out > 1
-                and self.model.has("embedding")
-                and self.model.shape("embedding") == (layer.d_out, layer.d_in)
-            ):
-                self.shared += layer.d_in * layer.d_out
-                yield self._matrix("readout", None, (layer.d_in, layer.d_out), source="embedding")
-            else:
-                self.shared += layer.d_in * layer.d_out
-                self.missing.append("readout")
+    def _map(self, weight: Weight) -> Iterator[Task]:
+        (d_in, d_out), tied = weight.shape, weight.kind == "readout" and not self.model.has("readout")
+        if not tied:
+            yield self._matrix(weight.kind, weight.block, (d_in, d_out))
+            return
+        self.shared += d_in * d_out
+        if d_out > 1 and self.model.has("embedding") and self.model.shape("embedding") == (d_out, d_in):
+            yield self._matrix("readout", None, (d_in, d_out), source="embedding")
         else:
-            yield self._matrix(layer.kind, layer.block, (layer.d_in, layer.d_out))
-        if layer.bias:
-            yield self.vector(layer.bias, layer.block, layer.d_out)
+            self.missing.append("readout")
 
     def _matrix(self, kind: str, block: int | None, shape: tuple[int, int], source: str | None = None) -> Task:
         role = source or kind
@@ -162,33 +146,26 @@ class Plan:
 
     # -- tables
 
-    def _embedding(self, layer: Embedding) -> Iterator[Task]:
-        if layer.vocabulary:
-            self.expect("embedding", None, (layer.vocabulary, layer.d))
-            yield self._table(
-                "embedding", layer.vocabulary, self.use("embedding"), lambda model: model.matrix("embedding")[0]
-            )
-        if layer.positions == "learned":
-            (rows, width), seq_len = self.model.table_shape("positions"), self.architecture.seq_len
-            if width != layer.d or rows < seq_len:
-                raise CheckpointError(
-                    f"the table positions should be {(seq_len, layer.d)}, the file has {(rows, width)}"
-                )
-            first = min(self.model.family.first_position(self.model), rows - seq_len)
-            why = "positions that no row of the input has" if rows > seq_len else ""
-            self.use("positions", None, seq_len * layer.d, why)
-            for row, token in enumerate(self.model.family.tokens):
-                if self.model.has(token):
-                    self.expect(token, None, (layer.d,))
-                    self.read[token, None] = (0, f"{FOLDED} {row} (families/vit.py)")
-            yield self._table(
-                "positions", seq_len, seq_len * layer.d, lambda model: held(positions(model, first, seq_len))
-            )
-        if layer.segments:
-            self.expect("segments", None, (layer.segments, layer.d))
-            yield self._table(
-                "segments", layer.segments, self.use("segments"), lambda model: model.matrix("segments")[0]
-            )
+    def _rows(self, weight: Weight) -> Iterator[Task]:
+        kind, (rows, width) = weight.kind, weight.shape
+        if kind == "positions":
+            yield self._positions(rows, width)
+            return
+        self.expect(kind, None, (rows, width))
+        yield self._table(kind, rows, self.use(kind), lambda model: model.matrix(kind)[0])
+
+    def _positions(self, seq_len: int, d: int) -> Task:
+        rows, width = self.model.table_shape("positions")
+        if width != d or rows < seq_len:
+            raise CheckpointError(f"the table positions should be {(seq_len, d)}, the file has {(rows, width)}")
+        first = min(self.model.family.first_position(self.model), rows - seq_len)
+        why = "positions that no row of the input has" if rows > seq_len else ""
+        self.use("positions", None, seq_len * d, why)
+        for row, token in enumerate(self.model.family.tokens):
+            if self.model.has(token):
+                self.expect(token, None, (d,))
+                self.read[token, None] = (0, f"{FOLDED} {row} (families/vit.py)")
+        return self._table("positions", seq_len, seq_len * d, lambda model: held(positions(model, first, seq_len)))
 
     def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
         def run(rng: np.random.Generator) -> Found:
@@ -203,16 +180,20 @@ class Plan:
         return self._scaled(kind, Task(kind, entries, run))
 
 
-_MEASURES: Rules[Callable[[Plan, Any], Iterator[Task]]] = Rules(
-    "measuring norms",
-    {
-        Linear: Plan._linear,
-        Embedding: Plan._embedding,
-        Attention: attention,
-        **dict.fromkeys((LayerNorm, GatedFeedForward, Activation, Ball, SoftCap, Pool, Residual), Plan._each),
-    },
-)
-"""The measurements of a layer, its inner layers' apart."""
+def _flat(plan: Plan, weight: Weight) -> Iterator[Task]:
+    yield plan.vector(weight.kind, weight.block, math.prod(weight.shape))
+
+
+_MEASURES: dict[Role, Callable[[Plan, Weight], Iterator[Task]]] = {
+    "matrix": Plan._map,
+    "vector": _flat,
+    "gain": _flat,
+    "table": Plan._rows,
+    "rows": Plan._rows,
+}
+"""The measurements of a weight that is one tensor, by what it is."""
+_HEADS: Rules[Callable[[Plan, Any], Iterator[Task]]] = Rules("measuring norms of heads", {Attention: attention})
+"""Those of a layer whose heads are in one tensor, in several, or in one for queries, keys and values."""
 
 
 def _turned(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:

@@ -19,8 +19,8 @@ from boundcalc.checkpoints.audit import audit, chosen_family
 from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model, Options
+from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.checkpoints.network import Fixed
 from boundcalc.checkpoints.parity import Call
 from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.engine.proved import BoundValue
@@ -30,6 +30,7 @@ from boundcalc.lab.outputs import Examples, Outputs, token_before, weights_diges
 from boundcalc.lab.reading import TRIED, brief, described, fits, held_against, opened, whole
 from boundcalc.predictors.certificate import PredictorCertificate, issue
 from boundcalc.predictors.data import Data
+from boundcalc.predictors.examples import named
 from boundcalc.predictors.occam import Decoded
 from boundcalc.predictors.shorten import refuse_large, shorten
 from boundcalc.setting import Sample, Setting
@@ -279,7 +280,7 @@ def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> Predic
         alternatives=({"delta": delta},),
         chosen=0,
         evidence={
-            "data": {"sha256": Examples.of(tests).sha256, "examples": len(tests)},
+            "data": named(Examples.of(tests)),
             "recipe": {"kind": "given", **outputs.recipe},
             "weights": weights_digest(outputs.model.checkpoint),
         },

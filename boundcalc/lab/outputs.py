@@ -17,9 +17,10 @@ from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model
 from boundcalc.checkpoints.families.native import NATIVE
+from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, of_double, ready, with_weights
-from boundcalc.checkpoints.network import Fixed, Network
+from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.parity import Call, Parity, rows_of_images
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.predictors.data import Data, digest_of_arrays

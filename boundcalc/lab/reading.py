@@ -15,8 +15,8 @@ from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
+from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.modules import bare, called
-from boundcalc.checkpoints.network import Fixed
 from boundcalc.checkpoints.parity import Call, compare
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
-from boundcalc.laws.report import Cases, Report, judge
-from boundcalc.setting import Budget, Layer, Norms
+from boundcalc.laws.drawing import Array, Dice, drawn, farthest, limits_of, projected, used
+from boundcalc.laws.report import Cases, Law, Report, judge
+from boundcalc.setting import Architecture, Layer, Norms, Sample, Setting
 from boundcalc.setting.layer import flat, weights_of
 from boundcalc.setting.named import layer_from_json, layer_to_json
+from boundcalc.setting.norms import place_of
+from boundcalc.statements.compose import lower
 from boundcalc.statements.layers import LAYERS, facts
 from boundcalc.statements.slots import Context, Facts, Slot
+from boundcalc.statements.targets import Kind, Target
 from boundcalc.statements.weights import Weights
 
-Array = NDArray[np.float64]
 Rule = Callable[[Any, Context], Facts]
 """What is claimed of a layer where it stands."""
 Drawn = Mapping[Any, Array]
 """Trained arrays by kind, or by a tuple that begins with the kind: one for every array of the layer."""
 
+_Seen = TypeVar("_Seen")
 _TRIES = 60
 _ROOM = 1e-6
 
@@ -39,8 +43,8 @@ class LayerExample:
     Attributes:
         layer: the layer.
         norms: budgets of its weights.
-        draw: weights within the budgets, from random numbers; extreme ones find mistakes soonest.
         run: the output rows of (weights, input rows).
+        draw: weights within the budgets, from random numbers; unless given, by what the layer says of them.
         radius: largest length of an input row.
         seq_len: T, input rows.
         inputs: input rows, where they are not rows of the ball (tokens).
@@ -48,8 +52,8 @@ class LayerExample:
 
     layer: Layer
     norms: Norms
-    draw: Callable[[np.random.Generator], Drawn]
     run: Callable[[Drawn, Array], Array]
+    draw: Callable[[np.random.Generator], Drawn] | None = None
     radius: float = 1.0
     seq_len: int = 3
     inputs: Callable[[np.random.Generator], Array] | None = None
@@ -57,46 +61,119 @@ class LayerExample:
     def __str__(self) -> str:
         return f"{self.layer} at radius {self.radius:g}"
 
-    def claims(self, rule: Rule, ns: NumberSystem = FLOAT) -> Facts:
-        """What a rule says of it."""
-        rows = self.seq_len
-        return rule(self.layer, Context(Weights(ns, self.norms), ns.number(self.radius), rows, rows))
+    def claims(self, rule: Rule, ns: NumberSystem = FLOAT, rows: int | None = None) -> Facts:
+        """What a rule says of it, where all rows of its output are used or so many."""
+        count = self.seq_len if rows is None else rows
+        return rule(self.layer, Context(Weights(ns, self.norms), ns.number(self.radius), count, self.seq_len))
 
-    def rows(self, rng: np.random.Generator) -> Array:
-        """Input rows: tokens, or rows of the ball, often on its edge, opposite or equal."""
-        if self.inputs is not None:
-            return self.inputs(rng)
-        width = self.layer.widths()[0] or 3
-        x = rng.standard_normal((self.seq_len, width))
-        x /= np.linalg.norm(x, axis=1, keepdims=True)
-        kind = rng.integers(4)
-        if kind == 1:
-            x = x[:1] * rng.choice([-1.0, 1.0], (self.seq_len, 1))
-        elif kind == 2:
-            x = x * rng.random((self.seq_len, 1))
-        elif kind == 3:
-            x = np.eye(1, width).repeat(self.seq_len, axis=0) * rng.choice([-1.0, 1.0], (self.seq_len, 1))
-        return self.radius * x
+    def output(self, weights: Drawn, x: Array) -> Array:
+        """The rows it makes."""
+        return np.atleast_2d(self.run(weights, x))
+
+    def runs(self, number: int = 60) -> Iterator[tuple[Dice, Drawn, Array, Array]]:
+        """Weights, input rows and what the layer makes of them, often all along the same axes; with dice for more."""
+        for index, (aligned, weights, x, y) in enumerate(self._drawn[:number]):
+            yield Dice(np.random.default_rng((1, index)), aligned), weights, x, y
+
+    @cached_property
+    def _drawn(self) -> list[tuple[bool, Drawn, Array, Array]]:
+        rng, found = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
+        for _ in range(_TRIES):
+            dice = Dice(rng, aligned=bool(rng.random() < 0.4))
+            weights = drawn(dice, self.layer, self.norms, self.seq_len) if self.draw is None else self.draw(rng)
+            x = self.inputs(rng) if self.inputs else dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
+            found.append((dice.aligned, weights, x, self.output(weights, x)))
+        return found
+
+    # what was seen, which no claim changes
+
+    @cached_property
+    def longest(self) -> float:
+        """The longest row that came out."""
+        return max(_largest(y) for _, _, _, y in self.runs())
+
+    @cached_property
+    def stretched(self) -> tuple[float, float]:
+        """The most that a difference of inputs grew by, but for rounding, and which difference."""
+        worst = (0.0, 0.0)
+        for dice, weights, x, y in self.runs():
+            for spread in (1e-6, 0.3):
+                across = self.radius * dice.rng.standard_normal(x.shape) / math.sqrt(x.shape[1])
+                other = x + spread * (across if dice.rng.random() < 0.6 else -x)  # along the rows products change most
+                other = projected(other, self.radius)
+                if (apart := _largest(other - x)) > 0:
+                    worst = max(worst, ((_largest(self.output(weights, other) - y) - 1e-12) / apart, apart))
+        return worst
+
+    def moved(self, kind: str, targets: Sequence[Target], eps: float) -> float:
+        """The farthest that the output moved with the arrays of one kind, each by eps on the points of its targets."""
+        first = farthest(targets)
+
+        def near(dice: Dice, weights: Drawn) -> Drawn:
+            return {key: dice.near(a, first, eps) if _kind(key) == kind else a for key, a in weights.items()}
+
+        def find() -> float:
+            return max(_largest(self.output(near(dice, weights), x) - y) for dice, weights, x, y in self.runs())
+
+        return self.once((kind, first.kind, float(first.radius), eps), find)
+
+    def dimensions(self, kind: str, side: int) -> int:
+        """How many dimensions the slopes of the last row by the first matrix of a kind span, on one side of it."""
+
+        def find() -> int:
+            return max(_dimensions(self, kind, side, weights, x) for _, weights, x, _ in self.runs(6))
+
+        return self.once((kind, side), find)
+
+    def once(self, what: object, find: Callable[[], _Seen]) -> _Seen:
+        """What was found when it was first asked for."""
+        if what not in self._seen:
+            self._seen[what] = find()
+        return self._seen[what]
+
+    @cached_property
+    def _seen(self) -> dict[object, Any]:
+        return {}
 
 
 def _largest(x: Array) -> float:
     return float(np.linalg.norm(x, axis=-1).max())
 
 
-def _runs(at: LayerExample) -> Iterator[tuple[np.random.Generator, Drawn, Array, Array]]:
-    rng = np.random.default_rng(0)
-    for _ in range(_TRIES):
-        weights, x = at.draw(rng), at.rows(rng)
-        yield rng, weights, x, np.atleast_2d(at.run(weights, x))
+def _dimensions(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array) -> int:
+    key = next((key for key in weights if _kind(key) == kind), None)
+    if key is None or weights[key].ndim != 2:
+        return 0
+    matrix, slopes = weights[key], list[Array]()
+    step = 1e-4 * max(1.0, float(np.abs(matrix).max()))
+    for place in np.ndindex(*matrix.shape):
+        change = np.zeros_like(matrix)
+        change[place] = step
+        up, down = (at.output({**weights, key: matrix + sign * change}, x)[-1] for sign in (1, -1))
+        slopes.append((up - down) / (2 * step))
+    slope = np.array(slopes).reshape(*matrix.shape, -1).swapaxes(0, side)
+    sizes = np.linalg.svd(slope.reshape(len(slope), -1), compute_uv=False)
+    return int((sizes > 1e-4 * max(1e-2, sizes[0])).sum())
 
 
 def _kind(key: Any) -> str:
     return key[0] if isinstance(key, tuple) else str(key)
 
 
-def says_what_it_is(rule: Rule, at: LayerExample) -> str | None:
+def _whatever_is_claimed(law: Callable[[LayerExample], str | None]) -> Law[Rule, LayerExample]:
+    """A law of the layer alone, tried once."""
+
+    @wraps(law)
+    def tried(rule: Rule, at: LayerExample) -> str | None:
+        del rule
+        return at.once(law.__name__, lambda: law(at))
+
+    return tried
+
+
+@_whatever_is_claimed
+def says_what_it_is(at: LayerExample) -> str | None:
     """Widths, rows and weights are of the kind a composition needs, and a file can hold the layer."""
-    del rule
     layer = at.layer
     if layer_from_json(layer_to_json(layer)) != layer:
         return "its JSON object is another layer"
@@ -108,127 +185,103 @@ def says_what_it_is(rule: Rule, at: LayerExample) -> str | None:
     return None
 
 
-def trains_what_it_says(rule: Rule, at: LayerExample) -> str | None:
+@_whatever_is_claimed
+def trains_what_it_says(at: LayerExample) -> str | None:
     """The arrays drawn are those it has: as many numbers, of the kinds it names."""
-    del rule
     weights = list(weights_of((at.layer,), at.seq_len))
-    drawn = at.draw(np.random.default_rng(0))
+    _, found, _, _ = next(at.runs(1))
     kinds = {each.kind for weight in weights for each in weight.all}
-    unknown = {_kind(key) for key in drawn} - kinds
+    unknown = {_kind(key) for key in found} - kinds
     if unknown:
         return f"{sorted(unknown)[0]!r} is drawn, but it says to train {', '.join(sorted(kinds)) or 'nothing'}"
-    whole = {_kind(key) for key in drawn}  # a product may be drawn as one matrix
+    whole = {_kind(key) for key in found}  # a product may be drawn as one matrix
     counted = sum(w.copies * math.prod(w.shape) if w.kind in whole else w.parameters for w in weights)
-    there = sum(array.size for array in drawn.values())
+    there = sum(array.size for array in found.values())
     return None if counted == there else f"it counts {counted} parameters, {there} are drawn"
 
 
-def is_drawn_within_its_budgets(rule: Rule, at: LayerExample) -> str | None:
+@_whatever_is_claimed
+def is_drawn_within_its_budgets(at: LayerExample) -> str | None:
     """What is drawn belongs to the class: else the other laws would be about another one."""
-    del rule
-    for _, weights, _, _ in _runs(at):
+    named = {each.kind: each for weight in weights_of((at.layer,), at.seq_len) for each in weight.all}
+    for _, weights, _, _ in at.runs():
         for key, array in weights.items():
-            kind, block, head = (*key, None, None)[:3] if isinstance(key, tuple) else (key, at.layer.where(), None)
+            _, block, head = (*key, None, None)[:3] if isinstance(key, tuple) else (key, None, None)
+            if (weight := named.get(_kind(key))) is None:
+                continue  # another law says so
             try:
-                budget = at.norms.find(str(kind), block, head)
+                budget = limits_of(replace(weight, block=weight.block if block is None else block), at.norms, head)
             except InvalidSetting:
                 continue
-            if (said := _beyond(array, budget)) is not None:
-                return f"{key} {said}"
-    return None
-
-
-def _beyond(array: Array, budget: Budget) -> str | None:
-    matrix = np.atleast_2d(array)
-    sizes = {
-        "op": float(np.linalg.norm(matrix, 2)),
-        "fro": float(np.linalg.norm(matrix)),
-        "two_one": float(np.linalg.norm(matrix, axis=0).sum()),
-        "two_one_t": float(np.linalg.norm(matrix, axis=1).sum()),
-        "one_one": float(np.abs(matrix).sum()),
-        "sup": float(np.abs(matrix).max(initial=0)),
-        "row": float(np.linalg.norm(matrix, axis=1).max(initial=0)),
-    }
-    for name, size in sizes.items():
-        limit = getattr(budget, name)
-        vector = array.ndim == 1 and name not in ("op", "fro", "sup")
-        if limit is not None and not vector and size > limit * (1 + _ROOM):
-            return f"has {name} {size:.6g}, its budget is {limit:g}"
+            part, name = used(array, budget)
+            if part > 1 + _ROOM:
+                return f"{key} has {part:.6g} times the {name} of its budget"
+            if budget.rank is not None and np.linalg.matrix_rank(array) > budget.rank:
+                return f"{key} is of a rank above {budget.rank}"
     return None
 
 
 def rows_stay_within_the_radius(rule: Rule, at: LayerExample) -> str | None:
     """No output row is longer than claimed."""
     claim = float(at.claims(rule).radius)
-    worst = max(_largest(y) for _, _, _, y in _runs(at))
-    return None if worst <= claim * (1 + _ROOM) else f"a row of length {worst:.6g}, claimed {claim:.6g}"
+    return None if at.longest <= claim * (1 + _ROOM) else f"a row of length {at.longest:.6g}, claimed {claim:.6g}"
 
 
 def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) -> str | None:
     """Inputs a little apart: outputs are no farther apart than claimed."""
     if at.inputs is not None:
         return None  # tokens have no neighbours
-    claim = float(at.claims(rule).lipschitz)
-    for rng, weights, x, y in _runs(at):
-        for spread in (1e-6, 0.3):
-            across = at.radius * rng.standard_normal(x.shape) / math.sqrt(x.shape[1])
-            other = x + spread * (across if rng.random() < 0.6 else -x)  # or along the rows, where products change most
-            lengths = np.linalg.norm(other, axis=1, keepdims=True)
-            other *= np.minimum(1, at.radius / np.maximum(lengths, 1e-300))
-            apart = _largest(other - x)
-            moved = _largest(np.atleast_2d(at.run(weights, other)) - y)
-            if apart > 0 and moved > claim * apart * (1 + _ROOM) + 1e-12:
-                return f"an error of {apart:.3g} became {moved:.3g}: {moved / apart:.6g} times, claimed {claim:.6g}"
-    return None
+    claim, (times, apart) = float(at.claims(rule).lipschitz), at.stretched
+    return (
+        None if times <= claim * (1 + _ROOM) else f"an error of {apart:.3g} grew {times:.6g} times, claimed {claim:.6g}"
+    )
 
 
 def weights_move_the_output_by_their_sensitivity_at_most(rule: Rule, at: LayerExample) -> str | None:
     """Every array has a slot; moved by eps on its points, it moves the output by sensitivity times eps, and by its cap."""
     slots = {slot.kind: slot for slot in at.claims(rule).slots}
-    for rng, weights, x, y in _runs(at):
-        kinds = {_kind(key) for key in weights}
-        unread = kinds - set(slots)
-        factors = {each.kind for weight in weights_of((at.layer,), at.seq_len) for each in weight.factors}
-        if unread - factors:
-            return f"{sorted(unread - factors)[0]!r} is trained, and no slot covers it"
-        for kind in kinds & set(slots):
-            slot, eps = slots[kind], 1e-6
-            near = {key: _moved(rng, a, slot, eps) if _kind(key) == kind else a for key, a in weights.items()}
-            moved = _largest(np.atleast_2d(at.run(near, x)) - y)
-            limit = float(slot.sensitivity) * eps
-            if slot.cap is not None:
-                limit = min(limit, float(slot.cap))
-            if moved > limit * (1 + 1e-3) + 1e-13:
-                return f"{kind} moved by {eps:g} moves the output by {moved:.6g}, claimed {limit:.6g}"
+    factors = {each.kind for weight in weights_of((at.layer,), at.seq_len) for each in weight.factors}
+    kinds, eps = {_kind(key) for _, weights, _, _ in at.runs(1) for key in weights}, 1e-6
+    if unread := kinds - set(slots) - factors:
+        return f"{min(unread)!r} is trained, and no slot covers it"
+    for kind in sorted(kinds & set(slots)):
+        slot = slots[kind]
+        moved = at.moved(kind, [target for member in slot.members for target in member.targets], eps)
+        limit = float(slot.sensitivity) * eps
+        if slot.cap is not None:
+            limit = min(limit, float(slot.cap))
+        if moved > limit * (1 + 1e-3) + 1e-13:
+            return f"{kind} moved by {eps:g} moves the output by {moved:.6g}, claimed {limit:.6g}"
     return None
 
 
-def _moved(rng: np.random.Generator, array: Array, slot: Slot, eps: float) -> Array:
-    """Another array within eps of one at every point of the slot's target."""
-    target = max((t for member in slot.members for t in member.targets), key=lambda t: float(t.radius))
-    reach = eps / float(target.radius)
-    if target.kind in ("vector", "table"):
-        step = rng.standard_normal(array.shape)
-        return array + eps * step / np.maximum(np.linalg.norm(step, axis=-1, keepdims=True), 1e-300)
-    if target.kind == "gain":
-        return array + reach * rng.choice([-1.0, 1.0], array.shape)
-    left, right = rng.standard_normal(array.shape[0]), rng.standard_normal(array.shape[1])
-    return array + reach * np.outer(left / np.linalg.norm(left), right / np.linalg.norm(right))
-
-
-def reads_only_the_rows_it_says(rule: Rule, at: LayerExample) -> str | None:
+@_whatever_is_claimed
+def reads_only_the_rows_it_says(at: LayerExample) -> str | None:
     """A layer that calls itself row-wise does not look at other rows: its covers would count too few points."""
-    del rule
     if at.layer.rows_before(1, at.seq_len) > 1 or at.seq_len < 2:
         return None
-    for _, weights, x, y in _runs(at):
+    for _, weights, x, y in at.runs():
         other = x.copy()
         other[:-1] = other[:-1][::-1] * (1.0 if at.inputs is not None else -0.5)
         if at.seq_len == 2 and at.inputs is not None:
             other[0] = other[1]
-        moved = np.atleast_2d(at.run(weights, other))[-1] - y[-1]
+        moved = at.output(weights, other)[-1] - y[-1]
         if float(np.abs(moved).max()) > 1e-12:
             return "the last row of the output moved with another row of the input, but rows_before(1, T) is 1"
+    return None
+
+
+POINTS: Mapping[Kind, int] = {"map": 0, "query": 0, "key": 1}
+"""Where the points stand that such a target has: before the matrix, or behind it."""
+
+
+def maps_act_on_no_more_points_than_are_counted(rule: Rule, at: LayerExample) -> str | None:
+    """Of a map x -> x W that one row of the output sees at n points, the slopes by W span no more than n dimensions."""
+    for slot in at.claims(rule, rows=1).slots:
+        for target in (target for member in slot.members for target in member.targets if target.kind in POINTS):
+            points = target.points.count(1)
+            if points < target.d and (seen := at.dimensions(slot.kind, POINTS[target.kind])) > points:
+                return f"{slot.kind} acts on {seen} points for one row of the output, counted as {points}"
     return None
 
 
@@ -251,8 +304,24 @@ LAWS = (
     errors_grow_by_the_lipschitz_factor_at_most,
     weights_move_the_output_by_their_sensitivity_at_most,
     reads_only_the_rows_it_says,
+    maps_act_on_no_more_points_than_are_counted,
     number_systems_agree,
 )
+
+
+def claimed(layer: Layer, at: Context) -> Facts:
+    """What is claimed of a layer: its rule, or what composition says where it holds others."""
+    return _composed(layer, at) if layer.branches else facts(layer, at)
+
+
+def _composed(layer: Layer, at: Context) -> Facts:
+    """A0 for a network of this layer alone, whose loss is its output: L8."""
+    reads, makes = layer.widths()
+    radius, classes = float(at.radius), makes or reads or 1
+    stages = Architecture(layers=(layer,), seq_len=at.seq_len, input_radius=radius, classes=classes)
+    found = lower(Setting(stages, at.weights.norms, Sample(lipschitz=1.0)), at.ns)
+    slots = (Slot(place_of(each.key)[0], each.gain, each.members, each.cap, each.saturates) for each in found.pieces)
+    return Facts(found.radius, found.amplification, tuple(slots), found.uses)
 
 
 def _refuses(rule: Rule, what: LayerExample | Callable[[], object]) -> str | None:
@@ -268,7 +337,7 @@ def check_layer(
     name: str,
     cases: Cases[Rule, LayerExample] | None = None,
     *,
-    rule: Rule = facts,
+    rule: Rule = claimed,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
     """Tries every law of layers, and of the rule that says their facts.
@@ -277,7 +346,7 @@ def check_layer(
         name: the label of the class of layers.
         cases: layers with budgets, weights and a way to run them; examples (or functions that make a layer) that must be
             refused; and rules that are false, such as half the radius. Those it was registered with, unless given.
-        rule: what is claimed; the registered rule unless given.
+        rule: what is claimed; the registered rule, or that of composition, unless given.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:

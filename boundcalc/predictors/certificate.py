@@ -126,6 +126,11 @@ class PredictorCertificate:
         return float(self.alternatives[self.chosen]["delta"])
 
     @property
+    def taken(self) -> dict[str, Any]:
+        """The alternative it speaks of, without its part of delta."""
+        return _without_delta(self.alternatives[self.chosen])
+
+    @property
     def certified(self) -> str:
         """Which predictor the number is about."""
         return known_methods()[self.method].certified
@@ -239,16 +244,8 @@ def issue(
     return PredictorCertificate.from_json(made.to_json())
 
 
-@dataclass(frozen=True, slots=True)
-class Rederived:
-    """What `rederive` found: the value of the facts, in ball arithmetic."""
-
-    certificate: PredictorCertificate
-    risk: float
-
-
-def rederive(certificate: PredictorCertificate) -> Rederived:
-    """The bound again from the facts alone; refuses a claim that is not it."""
+def rederive(certificate: PredictorCertificate) -> float:
+    """The bound again from the facts alone, in ball arithmetic; refuses a claim that is not it."""
     statement = known_methods()[certificate.method].rests_on(certificate.statement)
     value = statement.risk(certificate.facts, certificate.share)
     if certificate.risk < value:
@@ -260,7 +257,7 @@ def rederive(certificate: PredictorCertificate) -> Rederived:
             f"the claim is not that of these facts: risk <= {certificate.risk!r} is claimed, "
             f"{certificate.statement} gives {value!r}"
         )
-    return Rederived(certificate, value)
+    return value
 
 
 def is_predictor_certificate(data: object) -> bool:
@@ -296,9 +293,7 @@ def plain(value: Any) -> Any:
 
 def object_of(what: str, data: object, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> Mapping[str, Any]:
     """A JSON object with exactly these names."""
-    if not isinstance(data, Mapping):
-        raise CertificateError(f"{what} must be a JSON object, got {type(data).__name__}")
-    raw = cast("Mapping[str, Any]", data)
+    raw = json_object(what, data)
     for name in raw:
         if name not in names and name not in optional:
             raise CertificateError(f"{what} has a field {name!r} that nothing reads; known: {', '.join(names)}")
@@ -340,19 +335,23 @@ def _alternatives(
         if "delta" not in raw:
             raise CertificateError("an alternative has no field 'delta': its part of the failure probability")
         _probability("delta of an alternative", raw["delta"])
-        method.alternative({name: value for name, value in raw.items() if name != "delta"})
+        method.alternative(_without_delta(raw))
         found.append(raw)
     spent = sum(Fraction(float(entry["delta"])) for entry in found)
     if spent > Fraction(delta):
         raise CertificateError(
             f"the alternatives spend {float(spent)!r} of failure probability, but delta is {delta!r}"
         )
-    seen = {digest_of({name: value for name, value in entry.items() if name != "delta"}) for entry in found}
+    seen = {digest_of(_without_delta(entry)) for entry in found}
     if len(seen) != len(found):
         raise CertificateError("one alternative is listed twice")
     if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < len(found):
         raise CertificateError(f"chosen must be a place in the list of {len(found)} alternatives, got {chosen!r}")
     return tuple(found), chosen
+
+
+def _without_delta(alternative: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in alternative.items() if name != "delta"}
 
 
 def equal_shares(delta: float, count: int) -> float:

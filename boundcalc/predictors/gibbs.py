@@ -13,9 +13,16 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, json_object, object_of
 from boundcalc.predictors.data import Data
-from boundcalc.predictors.methods import data_evidence
+from boundcalc.predictors.examples import data_evidence, named, refuse_other_examples
 from boundcalc.predictors.occam import Network
-from boundcalc.predictors.pac_bayes import LatticeLaw, Prior, draw_weights, law_divergence, posterior_of
+from boundcalc.predictors.pac_bayes import (
+    LatticeLaw,
+    Prior,
+    draw_weights,
+    law_divergence,
+    of_another_size,
+    posterior_of,
+)
 from boundcalc.predictors.statements import G6
 from boundcalc.predictors.statements.base import positive_count, real
 
@@ -96,7 +103,7 @@ def certify_mixture(
         ),
         chosen=0,
         evidence={
-            "data": {"sha256": data.sha256, "examples": len(data)},
+            "data": named(data),
             "recipe": network.recipe,
             "posterior": [[law.centre, law.deviation] for law in posterior],
             "environment": network.environment,
@@ -134,19 +141,15 @@ def _alternative(entry: Mapping[str, Any]) -> tuple[Prior, Estimate]:
 
 
 def _taken(certificate: PredictorCertificate) -> tuple[Prior, Estimate]:
-    entry = certificate.alternatives[certificate.chosen]
-    return _alternative({name: value for name, value in entry.items() if name != "delta"})
+    return _alternative(certificate.taken)
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    facts, examples = certificate.facts, certificate.evidence["data"]["examples"]
-    if facts["n"] != examples:
-        return f"{facts['n']} examples are claimed, the data have {examples}"
     prior, estimate = _taken(certificate)
-    size = sum(group.count(prior.reference.shapes[group.tensor]) for group in prior.groups)
-    if len(certificate.evidence["posterior"]) != size:
-        return f"{len(certificate.evidence['posterior'])} laws in the posterior, {size} in the prior"
-    asked = {"draws": estimate.draws, "tested": min(estimate.tested, examples), "sampling": estimate.sampling}
+    if (other := of_another_size(certificate, prior)) is not None:
+        return other
+    facts = certificate.facts
+    asked = {"draws": estimate.draws, "tested": min(estimate.tested, facts["n"]), "sampling": estimate.sampling}
     for name, value in asked.items():
         if facts[name] != value:
             return f"{name} {facts[name]!r} in the facts, {value!r} were fixed beforehand"
@@ -155,8 +158,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     evidence = certificate.evidence
-    if len(data) != evidence["data"]["examples"] or data.sha256 != evidence["data"]["sha256"]:
-        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    refuse_other_examples(certificate, data)
     prior, estimate = _taken(certificate)
     posterior = posterior_of("posterior", evidence["posterior"])
     nats, claimed = _nats(prior, posterior), certificate.facts["nats"]

@@ -14,17 +14,10 @@ from boundcalc.predictors.certificate import (
     object_of,
     sha256_text,
 )
+from boundcalc.predictors.examples import data_evidence, refuse_other_examples
 from boundcalc.predictors.plans import Member
 from boundcalc.predictors.statements import G9, G10F, G10R, H
-from boundcalc.predictors.statements.base import count, positive_count
-
-
-def data_evidence(name: str, value: object) -> Mapping[str, Any]:
-    """Which examples: how many, and their digest."""
-    raw = object_of(name, value, ("sha256", "examples"))
-    sha256_text(f"sha256 of {name}", raw["sha256"])
-    positive_count(f"examples of {name}", raw["examples"])
-    return raw
+from boundcalc.predictors.statements.base import count
 
 
 def _picks(name: str, value: object) -> list[int]:
@@ -47,8 +40,7 @@ _EVIDENCE: Mapping[str, Callable[[str, object], Any]] = {
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    entry = dict(certificate.alternatives[certificate.chosen])
-    member = Member.from_json({name: value for name, value in entry.items() if name != "delta"})
+    member = Member.from_json(certificate.taken)
     examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
     facts = certificate.facts
     if facts["n"] != examples - member.prefix:
@@ -108,8 +100,7 @@ def _given(certificate: PredictorCertificate) -> str | None:
 
 def _answers(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
     """The same predictor answers the same examples: `learner_of` gives what has `weights` (a digest) and `scores` of data."""
-    if data.sha256 != certificate.evidence["data"]["sha256"]:
-        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    refuse_other_examples(certificate, data)
     predictor = learner_of(certificate.evidence["recipe"])
     if predictor.weights != certificate.evidence["weights"]:
         raise CertificateError("this is not the predictor of the certificate: the sha256 of its weights differs")

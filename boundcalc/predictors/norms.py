@@ -13,7 +13,7 @@ import numpy as np
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, json_object, object_of
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.methods import data_evidence
+from boundcalc.predictors.examples import data_evidence, named, of_another_count, refuse_other_examples
 from boundcalc.predictors.pooling import PoolingClass, PoolingNetwork, margin_errors, signs
 from boundcalc.predictors.pooling_search import train
 from boundcalc.predictors.statements import CLASS
@@ -110,7 +110,7 @@ def certify_class(
         ),
         chosen=place,
         evidence={
-            "data": {"sha256": data.sha256, "examples": len(data)},
+            "data": named(data),
             "recipe": network.recipe,
             "query": [float(value) for value in q],
             "environment": network.environment,
@@ -134,16 +134,15 @@ def _query(name: str, value: object) -> list[float]:
 
 
 def _class_of(certificate: PredictorCertificate) -> PoolingClass:
-    entry = certificate.alternatives[certificate.chosen]
-    return PoolingClass.from_json({name: value for name, value in entry.items() if name != "delta"})
+    return PoolingClass.from_json(certificate.taken)
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
     from boundcalc.proof.certificate import Certificate
 
     facts, cls = certificate.facts, _class_of(certificate)
-    if facts["n"] != certificate.evidence["data"]["examples"]:
-        return f"{facts['n']} examples are claimed, the data have {certificate.evidence['data']['examples']}"
+    if (other := of_another_count(certificate)) is not None:
+        return other
     proof = Certificate.from_json(facts["proof"])
     asked = cls.setting(facts["n"], proof.setting.sample.delta, facts["errors"])
     for name in ("architecture", "norms"):
@@ -162,8 +161,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     del network_of  # the layer is of this package, and needs NumPy alone
     evidence = certificate.evidence
-    if len(data) != evidence["data"]["examples"] or data.sha256 != evidence["data"]["sha256"]:
-        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    refuse_other_examples(certificate, data)
     cls = _class_of(certificate)
     network = PoolingNetwork.from_recipe(evidence["recipe"])
     weights = {"q": np.array(_query("query", evidence["query"]))}

@@ -24,7 +24,7 @@ from boundcalc.predictors.certificate import (
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.methods import data_evidence
+from boundcalc.predictors.examples import data_evidence, named, of_another_count, refuse_other_examples
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G7
 from boundcalc.predictors.tails import float_limit
@@ -129,7 +129,7 @@ def certify_message(
         alternatives=tuple({**each.to_json(), "delta": share} for each in (code, *beside)),
         chosen=0,
         evidence={
-            "data": {"sha256": data.sha256, "examples": len(data)},
+            "data": named(data),
             "recipe": network.recipe,
             "file": file,
             "weights": digest_of_arrays(weights),
@@ -147,15 +147,12 @@ def _file(name: str, value: object) -> str:
 
 def _code_of(certificate: PredictorCertificate) -> Code:
     """The code a certificate was written in."""
-    entry = dict(certificate.alternatives[certificate.chosen])
-    return Code.from_json({name: value for name, value in entry.items() if name != "delta"})
+    return Code.from_json(certificate.taken)
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    if certificate.facts["n"] != certificate.evidence["data"]["examples"]:
-        return (
-            f"{certificate.facts['n']} examples are claimed, the data have {certificate.evidence['data']['examples']}"
-        )
+    if (other := of_another_count(certificate)) is not None:
+        return other
     _, bits = _code_of(certificate).read(certificate.evidence["file"])
     claimed = certificate.facts["bits"]
     if not bits <= claimed <= bits * (1 + 1e-9):
@@ -165,8 +162,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 
 def count_again(certificate: PredictorCertificate, data: Data, weights: Mapping[str, Array], network: Network) -> int:
     """The errors of weights on the examples of a certificate; refuses other examples, other weights, another count."""
-    if len(data) != certificate.evidence["data"]["examples"] or data.sha256 != certificate.evidence["data"]["sha256"]:
-        raise CertificateError("these are not the examples of the certificate: their sha256 differs")
+    refuse_other_examples(certificate, data)
     if digest_of_arrays(weights) != certificate.evidence["weights"]:
         raise CertificateError("the weights that come out are not those of the certificate: their sha256 differs")
     errors = int((network.scores(weights, data) <= 0).sum())

@@ -30,7 +30,7 @@ from boundcalc.predictors.certificate import (
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.methods import data_evidence
+from boundcalc.predictors.examples import data_evidence, named, of_another_count
 from boundcalc.predictors.occam import Network, count_again
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G6_PRIME
@@ -263,7 +263,7 @@ def certify_draws(
         alternatives=tuple({**prior.to_json(), "draw": seed, "delta": share} for seed in range(draws)),
         chosen=best[1],
         evidence={
-            "data": {"sha256": data.sha256, "examples": len(data)},
+            "data": named(data),
             "recipe": network.recipe,
             "posterior": [[law.centre, law.deviation] for law in posterior],
             "weights": digest_of_arrays(best[3]),
@@ -295,16 +295,13 @@ def _alternative(entry: Mapping[str, Any]) -> tuple[Prior, int]:
 
 
 def _taken(certificate: PredictorCertificate) -> tuple[Prior, int]:
-    entry = certificate.alternatives[certificate.chosen]
-    return _alternative({name: value for name, value in entry.items() if name != "delta"})
+    return _alternative(certificate.taken)
 
 
-def _consistent(certificate: PredictorCertificate) -> str | None:
-    if certificate.facts["n"] != certificate.evidence["data"]["examples"]:
-        return (
-            f"{certificate.facts['n']} examples are claimed, the data have {certificate.evidence['data']['examples']}"
-        )
-    prior, _ = _taken(certificate)
+def of_another_size(certificate: PredictorCertificate, prior: Prior) -> str | None:
+    """What does not fit between a certificate's examples, its prior and its posterior."""
+    if (other := of_another_count(certificate)) is not None:
+        return other
     size = sum(group.count(prior.reference.shapes[group.tensor]) for group in prior.groups)
     if len(certificate.evidence["posterior"]) != size:
         return f"{len(certificate.evidence['posterior'])} laws in the posterior, {size} in the prior"
@@ -339,7 +336,7 @@ PAC_BAYES = METHODS.ours(
             "environment": json_object,
         },
         _alternative,
-        _consistent,
+        lambda certificate: of_another_size(certificate, _taken(certificate)[0]),
         _establish,
     )
 )

@@ -7,9 +7,8 @@ them that holds the picks must pick the same and end in the same bits; a certifi
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.kinds import RUNS
-from boundcalc.base.output import write_text
-from boundcalc.predictors.certificate import PredictorCertificate, digest_of, issue, plain
-from boundcalc.predictors.data import Array, Data, digest_of_arrays, order_of
+from boundcalc.predictors.certificate import PredictorCertificate, issue, plain
+from boundcalc.predictors.data import Data, order_of
+from boundcalc.predictors.examples import named
 from boundcalc.predictors.learner import Learner
 from boundcalc.predictors.plans import Member
+from boundcalc.predictors.runs import Run, Saved, Stop
 from boundcalc.predictors.statements import STATEMENTS
 
 _Progress = Callable[[Mapping[str, Any]], None]
@@ -33,84 +32,6 @@ _OTHERS = 64
 
 class NotReproduced(BoundcalcError):
     """A learner that gave something else when it was run again: nothing can be certified."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A run at one of its stops."""
-
-    picks: tuple[int, ...]
-    wrong: int
-    others: int
-    weights: str
-
-
-@dataclass
-class Run:
-    """One trajectory over candidates of a data set; picks are places in the data's order.
-
-    Attributes:
-        learner: what learns.
-        data: the examples in their order: the prefix first.
-        prefix: how many of them it starts from.
-        seed: of the learner.
-        candidates: places that may be picked.
-        picks: so far, in their order.
-        state: of the learner.
-        stops: those that were reached, by their picks.
-    """
-
-    learner: Learner
-    data: Data
-    prefix: int
-    seed: int
-    candidates: Array
-    picks: list[int] = field(default_factory=list[int])
-    state: Any = None
-    stops: dict[int, Stop] = field(default_factory=dict[int, Stop])
-    left: Array = field(init=False)
-    keys: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        if self.state is None:
-            self.state = self.learner.start(self.seed)
-            if self.prefix:
-                self._fit()
-        self.left = np.setdiff1d(self.candidates, np.asarray(self.picks, dtype=np.int64))
-        self._score()
-
-    def _fit(self) -> None:
-        places = [*range(self.prefix), *self.picks]
-        self.state = self.learner.fit(self.state, self.data.take(places), self.prefix)
-
-    def _score(self) -> None:
-        if not len(self.left):
-            self.keys = np.zeros(0)
-            return
-        scores = np.asarray(self.learner.scores(self.state, self.data.take(self.left)), dtype=np.float64)
-        if scores.shape != (len(self.left),):
-            raise InvalidSetting(f"scores must be one number per example: need {(len(self.left),)}, got {scores.shape}")
-        self.keys = np.where(np.isnan(scores), -np.inf, scores)
-
-    @property
-    def wrong(self) -> int:
-        """How many of the others are not right."""
-        return int((self.keys <= 0).sum())
-
-    def round(self, size: int) -> None:
-        """Pick the next ones with the worst keys (their places break ties), and learn."""
-        order = np.lexsort((self.left, self.keys))[:size]
-        self.picks += [int(place) for place in self.left[order]]
-        self.left, self.keys = np.delete(self.left, order), np.delete(self.keys, order)
-        self._fit()
-        self._score()
-
-    def stop(self) -> Stop:
-        """Where it stands."""
-        if len(self.picks) not in self.stops:
-            weights = digest_of_arrays(self.learner.weights(self.state))
-            self.stops[len(self.picks)] = Stop(tuple(self.picks), self.wrong, len(self.left), weights)
-        return self.stops[len(self.picks)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -165,7 +86,7 @@ def pick_to_learn(
             raise InvalidSetting(
                 f"a prefix of {member.prefix} and {member.stop} picks leave none of {len(data)} examples to test on"
             )
-    saved = _Saved(resume, learner, ordered, members, delta)
+    saved = Saved(resume, learner, ordered, members, delta)
     risks: dict[int, float] = {}
     best: tuple[float, int, Stop] | None = None
     for run, indices in _runs(members).items():
@@ -191,7 +112,7 @@ def pick_to_learn(
         alternatives=tuple(other.to_json() for other in members),
         chosen=index,
         evidence={
-            "data": {"sha256": data.sha256, "examples": len(data)},
+            "data": named(data),
             "order": order,
             "picks": [int(places[place]) for place in stop.picks],
             "recipe": plain(learner.recipe),
@@ -208,15 +129,14 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
     Raises `NotReproduced` with what differs.
     """
     evidence = certificate.evidence
-    if evidence["data"] != {"sha256": data.sha256, "examples": len(data)}:
+    if evidence["data"] != named(data):
         raise NotReproduced(
             f"these are not the examples of the certificate: {len(data)} with sha256 {data.sha256[:12]}.., "
             f"it speaks of {evidence['data']['examples']} with {str(evidence['data']['sha256'])[:12]}.."
         )
     if plain(learner.recipe) != evidence["recipe"]:
         raise NotReproduced("the learner's recipe is not that of the certificate")
-    entry = dict(certificate.alternatives[certificate.chosen])
-    member = Member.from_json({name: value for name, value in entry.items() if name != "delta"})
+    member = Member.from_json(certificate.taken)
     places = order_of(evidence["order"], len(data))
     run = Run(learner, data.take(places), member.prefix, member.seed, np.arange(member.prefix, len(data)))
     _finish(run, member, len(evidence["picks"]))
@@ -256,7 +176,7 @@ def _stops_of(
     run: tuple[int, int, int, int],
     indices: Sequence[int],
     members: Sequence[Member],
-    saved: _Saved,
+    saved: Saved,
     progress: _Progress | None,
     best: tuple[float, int, Stop] | None,
     file: int | None,
@@ -365,50 +285,3 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
             "shape, and look at no other candidate"
         )
     return again.state
-
-
-class _Saved:
-    """Unfinished runs, in a file that belongs to one learner, data set and plan."""
-
-    def __init__(
-        self, path: Path | None, learner: Learner, data: Data, members: Sequence[Member], delta: float
-    ) -> None:
-        self.path = path
-        self.runs: dict[str, Any] = {}
-        if path is None:
-            return
-        whose = [plain(learner.recipe), data.sha256, [member.to_json() for member in members], delta]
-        self.name = digest_of(whose)
-        if not path.exists():
-            return
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            owner, self.runs = found["of"], dict(found["runs"])
-        except (ValueError, KeyError, TypeError):
-            raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
-        if owner != self.name:
-            raise InvalidSetting(f"{path} is of another run: name another file, or remove it")
-
-    def load(self, run: str, learner: Learner, data: Data, prefix: int, seed: int) -> Run | None:
-        """A run as it was left, with the stops it had reached."""
-        if run not in self.runs:
-            return None
-        found = self.runs[run]
-        state = learner.restore(b64decode(found["state"]))
-        candidates = np.arange(prefix, len(data))
-        stops = {int(k): Stop(tuple(s[0]), *s[1:]) for k, s in found["stops"].items()}
-        return Run(learner, data, prefix, seed, candidates, list(found["picks"]), state, stops)
-
-    def keep(self, run: str, trajectory: Run) -> None:
-        """Write it, whole or not at all."""
-        if self.path is None:
-            return
-        state = b64encode(trajectory.learner.dump(trajectory.state)).decode()
-        stops = {str(k): [list(s.picks), s.wrong, s.others, s.weights] for k, s in trajectory.stops.items()}
-        self.runs[run] = {"picks": trajectory.picks, "state": state, "stops": stops}
-        write_text(self.path, json.dumps({"of": self.name, "runs": self.runs}), RUNS)
-
-    def remove(self) -> None:
-        """All runs are over."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)

@@ -105,16 +105,28 @@ def divergence_limit(q: float, nats: arb | float) -> float:
     if q >= 1:
         return 1.0
     level = arb(nats)
-    low, high = q, 1.0
-    for _ in range(200):
+    high = turn(lambda p: bool(divergence(q, p) <= level), q)
+    return rounded_up(high, lambda p: p > q and certainly_le(level, divergence(q, p)))
+
+
+def turn(
+    holds: Callable[[float], bool], low: float, high: float = 1.0, halvings: int = 200, near: float = 0.0
+) -> float:
+    """Where `holds`, true at `low`, ceases: the first place of a halving at which it does not, as near as floats lie.
+
+    `near`: how near, relative to it, is enough.
+    """
+    for _ in range(halvings):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        if bool(divergence(q, middle) <= level):
+        if holds(middle):
             low = middle
         else:
             high = middle
-    return rounded_up(high, lambda p: p > q and certainly_le(level, divergence(q, p)))
+        if high - low < near * high:
+            break
+    return high
 
 
 def rounded_up(guess: float, holds: Callable[[float], bool], step: float = 1e-13, most: float = 1e-2) -> float:
@@ -131,16 +143,7 @@ def rounded_up(guess: float, holds: Callable[[float], bool], step: float = 1e-13
 
 def float_limit(errors: int, n: int, log_delta: float) -> float:
     """The same limit in floats: a guess for the search, never a certificate."""
-    low, high = errors / n, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if float_log_tail(errors, n, middle) >= log_delta:
-            low = middle
-        else:
-            high = middle
-    return high
+    return turn(lambda p: float_log_tail(errors, n, p) >= log_delta, errors / n)
 
 
 def float_log_tail(errors: int, n: int, p: float) -> float:

@@ -43,7 +43,7 @@ def verify_predictor(
     Raises:
         CertificateError: if the number does not follow from the facts, or the facts from the examples.
     """
-    risk = rederive(certificate).risk
+    risk = rederive(certificate)
     if data is None:
         return Verified(certificate, risk)
 

@@ -1,177 +1,134 @@
-"""Laws of every layer, run on real numbers by the networks of the soundness tests."""
+"""Laws of every layer, by the cases it brings; and that each law sees what it is there for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import Unsupported
-from boundcalc.laws import Cases, LayerExample, check_layer
-from boundcalc.laws.layers import LAWS, Array, Drawn, Rule
-from boundcalc.setting import (
-    Activation,
-    Attention,
-    Ball,
-    Budget,
-    Embedding,
-    Experts,
-    GatedFeedForward,
-    Layer,
-    LayerNorm,
-    Linear,
-    Normaliser,
-    Norms,
-    Pool,
-    SoftCap,
-)
+from boundcalc import check_layer
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.checkpoints.layers import Fixed
+from boundcalc.laws import Cases, LayerExample
+from boundcalc.laws.brought.layers import computed
+from boundcalc.laws.drawing import Dice, drawn, used
+from boundcalc.laws.layers import LAWS, Rule, claimed
+from boundcalc.setting import Attention, Ball, Budget, Layer, Linear, Norms, Pool, Weight
 from boundcalc.setting.named import CLASSES
 from boundcalc.statements.layers import facts
-from boundcalc.statements.slots import Context, Facts
-from tests.soundness.network import Dice, Network, joined
 
 KNOB = Norms(C=1.3)
-GAINS = Norms(
-    C=1.0, budgets={"norm.gain": Budget(sup=1.2), "norm_Q.gain": Budget(sup=1.1), "norm_K.gain": Budget(sup=0.9)}
-)
-OFFSETS = Norms(C=1.0, budgets={"score_offsets": Budget(sup=0.7)})
-SPLIT = Attention(4, 2, d_head=2, d_value=2, qk="split", combine="concat", causal=True, block=0)
 
 
-def _cast(word: str) -> Any:
-    """A word that no type allows."""
-    return word
-
-
-EXAMPLES: dict[str, list[tuple[Layer, Norms]]] = {
-    "linear": [(Linear("W", 3, 2), KNOB), (Linear("W", 3, 2, bias="c"), KNOB)],
-    "activation": [(Activation(name), KNOB) for name in ("relu", "gelu", "silu", "mish", "tanh")],
-    "ball": [(Ball(0.7), KNOB)],
-    "softcap": [(SoftCap(3, 0.3), KNOB)],
-    "layernorm": [
-        (LayerNorm("norm", 3, 0.1), GAINS),
-        (LayerNorm("norm", 3, 0.2, offset=True, centred=False), GAINS),
-        (LayerNorm("norm", 3, 0.1, around_one=True), GAINS),
-    ],
-    "gated": [(GatedFeedForward(3, 4, "silu", 0), KNOB), (GatedFeedForward(3, 4, "gelu", 0, bias=True), KNOB)],
-    "experts": [(Experts(3, 2, 3, block=0), KNOB)],
-    "embedding": [(Embedding(5, 3), KNOB), (Embedding(5, 3, positions="learned"), KNOB)],
-    "pool": [(Pool(), KNOB), (Pool("mean"), KNOB)],
-    "attention": [
-        (Attention(3, block=0), KNOB),
-        (Attention(3, 2, normaliser=Normaliser("softmax1"), block=0), KNOB),
-        (Attention(3, 2, normaliser=Normaliser("sigmoid"), causal=True, block=0), KNOB),
-        (SPLIT, KNOB),
-        (replace(SPLIT, qk_norm="head", qk_eps=0.3), GAINS),
-        (replace(SPLIT, qk="joint", offsets="learned", buckets=2), OFFSETS),
-    ],
-}
-REFUSALS: dict[str, list[tuple[Callable[[], object], str]]] = {
-    "activation": [(lambda: Activation("relu2"), "relu2|activation")],
-    "attention": [
-        (lambda: Attention(3, normaliser=Normaliser("sparsemax")), "sparsemax"),
-        (lambda: Attention(3, 2, kv_heads=5), "kv_heads|groups|divide"),
-    ],
-    "ball": [(lambda: Ball(-1.0), "radius")],
-    "softcap": [(lambda: SoftCap(3, 0.0), "cap")],
-    "linear": [(lambda: Linear("W", 0, 2), "at least 1|between 1")],
-    "layernorm": [(lambda: LayerNorm("norm", 3, -1.0), "eps")],
-    "gated": [(lambda: GatedFeedForward(3, 4, "relu2", 0), "relu2|activation")],
-    "experts": [(lambda: Experts(3, 2, 0, block=0), "experts")],
-    "embedding": [(lambda: Embedding(5, 3, positions=_cast("sometimes")), "positions")],
-    "pool": [(lambda: Pool(_cast("median")), "median|how")],
-}
-
-ELSEWHERE = {
-    "residual": "composition's business",
-    "hidden": "tests/soundness/test_hidden.py attacks it",
-    "lookup": "tests/soundness/test_products.py attacks it",
-}
-"""Layers that are not tried here, and why."""
-TOO_SMALL = {"gated": 0.2, "experts": 0.1, "attention": 0.2}
-"""The part of a claim that is noticed to be too little; half of it, elsewhere."""
-
-
-def example(layer: Layer, norms: Norms) -> LayerExample:
-    """A layer with the weights and the forward pass of the soundness tests."""
-    network = Network((layer,), norms, 3)
-    ((_, at, _),) = network.known
-    vocabulary = layer.vocabulary if isinstance(layer, Embedding) else 0
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        p = network.draw(Dice(rng, aligned=rng.random() < 0.4))
-        return joined(network, layer, p) if isinstance(layer, Attention) else p
-
-    def run(weights: Drawn, x: Array) -> Array:
-        return network.apply(layer, dict(weights), x, at, project=False)
-
-    def tokens(rng: np.random.Generator) -> Array:
-        return rng.integers(vocabulary, size=(3, 1)).astype(float)
-
-    return LayerExample(layer, norms, draw, run, inputs=tokens if vocabulary else None)
-
-
-def changed(**factors: float) -> Rule:
-    """A rule with some of its facts times a factor."""
-
-    def rule(layer: Layer, at: Context) -> Facts:
-        here = facts(layer, at)
-        slots = tuple(
-            replace(slot, sensitivity=factors.get("sensitivity", 1.0) * slot.sensitivity) for slot in here.slots
-        )
-        radius, stretch = factors.get("radius", 1.0), factors.get("lipschitz", 1.0)
-        return replace(here, radius=radius * here.radius, lipschitz=stretch * here.lipschitz, slots=slots)
-
-    return rule
-
-
-def test_every_layer_is_here() -> None:
-    assert set(EXAMPLES) == set(REFUSALS) == set(CLASSES) - ELSEWHERE.keys()
-
-
-@pytest.mark.parametrize("label", EXAMPLES)
+@pytest.mark.parametrize("label", CLASSES)
 def test_laws(label: str) -> None:
-    examples = [example(*each) for each in EXAMPLES[label]]
-    part = TOO_SMALL.get(label, 0.45)
-    wrong = {"radius": changed(radius=part)}
-    if label != "embedding":  # tokens have no neighbours
-        wrong["Lipschitz factor"] = changed(lipschitz=part)
-    if any(each.claims(facts).slots for each in examples):
-        wrong["sensitivity"] = changed(sensitivity=part)
-    check_layer(label, Cases(examples, REFUSALS[label], wrong)).raise_if_broken()
+    check_layer(label).raise_if_broken()
 
 
-def test_what_one_law_alone_sees() -> None:
-    """A mixing layer that calls itself row-wise; weights that nobody mentions; weights outside the class."""
+def example(layer: Layer, norms: Norms = KNOB) -> LayerExample:
+    return LayerExample(layer, norms, computed(layer, Fixed(row=-1)))
 
-    class Unmixed(Attention):
+
+def broken(at: LayerExample, rule: Rule = claimed) -> set[str]:
+    return {each.law for each in check_layer("it", Cases([at], None, {}), rule=rule).complaints} - {"complete"}
+
+
+class Unmixed(Attention):
+    """A mixing layer that calls itself row-wise."""
+
+    __slots__ = ()
+
+    def rows_before(self, rows: int, seq_len: int) -> int:
+        return rows
+
+
+class Unweighted(Linear):
+    """A map that says that it trains nothing."""
+
+    __slots__ = ()
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return ()
+
+
+def of(layer: Layer) -> Rule:
+    return lambda _, at: facts(layer, at)
+
+
+def scaled(at: LayerExample, factor: float) -> LayerExample:
+    def draw(rng: np.random.Generator) -> dict[Any, Any]:
+        found = drawn(Dice(rng), at.layer, at.norms, at.seq_len)
+        return {key: factor * array for key, array in found.items()}
+
+    return replace(at, draw=draw)
+
+
+def test_each_law_sees_what_the_others_do_not() -> None:
+    """A layer that calls itself row-wise; weights that nobody mentions; weights outside the class; points not counted."""
+    heads = Attention(3, block=0)
+    honest = example(heads)
+    assert broken(honest) == set()
+    assert "reads_only_the_rows_it_says" in broken(replace(honest, layer=Unmixed(3, block=0)), of(heads))
+    silent = scaled(example(Linear("W", 3, 2)), 1.0)
+    found = broken(replace(silent, layer=Unweighted("W", 3, 2), draw=silent.draw), of(Linear("W", 3, 2)))
+    assert "trains_what_it_says" in found
+    assert "is_drawn_within_its_budgets" in broken(scaled(honest, 1.5))
+    assert broken(honest, lambda layer, at: facts(layer, replace(at, seq_len=1))) == {
+        "maps_act_on_no_more_points_than_are_counted"
+    }
+    assert len(LAWS) == 9
+
+
+def test_a_mean_that_calls_itself_row_wise_is_seen() -> None:
+    """It has no weights whose points could be counted: its rows are tried."""
+
+    class First(Pool):
         __slots__ = ()
 
         def rows_before(self, rows: int, seq_len: int) -> int:
-            return rows
+            return 1
 
-    def laws(at: LayerExample) -> set[str]:
-        found = check_layer(
-            "it", Cases([at], None, {}), rule=lambda layer, context: facts(Attention(3, block=0), context)
-        )
-        return {complaint.law for complaint in found.complaints}
-
-    honest = example(Attention(3, block=0), KNOB)
-    assert laws(honest) == {"complete"}
-    assert "reads_only_the_rows_it_says" in laws(replace(honest, layer=Unmixed(3, block=0)))
-    more = replace(honest, draw=lambda rng: {**honest.draw(rng), ("W_secret", 0, 0): np.ones((2, 2))})
-    assert "trains_what_it_says" in laws(more)
-    large = replace(honest, draw=lambda rng: {key: 1.5 * array for key, array in honest.draw(rng).items()})
-    assert "is_drawn_within_its_budgets" in laws(large)
-    assert len(LAWS) == 8
+    mean = example(Pool("mean"))
+    assert "reads_only_the_rows_it_says" in broken(replace(mean, layer=First("mean")), of(Pool("mean")))
 
 
-def test_a_layer_without_a_rule_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("weight", "budget"),
+    [
+        (Weight("W", "matrix", (4, 3)), Budget(op=1.5, two_one=1.7, rank=2, schatten=(1.0, 2.0))),
+        (Weight("W", "matrix", (4, 3)), Budget(op=0.0)),
+        (Weight("b", "vector", (4,)), Budget(op=0.3)),
+        (Weight("g", "gain", (4,)), Budget(sup=0.3)),
+        (Weight("t", "table", (5, 3)), Budget(row=0.3, fro=0.5)),
+        (Weight("p", "rows", (5, 3)), Budget(row=0.3)),
+        (Weight("s", "scores", (5, 3)), Budget(sup=0.3, fro=0.9, schatten=(1.0, 1.0))),
+        (Weight("v", "values", (5, 4)), Budget(row=0.3)),
+    ],
+    ids=lambda each: each.role if isinstance(each, Weight) else "",
+)
+def test_what_is_drawn_lies_within_its_budget_and_touches_it(weight: Weight, budget: Budget) -> None:
+    rng = np.random.default_rng(0)
+    parts: list[float] = []
+    for aligned in (False, True):
+        for _ in range(40):
+            w = Dice(rng, aligned).array(weight, budget)
+            assert w.shape == weight.shape
+            assert budget.rank is None or np.linalg.matrix_rank(w) <= budget.rank
+            parts.append(used(w, budget)[0])
+            if weight.role == "values":  # whatever heads the columns are parted into
+                longest = [np.linalg.norm(w[:, part], axis=1).max() for part in (slice(0, 2), slice(2, 4))]
+                assert np.linalg.norm(longest) <= 0.3 * (1 + 1e-9)
+    assert max(parts) <= 1 + 1e-9
+    assert max(parts) >= 1 - 1e-9 or budget.op == 0.0
+
+
+def test_a_layer_without_a_rule_or_without_cases_is_refused() -> None:
     class Unknown(Ball):
         __slots__ = ()
 
     with pytest.raises(Unsupported, match="no statement about Unknown"):
-        example(Unknown(1.0), KNOB)
+        example(Unknown(1.0)).claims(claimed)
+    with pytest.raises(InvalidSetting, match="no rule of layer 'nothing' was registered with cases"):
+        check_layer("nothing")

@@ -21,6 +21,7 @@ from boundcalc.base.intervals import upper_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
+from boundcalc.laws.drawing import Array, Dice, Parameters, within
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -42,7 +43,7 @@ from boundcalc.setting.norms import Norms
 from boundcalc.statements.premise import margin_of_class, no_member
 from boundcalc.statements.slots import largest_margin
 from tests.laws.settings import settings
-from tests.soundness.network import Array, Dice, Network, Parameters, within
+from tests.soundness.network import Network
 
 ROUNDING = 1e-9
 FACTORS = (0.3, 0.7, 0.95, 0.999, 1.0, 1.001, 3.0)

@@ -11,7 +11,8 @@ import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
 from boundcalc.laws.predictors import sealed
-from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, read_json
+from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, read_json
+from boundcalc.predictors.examples import named
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import shared, splits, stops, until_right
 from boundcalc.predictors.verify import verify_predictor
@@ -192,3 +193,25 @@ def test_the_reader_is_strict(tmp_path: Path, text: str) -> None:
 def test_what_is_no_certificate_is_said_to_be_none(data: object) -> None:
     with pytest.raises(CertificateError):
         PredictorCertificate.from_json(data)
+
+
+class _Given:
+    """A predictor that is right wherever y is 1."""
+
+    weights = "0" * 64
+
+    def scores(self, data: Any) -> Any:
+        return data.y - 0.5
+
+
+def test_a_held_out_certificate_is_about_as_many_examples_as_there_are() -> None:
+    """More examples claimed than answered, beside the digest of those that were, make the number smaller."""
+    evidence = {"data": named(DATA), "recipe": {"kind": "mine"}, "weights": _Given.weights}
+    facts = {"errors": int((DATA.y < 0.5).sum()), "n": len(DATA)}
+    true = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
+    assert verify_predictor(true, DATA, lambda _: _Given()).established is not None
+    evidence["data"]["examples"] = facts["n"] = 10 * len(DATA)
+    false = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
+    assert false.risk < true.risk
+    with pytest.raises(CertificateError, match="not the examples"):
+        verify_predictor(false, DATA, lambda _: _Given())

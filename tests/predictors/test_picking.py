@@ -11,7 +11,7 @@ import pytest
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.predictors.data import Array, Data, order_of
-from boundcalc.predictors.picking import Certified, NotReproduced, Run, pick_to_learn, rerun
+from boundcalc.predictors.picking import Certified, NotReproduced, pick_to_learn, rerun
 from boundcalc.predictors.plans import (
     Member,
     default_picks,
@@ -21,6 +21,7 @@ from boundcalc.predictors.plans import (
     stops,
     until_right,
 )
+from boundcalc.predictors.runs import Run
 from boundcalc.predictors.statements import STATEMENTS
 from tests.predictors.toys import Threshold, draw, risk
 

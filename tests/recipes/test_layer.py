@@ -82,7 +82,7 @@ def run(c: float) -> Callable[[Drawn, Array], Array]:
 
 
 def example(layer: SoftCap, radius: float) -> LayerExample:
-    return LayerExample(layer, Norms(C=1.0), lambda rng: {}, run(layer.c), radius)
+    return LayerExample(layer, Norms(C=1.0), run(layer.c), radius=radius)
 
 
 def smaller(radius: float = 1.0, lipschitz: float = 1.0) -> Callable[[SoftCap, Context], Facts]:

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.laws import drawing
+from boundcalc.laws.drawing import Array, Dice, Parameters, drawn, farthest
 from boundcalc.setting import (
     Activation,
     Attention,
     Ball,
-    Budget,
     Embedding,
     Experts,
     GatedFeedForward,
+    Hidden,
     Layer,
     LayerNorm,
     Linear,
+    Lookup,
     Norms,
     Pool,
     Residual,
@@ -35,11 +38,6 @@ from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
-
-Array = NDArray[np.float64]
-Key = tuple[str, int | None, int | None]
-"""Kind, block, head."""
-Parameters = dict[Key, Array]
 
 ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "relu": lambda x: np.maximum(x, 0),
@@ -62,82 +60,6 @@ def ball(x: Array, radius: float) -> Array:
     """Every row projected."""
     norms = np.linalg.norm(x, axis=-1, keepdims=True)
     return x * np.minimum(1, radius / np.maximum(norms, 1e-300))
-
-
-# ------------------------------------------------------------------------------------------------ weights
-
-
-def size_of(name: str, w: Array) -> float:
-    """One of the norms of a budget."""
-    return {
-        "op": lambda: float(np.linalg.norm(w, 2)),
-        "fro": lambda: float(np.linalg.norm(w)),
-        "two_one": lambda: float(np.linalg.norm(w, axis=0).sum()),
-        "two_one_t": lambda: float(np.linalg.norm(w, axis=1).sum()),
-        "one_one": lambda: float(np.abs(w).sum()),
-    }[name]()
-
-
-def within(w: Array, budget: Budget) -> Array:
-    """A matrix scaled into its budget, touching it."""
-    ratio = math.inf
-    for name in ("op", "fro", "two_one", "two_one_t", "one_one"):
-        limit, size = getattr(budget, name), size_of(name, w)
-        if limit is not None and size > 0:
-            ratio = min(ratio, limit / size)
-    if budget.schatten is not None and w.any():
-        p, total = budget.schatten
-        ratio = min(ratio, (total / float((np.linalg.svd(w, compute_uv=False) ** p).sum())) ** (1 / p))
-    return w * ratio if math.isfinite(ratio) else w
-
-
-@dataclass(frozen=True)
-class Dice:
-    """Random weights, inputs and errors; `aligned`, they all lie along the first two axes, where effects add up."""
-
-    rng: np.random.Generator
-    aligned: bool = False
-
-    def unit(self, *shape: int) -> Array:
-        """Unit rows."""
-        if self.aligned:
-            v = np.zeros(shape)
-            axis = self.rng.integers(min(2, shape[-1])) if self.rng.random() < 0.3 else 0
-            v[..., axis] = self.rng.choice([-1.0, 1.0], shape[:-1])
-            return v
-        v = self.rng.standard_normal(shape)
-        return v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-300)
-
-    def matrix(self, d: int, k: int, budget: Budget, rank: int | None = None) -> Array:
-        """Dense, of rank one, orthogonal, of one column, sparse or diagonal; touching its budget."""
-        rng, r = self.rng, min(d, k, *(x for x in (rank, budget.rank) if x is not None))
-        kind = 5 if self.aligned else rng.integers(6)
-        w = rng.standard_normal((d, k))
-        if kind == 0:
-            w = np.outer(rng.standard_normal(d), rng.standard_normal(k))
-        elif kind == 1:
-            u, _, v = np.linalg.svd(w, full_matrices=False)
-            w = u @ v
-        elif kind == 2:
-            w = np.zeros((d, k))
-            w[:, rng.integers(k)] = rng.standard_normal(d)
-        elif kind == 3:
-            w = w * (rng.random((d, k)) < 0.5)
-        elif kind == 5:
-            w = np.eye(d, k) * (np.arange(k) < rng.integers(1, k + 1)) * rng.choice([-1.0, 1.0])
-            if rng.random() < 0.3:
-                w[d - 1, 0] = 1.0  # an offset, where the last row is one
-        if r < min(d, k):
-            u, s, v = np.linalg.svd(w, full_matrices=False)
-            w = (u[:, :r] * s[:r]) @ v[:r]
-        return within(w, budget)
-
-    def error(self, d: int, k: int) -> Array:
-        """A matrix of spectral norm one."""
-        if not self.aligned and self.rng.random() < 0.4:
-            u, _, v = np.linalg.svd(self.rng.standard_normal((d, k)), full_matrices=False)
-            return u @ v
-        return np.outer(self.unit(d), self.unit(k))
 
 
 @dataclass
@@ -170,96 +92,17 @@ class Network:
     # -- weights
 
     def draw(self, dice: Dice) -> Parameters:
-        """Weights of every layer, within their budgets."""
+        """Weights of every layer within their budgets, and what no bound speaks of."""
         p: Parameters = {}
         for layer, _, _ in self.known:
-            self._draw(layer, dice, p)
-        return p
-
-    def _draw(self, layer: Layer, dice: Dice, p: Parameters) -> None:
-        find = self.norms.find
-        if isinstance(layer, Linear):
-            key = (layer.kind, layer.block, None)
-            p[key] = dice.matrix(layer.d_in, layer.d_out, find(*key))
-            if layer.bias:
-                self._vector(dice, p, (layer.bias, layer.block, None), layer.d_out)
-        elif isinstance(layer, LayerNorm):
-            kind = (f"{layer.kind}.gain", layer.block, None)
-            if layer.gain:
-                top = find(*kind).sup
-                p[kind] = (top or 0.0) * dice.rng.choice([-1.0, 1.0, 0.3], layer.d)
-            if layer.offset:
-                self._vector(dice, p, (f"{layer.kind}.offset", layer.block, None), layer.d)
-        elif isinstance(layer, GatedFeedForward):
-            for kind, shape in (
-                ("W_1", (layer.d, layer.d_ff)),
-                ("W_3", (layer.d, layer.d_ff)),
-                ("W_2", (layer.d_ff, layer.d)),
-            ):
-                p[kind, layer.block, None] = dice.matrix(*shape, find(kind, layer.block))
-            for kind, size in (("b_1", layer.d_ff), ("b_3", layer.d_ff), ("b_2", layer.d)) if layer.bias else ():
-                self._vector(dice, p, (kind, layer.block, None), size)
-        elif isinstance(layer, Experts):
-            p["W_gate", layer.block, None] = dice.matrix(layer.d, layer.experts, find("W_gate", layer.block))
-            for each in range(layer.experts):
-                for kind, shape in (
-                    ("W_1", (layer.d, layer.d_ff)),
-                    ("W_3", (layer.d, layer.d_ff)),
-                    ("W_2", (layer.d_ff, layer.d)),
-                ):
-                    p[kind, layer.block, each] = dice.matrix(*shape, find(kind, layer.block))
-        elif isinstance(layer, Embedding):
-            for kind, size in (
-                ("embedding", layer.vocabulary),
-                ("positions", self.seq_len if layer.positions == "learned" else 0),
-                ("segments", layer.segments),
-            ):
-                if size:
-                    self._table(dice, p, kind, size, layer.d)
-            if layer.positions == "fixed":
+            p |= drawn(dice, layer, self.norms, self.seq_len)
+            if isinstance(layer, Embedding) and layer.positions == "fixed":
                 p["fixed", None, None] = layer.position_radius * dice.unit(self.seq_len, layer.d)
-        elif isinstance(layer, Attention):
-            for head in range(layer.heads):
-                self._draw_head(layer, head, dice, p)
-            for weight in layer.beside_heads():
-                top = find(weight.kind, layer.block).sup or 0.0
-                p[weight.kind, layer.block, None] = top * dice.rng.choice([-1.0, 1.0, 0.3], weight.shape)
-
-    def _vector(self, dice: Dice, p: Parameters, key: Key, size: int) -> None:
-        limit = self.weights.vector(*key)[0]
-        p[key] = limit * dice.unit(size)
-
-    def _table(self, dice: Dice, p: Parameters, kind: str, size: int, d: int) -> None:
-        budget = self.norms.find(kind)
-        table = within(dice.unit(size, d) * dice.rng.uniform(0, 1, (size, 1)) ** 3, replace(budget, row=None))
-        if budget.row is not None:
-            table = ball(table * dice.rng.choice([1.0, 1e6]) if budget.two_one is None else table, budget.row)
-        p[kind, None, None] = table
-
-    def _draw_head(self, layer: Attention, head: int, dice: Dice, p: Parameters) -> None:
-        find, block, d = self.norms.find, layer.block, layer.d
-        shared = head // (layer.heads // layer.groups)
-        split = layer.qk == "split"
-        if ("W_V", block, shared) not in p:
-            p["W_V", block, shared] = dice.matrix(d, layer.out, find("W_V", block, shared))
-            if layer.v_bias:
-                self._vector(dice, p, ("b_V", block, shared), layer.out)
-        if layer.qk == "fixed":
-            p["q", block, head] = dice.matrix(d, 1, find("q", block, head))
-            return
-        if split or layer.scores not in layer.scores.read(self.norms, head):
-            assert layer.d_head is not None
-            keys = shared if split else head
-            for kind, index in (("Q", head), ("K", keys)):
-                if (f"W_{kind}", block, index) not in p:
-                    key = (f"W_{kind}", block, index)
-                    p[key] = dice.matrix(d, layer.d_head, find(*key))
-                    if layer.qk_bias:
-                        self._vector(dice, p, (f"b_{kind}", block, index), layer.d_head)
-            return
-        augmented = 1 if layer.qk_bias else 0
-        columns = d + int(layer.key_bias)
-        p["W_QK", block, head] = dice.matrix(d + augmented, columns, find("W_QK", block, head), layer.d_head)
+            if isinstance(layer, Attention) and ("b_Q", layer.block, 0) in p and not layer.key_bias:
+                for group in range(layer.groups):  # which the scores forget
+                    limit = self.weights.vector("b_K", layer.block, group)[0]
+                    p["b_K", layer.block, group] = limit * dice.unit(layer.d_head or 0)
+        return p
 
     # -- forward
 
@@ -314,6 +157,10 @@ class Network:
             return sum((gate[:, i, None] * part for i, part in enumerate(parts)), start=np.zeros_like(x))
         if isinstance(layer, Embedding):
             return self._embed(layer, p, x)
+        if isinstance(layer, Hidden):
+            return self._hidden(layer, p, x, at.radius if project else math.inf)
+        if isinstance(layer, Lookup):
+            return self._look_up(layer, p, x[:, 0].astype(int))
         if isinstance(layer, Pool):
             return x.mean(axis=0, keepdims=True) if layer.how == "mean" else x[-1:]
         assert isinstance(layer, Attention)
@@ -338,6 +185,23 @@ class Network:
         value = ball(x @ p["W_3", layer.block, None] + b3, right)
         product = ball(ACTIVATIONS[layer.activation](gate) * value, left * right)
         return product @ p["W_2", layer.block, None] + b2
+
+    def _hidden(self, layer: Hidden, p: Parameters, x: Array, radius: float) -> Array:
+        reach = radius * self.weights.matrix(layer.first, layer.block, None, layer.d, layer.d_ff).whole.op
+        units = x @ p[layer.first, layer.block, None]
+        if layer.bias:
+            units = units + p[layer.bias, layer.block, None]
+            reach += self.weights.vector(layer.bias, layer.block)[0]
+        return ACTIVATIONS[layer.activation](ball(units, reach)) @ p[layer.last, layer.block, None]
+
+    def _look_up(self, layer: Lookup, p: Parameters, tokens: NDArray[np.int64]) -> Array:
+        heads: list[Array] = []
+        for head in range(layer.heads):
+            columns = slice(head * layer.d_value, (head + 1) * layer.d_value)
+            s = p["token_scores", None, None][tokens, head] + p["position_scores", None, None][:, head]
+            v = p["token_values", None, None][tokens, columns] + p["position_values", None, None][:, columns]
+            heads.append(row_weights("softmax", s[None], np.ones((1, len(s))), math.inf) @ v)
+        return np.repeat(np.concatenate(heads, axis=1), len(tokens), axis=0)
 
     def _embed(self, layer: Embedding, p: Parameters, x: Array) -> Array:
         if layer.vocabulary:
@@ -368,9 +232,9 @@ class Network:
             right = with_one(x) if w.shape[1] > layer.d else x
             s = left @ w @ right.T
         else:
-            q, k = x @ p["W_Q", block, head], x @ p["W_K", block, head]
+            q, k = x @ p["W_Q", block, head], x @ p["W_K", block, shared]
             if layer.qk_bias:
-                q, k = q + p["b_Q", block, head], k + p["b_K", block, head]
+                q, k = q + p["b_Q", block, head], k + p["b_K", block, shared]
             s = q @ k.T
         return (s + self._learned(layer, head, p, len(x))) / tau
 
@@ -408,9 +272,9 @@ class Network:
 
     def _head(self, layer: Attention, head: int, p: Parameters, x: Array, at: Context, *, project: bool) -> Array:
         s = self.scores(layer, head, p, x, at.radius if project else math.inf)
-        s = s if layer.cap is None else layer.cap * np.tanh(s / layer.cap)
         if layer.offsets == "fixed":  # as ALiBi has them
             s = s - 0.7 * abs(np.arange(len(s))[:, None] - np.arange(s.shape[1]))
+        s = s if layer.cap is None else layer.cap * np.tanh(s / layer.cap)
         mask = np.tril(np.ones_like(s)) if layer.causal else np.ones_like(s)
         limit = score_limit(layer, at) if project and layer.normaliser.name == "linear" else math.inf
         a = row_weights(layer.normaliser.name, s, mask, limit)
@@ -456,53 +320,26 @@ def rotated(x: Array) -> Array:
 # ------------------------------------------------------------------------------------------------ perturbations
 
 
-def nudge(dice: Dice, w: Array, target: Target, eps: float) -> Array:
-    """Another element of a cover: a map within eps of w on every point of the target."""
-    reach = eps / float(target.radius)
-    if target.kind in ("vector", "table"):
-        return w + eps * dice.unit(*w.shape)
-    if target.kind == "gain":
-        return w + reach * dice.rng.choice([-1.0, 1.0], w.shape)
-    return w + reach * dice.error(*w.shape)
-
-
-def joined(network: Network, layer: Attention, p: Parameters) -> Parameters:
+def joined(network: Network, layer: Layer, p: Parameters) -> Parameters:
     """The same weights with each head's W_QK in place of its queries, keys and their biases (joint scores only)."""
-    if layer.qk != "joint" or ("W_QK", layer.block, 0) in p:
+    if not isinstance(layer, Attention) or layer.qk != "joint":
         return p
-    q = dict(p)
-    for head in range(layer.heads):
-        at = (layer.block, head)
-        left, right = q.pop(("W_Q", *at)), q.pop(("W_K", *at))
-        if layer.qk_bias:
-            left = np.concatenate([left, q.pop(("b_Q", *at))[None]])
-            offset = q.pop(("b_K", *at))[None]
-            right = np.concatenate([right, offset]) if layer.key_bias else right
-        q["W_QK", *at] = left @ right.T
-    return q
+    whole = drawing.joined(layer, p, network.seq_len)
+    return {key: w for key, w in whole.items() if key[:2] != ("b_K", layer.block)}
 
 
 def perturbed(
     dice: Dice, p: Parameters, kind: str, block: int | None, targets: Sequence[Target], eps: float
 ) -> Parameters:
     """Every map of one piece replaced by another within eps of it."""
-    target = max(targets, key=lambda t: float(t.radius))
-    near = {key: nudge(dice, w, target, eps) for key, w in p.items() if key[:2] == (kind, block)}
+    target = farthest(targets)
+    near = {key: dice.near(w, target, eps) for key, w in p.items() if key[:2] == (kind, block)}
     assert near, (kind, block)
     return {**p, **near}
 
 
 def tokens_or_rows(dice: Dice, network: Network, width: int, vocabulary: int) -> Array:
     """An input: token numbers, or rows of the ball, often on its edge and often opposite or equal."""
-    t, rng = network.seq_len, dice.rng
     if vocabulary:
-        return rng.integers(vocabulary, size=(t, 1)).astype(float)
-    x = dice.unit(t, width)
-    kind = rng.integers(5)
-    if kind == 1:
-        x = x[:1] * rng.choice([-1.0, 1.0], (t, 1))
-    elif kind == 2:
-        x = x * rng.random((t, 1))
-    elif kind == 3:
-        x = np.repeat(x[:1], t, axis=0)
-    return network.radius * x
+        return dice.rng.integers(vocabulary, size=(network.seq_len, 1)).astype(float)
+    return dice.rows(network.seq_len, width, network.radius)

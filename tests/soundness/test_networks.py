@@ -17,6 +17,7 @@ from boundcalc.base.errors import CertificateError, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
+from boundcalc.laws.drawing import Array, Dice, Parameters
 from boundcalc.proof.certificate import Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
@@ -44,7 +45,7 @@ from boundcalc.statements.compose import loss_lipschitz, lower
 from boundcalc.statements.larger import joined as joined_maps
 from boundcalc.statements.layers import LAYERS, unknown_to_noise
 from boundcalc.statements.slots import Facts, Slot
-from tests.soundness.network import Array, Dice, Network, Parameters, joined, perturbed, rows, tokens_or_rows
+from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6
 
@@ -181,8 +182,7 @@ class Rival:
 
     def plain(self, p: Parameters) -> Parameters:
         for layer, _, _ in self.network.known:
-            if isinstance(layer, Attention):
-                p = joined(self.network, layer, p)
+            p = joined(self.network, layer, p)
         return p
 
     def change(self, p: Parameters, near: Parameters, x: Array) -> float:

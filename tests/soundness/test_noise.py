@@ -21,6 +21,7 @@ from boundcalc.engine.options import build_items
 from boundcalc.engine.risks import HALF
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
+from boundcalc.laws.drawing import Dice
 from boundcalc.proof import checker
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
@@ -33,7 +34,7 @@ from boundcalc.statements.slots import Slot
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from tests.proof import alone
-from tests.soundness.network import Dice, tokens_or_rows
+from tests.soundness.network import tokens_or_rows
 from tests.soundness.test_networks import SETTINGS, Rival
 
 Spread = Callable[[Target, float], float]

@@ -14,6 +14,7 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.laws.drawing import Array, Dice, Parameters
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -36,7 +37,7 @@ from boundcalc.statements.larger import joined
 from boundcalc.statements.layers.attention import meeting, outputs
 from boundcalc.statements.products import read_out
 from tests.proof import alone
-from tests.soundness.network import Array, Dice, Network, Parameters
+from tests.soundness.network import Network
 
 SOFTMAX = Normaliser("softmax", 1.5)
 SIGMOID = Normaliser("sigmoid", 1.5)

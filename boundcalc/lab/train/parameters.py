@@ -12,22 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.setting import (
-    Activation,
-    Architecture,
-    Attention,
-    Ball,
-    Embedding,
-    GatedFeedForward,
-    Layer,
-    LayerNorm,
-    Linear,
-    Pool,
-    Residual,
-    SoftCap,
-)
+from boundcalc.setting import Architecture, Attention, Embedding, Layer
 from boundcalc.setting.attention import attentions, is_causal
-from boundcalc.setting.layer import Rules, flat
+from boundcalc.setting.layer import flat
 from boundcalc.setting.layers import embeddings
 
 
@@ -127,31 +114,25 @@ def read_row(architecture: Architecture) -> int:
 
 def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Parameter]:
     for layer in flat(stages):
-        yield from _STARTS.of(layer)(layer, seq_len, init)
+        yield from _STARTS.get(type(layer), _of_weights)(layer, seq_len, init)
 
 
-def _of_none(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
-    yield from ()
-
-
-def _of_linear(layer: Linear, seq_len: int, init: Init) -> Iterator[Parameter]:
-    bound = 1 / math.sqrt(layer.d_in)
-    zero_offset = layer.kind == "W_O"  # as torch's MultiheadAttention starts
-    yield Parameter(layer.kind, layer.block, (layer.d_in, layer.d_out), "uniform", bound)
-    if layer.bias:
-        yield Parameter(layer.bias, layer.block, (layer.d_out,), "uniform", 0.0 if zero_offset else bound)
-
-
-def _of_gated(layer: GatedFeedForward, seq_len: int, init: Init) -> Iterator[Parameter]:
-    for weight in layer.weights(seq_len):
-        bound = 1 / math.sqrt(weight.shape[0]) if weight.role == "matrix" else 0.0
-        yield Parameter(weight.kind, weight.block, weight.shape, "uniform", bound)
-
-
-def _of_norm(layer: LayerNorm, seq_len: int, init: Init) -> Iterator[Parameter]:
-    for weight in layer.weights(seq_len):
-        start = 1.0 if weight.role == "gain" and not layer.around_one else 0.0
-        yield Parameter(weight.kind, weight.block, weight.shape, "constant", start)
+def _of_weights(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
+    """By what the layer says of itself: maps start as torch.nn.Linear's, normalisations at the identity."""
+    weights = layer.weights(seq_len)
+    maps = [weight for weight in weights if weight.role == "matrix"]
+    alone = len(maps) == 1 and maps[0].kind != "W_O"  # offsets of several maps, and torch's behind heads, start at 0
+    gain = 0.0 if getattr(layer, "around_one", False) else 1.0  # of 1 + w it is w that is trained
+    for weight in weights:
+        if weight.role not in ("matrix", "vector", "gain") or weight.heads or weight.copies > 1:
+            what = f"layer {layer.label!r}: {weight.copies} of the role {weight.role!r}"
+            raise Unsupported(Refusal("training", what, "layers of single maps, offsets and gains"))
+        law, scale = "uniform", 1 / math.sqrt(weight.shape[0])
+        if weight.role == "vector":
+            law, scale = ("uniform" if maps else "constant"), 1 / math.sqrt(maps[0].shape[0]) if alone else 0.0
+        elif weight.role == "gain":
+            law, scale = "constant", gain
+        yield Parameter(weight.kind, weight.block, weight.shape, law, scale)
 
 
 def _of_embedding(layer: Embedding, seq_len: int, init: Init) -> Iterator[Parameter]:
@@ -179,15 +160,8 @@ def _of_attention(layer: Attention, seq_len: int, init: Init) -> Iterator[Parame
         yield Parameter("b_V", block, (groups, layer.out), "constant", 0.0, headed=True)
 
 
-_STARTS: Rules[Callable[[Any, int, Init], Iterator[Parameter]]] = Rules(
-    "training",
-    {
-        Embedding: _of_embedding,
-        Linear: _of_linear,
-        GatedFeedForward: _of_gated,
-        LayerNorm: _of_norm,
-        Attention: _of_attention,
-        **dict.fromkeys((Activation, Ball, Pool, Residual, SoftCap), _of_none),
-    },
-)
-"""The tensors of a layer, its inner layers' apart."""
+_STARTS: dict[type[Layer], Callable[[Any, int, Init], Iterator[Parameter]]] = {
+    Embedding: _of_embedding,
+    Attention: _of_attention,
+}
+"""The tensors of layers that start otherwise than their weights alone would say: by `Init`, as one matrix of all heads."""

@@ -19,7 +19,7 @@ from boundcalc.predictors.statements.base import (
     positive_count,
     real,
 )
-from boundcalc.predictors.tails import binomial_mass, divergence_limit, rounded_up
+from boundcalc.predictors.tails import binomial_mass, divergence_limit, rounded_up, turn
 
 
 def _log_weight(errors: int) -> arb:
@@ -32,15 +32,7 @@ def _single_draw(facts: Facts, delta: float) -> float:
     if errors >= n:
         return 1.0
     level = arb(delta).log() + _log_weight(errors) - arb(facts["nats"])
-    low, high = errors / n, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if bool(binomial_mass(errors, n, middle).log() >= level):
-            low = middle
-        else:
-            high = middle
+    high = turn(lambda p: bool(binomial_mass(errors, n, p).log() >= level), errors / n)
 
     def holds(p: float) -> bool:
         beyond = certainly_le(arb(errors), arb(p) * n)  # from there on the mass falls

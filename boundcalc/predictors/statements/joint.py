@@ -8,7 +8,7 @@ from functools import lru_cache
 from flint import arb
 
 from boundcalc.base.intervals import certainly_le
-from boundcalc.predictors.tails import binomial_tail, float_log_tail, limit, rounded_up
+from boundcalc.predictors.tails import binomial_tail, float_log_tail, limit, rounded_up, turn
 
 _GRID = 96
 _CELLS = 6000
@@ -79,13 +79,4 @@ def _guess(errors: int, others: int, levels: list[tuple[int, float]], top: float
             for phi, paid in zip(places, spent, strict=True)
         )
 
-    low, high = top, 1.0
-    for _ in range(24):
-        middle = (low + high) / 2
-        if covers(middle):
-            high = middle
-        else:
-            low = middle
-        if high - low < 1e-4 * high:
-            break
-    return high
+    return turn(lambda value: not covers(value), top, halvings=24, near=1e-4)

@@ -20,7 +20,7 @@ from boundcalc.predictors.statements.base import (
 )
 from boundcalc.predictors.statements.file import file_limit
 from boundcalc.predictors.statements.joint import joint_limit
-from boundcalc.predictors.tails import limit, rounded_up
+from boundcalc.predictors.tails import limit, rounded_up, turn
 
 _PICKS = Fact(count, "examples that were picked and learned from")
 
@@ -67,14 +67,7 @@ def _all_right_guess(picks: int, n: int, delta: float) -> float:
                 break
         return False
 
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        if reaches(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    return turn(lambda eps: not reaches(eps), 0.0, halvings=60)
 
 
 G9 = PredictorStatement(

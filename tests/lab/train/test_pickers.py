@@ -17,8 +17,9 @@ from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.learner import Learner
-from boundcalc.predictors.picking import NotReproduced, Run, pick_to_learn
+from boundcalc.predictors.picking import NotReproduced, pick_to_learn
 from boundcalc.predictors.plans import shared, splits, stops, until_right
+from boundcalc.predictors.runs import Run
 from boundcalc.predictors.verify import verify_predictor
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)

@@ -1,0 +1,232 @@
+"""Cases of the library's layers: every kind of them as files write it, what must be refused, and false claims.
+
+A residual has no rule of its own: what is tried is what composition says of it (L8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.cases import Cases
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.checkpoints.fixed import rotary
+from boundcalc.checkpoints.layers import Fixed, Forward
+from boundcalc.laws.drawing import Array
+from boundcalc.laws.layers import POINTS, Drawn, LayerExample, Rule, claimed
+from boundcalc.setting import Layer, Norms
+from boundcalc.setting.feedforward import ACTIVATIONS
+from boundcalc.setting.layer import TOKENS
+from boundcalc.setting.layers import layer_from_json
+from boundcalc.statements.slots import Context, Facts
+
+_Fields = Mapping[str, Any]
+_KNOB: _Fields = {"C": 1.3}
+_GAINS: _Fields = {
+    "C": 1.0,
+    "budgets": {"norm.gain": {"sup": 1.2}, "norm_Q.gain": {"sup": 1.1}, "norm_K.gain": {"sup": 0.9}},
+}
+_OFFSETS: _Fields = {"C": 1.0, "budgets": {"score_offsets": {"sup": 0.7}}}
+_LIMITS: _Fields = {"budgets": {"W": {"op": 1.5, "F": 1.7, "rank": 2}, "c": {"op": 0.4}}}
+_TABLES: _Fields = {"budgets": {"embedding": {"row": 1.2}, "positions": {"row": 0.5}, "segments": {"row": 0.3}}}
+_LOOKED_UP: _Fields = {
+    "budgets": {
+        **{f"{what}_scores": {"sup": 1.5} for what in ("token", "position")},
+        **{f"{what}_values": {"row": 0.8} for what in ("token", "position")},
+    }
+}
+_HEADS: _Fields = {"budgets": {"W_QK": {"op": 1.5}, "W_V[0]": {"op": 1.3}, "W_V[0,1]": {"op": 0.4}}}
+_SPLIT: _Fields = {
+    "d": 4, "heads": 2, "d_head": 2, "d_value": 2, "qk": "split", "combine": "concat", "causal": True, "block": 0,
+}  # fmt: skip
+_ATTENTION: _Fields = {"d": 3, "heads": 2, "block": 0}
+
+_EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
+    "linear": [
+        ({"kind": "W", "d_in": 3, "d_out": 2}, _KNOB),
+        ({"kind": "W", "d_in": 3, "d_out": 3, "bias": "c"}, _LIMITS),
+    ],
+    "activation": [({"name": name}, _KNOB) for name in ACTIVATIONS],
+    "ball": [({"radius": 0.7}, _KNOB)],
+    "softcap": [({"d": 3, "cap": 0.3}, _KNOB)],
+    "layernorm": [
+        ({"kind": "norm", "d": 3, "eps": 0.1}, _GAINS),
+        ({"kind": "norm", "d": 3, "eps": 0.2, "offset": True, "centred": False}, _GAINS),
+        ({"kind": "norm", "d": 3, "eps": 0.1, "around_one": True}, _GAINS),
+    ],
+    "gated": [
+        ({"d": 3, "d_ff": 4, "activation": "silu", "block": 0}, _KNOB),
+        ({"d": 3, "d_ff": 4, "activation": "gelu", "bias": True, "block": 0}, _KNOB),
+    ],
+    "experts": [({"d": 3, "d_ff": 2, "experts": 3, "block": 0}, _KNOB)],
+    "hidden": [
+        ({"first": "W", "last": "v", "d": 3, "d_ff": 4, "activation": name, "bias": bias}, _KNOB)
+        for name, bias in (("relu", None), ("gelu", "c"))
+    ],
+    "embedding": [
+        ({"vocabulary": 5, "d": 3}, _KNOB),
+        ({"vocabulary": 5, "d": 3, "positions": "learned", "segments": 2}, _TABLES),
+        ({"vocabulary": 5, "d": 3, "positions": "fixed", "position_radius": 0.4}, _KNOB),
+    ],
+    "lookup": [({"vocabulary": 4, "heads": 2, "d_value": 2}, _LOOKED_UP)],
+    "pool": [({}, _KNOB), ({"how": "mean"}, _KNOB)],
+    "attention": [
+        ({"d": 3, "block": 0}, _KNOB),
+        (_ATTENTION, _HEADS),
+        (_ATTENTION | {"normaliser": {"name": "softmax1"}, "qk_bias": True, "v_bias": True}, _KNOB),
+        (_ATTENTION | {"normaliser": {"name": "sigmoid"}, "causal": True}, _KNOB),
+        (_ATTENTION | {"normaliser": {"name": "linear"}}, _KNOB),
+        (_ATTENTION | {"qk": "fixed"}, _KNOB),
+        (_ATTENTION | {"cap": 0.5, "offsets": "fixed"}, _KNOB),
+        (_SPLIT, _KNOB),
+        (_SPLIT | {"qk_norm": "head", "qk_eps": 0.3}, _GAINS),
+        (_SPLIT | {"qk": "joint", "offsets": "learned", "buckets": 2}, _OFFSETS),
+    ],
+    "residual": [
+        ({"branch": [{"layer": "linear", "kind": "W", "d_in": 3, "d_out": 3}]}, _KNOB),
+        (
+            {
+                "branch": [{"layer": "attention", "d": 3, "block": 0}, {"layer": "activation", "name": "relu"}],
+                "beside": [[{"layer": "linear", "kind": "W_1", "d_in": 3, "d_out": 3, "bias": "b_1"}]],
+                "skip": False,
+            },
+            _KNOB,
+        ),
+    ],
+}  # fmt: skip
+_REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
+    "linear": [({"kind": "W", "d_in": 0, "d_out": 2}, "at least 1|between 1")],
+    "activation": [({"name": "relu2"}, "relu2")],
+    "ball": [({"radius": -1.0}, "radius")],
+    "softcap": [({"d": 3, "cap": 0.0}, "cap")],
+    "layernorm": [({"kind": "norm", "d": 3, "eps": -1.0}, "eps")],
+    "gated": [({"d": 3, "d_ff": 4, "activation": "relu2"}, "relu2")],
+    "experts": [
+        ({"d": 3, "d_ff": 2, "experts": 0}, "experts"),
+        ({"d": 3, "d_ff": 2, "experts": 4, "active": 2}, "jumps"),
+    ],
+    "hidden": [({"first": "W", "last": "v", "d": 3, "d_ff": 4, "activation": "relu2"}, "relu2")],
+    "embedding": [({"vocabulary": 5, "d": 3, "positions": "sometimes"}, "positions")],
+    "lookup": [({"vocabulary": 4, "heads": 2, "d_value": 0}, "d_value")],
+    "pool": [({"how": "median"}, "median|how")],
+    "attention": [
+        ({"d": 3, "normaliser": {"name": "sparsemax"}}, "sparsemax"),
+        ({"d": 3, "heads": 2, "kv_heads": 5}, "kv_heads|groups|divide"),
+    ],
+    "residual": [({"branch": "W"}, "list of layers")],
+}
+_TOO_SMALL: Mapping[str, Mapping[str, float]] = {
+    "gated": {"radius": 0.75, "Lipschitz factor": 0.2},
+    "experts": {"radius": 0.2, "Lipschitz factor": 0.13, "sensitivity": 0.35},
+    "attention": {"Lipschitz factor": 0.65},
+}
+"""The part of a claim that is noticed to be too little; nine tenths of it, elsewhere."""
+_ROWS = 3
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """What was drawn, as layers ask for it; fixed positions are rows of one entry."""
+
+    weights: Drawn
+    position: float = 0.0
+
+    def has(self, layer: Layer, kind: str) -> bool:
+        """Whether it was drawn."""
+        return any(key[:2] == (kind, layer.where()) for key in self.weights)
+
+    def __call__(self, layer: Layer, kind: str) -> Array:
+        """The array, or all of one kind."""
+        found = {key: array for key, array in self.weights.items() if key[:2] == (kind, layer.where())}
+        if not found:
+            return np.full((_ROWS, 1), self.position) * np.eye(1, layer.widths()[1])
+        several = any(copy is not None for _, _, copy in found)
+        return np.stack(list(found.values())) if several else next(iter(found.values()))
+
+
+def computed(layer: Layer, fixed: Fixed, position: float = 0.0) -> Callable[[Drawn, Array], Array]:
+    """What a layer makes of weights and rows, or of tokens (T, 1)."""
+
+    def run(weights: Drawn, x: Array) -> Array:
+        rows = x[:, 0].astype(int) if layer.widths()[0] == TOKENS else x
+        return Forward(Arrays(weights, position), fixed)((layer,), rows[None])[0]
+
+    return run
+
+
+def _fixed(fields: _Fields) -> Fixed:
+    """Rotations, numbers added to scores and types of tokens, where a layer has such."""
+
+    def apart(count: int) -> Any:
+        return abs(np.arange(count)[:, None] - np.arange(count))
+
+    return Fixed(
+        rotate=rotary() if fields.get("qk") == "split" else None,
+        added=(lambda count: -0.7 * apart(count)) if fields.get("offsets") == "fixed" else None,
+        bucket=(lambda count: np.minimum(apart(count), fields["buckets"] - 1)) if "buckets" in fields else None,
+        segment=np.arange(_ROWS) % fields.get("segments", 1),
+        row=-1,
+    )
+
+
+def _example(layer: Layer, fields: _Fields, norms: _Fields) -> LayerExample:
+    def tokens(rng: np.random.Generator) -> Array:
+        vocabulary = layer.weights(_ROWS)[0].shape[0]
+        return rng.integers(vocabulary, size=(_ROWS, 1)).astype(float)
+
+    inputs = tokens if layer.widths()[0] == TOKENS else None
+    run = computed(layer, _fixed(fields), fields.get("position_radius", 0.0))
+    return LayerExample(layer, Norms.from_json(norms), run, seq_len=_ROWS, inputs=inputs)
+
+
+def changed(change: Callable[[Facts, Context], Facts], rule: Rule = claimed) -> Rule:
+    """A rule with other facts."""
+    return lambda layer, at: change(rule(layer, at), at)
+
+
+def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str, Rule]:
+    """Less than is true, a weight that is forgotten, one row where all are read, and another number in intervals."""
+
+    def part(what: str) -> float:
+        return parts.get(what, 0.9)
+
+    def less(here: Facts, _: Context) -> Facts:
+        slots = (replace(slot, sensitivity=part("sensitivity") * slot.sensitivity) for slot in here.slots)
+        return replace(here, slots=tuple(slots))
+
+    def without(kind: str) -> Callable[[Facts, Context], Facts]:
+        return lambda here, _: replace(here, slots=tuple(slot for slot in here.slots if slot.kind != kind))
+
+    wrong: dict[str, Rule] = {
+        "radius": changed(lambda here, _: replace(here, radius=part("radius") * here.radius)),
+        "intervals": changed(lambda here, at: replace(here, radius=2 * here.radius) if at.ns is INTERVAL else here),
+    }
+    if any(each.inputs is None for each in examples):
+        stretch = part("Lipschitz factor")
+        wrong["Lipschitz factor"] = changed(lambda here, _: replace(here, lipschitz=stretch * here.lipschitz))
+    drawn = {key[0] for each in examples for _, weights, _, _ in each.runs(1) for key in weights}
+    if drawn:
+        wrong["sensitivity"] = changed(less)
+    wrong |= {f"without {kind}": changed(without(kind)) for kind in sorted(drawn)}
+    mixing = [each for each in examples if each.layer.rows_before(1, _ROWS) > 1]
+    slots = [slot for each in mixing for slot in each.claims(claimed).slots]
+    if any(target.kind in POINTS for slot in slots for member in slot.members for target in member.targets):
+        wrong["row by row"] = lambda layer, at: claimed(layer, replace(at, seq_len=at.rows))
+    return wrong
+
+
+def cases(label: str) -> Cases[Rule, LayerExample]:
+    """What the library's layer of that label brings."""
+    if label not in _EXAMPLES:
+        raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")
+
+    def made(fields: _Fields) -> Layer:
+        return layer_from_json({"layer": label, **fields})
+
+    examples = [_example(made(fields), fields, norms) for fields, norms in _EXAMPLES[label]]
+    refused = [(lambda fields=fields: made(fields), why) for fields, why in _REFUSED[label]]
+    return Cases(examples, refused, _wrong(examples, _TOO_SMALL.get(label, {})))

@@ -1,0 +1,231 @@
+"""Weights within their budgets, rows and errors, drawn for any layer by what it says of itself.
+
+Extreme ones find mistakes soonest: of rank one, orthogonal, of one column, all along the first axes, where effects add up;
+and whatever is drawn touches its budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boundcalc.setting import Budget, Layer, Norms, Weight
+from boundcalc.setting.layer import Role, weights_of
+from boundcalc.setting.norms import SIZES
+from boundcalc.statements.targets import Target
+
+Array = NDArray[np.float64]
+Key = tuple[str, int | None, int | None]
+"""Kind, block, and which of several: a head, a group of them, an expert."""
+Parameters = dict[Key, Array]
+
+_NORMS: dict[str, Callable[[Array], float]] = {
+    "op": lambda w: float(np.linalg.norm(w, 2)),
+    "fro": lambda w: float(np.linalg.norm(w)),
+    "two_one": lambda w: float(np.linalg.norm(w, axis=0).sum()),
+    "two_one_t": lambda w: float(np.linalg.norm(w, axis=1).sum()),
+    "one_one": lambda w: float(np.abs(w).sum()),
+    "sup": lambda w: float(np.abs(w).max(initial=0)),
+    "row": lambda w: float(np.linalg.norm(w, axis=1).max(initial=0)),
+}
+
+
+def norm_of(name: str, w: Array) -> float:
+    """One of the norms of a budget; whatever is not said of entries is the length of a vector."""
+    if w.ndim == 1:
+        return _NORMS["sup" if name == "sup" else "fro"](w)
+    return _NORMS[name](w)
+
+
+def used(w: Array, budget: Budget) -> tuple[float, str]:
+    """The largest part of a limit that an array uses, and of which."""
+    parts = [(0.0, "")]
+    for name in SIZES:
+        limit, size = getattr(budget, name), 0.0
+        if limit is not None and (size := norm_of(name, w)) > 0:
+            parts.append((size / limit if limit else math.inf, name))
+    if budget.schatten is not None and w.any():
+        p, total = budget.schatten
+        size = float((np.linalg.svd(np.atleast_2d(w), compute_uv=False) ** p).sum())
+        parts.append(((size / total) ** (1 / p) if total else math.inf, "schatten"))
+    return max(parts)
+
+
+def within(w: Array, budget: Budget) -> Array:
+    """An array scaled into its budget, touching it; as it is, where nothing limits it."""
+    part, _ = used(w, budget)
+    return w / part if part > 0 else w
+
+
+def projected(x: Array, radius: float) -> Array:
+    """Every row projected onto the ball."""
+    lengths = np.linalg.norm(x, axis=-1, keepdims=True)
+    return x * np.minimum(1, radius / np.maximum(lengths, 1e-300))
+
+
+@dataclass(frozen=True)
+class Dice:
+    """Random weights, inputs and errors; `aligned`, they all lie along the first two axes, where effects add up."""
+
+    rng: np.random.Generator
+    aligned: bool = False
+
+    def unit(self, *shape: int) -> Array:
+        """Unit rows."""
+        if self.aligned:
+            v = np.zeros(shape)
+            axis = self.rng.integers(min(2, shape[-1])) if self.rng.random() < 0.3 else 0
+            v[..., axis] = self.rng.choice([-1.0, 1.0], shape[:-1])
+            return v
+        v = self.rng.standard_normal(shape)
+        return v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-300)
+
+    def rows(self, count: int, width: int, radius: float = 1.0) -> Array:
+        """Rows of a ball, often on its edge and often opposite or equal."""
+        x, kind = self.unit(count, width), self.rng.integers(5)
+        if kind == 1:
+            x = x[:1] * self.rng.choice([-1.0, 1.0], (count, 1))
+        elif kind == 2:
+            x = x * self.rng.random((count, 1))
+        elif kind == 3:
+            x = np.repeat(x[:1], count, axis=0)
+        return radius * x
+
+    def matrix(self, d: int, k: int, budget: Budget, rank: int | None = None) -> Array:
+        """Dense, of rank one, orthogonal, of one column, sparse or diagonal."""
+        rng, r = self.rng, min(d, k, *(x for x in (rank, budget.rank) if x is not None))
+        kind = 5 if self.aligned else rng.integers(6)
+        w = rng.standard_normal((d, k))
+        if kind == 0:
+            w = np.outer(rng.standard_normal(d), rng.standard_normal(k))
+        elif kind == 1:
+            u, _, v = np.linalg.svd(w, full_matrices=False)
+            w = u @ v
+        elif kind == 2:
+            w = np.zeros((d, k))
+            w[:, rng.integers(k)] = rng.standard_normal(d)
+        elif kind == 3:
+            w = w * (rng.random((d, k)) < 0.5)
+        elif kind == 5:
+            w = np.eye(d, k) * (np.arange(k) < rng.integers(1, k + 1)) * rng.choice([-1.0, 1.0])
+            if rng.random() < 0.3:
+                w[d - 1, 0] = 1.0  # an offset, where the last row is one
+        if r < min(d, k):
+            u, s, v = np.linalg.svd(w, full_matrices=False)
+            w = (u[:, :r] * s[:r]) @ v[:r]
+        return within(w, budget)
+
+    def array(self, weight: Weight, budget: Budget) -> Array:
+        """One of the arrays of a weight, by what it is to a bound."""
+        return _BY_ROLE[weight.role](self, weight, budget)
+
+    def _map(self, weight: Weight, budget: Budget) -> Array:
+        inner = [factor.shape[1] for factor in weight.factors if factor.role == "factor"]
+        d, k = weight.shape
+        return self.matrix(d, k, budget, min(inner, default=None))
+
+    def _vector(self, weight: Weight, budget: Budget) -> Array:
+        return within(self.unit(*weight.shape), budget)
+
+    def _entries(self, weight: Weight, budget: Budget) -> Array:
+        return within(self.rng.choice([-1.0, 1.0, 0.3], weight.shape), budget)
+
+    def _table(self, weight: Weight, budget: Budget) -> Array:
+        rows, d = weight.shape
+        table = within(self.unit(rows, d) * self.rng.uniform(0, 1, (rows, 1)) ** 3, replace(budget, row=None))
+        if budget.row is not None:
+            table = projected(table * self.rng.choice([1.0, 1e6]) if budget.two_one is None else table, budget.row)
+        return table / max(1.0, used(table, budget)[0])
+
+    def _looked_up(self, weight: Weight, budget: Budget) -> Array:
+        """Rows of which no part is longer, whatever heads they are parted into: their columns' largest entries count."""
+        rows, d = weight.shape
+        table = self.unit(rows, d) if self.rng.random() < 0.5 else self.unit(1, d) * self.rng.choice([-1, 1], (rows, 1))
+        part, most = used(table, replace(budget, row=None))[0], float(np.linalg.norm(np.abs(table).max(axis=0)))
+        if budget.row is not None:
+            part = max(part, most / budget.row if budget.row else math.inf)
+        return table / part if part > 0 else table
+
+    def error(self, d: int, k: int) -> Array:
+        """A matrix of spectral norm one."""
+        if not self.aligned and self.rng.random() < 0.4:
+            u, _, v = np.linalg.svd(self.rng.standard_normal((d, k)), full_matrices=False)
+            return u @ v
+        return np.outer(self.unit(d), self.unit(k))
+
+    def near(self, w: Array, target: Target, eps: float) -> Array:
+        """Another element of a cover: a map within eps of w on every point of the target."""
+        if target.kind in ("vector", "table"):
+            step = self.unit(*(w.shape if target.kind == "table" else (w.size,))).reshape(w.shape)
+            return w + eps * step
+        reach = eps / float(target.radius)
+        if target.kind == "gain":
+            return w + reach * self.rng.choice([-1.0, 1.0], w.shape)
+        return w + reach * self.error(*w.shape)
+
+
+_BY_ROLE: dict[Role, Callable[[Dice, Weight, Budget], Array]] = {
+    "matrix": Dice._map,
+    "factor": Dice._map,
+    "vector": Dice._vector,
+    "factor vector": Dice._vector,
+    "gain": Dice._entries,
+    "table": Dice._table,
+    "rows": Dice._table,
+    "scores": Dice._entries,
+    "values": Dice._looked_up,
+}
+
+
+def farthest(targets: Iterable[Target]) -> Target:
+    """The one whose points are longest: what is within eps there is so everywhere."""
+    return max(targets, key=lambda target: float(target.radius))
+
+
+def drawn(dice: Dice, layer: Layer, norms: Norms, seq_len: int) -> Parameters:
+    """Weights of a layer, and of what is inside it, within their budgets."""
+    found: Parameters = {}
+    for weight in weights_of((layer,), seq_len):
+        for copy in range(weight.copies):
+            for part in weight.read(norms, copy if weight.heads else None):
+                index = copy * part.copies // weight.copies  # the heads of a group share one
+                key = (part.kind, part.block, index if part.heads or part.copies > 1 else None)
+                if key not in found:
+                    found[key] = dice.array(part, limits_of(part, norms, key[2]))
+    return found
+
+
+def limits_of(weight: Weight, norms: Norms, head: int | None) -> Budget:
+    """What a bound can use of the budget of a weight."""
+    return weight.usable(norms.find(weight.kind, weight.block, head if weight.heads else None))
+
+
+def joined(layer: Layer, weights: Parameters, seq_len: int) -> Parameters:
+    """The same weights with every product of two factors as one matrix, their offsets as a further row and column of it."""
+    whole = dict(weights)
+    for weight in layer.weights(seq_len):
+        key = weight.kind, weight.block
+        if not weight.factors or (*key, 0) in weights:
+            continue
+        for copy in range(weight.copies):
+            sides = [_side(weight, place, copy, weights) for place in (0, 1)]
+            whole[*key, copy] = sides[0] @ sides[1].T
+        for factor in weight.factors:
+            for index in range(factor.copies):
+                del whole[factor.kind, factor.block, index]
+    return whole
+
+
+def _side(weight: Weight, place: int, copy: int, weights: Parameters) -> Array:
+    maps, offsets = ([each for each in weight.factors if each.role == role] for role in ("factor", "factor vector"))
+    factor = maps[place]
+
+    def of(each: Weight) -> Array:
+        return weights[each.kind, each.block, copy * each.copies // weight.copies]
+
+    has_offset = weight.shape[place] > factor.shape[0]
+    return np.concatenate([of(factor), of(offsets[place])[None]]) if has_offset else of(factor)
