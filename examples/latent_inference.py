@@ -30,9 +30,9 @@ def identity() -> float:
     keys, values = model.split(tokens[0])
     queries = model.draw_keys(rng, 10)
     mean, variance = model.posterior(tokens[0]).predictive(queries)
-    found = attend(queries, keys, values, lam=model.lam, spread=True)
-    spread = np.asarray(found.spread)
-    return float(max(np.abs(found.mean - mean).max(), np.abs(model.noise_variance * (1 + spread) - variance).max()))
+    found = attend(queries, keys, values, lam=model.lam)
+    own = model.noise_variance + model.prior_variance * found.variance
+    return float(max(np.abs(found.mean - mean).max(), np.abs(own - variance).max()))
 
 
 def main(scale: str = "full") -> tuple[Values, Values]:

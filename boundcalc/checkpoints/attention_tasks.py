@@ -40,7 +40,6 @@ def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
         raise CheckpointError("scores of full rank need one tensor W_QK per block")
     _expect_heads(plan, layer)
     fused = plan.model.has("W_QKV", b)
-    stacked = not fused and len(plan.model.place("W_Q", b).tensor.shape) == 3
     entries = sum(plan.use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
     split = layer.qk == "split"
     conserved = layer.normaliser.name == "softmax" and layer.cap is None
@@ -59,7 +58,7 @@ def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
     for first in range(0, layer.groups, step):
         part = slice(first, min(first + step, layer.groups))
         share = entries * (part.stop - part.start) // layer.groups
-        yield Task(f"heads[{b}]{first}", share, _heads_task(plan, layer, part, per_group, stacked))
+        yield Task(f"heads[{b}]{first}", share, _heads_task(plan, layer, part, per_group))
 
     for weight in layer.beside_heads():
         yield plan.vector(weight.kind, b, math.prod(weight.shape))
@@ -81,13 +80,11 @@ def _expect_heads(plan: Plan, layer: Attention) -> None:
         plan.expect("b_QKV", b, (together,))
 
 
-def _heads_task(
-    plan: Plan, layer: Attention, part: slice, per_group: int, stacked: bool
-) -> Callable[[np.random.Generator], Found]:
+def _heads_task(plan: Plan, layer: Attention, part: slice, per_group: int) -> Callable[[np.random.Generator], Found]:
     queries = slice(part.start * per_group, part.stop * per_group)
 
     def maps(model: Model) -> HeadMaps:
-        return head_maps(model, layer, queries, part, stacked)
+        return head_maps(model, layer, queries, part)
 
     def run(_: np.random.Generator) -> Found:
         own = maps(plan.model)

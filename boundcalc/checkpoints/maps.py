@@ -112,9 +112,10 @@ class HeadMaps:
         return out
 
 
-def head_maps(model: Model, layer: Attention, queries: slice, groups: slice, stacked: bool) -> HeadMaps:
-    """The maps of some query heads and of the groups they belong to; `stacked` ones have a dimension for heads."""
+def head_maps(model: Model, layer: Attention, queries: slice, groups: slice) -> HeadMaps:
+    """The maps of some query heads and of the groups they belong to."""
     b = layer.block
+    stacked = not model.has("W_QKV", b) and len(model.place("W_Q", b).tensor.shape) == 3
 
     def cut(kind: str, count: int, part: slice) -> Floats:
         if stacked:  # boundcalc's own: (heads, d, width)

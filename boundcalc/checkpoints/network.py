@@ -93,10 +93,6 @@ class Tensors:
 
     def _matrix(self, kind: str, block: int | None = None) -> Rows:
         tied = kind == "readout" and not self.model.has(kind)
-        place = self.model.place("embedding" if tied else kind, block)
-        values = np.asarray(read(place.tensor), np.float64)
-        values = values.reshape(len(values), -1)
-        half = None if tied else self.model.role_of(kind, block)[1]
-        if half is not None:
-            values = np.split(values, 2, axis=0 if place.transposed else 1)[half]
-        return values.T if place.transposed != tied else values
+        matrix, transposed = self.model.matrix("embedding" if tied else kind, block)
+        values = np.asarray(matrix.finite(slice(None), slice(None)), np.float64)
+        return values.T if transposed != tied else values

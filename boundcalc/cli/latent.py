@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.cli.files import FileGroup, Input
+from boundcalc.cli.files import FileGroup
 from boundcalc.cli.idle import refuse_given, refuse_idle
+from boundcalc.cli.latent_given import GIVEN
 from boundcalc.cli.latent_show import NUMBERS, WHOLES, ceiling, form_option, show
 from boundcalc.cli.latent_trained import TRAINED
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -33,78 +33,6 @@ def command() -> None:
     """Latent-variable models, what attention makes of them, and the bounds X1-X6."""
 
 
-@command.command(short_help="A model's posterior and predictive law as formulas.")
-@click.argument("model", required=False)
-@click.option("--latex", is_flag=True, help="LaTeX lines for an align environment.")
-def posterior(model: str | None, latex: bool) -> None:
-    """A model's posterior and predictive law, derived and checked symbolically; without a name, the models."""
-    from boundcalc.lab.latent.symbolic import SYMBOLIC
-    from boundcalc.setting.validate import choice
-
-    if model is None:
-        for name, build in SYMBOLIC.items():
-            click.echo(f"{name:24} {(build.__doc__ or '').splitlines()[0]}")
-        return
-    found = SYMBOLIC[choice("model", model, SYMBOLIC)]()
-    if latex:
-        click.echo(found.latex())
-        return
-    click.echo(f"{found.name}: {found.statistic}")
-    for name, value in [*found.parameters.items(), *found.predictive.items()]:
-        click.echo(f"  {name} = {value}")
-    checked = "checked: prior times likelihood over posterior does not depend on z"
-    click.echo(f"  {checked if found.latent and not any(found.residual()) else 'Bayes, by definition'}")
-
-
-@command.command(short_help="What summaries of a sequence leave unsaid about the next token.")
-@click.option("--L", "length", type=WHOLE, default=8, show_default=True, help="Bits in a sequence.")
-@click.option("--a", type=NUMBER, default=2.0, show_default=True, help="First parameter of the Beta prior.")
-@click.option("--b", type=NUMBER, default=1.0, show_default=True, help="Second parameter of the Beta prior.")
-@form_option
-def sufficient(length: int, a: float, b: float, form: str) -> None:
-    """I(y; X | summary) of a Beta-Bernoulli sequence for several summaries: 0 for the sufficient ones (X1)."""
-    from boundcalc.lab.latent.information import exact_information, posterior_summary
-    from boundcalc.lab.latent.models import BetaBernoulli
-
-    model = BetaBernoulli(a, b)
-    half = length // 2
-    summaries: dict[str, Callable[[Any], Any]] = {
-        "posterior": posterior_summary(model),
-        "number of ones": lambda x: x.sum(),
-        "sorted sequence": model.statistics["sorted"],
-        f"ones in the first {half}": lambda x: x[:half].sum(),
-        "largest bit": lambda x: x.max(),
-        "nothing": lambda x: 0,
-    }
-    found = {name: exact_information(model, summary, length).estimate for name, summary in summaries.items()}
-    rows = [(name, value, "yes" if value < 1e-12 else "no") for name, value in found.items()]
-    show(form, found, ("summary", "I(y; X | summary), nats", "sufficient"), rows)
-
-
-@command.command(short_help="Whether sequences in a file can be part of longer exchangeable ones.")
-@click.argument("path", type=Input(exists=True, dir_okay=False, path_type=Path))
-@click.option("--delta", type=NUMBER, default=0.01, show_default=True, help="Failure probability.")
-def extendible(path: Path, delta: float) -> None:
-    """The correlation of two tokens of the sequences (rows) in a .npy or .csv file: negative means that no latent
-    variable makes them independent."""  # noqa: D205, D209 - one sentence
-    import numpy as np
-
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.lab.latent.exchangeability import extendibility
-
-    if path.suffix != ".npy" and not path.read_bytes().strip():
-        raise InvalidSetting(f"{path} is empty: give one sequence per row, numbers separated by commas")
-    try:
-        data = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
-    except ValueError as error:
-        raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
-    found = extendibility(data, 1 - delta)
-    click.echo(
-        f"correlation of two tokens: {found.correlation:.4g} [{found.low:.4g}, {found.high:.4g}], {len(data)} sequences"
-    )
-    click.echo(found.warning or "nothing speaks against a latent variable that makes the tokens independent")
-
-
 @command.command(
     short_help="Checked bounds of attention as inference, of learning and of transfer.",
     epilog="""\b
@@ -116,6 +44,12 @@ Examples:
 @click.option("--L", "n", type=WHOLE, default=512, show_default=True, help="Key-value pairs a query sees.")
 @click.option("--temperature", "tau", type=NUMBER, default=1.0, show_default=True, help="Scores are divided by it.")
 @click.option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
+@click.option(
+    "--mean-lipschitz",
+    "lipschitz",
+    type=NUMBER,
+    help="Of the conditional mean on --sphere; softmax attention against it, at the best temperature.",
+)
 @click.option("--M", "most", type=NUMBER, default=1.0, show_default=True, help="Largest norm of a value.")
 @click.option("--kappa", type=NUMBER, default=1.0, show_default=True, help="Root of the largest k(x, x).")
 @click.option("--source", type=NUMBER, default=1.0, show_default=True, help="|g| in f* = L_K^r g.")
@@ -131,7 +65,9 @@ Examples:
 @form_option
 def bound(n: int, form: str, **options: Any) -> None:
     """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
-    refuse_idle({"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext"})
+    refuse_idle(
+        {"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext", "lipschitz": "sphere"}
+    )
     found = list(_bounds(n, **options))
     rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
     headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
@@ -157,6 +93,7 @@ def _bounds(
     n: int,
     tau: float,
     sphere: int | None,
+    lipschitz: float | None,
     most: float,
     kappa: float,
     source: float,
@@ -171,7 +108,7 @@ def _bounds(
     spread: float | None,
 ) -> Iterable[Value]:
     from boundcalc.base.errors import InvalidSetting
-    from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound
+    from boundcalc.formulas.theorems.attention_bounds import cme_bound, conditional_mean_bound, softmax_bound
 
     law: dict[str, Any] = {"source": source, "smoothness": smoothness, "kappa": kappa, "most": most, "delta": delta}
     yield cme_bound(n, reg=reg, **law)
@@ -180,6 +117,8 @@ def _bounds(
     yield softmax_bound(n, tau=tau, most=most, delta=delta)
     if sphere is not None:
         yield softmax_bound(n, tau=tau, most=most, delta=delta, sphere=sphere)
+        if lipschitz is not None:
+            yield conditional_mean_bound(n, sphere, lipschitz=lipschitz, most=most, delta=delta)
     yield softmax_bound(n, tau=tau, most=most, delta=delta, plain=True)
     if m is not None:
         from boundcalc.lab.latent.learning import learning_bound
@@ -336,5 +275,5 @@ def transfer(form: str, **options: Any) -> None:
     show(form, [row.to_json() for row in found], headings, rows, reasons)
 
 
-for _one in TRAINED:
+for _one in (*GIVEN, *TRAINED):
     command.add_command(_one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,19 @@ from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, down, up
 from boundcalc.cli.files import STORE, FileCommand, output_file
+from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.values import WHOLE
 
 if TYPE_CHECKING:
+    from boundcalc.engine.solve import Solution
+    from boundcalc.lab.represent.certify import Certified
     from boundcalc.lab.represent.exhaust import Worst
-    from boundcalc.lab.represent.represent import Representation
+    from boundcalc.lab.represent.network import Network
+    from boundcalc.lab.represent.represent import Representation, Tower
     from boundcalc.lab.represent.trained import Norms
 
+_ALL_OF = 12
+"""Bits of which a network of several blocks is tried on all inputs."""
 _CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 
 
@@ -32,6 +39,7 @@ Examples:
   boundcalc represent "PARITY(0..7)" --T 64 -o parity.safetensors
   boundcalc represent "AND(0, 1, 2)" --T 512 --store runs.db
   boundcalc represent --table 01101001 --reads 2,4,8 --T 16 --format json
+  boundcalc represent --level "x0 & x1; x2 | x3" --level "x0 ^ x1" --T 12
 \b
 Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take
 bits by number, ranges a..b and formulas.""",
@@ -42,6 +50,12 @@ bits by number, ranges a..b and formulas.""",
     "--table", help="A truth table instead: 2^s digits, the all-zero row first, the first bit changing fastest."
 )
 @click.option("--reads", help="The bits a table reads, as 3,7,11 (default 0, 1, ...).")
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    help="Functions of functions instead, a block per level: between semicolons, of the bits, then of the level before.",
+)
 @click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
 @click.option("--construction", type=click.Choice(_CONSTRUCTIONS), help="This one (default: the fewest samples).")
 @click.option("--attack", type=WHOLE, default=0, metavar="N", help="Also try N random and adversarial inputs.")
@@ -57,6 +71,7 @@ def command(
     seq_len: int,
     table: str | None,
     reads: str | None,
+    levels: tuple[str, ...],
     compact: bool,
     construction: str | None,
     attack: int,
@@ -69,6 +84,13 @@ def command(
     The function is reduced to the bits it depends on. Of the constructions it allows, the one whose class of networks
     needs the fewest samples is taken. The sign is certified in interval arithmetic.
     """
+    if attack < 0:
+        raise InvalidSetting(f"--attack must be at least 0, got {attack}")
+    if levels:
+        tower, network, tried = _tower(levels, seq_len, expression, attack)
+        about = _about(tower.to_json(), tried)
+        _write(about, network, form, out, lambda: _show_tower(tower, tried))
+        return
     from boundcalc.lab.represent.exhaust import MOST_BITS, exhaust
     from boundcalc.lab.represent.exhaust import attack as attack_it
     from boundcalc.lab.represent.represent import represent
@@ -76,17 +98,30 @@ def command(
     function = _function(expression, table, reads)
     found = represent(function, seq_len, positions="compact" if compact else "orthonormal", kind=construction)
     network, smallest = found.construction.network, found.construction.function
-    tried: list[tuple[str, Worst]] = []
+    tried = {}
     if seq_len <= min(16, MOST_BITS):
-        tried.append(("all", exhaust(network, smallest)))
+        tried["all"] = exhaust(network, smallest)
     if attack:
-        if attack < 0:
-            raise InvalidSetting(f"--attack must be at least 0, got {attack}")
-        tried.append(("random and adversarial", attack_it(network, smallest, attack, seed=0)))
-    about = found.to_json() | {"tried": {name: {"inputs": w.tried, "least": w.score} for name, w in tried}}
+        tried["random and adversarial"] = attack_it(network, smallest, attack, seed=0)
+    about = _about(found.to_json(), tried)
     beside = _trained(store, found) if store is not None else []
     if store is not None:
         about["trained"] = [norms.to_json() for norms in beside]
+
+    def shown() -> None:
+        _show(found, tried)
+        if store is not None:
+            _show_trained(store, beside)
+
+    _write(about, network, form, out, shown)
+
+
+def _about(found: dict[str, Any], tried: Mapping[str, Worst]) -> dict[str, Any]:
+    return found | {"tried": {name: {"inputs": w.tried, "least": w.score} for name, w in tried.items()}}
+
+
+def _write(about: dict[str, Any], network: Network, form: str, out: Path | None, shown: Callable[[], None]) -> None:
+    """The weights to a file, if that was asked, and what they are to the terminal."""
     if out is not None:
         from boundcalc.lab.represent.export import save
 
@@ -96,11 +131,41 @@ def command(
 
         click.echo(json.dumps(about, indent=1))
         return
-    _show(found, tried)
-    if store is not None:
-        _show_trained(store, beside)
+    shown()
     if out is not None:
         click.echo(f"weights written to {out}")
+
+
+def _tower(
+    levels: tuple[str, ...], seq_len: int, expression: str | None, attack: int
+) -> tuple[Tower, Network, dict[str, Worst]]:
+    """A function of functions, and the worst of the inputs that were tried: all of few bits, random ones of more."""
+    import numpy as np
+
+    from boundcalc.lab.represent.exhaust import all_inputs, worst_of
+    from boundcalc.lab.represent.expressions import parse
+    from boundcalc.lab.represent.represent import tower
+
+    if expression is not None:
+        raise InvalidSetting("--level gives the functions: leave out the expression")
+    alone = "with --level: one block's function alone has"
+    refuse_given(
+        {
+            "table": f"{alone} a table",
+            "reads": f"{alone} a table",
+            "compact": f"{alone} compact positions",
+            "construction": f"{alone} several",
+            "store": f"{alone} trained models beside it",
+        }
+    )
+    found = tower([[parse(text) for text in level.split(";")] for level in levels], seq_len)
+    deep, tried = found.deep, dict[str, "Worst"]()
+    if seq_len <= _ALL_OF:
+        tried["all"] = worst_of(deep.network, deep.values, all_inputs(seq_len, 0, 1 << seq_len))
+    if attack:
+        bits = np.random.default_rng(0).integers(0, 2, (attack, seq_len))
+        tried["random"] = worst_of(deep.network, deep.values, bits)
+    return found, deep.network, tried
 
 
 def _function(expression: str | None, table: str | None, reads: str | None) -> Any:
@@ -185,9 +250,7 @@ def _guaranteed(x: float) -> str:
     return text if "e" in text else text.rstrip("0").removesuffix(".")
 
 
-def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
-    from boundcalc.cli.text import Line, write_table
-
+def _show(found: Representation, tried: Mapping[str, Worst]) -> None:
     built, certified = found.construction, found.certified
     network, encoding = built.network, built.network.encoding
     positions = encoding.positions
@@ -202,6 +265,25 @@ def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
         f"rows place {encoding.place:.4f}, bit {encoding.bit:.4f}, constant {encoding.constant:.4f}"
     )
     click.echo(f"Attention     beta {built.beta:.4f}; at most {up(certified.leak)} of it elsewhere (eta)\n")
+    _show_network(network, certified, found.needed, tried)
+    for name, m in sorted(found.others.items(), key=lambda entry: entry[1]):
+        click.echo(f"  construction {name!r} would need {at_least(m)}")
+
+
+def _show_tower(found: Tower, tried: Mapping[str, Worst]) -> None:
+    network = found.deep.network
+    for index, (level, block) in enumerate(zip(found.deep.levels, network.blocks, strict=True)):
+        click.echo(f"Block {index}  {block.heads} head{'s' * (block.heads != 1)}, hidden units {block.w_1.shape[0]}")
+        for function in level:
+            click.echo(f"         {function.describe()}")
+    click.echo(f"Sizes    T {network.seq_len}, d {network.encoding.width}\n")
+    _show_network(network, found.certified, found.needed, tried)
+
+
+def _show_network(network: Network, certified: Certified, needed: Solution, tried: Mapping[str, Worst]) -> None:
+    """Norms, what was shown of all inputs, what was tried, and what learning takes in the class."""
+    from boundcalc.cli.text import Line, write_table
+
     lines = [
         Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)))
         for key, b in network.norms.budgets.items()
@@ -211,11 +293,9 @@ def _show(found: Representation, tried: list[tuple[str, Worst]]) -> None:
         f"\nCertified: sign(f) F >= {_guaranteed(certified.margin)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})"
     )
-    for name, worst in tried:
+    for name, worst in tried.items():
         click.echo(f"Tried {worst.tried} inputs ({name}): least sign(f) F = {_guaranteed(worst.score)}")
     click.echo(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
-        f"{at_least(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})"
+        f"{at_least(needed.value)}, by 'best' ({needed.bound.risk_strategy})"
     )
-    for name, m in sorted(found.others.items(), key=lambda entry: entry[1]):
-        click.echo(f"  construction {name!r} would need {at_least(m)}")

@@ -186,6 +186,14 @@ def farthest(targets: Iterable[Target]) -> Target:
     return max(targets, key=lambda target: float(target.radius))
 
 
+def apart(a: Array, b: Array, target: Target) -> float:
+    """How far two maps are from each other at most on the points of a target."""
+    error, radius = a - b, float(target.radius)
+    if target.kind in ("vector", "table"):
+        return float(np.linalg.norm(error) if target.kind == "vector" else np.linalg.norm(error, axis=-1).max())
+    return radius * norm_of("sup" if target.kind == "gain" else "op", error)
+
+
 def drawn(dice: Dice, layer: Layer, norms: Norms, seq_len: int) -> Parameters:
     """Weights of a layer, and of what is inside it, within their budgets."""
     found: Parameters = {}

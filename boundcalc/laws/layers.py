@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
-from boundcalc.laws.drawing import Array, Dice, drawn, farthest, limits_of, projected, used
+from boundcalc.laws.drawing import Array, Dice, apart, drawn, farthest, limits_of, projected, used
 from boundcalc.laws.report import Cases, Law, Report, judge
 from boundcalc.setting import Architecture, Layer, Norms, Sample, Setting
 from boundcalc.setting.layer import flat, weights_of
@@ -33,6 +34,7 @@ Drawn = Mapping[Any, Array]
 
 _Seen = TypeVar("_Seen")
 _TRIES = 60
+_STEP = 1e-6
 _ROOM = 1e-6
 
 
@@ -97,25 +99,33 @@ class LayerExample:
         """The most that a difference of inputs grew by, but for rounding, and which difference."""
         worst = (0.0, 0.0)
         for dice, weights, x, y in self.runs():
-            for spread in (1e-6, 0.3):
+            for spread in (_STEP, 0.3):
                 across = self.radius * dice.rng.standard_normal(x.shape) / math.sqrt(x.shape[1])
                 other = x + spread * (across if dice.rng.random() < 0.6 else -x)  # along the rows products change most
                 other = projected(other, self.radius)
-                if (apart := _largest(other - x)) > 0:
-                    worst = max(worst, ((_largest(self.output(weights, other) - y) - 1e-12) / apart, apart))
+                if (moved := _largest(other - x)) > 0:
+                    worst = max(worst, ((_largest(self.output(weights, other) - y) - 1e-12) / moved, moved))
         return worst
 
-    def moved(self, kind: str, targets: Sequence[Target], eps: float) -> float:
-        """The farthest that the output moved with the arrays of one kind, each by eps on the points of its targets."""
+    def moved(self, kind: str, targets: Sequence[Target]) -> Sequence[tuple[float, float]]:
+        """How far the output moved with the arrays of one kind, and how far these did on the points of their targets.
+
+        Each a little, and each to another of its class: its opposite, or what was drawn with other weights.
+        """
         first = farthest(targets)
 
-        def near(dice: Dice, weights: Drawn) -> Drawn:
-            return {key: dice.near(a, first, eps) if _kind(key) == kind else a for key, a in weights.items()}
+        def find() -> list[tuple[float, float]]:
+            found: list[tuple[float, float]] = []
+            for (dice, weights, x, y), (_, others, _, _) in pairwise(self.runs()):
+                mine = {key: array for key, array in weights.items() if _kind(key) == kind}
+                near = {key: dice.near(array, first, _STEP) for key, array in mine.items()}
+                found.append((_STEP, _largest(self.output({**weights, **near}, x) - y)))
+                for other in ({key: -array for key, array in mine.items()}, {key: others[key] for key in mine}):
+                    far = max(apart(array, other[key], first) for key, array in mine.items())
+                    found.append((far, _largest(self.output({**weights, **other}, x) - y)))
+            return found
 
-        def find() -> float:
-            return max(_largest(self.output(near(dice, weights), x) - y) for dice, weights, x, y in self.runs())
-
-        return self.once((kind, first.kind, float(first.radius), eps), find)
+        return self.once((kind, first.kind, float(first.radius)), find)
 
     def dimensions(self, kind: str, side: int) -> int:
         """How many dimensions the slopes of the last row by the first matrix of a kind span, on one side of it."""
@@ -241,18 +251,23 @@ def weights_move_the_output_by_their_sensitivity_at_most(rule: Rule, at: LayerEx
     """Every array has a slot; moved by eps on its points, it moves the output by sensitivity times eps, and by its cap."""
     slots = {slot.kind: slot for slot in at.claims(rule).slots}
     factors = {each.kind for weight in weights_of((at.layer,), at.seq_len) for each in weight.factors}
-    kinds, eps = {_kind(key) for _, weights, _, _ in at.runs(1) for key in weights}, 1e-6
+    kinds = {_kind(key) for _, weights, _, _ in at.runs(1) for key in weights}
     if unread := kinds - set(slots) - factors:
         return f"{min(unread)!r} is trained, and no slot covers it"
     for kind in sorted(kinds & set(slots)):
         slot = slots[kind]
-        moved = at.moved(kind, [target for member in slot.members for target in member.targets], eps)
-        limit = float(slot.sensitivity) * eps
-        if slot.cap is not None:
-            limit = min(limit, float(slot.cap))
-        if moved > limit * (1 + 1e-3) + 1e-13:
-            return f"{kind} moved by {eps:g} moves the output by {moved:.6g}, claimed {limit:.6g}"
+        for eps, moved in at.moved(kind, [target for member in slot.members for target in member.targets]):
+            limit = _most(slot, eps)
+            if moved > limit * (1 + 1e-3) + 1e-13:
+                return f"{kind} moved by {eps:.3g} moves the output by {moved:.6g}, claimed {limit:.6g}"
     return None
+
+
+def _most(slot: Slot, eps: float) -> float:
+    """How far the output moves at most with maps that err by eps."""
+    error = float(slot.sensitivity) * eps
+    cap = math.inf if slot.cap is None else float(slot.cap)
+    return cap * math.tanh(error / cap) if slot.saturates and cap else min(error, cap)
 
 
 @_whatever_is_claimed

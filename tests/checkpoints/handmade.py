@@ -8,6 +8,7 @@ import pickle
 import struct
 import zipfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.decode import float8_values
+from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 
 Array = NDArray[Any]
 CODES = {
@@ -27,6 +29,15 @@ CODES = {
     "int64": "I64",
     "bool": "BOOL",
 }
+
+
+def checkpoint(arrays: Mapping[str, Array], config: Mapping[str, Any] | None = None) -> Checkpoint:
+    """A checkpoint of arrays at hand."""
+    tensors = {
+        name: Tensor(name, values.shape, str(values.dtype), partial(np.asarray, values), str(id(values)))
+        for name, values in arrays.items()
+    }
+    return Checkpoint("m", tensors, config or {})
 
 
 def encode(values: Array, dtype: str) -> Array:

@@ -17,7 +17,6 @@ from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.families import FAMILIES, NOT_YET, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
-from boundcalc.checkpoints.readers.npz import from_arrays
 from boundcalc.setting import Architecture
 from tests.checkpoints import handmade
 
@@ -436,7 +435,7 @@ def test_every_family_is_a_table() -> None:
             assert pattern.count("{b}") <= 1
             assert role.removesuffix(".T").replace(".", "_").isidentifier()
     arrays = {"layers.0.self_attn.in_proj_weight": np.ones((6, 2))}
-    assert family_for(from_arrays(arrays)).name == "torch-encoder"
+    assert family_for(handmade.checkpoint(arrays)).name == "torch-encoder"
 
 
 def test_types_without_a_bound_say_why(tmp_path: Path) -> None:

@@ -12,18 +12,13 @@ import pytest
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.readers.base import Checkpoint
-from boundcalc.checkpoints.readers.npz import from_arrays
 from tests.checkpoints import handmade
-
-
-def checkpoint(tensors: dict[str, handmade.Array], config: dict[str, Any]) -> Checkpoint:
-    return Checkpoint("m", from_arrays(tensors).tensors, config)
 
 
 def outcome(tensors: dict[str, handmade.Array], config: dict[str, Any]) -> str:
     """ "audited", or "refused" with one line; anything else that is raised fails the test."""
     try:
-        found = audit_of(checkpoint(tensors, config))
+        found = audit_of(handmade.checkpoint(tensors, config))
     except BoundcalcError as error:
         return "refused" if "\n" not in str(error) else "several lines"
     return "audited" if found.account.balanced else "unbalanced"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,18 +13,33 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.checkpoints.families import FAMILIES
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.checkpoints import audit
+from boundcalc.checkpoints.families import FAMILIES, Family
+from boundcalc.checkpoints.families.names import compiled
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.lab.train.tasks import TASKS, MixtureTask
 from boundcalc.laws import Cases, check_family, check_task
 from boundcalc.laws.brought.models import MODELS
 from boundcalc.laws.families import LAWS as FAMILY_LAWS
+from boundcalc.laws.families import norms_are_those_of_the_maps
 from boundcalc.laws.tasks import LAWS as TASK_LAWS
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families(name: str) -> None:
     check_family(FAMILIES[name]).raise_if_broken()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_weight_of_a_family_is_put_together_by_hand(name: str, tmp_path: Path) -> None:
+    """Products that are only bounded (their keys end with ~) follow from the others."""
+    (here,) = FAMILIES.cases(name).examples
+    arrays: dict[str, Any] = dict(here.tensors)
+    np.savez(tmp_path / "model.npz", **arrays)
+    (tmp_path / "config.json").write_text(json.dumps(dict(here.config)))
+    measured = audit(tmp_path / "model.npz").measured
+    assert {key for key in measured if not key.endswith("~")} == set(here.maps)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "architectures" in MODELS[name].config])
@@ -34,6 +53,35 @@ def test_small_models_are_those_of_the_library(name: str, tmp_path: Path) -> Non
     made.save_pretrained(tmp_path)
     saved = {name: tensor.shape for name, tensor in open_checkpoint(tmp_path).tensors.items()}
     assert saved == MODELS[name].shapes
+
+
+def swapped(name: str) -> Iterator[Family]:
+    """Tables in which two tensors of one shape have each other's roles."""
+    family, shapes = FAMILIES[name], MODELS[name].shapes
+    shape = {
+        pattern: shapes[tensor]
+        for pattern in family.tensors
+        for tensor in shapes
+        if any(compiled(pattern).fullmatch(tensor.removeprefix(prefix)) for prefix in ("", *family.prefixes))
+    }
+    for one, other in itertools.combinations(shape, 2):
+        roles = family.tensors[one], family.tensors[other]
+        if shape[one] == shape[other] and roles[0] != roles[1] and ("{" in one) == ("{" in other):
+            yield replace(family, tensors={**family.tensors, one: roles[1], other: roles[0]})
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if FAMILIES[name].tensors])
+def test_tensors_that_change_places_are_seen(name: str) -> None:
+    """The control of the maps: some of all such tables, as an audit of each takes its time."""
+    (here,) = FAMILIES.cases(name).examples
+    tables = list(swapped(name))
+    assert len(tables) >= 5
+    for table in random.Random(name).sample(tables, 4):
+        try:
+            said = norms_are_those_of_the_maps(table, here)
+        except BoundcalcError as error:
+            said = str(error)
+        assert said is not None
 
 
 def test_a_small_encoder_is_that_of_torch() -> None:

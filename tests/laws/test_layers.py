@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from boundcalc import check_layer
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.checkpoints.layers import Fixed
+from boundcalc.checkpoints.layers import Fixed, Forward
+from boundcalc.lab.train.parameters import parameters
 from boundcalc.laws import Cases, LayerExample
-from boundcalc.laws.brought.layers import computed
+from boundcalc.laws.brought.layers import Arrays, changed, computed
 from boundcalc.laws.drawing import Dice, drawn, used
 from boundcalc.laws.layers import LAWS, Rule, claimed
-from boundcalc.setting import Attention, Ball, Budget, Layer, Linear, Norms, Pool, Weight
+from boundcalc.setting import Architecture, Attention, Ball, Budget, Layer, Linear, Norms, Pool, SoftCap, Weight
+from boundcalc.setting.layer import RowWise
 from boundcalc.setting.named import CLASSES
 from boundcalc.statements.layers import facts
+from boundcalc.statements.slots import Context, Facts
 
 KNOB = Norms(C=1.3)
 
@@ -132,3 +135,41 @@ def test_a_layer_without_a_rule_or_without_cases_is_refused() -> None:
         example(Unknown(1.0)).claims(claimed)
     with pytest.raises(InvalidSetting, match="no rule of layer 'nothing' was registered with cases"):
         check_layer("nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Halved(RowWise):
+    """x -> x W / 2 + c: a layer with weights that nobody in the package knows."""
+
+    label: ClassVar[str] = "halved"
+    d: int
+
+    def where(self) -> int | None:
+        return None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        return Weight("W", "matrix", (self.d, self.d)), Weight("c", "vector", (self.d,))
+
+    def widths(self) -> tuple[int | None, int | None]:
+        return self.d, self.d
+
+
+def halved(layer: Halved, at: Context) -> Facts:
+    here = facts(Linear("W", layer.d, layer.d, "c"), at)
+    of_w, of_c = here.slots
+    offset = at.weights.vector("c", None)[0]
+    slots = replace(of_w, sensitivity=of_w.sensitivity / 2), of_c
+    return replace(here, radius=(here.radius - offset) / 2 + offset, lipschitz=here.lipschitz / 2, slots=slots)
+
+
+def test_weights_of_a_layer_that_nobody_knows_are_drawn_trained_and_not_run() -> None:
+    layer = Halved(3)
+    at = LayerExample(layer, KNOB, lambda p, x: x @ p["W", None, None] / 2 + p["c", None, None])
+    assert broken(at, halved) == {"says_what_it_is"}  # no file can name it yet
+    lowered = changed(lambda here, _: replace(here, radius=0.95 * here.radius), halved)
+    assert "rows_stay_within_the_radius" in broken(at, lowered)
+    architecture = Architecture(layers=(layer, SoftCap(3, 1.0), Pool(), Linear("readout", 3, 1)), seq_len=2)
+    plain = replace(architecture, layers=(Linear("W", 3, 3, "c"), Pool(), Linear("readout", 3, 1)))
+    assert parameters(architecture) == parameters(plain)
+    with pytest.raises(Unsupported, match="running a network"):
+        Forward(Arrays({}))((layer,), np.zeros((1, 2, 3)))

@@ -16,7 +16,6 @@ from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.gpt2 import GPT2
 from boundcalc.laws import Cases, FamilyExample, check_family
-from tests.checkpoints import handmade
 
 MINE = replace(
     GPT2,
@@ -29,15 +28,15 @@ MINE = replace(
 
 
 def example() -> FamilyExample:
-    tensors, config = handmade.gpt2(np.random.default_rng(0))
-    saved = {
-        name.replace("attn.c_proj", "attn.joined"): np.asarray(array, np.float32) for name, array in tensors.items()
-    }
+    """GPT-2's small model with the other names; some of its maps, of which one is cut out of a larger tensor."""
+    (gpt2,) = FAMILIES.cases("gpt2").examples
+    saved = {name.replace("attn.c_proj", "attn.joined"): array for name, array in gpt2.tensors.items()}
     maps = {
         "W_O[0]": saved["transformer.h.0.attn.joined.weight"].astype(float),
         "W_1[1]": saved["transformer.h.1.mlp.c_fc.weight"].astype(float),
+        "W_V[1,3]": saved["transformer.h.1.attn.c_attn.weight"][:, 22:].astype(float),
     }
-    return FamilyExample(saved, {**config, "model_type": "mine"}, maps)
+    return FamilyExample(saved, {**gpt2.config, "model_type": "mine"}, maps)
 
 
 def turned() -> Family:

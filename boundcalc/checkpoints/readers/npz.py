@@ -7,7 +7,6 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from numpy.lib import format as npy
 
 from boundcalc.checkpoints.errors import CheckpointError
@@ -52,14 +51,3 @@ def _entry(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: st
 def _fetch(path: Path, member: str) -> Array:
     with sound(path, "NumPy archive"), zipfile.ZipFile(path) as archive, archive.open(member) as file:
         return npy.read_array(io.BufferedReader(file), allow_pickle=False)  # type: ignore[arg-type]
-
-
-def from_arrays(arrays: dict[str, Array], where: str = "arrays") -> Checkpoint:
-    """A checkpoint of arrays at hand (tests, notebooks)."""
-    tensors: dict[str, Tensor] = {}
-    for name, array in arrays.items():
-        kind = _NAMES.get(np.asarray(array).dtype.newbyteorder("="))
-        if kind is None:
-            raise CheckpointError(f"{name!r} has type {np.asarray(array).dtype}, which is not a type of weights")
-        tensors[name] = Tensor(name, np.shape(array), kind, partial(np.asarray, array), str(id(array)))
-    return Checkpoint(where, tensors)

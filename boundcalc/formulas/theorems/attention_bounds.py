@@ -216,15 +216,21 @@ def softmax_bias(tau: float, p: int, lipschitz: float) -> float:
     return upper_float(INTERVAL.number(lipschitz) * (2 * (1 - arb(low))).sqrt())
 
 
-def best_temperature(
-    n: int, p: int, *, lipschitz: float, most: float = 1.0, delta: float = 0.05
-) -> tuple[float, float]:
-    """The temperature at which X4 (uniform sphere) plus the bias is least, and that sum."""
+def conditional_mean_bound(n: int, p: int, *, lipschitz: float, most: float = 1.0, delta: float = 0.05) -> Value:
+    """X4 on the uniform sphere plus the bias: softmax attention against a conditional mean, at the best temperature."""
+
+    def parts(tau: float) -> tuple[Value, float]:
+        return softmax_bound(n, tau=tau, most=most, delta=delta, sphere=p), softmax_bias(tau, p, lipschitz)
 
     def total(tau: float) -> float:
-        bias = softmax_bias(tau, p, lipschitz)
-        return softmax_bound(n, tau=tau, most=most, delta=delta, sphere=p).value + bias
+        sampled, bias = parts(tau)
+        return sampled.value + bias
 
-    grid = [0.002 * 1.15**i for i in range(57)]
-    tau = min(grid, key=total)
-    return tau, total(tau)
+    validate.positive("Lipschitz constant", lipschitz, zero=True)
+    tau = min((0.002 * 1.15**i for i in range(57)), key=total)
+    sampled, bias = parts(tau)
+    always = upper_float(2 * INTERVAL.number(most))
+    value = _value(arb(sampled.value) + arb(bias), always)
+    given = {"L": n, "M": most, "delta": delta, "sphere": p, "lipschitz": lipschitz}
+    chosen = {"tau": tau, "bias": bias}
+    return _made("X4", "conditional mean", value, given, chosen, "|attention - the conditional mean|", always)

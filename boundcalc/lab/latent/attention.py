@@ -1,4 +1,8 @@
-"""Attention as estimators of E[v | k = q]: by kernel ridge regression (CME), by weighted means (softmax), linear."""
+"""Attention as estimators of E[v | k = q]: kernel ridge regression (CME attention), softmax and linear attention.
+
+All are sums of the values with weights that depend on keys and query alone, so X3k bounds the error of each: by the size of
+its weights, and by what they leave of the query in the kernel's space (`power_function`).
+"""
 
 from __future__ import annotations
 
@@ -17,61 +21,59 @@ from boundcalc.setting import validate
 
 @dataclass(frozen=True)
 class Attended:
-    """What attention gives.
+    """What CME attention gives.
 
     Attributes:
         mean: (..., queries, width of v).
-        spread: phi(q)^T (Phi^T Phi + lam)^(-1) phi(q), the posterior variance of a value's mean in units of the noise
-            variance; None unless asked for.
+        variance: k(q, q) - k(q, K) (k(K, K) + lam)^(-1) k(K, q): the posterior variance of a value's mean, in units of
+            the prior's.
         form: "primal" (in the features) or "dual" (in the keys).
     """
 
     mean: Array
-    spread: Array | None
+    variance: Array
     form: str
-
-
-def cme_attention(
-    q: ArrayLike,
-    k: ArrayLike,
-    v: ArrayLike,
-    *,
-    lam: float,
-    kernel: Kernel | str | Callable[[Any, Any], Any] = "linear",
-    form: str = "auto",
-    max_condition: float = MOST_CONDITION,
-) -> Array:
-    """V^T (k(K,K) + lam I)^(-1) k(K,q): (..., queries, width of v). In the features where they are fewer than keys."""
-    return attend(q, k, v, lam=lam, kernel=kernel, form=form, max_condition=max_condition).mean
 
 
 def attend(
     q: ArrayLike,
     k: ArrayLike,
-    v: ArrayLike,
+    v: ArrayLike | None,
     *,
     lam: float,
     kernel: Kernel | str | Callable[[Any, Any], Any] = "linear",
     form: str = "auto",
-    spread: bool = False,
     max_condition: float = MOST_CONDITION,
 ) -> Attended:
-    """CME attention with all it can tell; batches are worked on one by one, so one Gram matrix is in memory."""
+    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q); batches are worked on one by one, so one Gram matrix is in memory.
+
+    Args:
+        q: queries (..., n, d).
+        k: keys (..., L, d).
+        v: values (..., L, w); None stands for the identity, for which the mean is the weights of the values, (..., n, L).
+        lam: the ridge; the posterior mean's is the noise's variance over the prior's (X2).
+        kernel: one of `kernels.KERNELS` by name, a kernel, or a function (X, Y) -> matrix, which is checked.
+        form: "primal" works in the kernel's features, "dual" in the keys, "auto" in the fewer.
+        max_condition: refuse systems whose condition number is above this.
+
+    Returns:
+        The means, the posterior variances, and the form that was chosen.
+    """
     validate.positive("lam", lam, zero=True)
-    queries, keys, values = arrays(q, k, v)
+    (queries, keys), values = _pair(q, k), None if v is None else _rows("values", v)
+    if values is not None and keys.shape[-2] != values.shape[-2]:
+        raise InvalidSetting(f"there must be as many values as keys: {keys.shape} and {values.shape}")
     found = kernel_named(kernel)
     chosen = _form(validate.choice("form", form, ("auto", "primal", "dual")), found, keys)
-    batch = np.broadcast_shapes(queries.shape[:-2], keys.shape[:-2], values.shape[:-2])
-    mean = np.empty((*batch, queries.shape[-2], values.shape[-1]))
-    sizes = np.empty((*batch, queries.shape[-2])) if spread else None
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in (queries, keys, values) if x is not None))
+    views = [None if x is None else np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (queries, keys, values)]
+    mean = np.empty((*batch, queries.shape[-2], keys.shape[-2] if values is None else values.shape[-1]))
+    variance = np.empty(mean.shape[:-1])
     one = _primal if chosen == "primal" else _dual
-    views = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (queries, keys, values)]
     for index in np.ndindex(batch):
-        asked, here, held = (view[index] for view in views)
-        mean[index], size = one(asked, here, held, lam, found, spread, max_condition)
-        if sizes is not None:
-            sizes[index] = size
-    return Attended(mean, sizes, chosen)
+        asked, here, held = (None if view is None else view[index] for view in views)
+        mean[index], variance[index] = one(asked, here, held, lam, found, max_condition)
+    return Attended(mean, variance, chosen)
 
 
 def _form(form: str, kernel: Kernel, keys: Array) -> str:
@@ -83,120 +85,69 @@ def _form(form: str, kernel: Kernel, keys: Array) -> str:
     return form
 
 
-def _primal(
-    q: Array, k: Array, v: Array, lam: float, kernel: Kernel, spread: bool, most: float
-) -> tuple[Array, Array | None]:
+def _primal(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: float) -> tuple[Array, Array]:
     phi, asked = kernel.features(k), kernel.features(q)
     factor = factor_gram(lambda: phi.T @ phi, lam, most, what="the features' second moments Phi^T Phi")
-    mean = asked @ factor.solve(phi.T @ v)
-    return mean, np.square(factor.whiten(asked.T)).sum(0) if spread else None
+    mean = asked @ factor.solve(phi.T if v is None else phi.T @ v)
+    return mean, lam * np.square(factor.whiten(asked.T)).sum(0)
 
 
-def _dual(
-    q: Array, k: Array, v: Array, lam: float, kernel: Kernel, spread: bool, most: float
-) -> tuple[Array, Array | None]:
-    factor = factor_gram(
-        lambda: kernel.gram(k, k),
-        lam,
-        most,
-        what=f"the {kernel.name} kernel's matrix k(K, K)",
-        check=not kernel.trusted,
-    )
+def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: float) -> tuple[Array, Array]:
+    what = f"the {kernel.name} kernel's matrix k(K, K)"
+    factor = factor_gram(lambda: kernel.gram(k, k), lam, most, what=what, check=not kernel.trusted)
     cross = kernel.gram(k, q)
-    if not spread:
-        return (cross.T @ factor.solve(v) if v.shape[1] <= cross.shape[1] else factor.solve(cross).T @ v), None
     white = factor.whiten(cross)
-    if lam == 0:
-        raise InvalidSetting("lam must be above 0 for posterior variances in units of the noise variance")
-    return white.T @ factor.whiten(v), (kernel.diagonal(q) - np.square(white).sum(0)) / lam
+    mean = factor.solve(cross).T if v is None else white.T @ factor.whiten(v)
+    return mean, np.maximum(kernel.diagonal(q) - np.square(white).sum(0), 0.0)
 
 
-def cme_weights(
-    q: ArrayLike, k: ArrayLike, *, lam: float, kernel: Kernel | str = "linear", max_condition: float = MOST_CONDITION
-) -> Array:
-    """Alpha = (k(K,K) + lam I)^(-1) k(K,q): (..., queries, keys); they may be negative and need not sum to 1."""
-    validate.positive("lam", lam, zero=True)
-    queries, keys, _ = arrays(q, k, np.zeros((*np.shape(k)[:-1], 1)))
-    found = kernel_named(kernel)
-    batch = np.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])
-    out = np.empty((*batch, queries.shape[-2], keys.shape[-2]))
-    primal = _form("auto", found, keys) == "primal"
-    for index in np.ndindex(batch):
-        asked = np.broadcast_to(queries, (*batch, *queries.shape[-2:]))[index]
-        here = np.broadcast_to(keys, (*batch, *keys.shape[-2:]))[index]
-        if primal:
-            phi = found.features(here)
-            factor = factor_gram(
-                lambda phi=phi: phi.T @ phi, lam, max_condition, what="the features' second moments Phi^T Phi"
-            )
-            out[index] = factor.solve(found.features(asked).T).T @ phi.T
-        else:
-            what = f"the {found.name} kernel's matrix k(K, K)"
-            factor = factor_gram(
-                lambda here=here: found.gram(here, here), lam, max_condition, what=what, check=not found.trusted
-            )
-            out[index] = factor.solve(found.gram(here, asked)).T
-    return out
-
-
-def power_function(q: ArrayLike, k: ArrayLike, alpha: Array, kernel: Kernel | str = "linear") -> Array:
-    """P(q) = |phi(q) - sum_i alpha_i phi(k_i)|: what X3k multiplies |f*| by."""
-    queries, keys, _ = arrays(q, k, np.zeros((*np.shape(k)[:-1], 1)))
+def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | str = "linear") -> Array:
+    """At least P(q) = |phi(q) - sum_i weights_i phi(k_i)|, (..., queries): what X3k multiplies |f*| by."""
+    queries, keys = _pair(q, k)
     found = kernel_named(kernel)
     if found.count(keys.shape[-1]) is not None:
-        return np.linalg.norm(found.features(queries) - alpha @ found.features(keys), axis=-1)
-    cross = np.einsum("...ql,...ql->...q", alpha, np.swapaxes(found.gram(keys, queries), -1, -2))
-    own = np.einsum("...ql,...lm,...qm->...q", alpha, found.gram(keys, keys), alpha, optimize=True)
-    return np.sqrt(np.maximum(found.diagonal(queries) - 2 * cross + own, 0.0))
+        return np.linalg.norm(found.features(queries) - weights @ found.features(keys), axis=-1)
+    own, cross, gram = found.diagonal(queries), found.gram(queries, keys), found.gram(keys, keys)
+
+    def square(own: Array, cross: Array, gram: Array, weights: Array) -> Array:
+        return own - 2 * (weights * cross).sum(-1) + ((weights @ gram) * weights).sum(-1)
+
+    size = square(np.abs(own), -np.abs(cross), np.abs(gram), np.abs(weights))
+    rounding = 4 * np.finfo(float).eps * keys.shape[-2] * size  # the terms nearly cancel
+    return np.sqrt(np.maximum(square(own, cross, gram, weights), 0.0) + rounding)
 
 
-def softmax_attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, *, tau: float = 1.0) -> Array:
-    """Sum of v weighted by exp(<q, k>/tau), normalised: (..., queries, width of v)."""
+def softmax_weights(q: ArrayLike, k: ArrayLike, tau: float = 1.0) -> Array:
+    """Weights exp(<q, k>/tau), normalised: (..., queries, keys)."""
     validate.positive("temperature tau", tau)
-    queries, keys, values = arrays(q, k, v)
+    queries, keys = _pair(q, k)
     scores = (queries / tau) @ np.swapaxes(keys, -1, -2)
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    return (scores @ values) / scores.sum(axis=-1, keepdims=True)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    return scores
 
 
-def linear_attention(
-    q: ArrayLike,
-    k: ArrayLike,
-    v: ArrayLike,
-    *,
-    features: Callable[[Any], Any] | None = None,
-    normalise: bool = False,
-) -> Array:
-    """phi(q)^T sum_t phi(k_t) v_t, divided by the number of keys or (normalise) by phi(q)^T sum_t phi(k_t).
-
-    Costs O(keys), with no matrix of queries by keys.
-    """
-    queries, keys, values = arrays(q, k, v)
-    if features is not None:
-        queries, keys = np.asarray(features(queries), dtype=float), np.asarray(features(keys), dtype=float)
-    top = queries @ (np.swapaxes(keys, -1, -2) @ values)
-    if not normalise:
-        return top / keys.shape[-2]
-    bottom = (queries @ keys.sum(axis=-2)[..., None])[..., 0]
-    if not (bottom > 0).all():
-        raise InvalidSetting(
-            f"features must be positive where attention is normalised: a row's mass is {bottom.min():.3g}; "
-            "use features such as lambda x: numpy.exp(x)"
-        )
-    return top / bottom[..., None]
+def linear_weights(q: ArrayLike, k: ArrayLike) -> Array:
+    """Weights <q, k> over the number of keys: (..., queries, keys)."""
+    queries, keys = _pair(q, k)
+    return queries @ np.swapaxes(keys, -1, -2) / keys.shape[-2]
 
 
-def arrays(q: ArrayLike, k: ArrayLike, v: ArrayLike) -> tuple[Array, Array, Array]:
-    """Queries (..., n, d), keys (..., L, d) and values (..., L, w) as float64, or the reason they do not fit."""
-    queries, keys, values = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
-    for name, x in (("queries", queries), ("keys", keys), ("values", values)):
-        if x.ndim < 2:
-            raise InvalidSetting(f"{name} must have at least two axes (rows, width), got shape {x.shape}")
-        if not np.isfinite(x).all():
-            raise InvalidSetting(f"{name} must be finite, but {int((~np.isfinite(x)).sum())} entries are not")
+def _pair(q: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
+    """Queries (..., n, d) and keys (..., L, d), or the reason they do not fit."""
+    queries, keys = _rows("queries", q), _rows("keys", k)
     if queries.shape[-1] != keys.shape[-1]:
         raise InvalidSetting(f"queries of width {queries.shape[-1]} do not fit keys of width {keys.shape[-1]}")
-    if keys.shape[-2] != values.shape[-2] or not keys.shape[-2]:
-        raise InvalidSetting(f"there must be as many values as keys, and at least one: {keys.shape} and {values.shape}")
-    return queries, keys, values
+    if not keys.shape[-2]:
+        raise InvalidSetting(f"there must be at least one key, got shape {keys.shape}")
+    return queries, keys
+
+
+def _rows(name: str, x: ArrayLike) -> Array:
+    found = np.asarray(x, dtype=np.float64)
+    if found.ndim < 2:
+        raise InvalidSetting(f"{name} must have at least two axes (rows, width), got shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise InvalidSetting(f"{name} must be finite, but {int((~np.isfinite(found)).sum())} entries are not")
+    return found

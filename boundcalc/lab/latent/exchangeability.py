@@ -13,64 +13,63 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import hankel
 from scipy.optimize import linprog
-from scipy.special import gammaln, ndtri
+from scipy.special import comb, ndtri
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.latent.models import LatentModel
 from boundcalc.setting import validate
 
 _Array = NDArray[Any]
 _TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class PermutationCheck:
-    """How far a log density moves when tokens are reordered.
-
-    Attributes:
-        gap: largest difference found.
-        order: the order that gave it.
-        tolerance: what rounding is allowed.
-    """
-
-    gap: float
-    order: tuple[int, ...]
-    tolerance: float
-
-    @property
-    def exchangeable(self) -> bool:
-        """Whether no reordering moved it by more than rounding."""
-        return self.gap <= self.tolerance
-
-
-def check_permutations(
-    log_density: Callable[[Any], float], tokens: Any, rng: np.random.Generator, rounds: int = 50
-) -> PermutationCheck:
-    """Compares a log density at a sequence and at random reorderings of it."""
+def order_gap(log_density: Callable[[Any], float], tokens: Any, rng: np.random.Generator, rounds: int = 50) -> float:
+    """The most a log density moves when a sequence is reordered at random: 0, but for rounding, if it is exchangeable."""
     found = np.asarray(tokens)
     at = log_density(found)
-    worst, order = 0.0, tuple(range(len(found)))
-    for _ in range(validate.size("rounds", rounds)):
-        permutation = rng.permutation(len(found))
-        gap = abs(log_density(found[permutation]) - at)
-        if not gap <= worst:
-            worst, order = gap, tuple(int(i) for i in permutation)
-    return PermutationCheck(worst, order, 1e-9 * max(1.0, abs(at)))
+    return max(abs(log_density(rng.permutation(found)) - at) for _ in range(validate.size("rounds", rounds)))
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """What de Finetti's theorem and X1 ask of a model, looked for in sequences that it draws.
+
+    Attributes:
+        length: tokens in each of them.
+        chain: most that the log joint density differs from the sum of the predictive ones, in the order drawn.
+        order: most that sum moves as tokens are reordered.
+        statistics: the names of the model's sufficient statistics.
+        posterior: most that posterior means from different statistics differ.
+    """
+
+    length: int
+    chain: float
+    order: float
+    statistics: tuple[str, ...]
+    posterior: float
+
+    @property
+    def worst(self) -> float:
+        """0, but for rounding, if the model is what it says."""
+        return max(self.chain, self.order, self.posterior)
+
+
+def check_model(model: LatentModel, length: int = 12, sequences: int = 5, seed: int = 0) -> ModelCheck:
+    """Whether a model's densities are exchangeable, and its statistics sufficient, on sequences that it draws."""
+    rng = np.random.default_rng(seed)
+    _, drawn = model.draw(rng, length, sequences)
+    chain = max(abs(model.log_by_chain(tokens) - model.log_joint(tokens)) for tokens in drawn)
+    order = max(order_gap(model.log_by_chain, tokens, rng, rounds=10) for tokens in drawn)
+    posterior = 0.0
+    for tokens in drawn:
+        means = [np.asarray(model.posterior_of(name, of(tokens)).mean) for name, of in model.statistics.items()]
+        posterior = max(posterior, *(float(np.abs(mean - means[0]).max()) for mean in means))
+    return ModelCheck(length, chain, order, tuple(model.statistics), posterior)
 
 
 # -- bits: a finite exchangeable law is the law of the number of ones
-
-
-def urn_law(ones: int, total: int, drawn: int) -> _Array:
-    """P(k ones among so many drawn without replacement), k = 0..drawn."""
-    k = np.arange(drawn + 1)
-
-    def choose(n: Any, r: Any) -> Any:
-        inside = (r >= 0) & (r <= n)
-        safe = np.clip(r, 0, n)
-        return np.where(inside, gammaln(n + 1) - gammaln(safe + 1) - gammaln(n - safe + 1), -np.inf)
-
-    return np.exp(choose(ones, k) + choose(total - ones, drawn - k) - choose(total, drawn))
 
 
 def _law(law: Sequence[float] | _Array) -> _Array:
@@ -90,18 +89,19 @@ def extension_distance(law: Sequence[float] | _Array, length: int) -> float:
     n = len(p) - 1
     if validate.size("length", length) < n:
         raise InvalidSetting(f"length must be at least n = {n}, got {length}")
-    urns = np.stack([urn_law(j, length, n) for j in range(length + 1)], axis=1)
-    return _distance(p, urns)
+    from scipy.stats import hypergeom  # slow to load, and seldom needed
+
+    return _distance(p, hypergeom.pmf(np.arange(n + 1)[:, None], length, np.arange(length + 1), n))
 
 
 def mixture_distance(law: Sequence[float] | _Array, points: int = 400) -> float:
     """Total variation to the nearest mixture of i.i.d. bits whose probabilities lie on a grid (an upper bound)."""
     p = _law(law)
     n = len(p) - 1
+    from scipy.stats import binom  # slow to load, and seldom needed
+
     z = (1 - np.cos(np.linspace(0, math.pi, points))) / 2
-    k = np.arange(n + 1)[:, None]
-    log_binomial = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return _distance(p, np.exp(log_binomial) * z**k * (1 - z) ** (n - k))
+    return _distance(p, binom.pmf(np.arange(n + 1)[:, None], n, z))
 
 
 def _distance(p: _Array, laws: _Array) -> float:
@@ -122,12 +122,11 @@ def moment_defect(law: Sequence[float] | _Array) -> float:
     p = _law(law)
     n = len(p) - 1
     k = np.arange(n + 1)
-    c = np.array([(p * np.array([math.comb(int(i), j) for i in k])).sum() / math.comb(n, j) for j in range(n + 1)])
+    c = p @ (comb(k[:, None], k) / comb(n, k))
 
     def least(x: _Array) -> float:
         size = (len(x) + 1) // 2
-        hankel = np.array([[x[i + j] for j in range(size)] for i in range(size)])
-        return float(np.linalg.eigvalsh(hankel)[0])
+        return float(np.linalg.eigvalsh(hankel(x[:size], x[size - 1 : 2 * size - 1]))[0])
 
     if n % 2:
         return min(least(c[1:]), least(c[:-1] - c[1:]))

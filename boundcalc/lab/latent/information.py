@@ -9,7 +9,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -37,21 +37,30 @@ class Information:
     kind: str
 
 
-def posterior_summary(model: _Finite) -> _Summary:
-    """The posterior itself, as a summary of tokens."""
+def summaries(model: _Finite, length: int) -> dict[str, _Summary]:
+    """What may be told of so many tokens, by name: the first three are sufficient."""
+    half = length // 2
+    found: dict[str, _Summary] = {
+        "posterior": lambda tokens: astuple(model.posterior(tokens)),
+        "counts": lambda tokens: np.bincount(tokens, minlength=model.values),
+        "sorted sequence": np.sort,
+        f"counts of the first {half}": lambda tokens: np.bincount(tokens[:half], minlength=model.values),
+        "largest token": np.max,
+        "nothing": lambda tokens: 0,
+    }
+    return found
 
-    def summary(tokens: NDArray[np.int64]) -> Any:
-        found = model.posterior(tokens)
-        return found.weights if isinstance(model, CategoricalMixture) else found.alpha
 
-    return summary
-
-
-def _predictive(model: _Finite, tokens: NDArray[np.int64]) -> _Array:
-    """Law of y given tokens."""
-    if isinstance(model, CategoricalMixture):
-        return model.predictive(tokens)
-    return model.posterior(tokens).predictive
+def linear_summaries(length: int) -> dict[str, _Array]:
+    """The same of tokens on a line: matrices they are multiplied by; the first two are sufficient."""
+    half = length // 2
+    return {
+        "mean": np.full((1, length), 1 / length),
+        "whole sequence": np.eye(length),
+        f"mean of the first {half}": np.eye(length)[:half].mean(0, keepdims=True),
+        "first token": np.eye(length)[:1],
+        "nothing": np.zeros((1, length)),
+    }
 
 
 def _key_of(value: Any) -> Hashable:
@@ -64,12 +73,12 @@ def exact_information(model: _Finite, summary: _Summary, length: int) -> Informa
     if model.values ** validate.size("length", length) > _MOST_SEQUENCES:
         raise InvalidSetting(
             f"length {length} over {model.values} values has {model.values**length} sequences, more than 2^18: "
-            "use sampled_information"
+            "estimate it from some of them (--sequences 4000, sampled_information)"
         )
     groups: dict[Hashable, list[tuple[float, _Array]]] = defaultdict(list)
     for word in itertools.product(range(model.values), repeat=length):
         tokens = np.array(word)
-        groups[_key_of(summary(tokens))].append((math.exp(model.log_joint(tokens)), _predictive(model, tokens)))
+        groups[_key_of(summary(tokens))].append((math.exp(model.log_joint(tokens)), model.predictive(tokens)))
     total = 0.0
     for members in groups.values():
         weights = np.array([weight for weight, _ in members])
@@ -98,7 +107,7 @@ def sampled_information(
     summary. The ends are normal-theory confidence limits.
     """
     _, draws = model.draw(rng, length, validate.size("draws", n, least=20))
-    laws = np.stack([_predictive(model, tokens) for tokens in draws])
+    laws = np.stack([model.predictive(tokens) for tokens in draws])
     keys = [_key_of(summary(tokens)) for tokens in draws]
     half = n // 2
     sums: dict[Hashable, _Array] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
@@ -44,17 +44,21 @@ class Kernel(ABC):
         raise InvalidSetting(f"the {self.name} kernel has no finite feature map: use RandomFeatures")
 
 
-@dataclass(frozen=True)
-class Linear(Kernel):
-    """<x, y>."""
-
-    name = "linear"
+class _ByFeatures(Kernel):
+    """A kernel that is the inner product of finitely many features."""
 
     def gram(self, x: Array, y: Array) -> Array:
-        return x @ np.swapaxes(y, -1, -2)
+        return self.features(x) @ np.swapaxes(self.features(y), -1, -2)
 
     def diagonal(self, x: Array) -> Array:
-        return np.einsum("...i,...i->...", x, x)
+        return np.square(self.features(x)).sum(-1)
+
+
+@dataclass(frozen=True)
+class Linear(_ByFeatures):
+    """<x, y>. Of features of one's own: give the features as keys and queries."""
+
+    name = "linear"
 
     def count(self, width: int) -> int:
         return width
@@ -86,10 +90,10 @@ class Polynomial(Kernel):
         return math.comb(inner + self.degree - 1, self.degree)
 
     def features(self, x: Array) -> Array:
-        if self.offset > 0:
-            x = np.concatenate([x, np.full((*x.shape[:-1], 1), math.sqrt(self.offset))], axis=-1)
         if self.count(x.shape[-1]) > _MOST_FEATURES:
             raise InvalidSetting(f"degree {self.degree} on {x.shape[-1]} coordinates has too many monomials")
+        if self.offset > 0:
+            x = np.concatenate([x, np.full((*x.shape[:-1], 1), math.sqrt(self.offset))], axis=-1)
         columns: list[Array] = []
         for chosen in combinations_with_replacement(range(x.shape[-1]), self.degree):
             repeats = math.prod(math.factorial(chosen.count(i)) for i in set(chosen))
@@ -143,7 +147,7 @@ class Exponential(Kernel):
 
 
 @dataclass(frozen=True)
-class RandomFeatures(Kernel):
+class RandomFeatures(_ByFeatures):
     """The RBF kernel's random Fourier features: pairs cos(w x), sin(w x) with w normal; a kernel of its own.
 
     Attributes:
@@ -161,46 +165,13 @@ class RandomFeatures(Kernel):
         validate.size("random feature pairs", self.pairs)
         validate.positive("kernel width", self.width)
 
-    def _frequencies(self, width: int) -> Array:
-        return np.random.default_rng(self.seed).standard_normal((width, self.pairs)) / self.width
-
-    def gram(self, x: Array, y: Array) -> Array:
-        return self.features(x) @ np.swapaxes(self.features(y), -1, -2)
-
-    def diagonal(self, x: Array) -> Array:
-        return np.ones(x.shape[:-1])
-
     def count(self, width: int) -> int:
         return 2 * self.pairs
 
     def features(self, x: Array) -> Array:
-        angles = x @ self._frequencies(x.shape[-1])
+        shape = (x.shape[-1], self.pairs)
+        angles = x @ (np.random.default_rng(self.seed).standard_normal(shape) / self.width)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=-1) / math.sqrt(self.pairs)
-
-
-@dataclass(frozen=True)
-class Features(Kernel):
-    """The kernel of a feature map of one's own: an array function of keys."""
-
-    name = "features"
-    map: Callable[[Any], Any]
-    size: int
-
-    def gram(self, x: Array, y: Array) -> Array:
-        return self.features(x) @ np.swapaxes(self.features(y), -1, -2)
-
-    def diagonal(self, x: Array) -> Array:
-        phi = self.features(x)
-        return np.einsum("...i,...i->...", phi, phi)
-
-    def count(self, width: int) -> int:
-        return self.size
-
-    def features(self, x: Array) -> Array:
-        phi = np.asarray(self.map(x), dtype=float)
-        if phi.shape != (*x.shape[:-1], self.size):
-            raise InvalidSetting(f"the feature map must return shape {(*x.shape[:-1], self.size)}, got {phi.shape}")
-        return phi
 
 
 @dataclass(frozen=True)
@@ -223,14 +194,19 @@ class Function(Kernel):
         return np.array([float(self.gram(row[None], row[None])[0, 0]) for row in flat]).reshape(x.shape[:-1])
 
 
-_KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
+KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
 """Kernels that can be asked for by name."""
 
 
-def kernel_named(kernel: Kernel | str | Callable[[Any, Any], Any]) -> Kernel:
-    """A kernel as it is, by name with its defaults, or from a function k(X, Y)."""
+def kernel_named(kernel: Kernel | str | Callable[[Any, Any], Any], **parameters: float) -> Kernel:
+    """A kernel as it is, by name (with other parameters than its defaults), or from a function k(X, Y)."""
     if isinstance(kernel, Kernel):
         return kernel
-    if callable(kernel):
+    if not isinstance(kernel, str):
         return Function(kernel)
-    return _KERNELS[validate.choice("kernel", kernel, _KERNELS)]()
+    kind = KERNELS[validate.choice("kernel", kernel, KERNELS)]
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for name in parameters:
+        if name not in known:
+            raise InvalidSetting(f"the {kernel} kernel has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+    return kind(**parameters)

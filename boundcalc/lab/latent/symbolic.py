@@ -175,18 +175,6 @@ def gaussian_linear(features: int = 2) -> SymbolicModel:
     )
 
 
-def attention_identity() -> tuple[Expr, Expr]:
-    """X2 as matrix expressions: V^T (Phi Phi^T + lam)^(-1) Phi phi(q), and V^T Phi (Phi^T Phi + lam)^(-1) phi(q)."""
-    p, width = sympy.symbols("p d_v", integer=True, positive=True)
-    lam = sympy.Symbol("lambda", positive=True)
-    phi: Any = sympy.MatrixSymbol("Phi", L, p)
-    values: Any = sympy.MatrixSymbol("V", L, width)
-    query = sympy.MatrixSymbol("phi_q", p, 1)
-    dual = values.T * (phi * phi.T + lam * sympy.Identity(L)).inv() * phi * query
-    primal = values.T * phi * (phi.T * phi + lam * sympy.Identity(p)).inv() * query
-    return dual, primal
-
-
 def mixture(components: int = 2) -> SymbolicModel:
     """Finitely many z: weights times likelihoods l_k, normalised (nothing to differentiate)."""
     validate.size("components", components, least=2)

@@ -32,14 +32,12 @@ class Condition:
         head: w M^+, the head on the pretext outputs.
         worst: |w|/sigma_min^+(M): kappa of the worst w of this size in the row space.
         rank: numerical rank of M.
-        missed: share of |w| outside the row space (rounding).
     """
 
     kappa: float
     head: _Array
     worst: float
     rank: int
-    missed: float
 
 
 def _task_matrices(pretext: ArrayLike, downstream: ArrayLike) -> tuple[_Array, _Array]:
@@ -76,7 +74,7 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
         )
     head = (inside / sigma[:rank]) @ u[:, :rank].T if rank else np.zeros(len(m))
     worst = size / float(sigma[rank - 1]) if rank else 0.0
-    return Condition(float(np.linalg.norm(head)), head, worst, rank, missed)
+    return Condition(float(np.linalg.norm(head)), head, worst, rank)
 
 
 def _exact_head(m: _Array, w: _Array) -> arb | None:

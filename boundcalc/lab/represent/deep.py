@@ -14,11 +14,11 @@ marker at [CLS] and elsewhere.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from flint import arb
@@ -27,7 +27,7 @@ from boundcalc.base.errors import CertificateError, InvalidSetting, NoSolution
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.lab.represent.certify import Certified
 from boundcalc.lab.represent.construct import usable
-from boundcalc.lab.represent.features import Features, _features, _ranges, _signed_range
+from boundcalc.lab.represent.features import Features, Ranges, features, projected
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import Block, Network
 from boundcalc.lab.represent.units import MOST_FITTED, Units, fit_bits, fit_mean
@@ -39,33 +39,6 @@ _EVEN = (1.02, 1.05, 1.1, 1.2, 1.4)
 _MOST_FEATURES = 8
 """Of a level: all their patterns are gone through."""
 _HAIR = 1 + 1e-6
-
-
-@dataclass(frozen=True)
-class _State:
-    """What is known of the rows behind a block.
-
-    Attributes:
-        features: (low, high) of every feature's coordinate at [CLS], counted positive on the side of its value.
-        mark: the marker at [CLS].
-        elsewhere: at most the marker of any other row; it is never negative.
-    """
-
-    features: tuple[tuple[float, float], ...]
-    mark: arb
-    elsewhere: float
-
-
-@dataclass(frozen=True)
-class _Passed:
-    """What a block makes of it, before the projections: signed ranges, |y|, the marker if there is one, and patterns."""
-
-    ranges: tuple[tuple[float, float], ...]
-    size: float
-    mark: arb | None
-    elsewhere: float
-    leak: float
-    worst: str
 
 
 @dataclass(frozen=True)
@@ -94,15 +67,14 @@ class Deep:
         self.network.require(len(self.inner.functions), *(1,) * (len(self.levels) - 1))
         if self.network.readout.shape != (1,) or not self.network.readout[0] >= 0:
             raise CertificateError("the last block must have one output, read by a number of at least 0")
-        state, T = _behind_first(self.inner, self.network.blocks[0]), self.network.seq_len
+        state, T = self.inner.certify(self.network.blocks[0]), self.network.seq_len
         leak = 0.0
         for level, block in zip(self.levels[1:-1], self.network.blocks[1:-1], strict=True):
-            passed = _passed(state, block, level, T)
-            leak = max(leak, passed.leak)
-            state = _projected(passed)
+            state = projected(_passed(state, block, level, T))
+            leak = max(leak, state.leak)
         last = _passed(state, self.network.blocks[-1], self.levels[-1], T)
-        low = arb(last.ranges[0][0])
-        reached = (low / arb(last.size).max(arb(1))).lower() if last.ranges[0][0] > 0 else low
+        low = arb(last.features[0][0])
+        reached = (low / arb(last.size).max(arb(1))).lower() if last.features[0][0] > 0 else low
         least = lower_float(arb(max(-1.0, min(1.0, lower_float(reached)))) * float(self.network.readout[0]))
         cases = sum(1 << len(level) for level in self.levels[:-1])
         found = Certified(least, max(leak, last.leak), cases, "patterns of features", last.worst, T)
@@ -110,10 +82,35 @@ class Deep:
 
 
 def deep(levels: Sequence[Sequence[SparseFunction]], seq_len: int) -> Deep:
-    """Weights for levels of functions: the first read bits, variable i of the others is function i of the level before."""
+    """Weights for functions of functions: what a level's functions read decides how many of the level before are built.
+
+    Args:
+        levels: functions of the bits first; variable i of the others is function i of the level before; at last one function.
+        seq_len: T.
+
+    Returns:
+        The network, of a block per level, and the functions it computes, of which those that nothing reads are left out.
+    """
     if len(levels) < 2 or len(levels[-1]) != 1:
         raise InvalidSetting("deep functions have two levels or more, the last of one function")
-    for before, level in itertools.pairwise(levels):
+    first, *made = _read(levels)
+    inner = features(first, seq_len)
+    T, state = inner.network.seq_len, inner.certify(inner.network.blocks[0])
+    blocks = [inner.network.blocks[0]]
+    for index, level in enumerate(made):
+        last = index == len(made) - 1
+        blocks.append(_fitted(state, _drawn(state, level, T, marker=not last), level, T, last=last))
+        if not last:
+            state = projected(_passed(state, blocks[-1], level, T))
+    network = Network(inner.network.encoding, tuple(blocks), np.ones(1))
+    return Deep((inner.functions, *made), inner, network)
+
+
+def _read(levels: Sequence[Sequence[SparseFunction]]) -> list[tuple[SparseFunction, ...]]:
+    """The levels without functions that nothing reads; further ones as tables of what they depend on."""
+    kept: list[tuple[SparseFunction, ...]] = []
+    level = tuple(levels[-1])
+    for before in reversed(levels[:-1]):
         if len(before) > _MOST_FEATURES:
             raise InvalidSetting(f"a level may have {_MOST_FEATURES} functions, got {len(before)}")
         for function in level:
@@ -121,42 +118,14 @@ def deep(levels: Sequence[Sequence[SparseFunction]], seq_len: int) -> Deep:
                 raise InvalidSetting(
                     f"a function of a level reads 1 to {MOST_FITTED} of the {len(before)} before, got {function.describe()}"
                 )
-    inner = _features(tuple(levels[0]), seq_len, marker=True)
-    made = tuple(tuple(function.tabulated() for function in level) for level in levels[1:])
-    state, T = _behind_first(inner, inner.network.blocks[0]), inner.network.seq_len
-    blocks = [inner.network.blocks[0]]
-    for index, level in enumerate(made):
-        last = index == len(made) - 1
-        block = _fitted(state, _drawn(state, level, T, marker=not last), level, T, last=last)
-        blocks.append(block)
-        if not last:
-            state = _projected(_passed(state, block, level, T))
-    network = Network(inner.network.encoding, tuple(blocks), np.ones(1))
-    return Deep((inner.functions, *made), inner, network)
+        tables = [usable(function.tabulated(), len(before)) for function in level]
+        read = sorted({v for function in tables for v in function.variables})
+        kept.append(tuple(replace(f, variables=tuple(read.index(v) for v in f.variables)) for f in tables))
+        level = tuple(before[v] for v in read)
+    return [level, *reversed(kept)]
 
 
-def compose(outer: SparseFunction, functions: Sequence[SparseFunction], seq_len: int) -> Deep:
-    """Weights for outer(f_0, ..., f_(k-1)) in two blocks; functions that are not read are left out."""
-    outer, k = outer.tabulated(), len(functions)
-    if set(outer.variables) - set(range(k)):
-        raise InvalidSetting(
-            f"the outer function reads x0 to x{k - 1}, one for each inner function; got {outer.describe()}"
-        )
-    if outer.arity > MOST_FITTED:
-        raise InvalidSetting(f"the outer function may have {MOST_FITTED} inputs, got {outer.arity}")
-    outer = usable(outer, k)
-    read = [functions[variable] for variable in outer.variables]
-    return deep((read, (replace(outer, variables=tuple(range(outer.arity))),)), seq_len)
-
-
-def _behind_first(inner: Features, block: Block) -> _State:
-    kept, _, mark = _ranges(inner.network.encoding, block, inner.functions, inner.hints)
-    if mark is None:
-        raise CertificateError("the first block has no marker")
-    return _State(kept, mark, 0.0)
-
-
-def _drawn(state: _State, level: Sequence[SparseFunction], T: int, *, marker: bool) -> Block:
+def _drawn(state: Ranges, level: Sequence[SparseFunction], T: int, *, marker: bool) -> Block:
     """Units of the features as of bits, side by side, and one that copies the marker; not yet scaled."""
     k, level_of = len(state.features), float(state.mark.mid())
     if state.elsewhere >= level_of:
@@ -204,22 +173,20 @@ def _even(function: SparseFunction, slack: float, sizes: tuple[float, float]) ->
     return fit_bits(function.table, slack, sizes)
 
 
-def _fitted(state: _State, block: Block, level: Sequence[SparseFunction], T: int, *, last: bool) -> Block:
+def _fitted(state: Ranges, block: Block, level: Sequence[SparseFunction], T: int, *, last: bool) -> Block:
     """Scaled so that the row of [CLS] does not leave the ball; the last block so that the margin is 1."""
     size = _passed(state, block, level, T).size
     scaled = replace(block, w_v=block.w_v / (size * _HAIR))
     passed = _passed(state, scaled, level, T)
-    if min(low for low, _ in passed.ranges) <= 0:
+    if min(low for low, _ in passed.features) <= 0:
         raise NoSolution("the levels could not be certified: those before leave too little room")
     if last:
-        return replace(scaled, w_1=scaled.w_1 * (1 + 1e-8) / passed.ranges[0][0])
-    highs = [high for _, high in passed.ranges]
-    assert passed.mark is not None  # noqa: S101 - only the last block has none
-    highs.append(upper_float(passed.mark))
+        return replace(scaled, w_1=scaled.w_1 * (1 + 1e-8) / passed.features[0][0])
+    highs = [*(high for _, high in passed.features), upper_float(passed.mark)]
     return replace(scaled, w_1=scaled.w_1 / (np.array(highs) * math.sqrt(len(highs)) * _HAIR))
 
 
-def _passed(state: _State, block: Block, level: Sequence[SparseFunction], T: int) -> _Passed:
+def _passed(state: Ranges, block: Block, level: Sequence[SparseFunction], T: int) -> Ranges:
     """All patterns of the features, each anywhere in its range; the other rows, of norm at most 1, at worst."""
     k, outputs = len(state.features), block.w_1.shape[1]
     if outputs not in (len(level), len(level) + 1):
@@ -238,9 +205,10 @@ def _passed(state: _State, block: Block, level: Sequence[SparseFunction], T: int
     stray = [_astray(column, leak) for column in columns]
     weights = [[arb(float(v)) for v in column] for column in block.w_1.T]
     lows, highs, size, worst = [math.inf] * len(level), [-math.inf] * len(level), 0.0, ""
-    mark_out: arb | None = None
+    sides = [arb(low).union(arb(high)) for low, high in state.features]
+    marks: list[arb] = []
     for row in range(1 << k):
-        inputs = [_signed_range(low, high, (row >> i) & 1) for i, (low, high) in enumerate(state.features)]
+        inputs = [side if (row >> i) & 1 else -side for i, side in enumerate(sides)]
         seen = [
             own * (sum((x * v for x, v in zip(inputs, column[:k], strict=True)), start=zero) + mark * column[k]) + off
             for column, off in zip(columns, stray, strict=True)
@@ -254,9 +222,11 @@ def _passed(state: _State, block: Block, level: Sequence[SparseFunction], T: int
                 lows[j], worst = lower_float(signed), f"features {row:0{k}b}"
             highs[j] = max(highs[j], upper_float(signed))
         if outputs > len(level):
-            mark_out = total[-1] if mark_out is None else mark_out.union(total[-1])
-    elsewhere = _elsewhere(state, block, T, product) if outputs > len(level) else 0.0
-    return _Passed(tuple(zip(lows, highs, strict=True)), size, mark_out, elsewhere, leak, worst)
+            marks.append(total[-1])
+    found = tuple(zip(lows, highs, strict=True))
+    if not marks:
+        return Ranges(found, zero, size, leak=leak, worst=worst)
+    return Ranges(found, reduce(arb.union, marks), size, _elsewhere(state, block, T, product), leak, worst)
 
 
 def _astray(column: Sequence[arb], leak: float) -> arb:
@@ -285,7 +255,7 @@ def _total(
     return total + own * sum((x * v for x, v in zip(inputs, joint, strict=True)), start=zero) + _astray(joint, leak)
 
 
-def _elsewhere(state: _State, block: Block, T: int, product: arb) -> float:
+def _elsewhere(state: Ranges, block: Block, T: int, product: arb) -> float:
     """At most the marker that other rows get: what they copy, and the mass they may give [CLS] times its marker."""
     w_v, k = block.w_v[0], len(state.features)
     (units,) = np.nonzero(block.w_1[:, -1])
@@ -298,14 +268,3 @@ def _elsewhere(state: _State, block: Block, T: int, product: arb) -> float:
     pull = (product * state.elsewhere * state.mark.upper()).exp()
     given = pull / (pull + T) * state.mark.upper() + state.elsewhere
     return upper_float(given * float(w_v[k, units[0]]) * float(block.w_1[units[0], -1]))
-
-
-def _projected(passed: _Passed) -> _State:
-    """Behind the projections before the ReLU and after W_1, which only shrink."""
-    assert passed.mark is not None  # noqa: S101 - only the last block has none
-    if min(low for low, _ in passed.ranges) <= 0:
-        raise CertificateError("the sign of a feature may be wrong")
-    squares = sum((arb(high) ** 2 for _, high in passed.ranges), start=passed.mark.upper() ** 2)
-    over = arb(passed.size).max(arb(1)) * squares.sqrt().max(arb(1))
-    kept = tuple((lower_float(arb(low) / over), high) for low, high in passed.ranges)
-    return _State(kept, (passed.mark / over).union(passed.mark), passed.elsewhere)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -73,6 +74,13 @@ def attack(network: Network, function: SparseFunction, count: int, seed: int, ch
     return worst
 
 
+def worst_of(network: Network, values: Callable[[np.ndarray], np.ndarray], bits: np.ndarray) -> Worst:
+    """The least signed score over given inputs (n, T) of a network of any depth; `values` of them are 0 and 1."""
+    signed = network.scores(bits) * (2.0 * values(bits) - 1)
+    at = int(signed.argmin())
+    return Worst(float(signed[at]), bits[at].astype(np.int8), len(bits))
+
+
 def adversarial(network: Network, function: SparseFunction, rng: np.random.Generator, most: int) -> np.ndarray:
     """Inputs meant to be wrong: against each unit and against the sum, for patterns of the bits that matter."""
     chosen = list(function.variables)
@@ -111,12 +119,9 @@ def _descend(network: Network, function: SparseFunction, bits: np.ndarray) -> np
 
 def _least(network: Network, function: SparseFunction, bits: np.ndarray, worst: Worst) -> Worst:
     """The worse of the worst so far and the worst of a batch; in large ones float32 chooses what float64 decides."""
-    signs = 2.0 * function.values(bits) - 1
     if len(bits) > _RECHECKED:
+        signs = 2.0 * function.values(bits) - 1
         keep = np.argpartition(network.read(network.values(bits, np.float32)) * signs, _RECHECKED)[:_RECHECKED]
-        bits, signs = bits[keep], signs[keep]
-    signed = network.scores(bits) * signs
-    at = int(signed.argmin())
-    if signed[at] < worst.score:
-        return Worst(float(signed[at]), bits[at].astype(np.int8), worst.tried)
-    return worst
+        bits = bits[keep]
+    found = worst_of(network, function.values, bits)
+    return replace(found, tried=worst.tried) if found.score < worst.score else worst

@@ -1,10 +1,10 @@
-"""Weights as files and as a torch module."""
+"""Weights as files."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from boundcalc.base.output import write_bytes, writing
 from boundcalc.lab.represent.encoding import Encoding
 from boundcalc.lab.represent.network import Block, Network
 from boundcalc.lab.represent.positions import Positions
-
-if TYPE_CHECKING:
-    from torch import nn
 
 _LARGEST = 5 * 10**8
 """Numbers in a file; beyond, the arrays are better made anew from the expression."""
@@ -87,45 +84,3 @@ def load(path: Path | str) -> Network:
 def _encoding(data: dict[str, Any], signs: np.ndarray | None) -> Encoding:
     positions = Positions(data["T"], signs, data["coherence"])
     return Encoding(positions, data["shared"], data["place"], data["bit"], data["constant"])
-
-
-def torch_module(network: Network) -> nn.Module:
-    """A torch module from bits (n, T) to scores (n,): the encoding is fixed, the weights are parameters (float64)."""
-    import torch
-    from torch import nn
-
-    class Representation(nn.Module):
-        """Pi_1(relu(Pi_1(attention)) W_1), block after block; [CLS] is read."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            zero, one = (network.encoding.rows(np.full((1, network.seq_len), bit)) for bit in (0, 1))
-            self.register_buffer("zero", torch.from_numpy(zero[0]))
-            self.register_buffer("change", torch.from_numpy((one - zero)[0, 1:]))
-            self.blocks = nn.ModuleList()
-            for block in network.blocks:
-                arrays = {"w_q": block.w_q, "w_k": block.w_k, "w_v": block.w_v, "w_1": block.w_1}
-                holder = nn.Module()
-                for name, array in arrays.items():
-                    holder.register_parameter(name, nn.Parameter(torch.from_numpy(array.copy())))
-                self.blocks.append(holder)
-            self.readout = nn.Parameter(torch.from_numpy(network.readout.copy()))
-
-        def forward(self, bits: torch.Tensor) -> torch.Tensor:
-            """Scores of sequences of bits."""
-            zero, change = self.get_buffer("zero"), self.get_buffer("change")
-            rows = zero.expand(len(bits), *zero.shape).clone()
-            rows[:, 1:] += bits.to(change.dtype).unsqueeze(-1) * change
-            for block in self.blocks:
-                w_q, w_k, w_v, w_1 = (block.get_parameter(name) for name in ("w_q", "w_k", "w_v", "w_1"))
-                queries, keys = rows @ w_q.T, rows @ w_k.T  # (n, rows, heads)
-                scores = torch.einsum("nqh,nkh->nhqk", queries, keys)
-                values = torch.einsum("nkd,hde->nhke", rows, w_v)
-                rows = _project((scores.softmax(-1) @ values).sum(1))
-                rows = _project(rows.relu() @ w_1)
-            return rows[:, 0] @ self.readout
-
-    def _project(rows: torch.Tensor) -> torch.Tensor:
-        return rows / rows.norm(dim=-1, keepdim=True).clamp(min=1.0)
-
-    return Representation()

@@ -1,4 +1,4 @@
-"""Several sparse functions at once: one head each, their values side by side in the row of [CLS].
+"""The first block of a function of functions: sparse functions with a head each, their values side by side in the row of [CLS].
 
 Every head writes to hidden units of its own, and W_1 gives every function a coordinate of its own. Scales are such
 that no row leaves the unit ball, so projections do nothing. A further block (boundcalc.lab.represent.deep) reads the
@@ -35,7 +35,7 @@ _EVENNESS = 1.02
 
 @dataclass(frozen=True)
 class Features:
-    """k functions as the first k coordinates of one block's output, +-value each.
+    """k functions as the first k coordinates of one block's output, +-value each, and the marker as the last.
 
     Attributes:
         functions: what is computed.
@@ -47,25 +47,44 @@ class Features:
     network: Network
     hints: tuple[Hint | None, ...]
 
-    def certify(self) -> tuple[tuple[float, float], ...]:
-        """For every function, (low, high): the sign of its coordinate is right, its size between them, on all inputs."""
-        self.network.require(len(self.functions))
-        return _ranges(self.network.encoding, self.network.blocks[0], self.functions, self.hints)[0]
+    def certify(self, block: Block) -> Ranges:
+        """What holds on all inputs behind this or another first block; refuses signs that may be wrong."""
+        return projected(_ranges(self.network.encoding, block, self.functions, self.hints))
 
-    def single(self, index: int) -> Network:
-        """The same block with the read-out that gives one of the functions a margin of 1."""
-        low = self.certify()[index][0]
-        readout = np.zeros(self.network.blocks[0].w_1.shape[1])
-        readout[index] = (1 + 2.0**-40) / low
-        return replace(self.network, readout=readout)
+
+@dataclass(frozen=True)
+class Ranges:
+    """What is known of a block's output.
+
+    Attributes:
+        features: (low, high) of every function's coordinate at [CLS], counted positive on the side of its value.
+        mark: the marker's coordinate there; 0 of a block without.
+        size: at least the norm of what the ReLUs see at [CLS], before the projection.
+        elsewhere: at most the marker of any other row; it is never negative.
+        leak: at most the attention of [CLS] to other rows.
+        worst: the pattern of the least value.
+    """
+
+    features: tuple[tuple[float, float], ...]
+    mark: arb
+    size: float
+    elsewhere: float = 0.0
+    leak: float = 0.0
+    worst: str = ""
+
+
+def projected(found: Ranges) -> Ranges:
+    """Behind the projections before the ReLU and after W_1, which only shrink."""
+    if min(low for low, _ in found.features) <= 0:
+        raise CertificateError("the sign of a feature may be wrong")
+    squares = sum((arb(high) ** 2 for _, high in found.features), start=found.mark.upper() ** 2)
+    over = arb(found.size).max(arb(1)) * squares.sqrt().max(arb(1))
+    kept = tuple((lower_float(arb(low) / over), high) for low, high in found.features)
+    return replace(found, features=kept, mark=(found.mark / over).union(found.mark))
 
 
 def features(functions: Sequence[SparseFunction], seq_len: int) -> Features:
     """Weights for several functions of T bits as coordinates of one block's output, at orthonormal positions."""
-    return _features(functions, seq_len, marker=False)
-
-
-def _features(functions: Sequence[SparseFunction], seq_len: int, *, marker: bool) -> Features:
     T = size("T", seq_len)
     if not functions:
         raise InvalidSetting("give at least one function")
@@ -82,28 +101,23 @@ def _features(functions: Sequence[SparseFunction], seq_len: int, *, marker: bool
         choices.append(tuner.best())
     leading = max(choices, key=lambda choice: choice.capacity)
     encoding = Encoding.of(orthonormal(T), False, leading.place, leading.bit, leading.constant)
-    return _assemble(encoding, smallest, views, choices, marker=marker)
+    return _assemble(encoding, smallest, views, choices)
 
 
 def _assemble(
-    encoding: Encoding,
-    functions: tuple[SparseFunction, ...],
-    views: Sequence[Selected],
-    choices: Sequence[Choice],
-    *,
-    marker: bool,
+    encoding: Encoding, functions: tuple[SparseFunction, ...], views: Sequence[Selected], choices: Sequence[Choice]
 ) -> Features:
     heads = len(functions)
     widths = [choice.units.count for choice in choices]
-    total = sum(widths) + marker
+    total = sum(widths) + 1
     w_q, w_k = np.zeros((heads, encoding.width)), np.zeros((heads, encoding.width))
     w_v = np.zeros((heads, encoding.width, total))
-    w_1 = np.zeros((total, heads + marker))
+    w_1 = np.zeros((total, heads + 1))
     hints: list[Hint | None] = []
     start = 0
     for h, (view, choice, count) in enumerate(zip(views, choices, widths, strict=True)):
         beta = max(choice.beta, 1.0)
-        units = choice.units.scaled(1 / math.sqrt(heads + marker))
+        units = choice.units.scaled(1 / math.sqrt(heads + 1))
         readers = Readers.of(encoding, view.selection, beta, view.signs)
         mine = slice(start, start + count)
         alpha, theta = np.zeros((len(readers.bits), total)), np.zeros(total)
@@ -116,8 +130,7 @@ def _assemble(
         w_1[mine, h] = units.weight
         hints.append(Hint(alpha[0], readers.bits[0]) if view.by_mean else None)
         start += count
-    if marker:
-        _mark(encoding, views[0], w_v[0], w_1)
+    _mark(encoding, views[0], w_v[0], w_1)
     block, hints = _fitted(encoding, Block(w_q, w_k, w_v, w_1), functions, hints)
     readout = np.zeros(w_1.shape[1])
     readout[0] = 1.0
@@ -140,12 +153,10 @@ def _fitted(
 
     The value matrix is scaled by a power of 2, so that its products with the hints stay exact.
     """
-    found, reach, mark = _ranges(encoding, block, functions, hints, plain=True)
-    shrink = 2.0 ** -math.ceil(math.log2(reach * (1 + 1e-6)))
-    highs = [high for _, high in found]
+    found = _ranges(encoding, block, functions, hints)
+    shrink = 2.0 ** -math.ceil(math.log2(found.size * (1 + 1e-6)))
+    highs = [*(high for _, high in found.features), upper_float(found.mark)]
     w_1 = block.w_1.copy()
-    if mark is not None:
-        highs.append(upper_float(mark))
     for j, high in enumerate(highs):
         w_1[:, j] /= high * shrink * math.sqrt(w_1.shape[1]) * (1 + 1e-6)
     scaled = [None if hint is None else Hint(hint.slope * shrink, hint.reader) for hint in hints]
@@ -153,23 +164,13 @@ def _fitted(
 
 
 def _ranges(
-    encoding: Encoding,
-    block: Block,
-    functions: Sequence[SparseFunction],
-    hints: Sequence[Hint | None],
-    *,
-    plain: bool = False,
-) -> tuple[tuple[tuple[float, float], ...], float, arb | None]:
-    """(low, high) of the signed coordinate of every function, at least |y|, and the marker's coordinate if there is one.
-
-    With `plain`, before projections.
-    """
+    encoding: Encoding, block: Block, functions: Sequence[SparseFunction], hints: Sequence[Hint | None]
+) -> Ranges:
+    """What is known before the projections."""
     heads = len(functions)
-    marked = block.w_1.shape[1] == heads + 1
-    if block.w_1.shape[1] not in (heads, heads + 1):
+    if block.w_1.shape[1] != heads + 1:
         raise CertificateError(f"{heads} functions have {heads} coordinates and a marker, got {block.w_1.shape[1]}")
-    lows, highs, sizes = [math.inf] * heads, [0.0] * heads, []
-    mark: arb | None = None
+    lows, highs, sizes, marks = [math.inf] * heads, [0.0] * heads, list[float](), list[arb]()
     for h, (function, hint) in enumerate(zip(functions, hints, strict=True)):
         mine = np.flatnonzero(np.any(block.w_v[h], axis=0))
         others = [j for g in range(heads) if g != h for j in np.flatnonzero(np.any(block.w_v[g], axis=0))]
@@ -183,21 +184,14 @@ def _ranges(
             lows[h] = min(lows[h], lower_float(case.signed(h)))
             highs[h] = max(highs[h], upper_float(case.high[h] if case.value else -case.low[h]))
         sizes.append(max(upper_float(case.size) for case in found))
-        if marked and h == 0:
-            mark = _marker(encoding, block, masses)
-            if any(not bool(arb(case.low[-1]) >= mark.lower() - 1e-9) for case in found):
+        if h == 0:
+            marks.append(_marker(encoding, block, masses))
+            if any(not bool(arb(case.low[-1]) >= marks[0].lower() - 1e-9) for case in found):
                 raise CertificateError("the marker depends on the bits")
-        elif marked and np.any(block.w_1[mine, -1]):
+        elif np.any(block.w_1[mine, -1]):
             raise CertificateError("the marker must belong to the first head")
     reach = upper_float(sum((arb(x) ** 2 for x in sizes), start=arb(0)).sqrt())
-    if plain:
-        return tuple(zip(lows, highs, strict=True)), reach, mark
-    over = arb(reach).max(arb(1))
-    out = sum((arb(x) ** 2 for x in highs), start=mark**2 if mark is not None else arb(0)).sqrt().max(arb(1))
-    if min(lows) <= 0:
-        raise CertificateError("the sign of a feature may be wrong")
-    kept = tuple((lower_float(arb(low) / over / out), high) for low, high in zip(lows, highs, strict=True))
-    return kept, reach, None if mark is None else (mark / over / out).union(mark)
+    return Ranges(tuple(zip(lows, highs, strict=True)), marks[0], reach)
 
 
 def _marker(encoding: Encoding, block: Block, masses: Attended) -> arb:
@@ -218,8 +212,3 @@ def _marker(encoding: Encoding, block: Block, masses: Attended) -> arb:
     if not bool(even <= 0):
         raise CertificateError("the marker is on where attention is even")
     return here.max(arb(0)) * float(block.w_1[-1, -1])
-
-
-def _signed_range(low: float, high: float, bit: int) -> arb:
-    found = arb(low).union(arb(high))
-    return found if bit else -found

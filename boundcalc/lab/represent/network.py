@@ -134,17 +134,14 @@ class Network:
         """The question what learning takes in the class with these budgets, at this margin."""
         return Setting(self.architecture, self.norms, Sample(margin=margin, **sample))
 
-    def weights(self, *, joint: bool = False) -> dict[str, np.ndarray]:
-        """Arrays by the names of the layers' weights: "W_Q[0]", "W_K[0]" (or "W_QK[0]", joint), "W_V[0]", "W_1[0]", "readout".
+    def weights(self) -> dict[str, np.ndarray]:
+        """Arrays by the names of the layers' weights: "W_Q[0]", "W_K[0]", "W_V[0]", "W_1[0]", "readout".
 
         Heads come first, then the map as it acts on rows, x -> x W.
         """
         out: dict[str, np.ndarray] = {}
         for index, block in enumerate(self.blocks):
-            if joint:
-                out[f"W_QK[{index}]"] = block.w_q[:, :, None] * block.w_k[:, None, :]
-            else:
-                out[f"W_Q[{index}]"], out[f"W_K[{index}]"] = block.w_q[..., None], block.w_k[..., None]
+            out[f"W_Q[{index}]"], out[f"W_K[{index}]"] = block.w_q[..., None], block.w_k[..., None]
             out[f"W_V[{index}]"], out[f"W_1[{index}]"] = block.w_v, block.w_1
         return out | {"readout": self.readout[:, None]}
 
@@ -153,12 +150,6 @@ class Network:
         for block in self.blocks:
             rows = _block(block, rows)
         return rows[:, 0] @ self.readout
-
-    def features(self, rows: np.ndarray) -> np.ndarray:
-        """What the last block writes into the row of [CLS] (n, out)."""
-        for block in self.blocks:
-            rows = _block(block, rows)
-        return rows[:, 0]
 
     def scores(self, bits: np.ndarray, chunk: int = 1 << 13) -> np.ndarray:
         """Scores (n,) of bits (n, T). One block is computed without writing rows out: the same values, for long sequences."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,9 +11,10 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.engine.solve import Solution, solve
 from boundcalc.lab.represent.certify import Certified
 from boundcalc.lab.represent.construct import KINDS, Construction, construct, possible_kinds, usable
+from boundcalc.lab.represent.deep import Deep, deep
 from boundcalc.lab.represent.functions import SparseFunction
+from boundcalc.lab.represent.network import Network
 from boundcalc.lab.represent.positions import Positions, compact, orthonormal
-from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice, size
 
 MARGIN = 1.0
@@ -40,30 +42,65 @@ class Representation:
     needed: Solution
     others: dict[str, float]
 
-    @property
-    def setting(self) -> Setting:
-        """The class with exactly these norms, just below the certified margin."""
-        return self.construction.network.setting(GAMMA, delta=DELTA)
-
     def to_json(self) -> dict[str, Any]:
         """Everything but the arrays."""
         construction = self.construction
-        network = construction.network
         function = construction.function
         return {
             "function": function.describe(),
             "structure": function.structure,
             "support": list(function.variables),
             "construction": construction.kind,
-            "T": network.seq_len,
-            "encoding": network.encoding.to_json(),
-            "coherence": network.encoding.positions.coherence,
             "beta": construction.beta,
-            "hidden_units": network.blocks[0].w_1.shape[0],
-            "norms": network.norms.to_json()["budgets"],
-            "certificate": self.certified.to_json(),
+            "hidden_units": construction.network.blocks[0].w_1.shape[0],
+            **_json(construction.network, self.certified),
             "samples": {"risk": RISK, "delta": DELTA, "m": self.needed.value, "others": self.others},
         }
+
+
+@dataclass(frozen=True)
+class Tower:
+    """A certified function of functions.
+
+    Attributes:
+        deep: its levels and weights, a block each.
+        certified: what was shown of all inputs.
+        needed: the smallest m at which the best checked risk bound of the class with these norms is at most 0.05.
+    """
+
+    deep: Deep
+    certified: Certified
+    needed: Solution
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the arrays."""
+        return {
+            "levels": [[function.describe() for function in level] for level in self.deep.levels],
+            "hidden_units": [block.w_1.shape[0] for block in self.deep.network.blocks],
+            **_json(self.deep.network, self.certified),
+            "samples": {"risk": RISK, "delta": DELTA, "m": self.needed.value},
+        }
+
+
+def _json(network: Network, certified: Certified) -> dict[str, Any]:
+    return {
+        "T": network.seq_len,
+        "encoding": network.encoding.to_json(),
+        "coherence": network.encoding.positions.coherence,
+        "norms": network.norms.to_json()["budgets"],
+        "certificate": certified.to_json(),
+    }
+
+
+def tower(levels: Sequence[Sequence[SparseFunction]], seq_len: int) -> Tower:
+    """Certified weights for levels of functions of functions (`deep.deep`), and the samples their class needs."""
+    found = deep(levels, seq_len)
+    return Tower(found, found.certify(MARGIN), _needed(found.network))
+
+
+def _needed(network: Network) -> Solution:
+    """The smallest m with a risk bound of at most 0.05, of the class with exactly these norms, just below margin 1."""
+    return solve(network.setting(GAMMA, delta=DELTA), "m", RISK, quantity="risk")
 
 
 def positions_for(seq_len: int, s: int, how: Literal["orthonormal", "compact"]) -> Positions:
@@ -103,7 +140,7 @@ def represent(
             failure = error
             continue
         certified = built.certify(MARGIN)
-        needed = solve(built.network.setting(GAMMA, delta=DELTA), "m", RISK, quantity="risk")
+        needed = _needed(built.network)
         found.append((needed.value, name, built, certified, needed))
     if not found:
         raise failure or NoSolution("no construction was found")

@@ -22,7 +22,7 @@ from boundcalc.setting import Layer, Norms
 from boundcalc.setting.feedforward import ACTIVATIONS
 from boundcalc.setting.layer import TOKENS
 from boundcalc.setting.named import layer_from_json
-from boundcalc.statements.slots import Context, Facts
+from boundcalc.statements.slots import Context, Facts, Slot
 
 _Fields = Mapping[str, Any]
 _KNOB: _Fields = {"C": 1.3}
@@ -121,8 +121,10 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
 }
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
     "gated": {"radius": 0.75, "Lipschitz factor": 0.2},
-    "experts": {"radius": 0.2, "Lipschitz factor": 0.13, "sensitivity": 0.35},
-    "attention": {"Lipschitz factor": 0.65},
+    "experts": {"radius": 0.2, "Lipschitz factor": 0.13, "sensitivity": 0.35, "cap": 0.06},
+    "attention": {"Lipschitz factor": 0.65, "cap": 0.85},
+    "lookup": {"cap": 0.75},
+    "residual": {"cap": 0.4},
 }
 """The part of a claim that is noticed to be too little; nine tenths of it, elsewhere."""
 _ROWS = 3
@@ -194,9 +196,14 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
     def part(what: str) -> float:
         return parts.get(what, 0.9)
 
-    def less(here: Facts, _: Context) -> Facts:
-        slots = (replace(slot, sensitivity=part("sensitivity") * slot.sensitivity) for slot in here.slots)
-        return replace(here, slots=tuple(slots))
+    def each_slot(change: Callable[[Slot], Slot]) -> Callable[[Facts, Context], Facts]:
+        return lambda here, _: replace(here, slots=tuple(change(slot) for slot in here.slots))
+
+    def less(slot: Slot) -> Slot:
+        return replace(slot, sensitivity=part("sensitivity") * slot.sensitivity)
+
+    def capped(slot: Slot) -> Slot:
+        return slot if slot.cap is None else replace(slot, cap=part("cap") * slot.cap)
 
     def without(kind: str) -> Callable[[Facts, Context], Facts]:
         return lambda here, _: replace(here, slots=tuple(slot for slot in here.slots if slot.kind != kind))
@@ -210,7 +217,9 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
         wrong["Lipschitz factor"] = changed(lambda here, _: replace(here, lipschitz=stretch * here.lipschitz))
     drawn = {key[0] for each in examples for _, weights, _, _ in each.runs(1) for key in weights}
     if drawn:
-        wrong["sensitivity"] = changed(less)
+        wrong["sensitivity"] = changed(each_slot(less))
+    if any(slot.cap is not None for each in examples for slot in each.claims(claimed).slots):
+        wrong["cap"] = changed(each_slot(capped))
     wrong |= {f"without {kind}": changed(without(kind)) for kind in sorted(drawn)}
     mixing = [each for each in examples if each.layer.rows_before(1, _ROWS) > 1]
     slots = [slot for each in mixing for slot in each.claims(claimed).slots]

@@ -1,86 +1,12 @@
-"""A small model of every family as its library saves it: its tensors in short, its config.json, and random numbers for it."""
+"""A small model of every family as its library saves it: its config.json, and its tensors in short (brought/short.py)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from boundcalc.laws.brought.short import SmallModel
 from boundcalc.setting import Architecture
-
-Tensors = dict[str, NDArray[Any]]
-
-_SIZES = {"d": 8, "f": 12, "k": 4, "V": 11, "T": 6, "C": 3}
-"""Widths of rows, of hidden rows, and of all keys; words, positions, logits."""
-_SPREAD = 0.3
-
-
-@dataclass(frozen=True)
-class SmallModel:
-    """A model in short.
-
-    Attributes:
-        config: its config.json, with all its sizes.
-        tensors: one module or tensor per line. "x : d -> f" is a linear map with an offset, stored as its transpose
-            (torch.nn.Linear); "x : d => f" is stored as it is (GPT-2's Conv1D); "x : d" is a normalisation; each without
-            its offset where the line ends with "bare"; "x = V d" is a tensor of this name and shape. "{a,b}" stands for
-            either, "{#}" for the number of every block, "^" for `prefix`.
-        prefix: what most names begin with.
-        sizes: other values than those of letters in general.
-        blocks: how many are stored.
-    """
-
-    config: Mapping[str, Any]
-    tensors: str
-    prefix: str = ""
-    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    blocks: int = 2
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of all tensors, by name."""
-        found: dict[str, tuple[int, ...]] = {}
-        for words in filter(None, map(str.split, self.tensors.splitlines())):
-            for name in self._names(words[0]):
-                found |= self._stored(name, words[1:])
-        return found
-
-    def _names(self, written: str) -> Iterator[str]:
-        """All names that a short one stands for."""
-        choice = re.search(r"\{([^}]*)\}", written)
-        if choice is None:
-            yield written.replace("^", self.prefix)
-            return
-        each = map(str, range(self.blocks)) if choice[1] == "#" else choice[1].split(",")
-        for part in each:
-            yield from self._names(written.replace(choice[0], part, 1))
-
-    def _stored(self, name: str, words: list[str]) -> dict[str, tuple[int, ...]]:
-        kind, *rest = words
-        bare = rest[-1] == "bare"
-        sides = tuple(self._size(word) for word in rest if word[-1] != ">" and word != "bare")
-        if kind == "=":
-            return {name: sides}
-        weight = sides[::-1] if "->" in rest else sides
-        return {f"{name}.weight": weight} | ({} if bare else {f"{name}.bias": sides[-1:]})
-
-    def _size(self, word: str) -> int:
-        """A number, a letter with a number before it (times) or after it (plus)."""
-        times, letter, plus = re.fullmatch(r"(\d*)([a-zA-Z]?)\+?(\d*)", word).groups()  # type: ignore[union-attr]
-        return int(times or 1) * ({**_SIZES, **self.sizes}[letter] if letter else 1) + int(plus or 0)
-
-    def drawn(self, seed: int = 0) -> Tensors:
-        """Random numbers as after training; gains are around 1."""
-        rng = np.random.default_rng(seed)
-        around = {name: float(len(shape) == 1 and name.endswith("weight")) for name, shape in self.shapes.items()}
-        return {
-            name: (around[name] + _SPREAD * rng.standard_normal(shape)).astype(np.float32)
-            for name, shape in self.shapes.items()
-        }
 
 
 def _config(kind: str, cls: str, *parts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -98,62 +24,62 @@ _BLOOM = {"n_head": 4, "n_layer": 2, "hidden_size": 8, "vocab_size": 11, "seq_le
 _LABELS = {"num_labels": 3}
 
 _TABLES = """
-^embeddings.word_embeddings.weight = V d
-^embeddings.position_embeddings.weight = T d
-^embeddings.token_type_embeddings.weight = 2 d
-^embeddings.LayerNorm : d
+embedding ^embeddings.word_embeddings.weight = V d
+positions ^embeddings.position_embeddings.weight = T d
+segments ^embeddings.token_type_embeddings.weight = 2 d
+norm_embedding ^embeddings.LayerNorm d
 """
 _NARROW = _TABLES.replace(" d", " e")
 _POST = """
-^encoder.layer.{#}.attention.self.{query,key,value} : d -> d
-^encoder.layer.{#}.attention.output.dense : d -> d
-^encoder.layer.{#}.{attention.,}output.LayerNorm : d
-^encoder.layer.{#}.intermediate.dense : d -> f
-^encoder.layer.{#}.output.dense : f -> d
+W_{Q,K,V} ^encoder.layer.{#}.attention.self.{query,key,value} d -> d
+W_O ^encoder.layer.{#}.attention.output.dense d -> d
+norm_{attention,ffn} ^encoder.layer.{#}.{attention.,}output.LayerNorm d
+W_1 ^encoder.layer.{#}.intermediate.dense d -> f
+W_2 ^encoder.layer.{#}.output.dense f -> d
 """
 _CLASSIFIER = """
-classifier.dense : d -> d
-classifier.out_proj : d -> C
+W_pool classifier.dense d -> d
+readout classifier.out_proj d -> C
 """
 _PATCHES = """
-^embeddings.cls_token = 1 1 d
-^embeddings.patch_embeddings.projection.weight = d 3 2 2
-^embeddings.patch_embeddings.projection.bias = d
-^encoder.layer.{#}.attention.attention.{query,key,value} : d -> d
-^encoder.layer.{#}.attention.output.dense : d -> d
-^encoder.layer.{#}.layernorm_{before,after} : d
-^encoder.layer.{#}.intermediate.dense : d -> f
-^encoder.layer.{#}.output.dense : f -> d
-^layernorm : d
-classifier : d -> C
+class_token ^embeddings.cls_token = 1 1 d
+W_patch ^embeddings.patch_embeddings.projection.weight = d 3 2 2
+b_patch ^embeddings.patch_embeddings.projection.bias = d
+W_{Q,K,V} ^encoder.layer.{#}.attention.attention.{query,key,value} d -> d
+W_O ^encoder.layer.{#}.attention.output.dense d -> d
+norm_{attention,ffn} ^encoder.layer.{#}.layernorm_{before,after} d
+W_1 ^encoder.layer.{#}.intermediate.dense d -> f
+W_2 ^encoder.layer.{#}.output.dense f -> d
+norm_final ^layernorm d
+readout classifier d -> C
 """
 _IMAGES = _HEADS | {"intermediate_size": 12, "image_size": 4, "patch_size": 2, "num_channels": 3} | _LABELS
 _GATED = """
-^embed_tokens.weight = V d
-^layers.{#}.self_attn.q_proj : d -> q bare
-^layers.{#}.self_attn.{k,v}_proj : d -> k bare
-^layers.{#}.self_attn.o_proj : q -> d bare
-^layers.{#}.mlp.{gate,up}_proj : d -> f bare
-^layers.{#}.mlp.down_proj : f -> d bare
-^layers.{#}.post_attention_layernorm : d bare
-^norm : d bare
+embedding ^embed_tokens.weight = V d
+W_Q ^layers.{#}.self_attn.q_proj d -> q bare
+W_{K,V} ^layers.{#}.self_attn.{k,v}_proj d -> k bare
+W_O ^layers.{#}.self_attn.o_proj q -> d bare
+W_{1,3} ^layers.{#}.mlp.{gate,up}_proj d -> f bare
+W_2 ^layers.{#}.mlp.down_proj f -> d bare
+norm_final ^norm d bare
 """
-_BEFORE = "^layers.{#}.input_layernorm : d bare\n"
-_UNTIED = "lm_head : d -> V bare\n"
-_AS_WIDE, _WIDER = {"q": 8}, {"q": 12, "k": 6}
-"""All queries as wide as a row, or heads of width 3."""
+_BEFORE = "norm_{attention,ffn} ^layers.{#}.{input,post_attention}_layernorm d bare\n"
+_AFTER = "norm_{attention,ffn}_out ^layers.{#}.post_{attention,feedforward}_layernorm d bare\n"
+_UNTIED = "readout lm_head d -> V bare\n"
+_WIDER = {"q": 12, "k": 6}
+"""Heads of width 3."""
 
 
-def _gated(
-    kind: str, cls: str, more: str = _BEFORE + _UNTIED, wide: Mapping[str, int] = _AS_WIDE, **config: Any
-) -> Any:
-    return SmallModel(_config(kind, f"{cls}ForCausalLM", _DECODER, config), _GATED + more, "model.", wide)
+def _gated(kind: str, cls: str, more: str = _BEFORE + _UNTIED, wide: bool = False, **config: Any) -> SmallModel:
+    wider = {"head_dim": 3} if wide else {}
+    made = _config(kind, f"{cls}ForCausalLM", _DECODER, wider, config)
+    return SmallModel(made, _GATED + more, "model.", _WIDER if wide else {}, rotated=True)
 
 
 MODELS: Mapping[str, SmallModel] = {
     "bert": SmallModel(
         _config("bert", "BertForSequenceClassification", _ENCODER, _LABELS),
-        _TABLES + _POST + "^pooler.dense : d -> d\nclassifier : d -> C",
+        _TABLES + _POST + "W_pool ^pooler.dense d -> d\nreadout classifier d -> C",
         "bert.",
     ),
     "roberta": SmallModel(
@@ -169,21 +95,21 @@ MODELS: Mapping[str, SmallModel] = {
             _LABELS,
         ),
         """
-        ^embeddings.word_embeddings.weight = V d
-        ^embeddings.position_embeddings.weight = T d
-        ^embeddings.LayerNorm : d
-        ^transformer.layer.{#}.attention.{q,k,v,out}_lin : d -> d
-        ^transformer.layer.{#}.{sa,output}_layer_norm : d
-        ^transformer.layer.{#}.ffn.lin1 : d -> f
-        ^transformer.layer.{#}.ffn.lin2 : f -> d
-        pre_classifier : d -> d
-        classifier : d -> C
+        embedding ^embeddings.word_embeddings.weight = V d
+        positions ^embeddings.position_embeddings.weight = T d
+        norm_embedding ^embeddings.LayerNorm d
+        W_{Q,K,V,O} ^transformer.layer.{#}.attention.{q,k,v,out}_lin d -> d
+        norm_{attention,ffn} ^transformer.layer.{#}.{sa,output}_layer_norm d
+        W_1 ^transformer.layer.{#}.ffn.lin1 d -> f
+        W_2 ^transformer.layer.{#}.ffn.lin2 f -> d
+        W_pool pre_classifier d -> d
+        readout classifier d -> C
         """,
         "distilbert.",
     ),
     "electra": SmallModel(
         _config("electra", "ElectraForSequenceClassification", _ENCODER, _LABELS, embedding_size=5),
-        _NARROW + "^embeddings_project : e -> d" + _POST + _CLASSIFIER,
+        _NARROW + "W_in ^embeddings_project e -> d" + _POST + _CLASSIFIER,
         "electra.",
         {"e": 5},
     ),
@@ -197,16 +123,18 @@ MODELS: Mapping[str, SmallModel] = {
         ),
         _NARROW
         + """
-        ^encoder.embedding_hidden_mapping_in : e -> d
-        ^encoder.albert_layer_groups.{#}.albert_layers.0.attention.{query,key,value,dense} : d -> d
-        ^encoder.albert_layer_groups.{#}.albert_layers.0.{attention.LayerNorm,full_layer_layer_norm} : d
-        ^encoder.albert_layer_groups.{#}.albert_layers.0.ffn : d -> f
-        ^encoder.albert_layer_groups.{#}.albert_layers.0.ffn_output : f -> d
-        ^pooler : d -> d
-        classifier : d -> C
+        W_in ^encoder.embedding_hidden_mapping_in e -> d
+        W_{Q,K,V,O} ^encoder.albert_layer_groups.{#}.albert_layers.0.attention.{query,key,value,dense} d -> d
+        norm_attention ^encoder.albert_layer_groups.{#}.albert_layers.0.attention.LayerNorm d
+        norm_ffn ^encoder.albert_layer_groups.{#}.albert_layers.0.full_layer_layer_norm d
+        W_1 ^encoder.albert_layer_groups.{#}.albert_layers.0.ffn d -> f
+        W_2 ^encoder.albert_layer_groups.{#}.albert_layers.0.ffn_output f -> d
+        W_pool ^pooler d -> d
+        readout classifier d -> C
         """,
         "albert.",
         {"e": 5},
+        reads=(0, 0, 0, 1, 1),
     ),
     "modernbert": SmallModel(
         _config(
@@ -217,20 +145,21 @@ MODELS: Mapping[str, SmallModel] = {
             {"pad_token_id": 0, "cls_token_id": 1, "sep_token_id": 2, "classifier_pooling": "mean"},
         ),
         """
-        ^embeddings.tok_embeddings.weight = V d
-        ^embeddings.norm : d bare
-        ^layers.1.attn_norm : d bare
-        ^layers.{#}.attn.Wqkv : d -> 3d bare
-        ^layers.{#}.attn.Wo : d -> d bare
-        ^layers.{#}.mlp_norm : d bare
-        ^layers.{#}.mlp.Wi : d -> 2f bare
-        ^layers.{#}.mlp.Wo : f -> d bare
-        ^final_norm : d bare
-        head.dense : d -> d bare
-        head.norm : d bare
-        classifier : d -> C
+        embedding ^embeddings.tok_embeddings.weight = V d
+        norm_embedding ^embeddings.norm d bare
+        norm_attention.gain[1] ^layers.1.attn_norm.weight = d
+        W_QKV ^layers.{#}.attn.Wqkv d -> 3d bare
+        W_O ^layers.{#}.attn.Wo d -> d bare
+        norm_ffn ^layers.{#}.mlp_norm d bare
+        W_13 ^layers.{#}.mlp.Wi d -> 2f bare
+        W_2 ^layers.{#}.mlp.Wo f -> d bare
+        norm_final ^final_norm d bare
+        W_transform head.dense d -> d bare
+        norm_transform head.norm d bare
+        readout classifier d -> C
         """,
         "model.",
+        rotated=True,
     ),
     "t5": SmallModel(
         _config(
@@ -242,15 +171,15 @@ MODELS: Mapping[str, SmallModel] = {
             _LABELS,
         ),
         """
-        ^shared.weight = V d
-        ^encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight = 6 4
-        ^encoder.block.{#}.layer.0.SelfAttention.{q,k,v} : d -> q bare
-        ^encoder.block.{#}.layer.0.SelfAttention.o : q -> d bare
-        ^encoder.block.{#}.layer.{0,1}.layer_norm : d bare
-        ^encoder.block.{#}.layer.1.DenseReluDense.wi_{0,1} : d -> f bare
-        ^encoder.block.{#}.layer.1.DenseReluDense.wo : f -> d bare
-        ^encoder.final_layer_norm : d bare
-        classifier : d -> C
+        embedding ^shared.weight = V d
+        score_offsets ^encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight = 6 4
+        W_{Q,K,V} ^encoder.block.{#}.layer.0.SelfAttention.{q,k,v} d -> q bare
+        W_O ^encoder.block.{#}.layer.0.SelfAttention.o q -> d bare
+        norm_{attention,ffn} ^encoder.block.{#}.layer.{0,1}.layer_norm d bare
+        W_{1,3} ^encoder.block.{#}.layer.1.DenseReluDense.wi_{0,1} d -> f bare
+        W_2 ^encoder.block.{#}.layer.1.DenseReluDense.wo f -> d bare
+        norm_final ^encoder.final_layer_norm d bare
+        readout classifier d -> C
         """,
         "transformer.",
         {"q": 12},
@@ -258,29 +187,30 @@ MODELS: Mapping[str, SmallModel] = {
     "gpt2": SmallModel(
         _config("gpt2", "GPT2LMHeadModel", _GPT, n_inner=12),
         """
-        ^wte.weight = V d
-        ^wpe.weight = T d
-        ^h.{#}.attn.c_attn : d => 3d
-        ^h.{#}.attn.c_proj : d => d
-        ^h.{#}.mlp.c_fc : d => f
-        ^h.{#}.mlp.c_proj : f => d
-        ^h.{#}.ln_{1,2} : d
-        ^ln_f : d
+        embedding ^wte.weight = V d
+        positions ^wpe.weight = T d
+        W_QKV ^h.{#}.attn.c_attn d => 3d
+        W_O ^h.{#}.attn.c_proj d => d
+        W_1 ^h.{#}.mlp.c_fc d => f
+        W_2 ^h.{#}.mlp.c_proj f => d
+        norm_{attention,ffn} ^h.{#}.ln_{1,2} d
+        norm_final ^ln_f d
         """,
         "transformer.",
     ),
     "gptj": SmallModel(
         _config("gptj", "GPTJForCausalLM", _GPT, n_inner=12, rotary_dim=2, tie_word_embeddings=False),
         """
-        ^wte.weight = V d
-        ^h.{#}.attn.{q,k,v,out}_proj : d -> d bare
-        ^h.{#}.mlp.fc_in : d -> f
-        ^h.{#}.mlp.fc_out : f -> d
-        ^h.{#}.ln_1 : d
-        ^ln_f : d
-        lm_head : d -> V
+        embedding ^wte.weight = V d
+        W_{Q,K,V,O} ^h.{#}.attn.{q,k,v,out}_proj d -> d bare
+        W_1 ^h.{#}.mlp.fc_in d -> f
+        W_2 ^h.{#}.mlp.fc_out f -> d
+        norm_attention ^h.{#}.ln_1 d
+        norm_final ^ln_f d
+        readout lm_head d -> V
         """,
         "transformer.",
+        rotated=True,
     ),
     "opt": SmallModel(
         _config(
@@ -291,14 +221,14 @@ MODELS: Mapping[str, SmallModel] = {
             {"do_layer_norm_before": False, "pad_token_id": 1},
         ),
         """
-        ^embed_tokens.weight = V e
-        ^embed_positions.weight = T+2 d
-        ^project_in : e -> d bare
-        ^project_out : d -> e bare
-        ^layers.{#}.self_attn.{q,k,v,out}_proj : d -> d
-        ^layers.{#}.{self_attn,final}_layer_norm : d
-        ^layers.{#}.fc1 : d -> f
-        ^layers.{#}.fc2 : f -> d
+        embedding ^embed_tokens.weight = V e
+        positions ^embed_positions.weight = T+2 d
+        W_in ^project_in e -> d bare
+        W_out ^project_out d -> e bare
+        W_{Q,K,V,O} ^layers.{#}.self_attn.{q,k,v,out}_proj d -> d
+        norm_{attention,ffn} ^layers.{#}.{self_attn,final}_layer_norm d
+        W_1 ^layers.{#}.fc1 d -> f
+        W_2 ^layers.{#}.fc2 f -> d
         """,
         "model.decoder.",
         {"e": 5},
@@ -306,49 +236,48 @@ MODELS: Mapping[str, SmallModel] = {
     "bloom": SmallModel(
         _config("bloom", "BloomForCausalLM", _BLOOM),
         """
-        ^word_embeddings.weight = V d
-        ^word_embeddings_layernorm : d
-        ^h.{#}.{input,post_attention}_layernorm : d
-        ^h.{#}.self_attention.query_key_value : d -> 3d
-        ^h.{#}.self_attention.dense : d -> d
-        ^h.{#}.mlp.dense_h_to_4h : d -> 4d
-        ^h.{#}.mlp.dense_4h_to_h : 4d -> d
-        ^ln_f : d
+        embedding ^word_embeddings.weight = V d
+        norm_embedding ^word_embeddings_layernorm d
+        norm_{attention,ffn} ^h.{#}.{input,post_attention}_layernorm d
+        W_QKV ^h.{#}.self_attention.query_key_value d -> 3d
+        W_O ^h.{#}.self_attention.dense d -> d
+        W_1 ^h.{#}.mlp.dense_h_to_4h d -> 4d
+        W_2 ^h.{#}.mlp.dense_4h_to_h 4d -> d
+        norm_final ^ln_f d
         """,
         "transformer.",
+        groups=4,
     ),
     "gpt_neox": SmallModel(
-        _config(
-            "gpt_neox",
-            "GPTNeoXForCausalLM",
-            _ENCODER,
-            {"rotary_pct": 1.0, "tie_word_embeddings": False},
-        ),
+        _config("gpt_neox", "GPTNeoXForCausalLM", _ENCODER, rotary_pct=1.0, tie_word_embeddings=False),
         """
-        ^embed_in.weight = V d
-        ^layers.{#}.{input,post_attention}_layernorm : d
-        ^layers.{#}.attention.query_key_value : d -> 3d
-        ^layers.{#}.attention.dense : d -> d
-        ^layers.{#}.mlp.dense_h_to_4h : d -> f
-        ^layers.{#}.mlp.dense_4h_to_h : f -> d
-        ^final_layer_norm : d
-        embed_out : d -> V bare
+        embedding ^embed_in.weight = V d
+        norm_{attention,ffn} ^layers.{#}.{input,post_attention}_layernorm d
+        W_QKV ^layers.{#}.attention.query_key_value d -> 3d
+        W_O ^layers.{#}.attention.dense d -> d
+        W_1 ^layers.{#}.mlp.dense_h_to_4h d -> f
+        W_2 ^layers.{#}.mlp.dense_4h_to_h f -> d
+        norm_final ^final_layer_norm d
+        readout embed_out d -> V bare
         """,
         "gpt_neox.",
+        rotated=True,
+        groups=4,
     ),
     "phi": SmallModel(
         _config("phi", "PhiForCausalLM", _DECODER, partial_rotary_factor=1.0),
         """
-        ^embed_tokens.weight = V d
-        ^layers.{#}.input_layernorm : d
-        ^layers.{#}.self_attn.{q_proj,dense} : d -> d
-        ^layers.{#}.self_attn.{k,v}_proj : d -> k
-        ^layers.{#}.mlp.fc1 : d -> f
-        ^layers.{#}.mlp.fc2 : f -> d
-        ^final_layernorm : d
-        lm_head : d -> V
+        embedding ^embed_tokens.weight = V d
+        norm_attention ^layers.{#}.input_layernorm d
+        W_{Q,O} ^layers.{#}.self_attn.{q_proj,dense} d -> d
+        W_{K,V} ^layers.{#}.self_attn.{k,v}_proj d -> k
+        W_1 ^layers.{#}.mlp.fc1 d -> f
+        W_2 ^layers.{#}.mlp.fc2 f -> d
+        norm_final ^final_layernorm d
+        readout lm_head d -> V
         """,
         "model.",
+        rotated=True,
     ),
     "falcon": SmallModel(
         _config(
@@ -359,32 +288,39 @@ MODELS: Mapping[str, SmallModel] = {
             {"new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 2},
         ),
         """
-        ^word_embeddings.weight = V d
-        ^h.{#}.ln_{attn,mlp} : d
-        ^h.{#}.self_attention.query_key_value : d -> 2d bare
-        ^h.{#}.self_attention.dense : d -> d bare
-        ^h.{#}.mlp.dense_h_to_4h : d -> f bare
-        ^h.{#}.mlp.dense_4h_to_h : f -> d bare
-        ^ln_f : d
+        embedding ^word_embeddings.weight = V d
+        norm_{attention,ffn} ^h.{#}.ln_{attn,mlp} d
+        W_QKV ^h.{#}.self_attention.query_key_value d -> 2d bare
+        W_O ^h.{#}.self_attention.dense d -> d bare
+        W_1 ^h.{#}.mlp.dense_h_to_4h d -> f bare
+        W_2 ^h.{#}.mlp.dense_4h_to_h f -> d bare
+        norm_final ^ln_f d
         """,
         "transformer.",
+        rotated=True,
+        groups=2,
     ),
     "llama": _gated(
         "qwen2",
         "Qwen2",
-        _BEFORE + _UNTIED + "^layers.{#}.self_attn.q_proj.bias = q\n^layers.{#}.self_attn.{k,v}_proj.bias = k",
+        _BEFORE
+        + _UNTIED
+        + """
+        b_Q ^layers.{#}.self_attn.q_proj.bias = q
+        b_{K,V} ^layers.{#}.self_attn.{k,v}_proj.bias = k
+        """,
     ),
     "qwen3": _gated(
-        "qwen3", "Qwen3", _BEFORE + _UNTIED + "^layers.{#}.self_attn.{q,k}_norm : 3 bare", _WIDER, head_dim=3
+        "qwen3", "Qwen3", _BEFORE + _UNTIED + "norm_{Q,K} ^layers.{#}.self_attn.{q,k}_norm 3 bare", wide=True
     ),
     "olmo2": _gated(
         "olmo2",
         "Olmo2",
-        _UNTIED
+        _AFTER
+        + _UNTIED
         + """
-        ^layers.{#}.post_feedforward_layernorm : d bare
-        ^layers.{#}.self_attn.q_norm : d bare
-        ^layers.{#}.self_attn.k_norm : k bare
+        norm_Q ^layers.{#}.self_attn.q_norm q bare
+        norm_K ^layers.{#}.self_attn.k_norm k bare
         """,
     ),
     "granite": _gated(
@@ -395,36 +331,36 @@ MODELS: Mapping[str, SmallModel] = {
         logits_scaling=2.5,
         attention_multiplier=0.7,
     ),
-    "gemma": _gated("gemma", "Gemma", _BEFORE, _WIDER, head_dim=3, tie_word_embeddings=True),
+    "gemma": _gated("gemma", "Gemma", _BEFORE, wide=True, tie_word_embeddings=True),
     "gemma2": _gated(
         "gemma2",
         "Gemma2",
-        _BEFORE + "^layers.{#}.{pre,post}_feedforward_layernorm : d bare",
-        _WIDER,
-        head_dim=3,
+        _AFTER + "norm_{attention,ffn} ^layers.{#}.{input,pre_feedforward}_layernorm d bare",
+        wide=True,
         tie_word_embeddings=True,
         query_pre_attn_scalar=3,
     ),
     "vit": SmallModel(
         _config("vit", "ViTForImageClassification", _IMAGES),
-        _PATCHES + "^embeddings.position_embeddings = 1 5 d",
+        _PATCHES + "positions ^embeddings.position_embeddings = 1 5 d",
         "vit.",
     ),
     "deit": SmallModel(
         _config("deit", "DeiTForImageClassification", _IMAGES),
-        _PATCHES + "^embeddings.position_embeddings = 1 6 d\n^embeddings.distillation_token = 1 1 d",
+        _PATCHES
+        + "positions ^embeddings.position_embeddings = 1 6 d\ndistillation_token ^embeddings.distillation_token = 1 1 d",
         "deit.",
     ),
     "torch-encoder": SmallModel(
         {"model_type": "torch-encoder", "heads": 4, "d_model": 8, "dim_feedforward": 12, "num_layers": 2},
         """
-        layers.{#}.self_attn.in_proj_weight = 3d d
-        layers.{#}.self_attn.in_proj_bias = 3d
-        layers.{#}.self_attn.out_proj : d -> d
-        layers.{#}.linear1 : d -> f
-        layers.{#}.linear2 : f -> d
-        layers.{#}.norm{1,2} : d
-        readout : d -> C
+        W_QKV layers.{#}.self_attn.in_proj_weight = 3d d turned
+        b_QKV layers.{#}.self_attn.in_proj_bias = 3d
+        W_O layers.{#}.self_attn.out_proj d -> d
+        W_1 layers.{#}.linear1 d -> f
+        W_2 layers.{#}.linear2 f -> d
+        norm_{attention,ffn} layers.{#}.norm{1,2} d
+        readout readout d -> C
         """,
     ),
     "boundcalc": SmallModel(
@@ -434,12 +370,12 @@ MODELS: Mapping[str, SmallModel] = {
             ).to_json()
         },
         """
-        embedding = 4 6
-        positions = 5 6
-        W_{Q,K}[{#}] = 2 6 3
-        W_V[{#}] = 2 6 6
-        W_1[{#}] = 6 6
-        readout = 6 1
+        embedding embedding = 4 6
+        positions positions = 5 6
+        W_{Q,K} W_{Q,K}[{#}] = 2 6 3
+        W_V W_V[{#}] = 2 6 6
+        W_1 W_1[{#}] = 6 6
+        readout readout = 6 1
         """,
     ),
 }

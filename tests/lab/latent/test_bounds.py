@@ -11,20 +11,20 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import bdtrc
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.formulas.symbolic.system import SYMPY
 from boundcalc.formulas.theorems.attention_bounds import (
-    best_temperature,
     cme_bound,
+    conditional_mean_bound,
     key_bound,
     softmax_bias,
     softmax_bound,
     sphere_shrinkage,
 )
 from boundcalc.lab.latent.experiments.infer import InferPlan, errors_at, unit
-from boundcalc.lab.latent.experiments.statistics import significantly_above
 from boundcalc.statements import latent
 
 Array = NDArray[np.float64]
@@ -35,6 +35,16 @@ DELTA = 0.05
 def exceeded(errors: Array, bound: Array | float, delta: float = DELTA) -> bool:
     """Whether the bound fails more often than it may (beyond chance: a test at level 1e-3)."""
     return significantly_above(int((errors > bound).sum()), len(errors), delta)
+
+
+def significantly_above(failures: int, n: int, delta: float, level: float = 1e-3) -> bool:
+    """Whether so many failures would be this unlikely if each had probability at most delta."""
+    return bool((bdtrc(failures - 1, n, delta) if failures else 1.0) < level)
+
+
+def test_what_is_significant() -> None:
+    assert significantly_above(90, 1000, 0.05)
+    assert not significantly_above(60, 1000, 0.05)
 
 
 # ------------------------------------------------------------------------ X0
@@ -225,9 +235,13 @@ def test_the_bias_and_its_trade_with_the_temperature() -> None:
             assert 0 < low <= high < 1
             assert 1 - low <= softmax_bias(tau, p, 1.0)  # the bias of a linear function is 1 - A
     assert sphere_shrinkage(0.5, 3)[0] == pytest.approx(1 / math.tanh(2) - 0.5, rel=1e-12)  # Langevin's function
-    found = [best_temperature(n, 3, lipschitz=1.0) for n in (10**3, 10**5, 10**7)]
-    assert found[0][0] > found[1][0] > found[2][0]
-    assert found[0][1] > found[1][1] > found[2][1]
+    found = [conditional_mean_bound(n, 3, lipschitz=1.0) for n in (10**3, 10**5, 10**7)]
+    taus = [one.parameters["tau"] for one in found]
+    assert taus[0] > taus[1] > taus[2]
+    assert found[0].value > found[1].value > found[2].value
+    for one in found:
+        sampled = softmax_bound(int(one.inputs["L"]), tau=one.parameters["tau"], sphere=3).value
+        assert one.value >= sampled + softmax_bias(one.parameters["tau"], 3, 1.0)
 
 
 # ------------------------------------------------------------------------ the experiment's law, 1000 inputs and more

@@ -37,6 +37,9 @@ def test_posteriors_print_and_say_that_they_were_checked() -> None:
     assert "gaussian-linear" in listing
     assert "(a + s)/(L + a + b)" in run("posterior", "beta-bernoulli").stdout
     assert "checked: prior times likelihood" in run("posterior", "gaussian-linear").stdout
+    assert (
+        "3 sufficient statistics (sums, sorted, mean) give one posterior" in run("posterior", "beta-bernoulli").stdout
+    )
     assert r"\frac{a + s}{L + a + b}" in run("posterior", "beta-bernoulli", "--latex").stdout
     assert "did you mean 'gaussian-mean'" in refused("posterior", "gausian-mean")
 
@@ -44,8 +47,21 @@ def test_posteriors_print_and_say_that_they_were_checked() -> None:
 def test_sufficiency() -> None:
     found = json.loads(run("sufficient", "--L", "6", "--format", "json").stdout)
     assert found["posterior"] < 1e-12
-    assert found["largest bit"] > 1e-2
+    assert found["largest token"] > 1e-2
     assert "more than 2^18" in refused("sufficient", "--L", "40")
+    estimated = json.loads(run("sufficient", "--L", "6", "--sequences", "1500", "--format", "json").stdout)
+    for name, (_, low, high) in estimated.items():
+        assert low <= max(found[name], 1e-9)
+        assert found[name] <= high
+    assert estimated["nothing"][1] > 0
+    assert "not refuted" in run("sufficient", "--L", "30", "--sequences", "200").stdout
+    for model in ("dirichlet-categorical", "categorical-mixture", "gaussian-mean"):
+        other = json.loads(run("sufficient", "--model", model, "--L", "4", "--format", "json").stdout)
+        assert min(other.values()) < 1e-12 < 1e-3 < other["nothing"]
+    assert "--a has no effect on gaussian-mean" in refused("sufficient", "--model", "gaussian-mean", "--a", "3")
+    assert "--sequences has no effect on gaussian-mean" in refused(
+        "sufficient", "--model", "gaussian-mean", "--sequences", "99"
+    )
 
 
 def test_extendibility_of_a_file(tmp_path: Path) -> None:
@@ -62,6 +78,41 @@ def test_extendibility_of_a_file(tmp_path: Path) -> None:
     assert "is empty" in refused("extendible", str(tmp_path / "empty.csv"))
 
 
+def test_extendibility_of_a_law() -> None:
+    urn = run("extendible", "--ones", "0,1,0").stdout
+    assert "2 bits that extend to at most 2 exchangeable ones" in urn
+    assert "at most 0.5, by X1 at most 0.5000" in urn
+    assert "extend to any number" in run("extendible", "--ones", "0.25,0.5,0.25").stdout
+    assert "sum to 1" in refused("extendible", "--ones", "0,1,1")
+    assert "--delta has no effect on a law" in refused("extendible", "--ones", "0,1,0", "--delta", "0.1")
+    assert "give a file of sequences, or --ones" in refused("extendible")
+
+
+def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    keys = rng.uniform(-1, 1, (30, 1))
+    np.savetxt(tmp_path / "pairs.csv", np.hstack([keys, np.sin(3 * keys), np.cos(3 * keys)]), delimiter=",")
+    np.save(tmp_path / "asked.npy", np.array([[0.2], [-0.4]]))
+    words = ("attend", str(tmp_path / "pairs.csv"), "--values", "2", "--queries", str(tmp_path / "asked.npy"))
+    words += ("--kernel", "rbf", "--set", "width=0.5", "--ridge", "1e-3", "--temperature", "0.05,1")
+    found = json.loads(run(*words, "--value-noise", "0.1", "--rkhs-norm", "2", "--format", "json").stdout)
+    assert [row["attention"] for row in found[:4]] == ["CME", "softmax tau=0.05", "softmax tau=1", "linear"]
+    assert len(found) == 8
+    assert found[0]["value 1"] == pytest.approx(np.sin(0.6), abs=0.01)
+    assert found[4]["value 2"] == pytest.approx(np.cos(1.2), abs=0.01)
+    assert 0 < found[0]["deviation"] < 0.1
+    for row in found:
+        assert row["X3k"] == pytest.approx(0.1 * row["|alpha|"] * (2 * np.log(2 / 0.05)) ** 0.5 + 2 * row["P(q)"])
+    plain = run(*words).stdout
+    assert "X3k: the error" not in plain
+    assert json.loads(run(*words, "--format", "json").stdout)[0]["X3k"] is None
+    assert "needs both --value-noise and --rkhs-norm" in refused(*words, "--rkhs-norm", "2")
+    assert "--delta has no effect without --rkhs-norm" in refused(*words, "--delta", "0.1")
+    assert "no parameter 'degree'; it has width" in refused(*words, "--set", "degree=2")
+    assert "a row is a key and then 3 numbers" in refused("attend", str(tmp_path / "pairs.csv"), "--values", "3")
+    assert "queries of width 1 do not fit keys of width 2" in refused(*words[:2], *words[4:])
+
+
 def test_bounds() -> None:
     found = json.loads(run("bound", "--L", "512", "--sphere", "4", "--m", "1e6", "--format", "json").stdout)
     values = {(one["name"], one["form"]): one["value"] for one in found}
@@ -69,6 +120,10 @@ def test_bounds() -> None:
     assert values["X4", "uniform sphere"] < values["X4", "any keys"] < values["X4", "plain"]
     assert 0 < values["X5", "gap"] < 1
     assert {one["kind"] for one in found} == {"bound"}
+    near = json.loads(run("bound", "--L", "1e6", "--sphere", "3", "--mean-lipschitz", "1", "--format", "json").stdout)
+    (best,) = (one for one in near if one["form"] == "conditional mean")
+    assert best["parameters"]["bias"] < best["value"] < 2
+    assert "--mean-lipschitz has no effect without --sphere" in refused("bound", "--mean-lipschitz", "1")
     line = run("bound", "--pretext", "1,0;0,0.1", "--downstream", "1,1").stdout
     assert "kappa 10" in line
     assert "any head" in run("bound", "--pretext", "1,0;0,0", "--downstream", "1,1", "--spread", "1").stdout

@@ -12,19 +12,20 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.latent.exchangeability import (
-    check_permutations,
+    check_model,
     extendibility,
     extension_distance,
     largest_extension,
     mixture_distance,
     moment_defect,
-    urn_law,
+    order_gap,
 )
 from boundcalc.lab.latent.information import (
     exact_information,
     gaussian_information,
-    posterior_summary,
+    linear_summaries,
     sampled_information,
+    summaries,
 )
 from boundcalc.lab.latent.models import (
     BetaBernoulli,
@@ -40,9 +41,29 @@ from tests.lab.latent.test_models import by_model
 @by_model
 def test_models_are_exchangeable(model: LatentModel) -> None:
     """The chain of predictive densities depends on the order in form; it may not in value."""
-    rng = np.random.default_rng(0)
-    _, tokens = model.draw(rng, 9)
-    assert check_permutations(model.log_by_chain, tokens[0], rng, rounds=10).exchangeable
+    found = check_model(model, 9)
+    assert found.worst < 1e-9
+    assert found.statistics == tuple(model.statistics)
+
+
+def test_a_model_that_is_not_what_it_says_is_seen() -> None:
+    class Sloppy(BetaBernoulli):
+        """Its statistic of shares forgets that there are several."""
+
+        @property
+        def statistics(self) -> Any:
+            right = super().statistics
+            return {**right, "mean": lambda tokens: np.append(right["mean"](tokens)[:-1], 1)}
+
+    class Hasty(BetaBernoulli):
+        """Later tokens count less."""
+
+        def log_by_chain(self, tokens: Any) -> float:
+            return super().log_by_chain(tokens) - 0.1 * float(np.arange(len(tokens)) @ tokens)
+
+    assert check_model(Sloppy(2.0, 1.0)).posterior > 0.01
+    assert check_model(Sloppy(2.0, 1.0)).order < 1e-9
+    assert check_model(Hasty(2.0, 1.0)).order > 0.01
 
 
 def test_a_markov_chain_is_not() -> None:
@@ -51,9 +72,13 @@ def test_a_markov_chain_is_not() -> None:
         return stays * math.log(0.9) + (len(bits) - 1 - stays) * math.log(0.1)
 
     rng = np.random.default_rng(1)
-    found = check_permutations(log_density, np.array([0, 0, 0, 1, 1, 1, 0, 1]), rng)
-    assert not found.exchangeable
-    assert found.gap > 1
+    assert order_gap(log_density, np.array([0, 0, 0, 1, 1, 1, 0, 1]), rng) > 1
+
+
+def urn_law(ones: int, total: int, drawn: int) -> Any:
+    """P(k ones among so many drawn without replacement)."""
+    ways = [math.comb(ones, k) * math.comb(total - ones, drawn - k) for k in range(drawn + 1)]
+    return np.array(ways) / math.comb(total, drawn)
 
 
 def binomial_mixture(n: int, points: list[float]) -> Any:
@@ -119,7 +144,12 @@ by_finite = pytest.mark.parametrize("model", FINITE, ids=lambda m: m.name)
 @by_finite
 def test_the_posterior_leaves_nothing_unsaid(model: Any) -> None:
     length = 8 if model.values == 2 else 6
-    assert exact_information(model, posterior_summary(model), length).upper < 1e-12
+    told = list(summaries(model, length).items())
+    assert [name for name, summary in told if exact_information(model, summary, length).upper < 1e-12] == [
+        "posterior",
+        "counts",
+        "sorted sequence",
+    ]
     for statistic in model.statistics.values():
         assert exact_information(model, statistic, length).upper < 1e-12
     assert exact_information(model, lambda x: x, length).upper < 1e-12
@@ -145,7 +175,7 @@ def test_exact_information_of_one_bit_by_hand() -> None:
 @by_finite
 def test_sampled_information_brackets_the_exact_one(model: Any) -> None:
     rng = np.random.default_rng(3)
-    sufficient = sampled_information(model, posterior_summary(model), 10, rng, n=4000)
+    sufficient = sampled_information(model, summaries(model, 10)["posterior"], 10, rng, n=4000)
     assert sufficient.upper < 2e-2
     assert sufficient.lower < 1e-12
     length = 6
@@ -165,8 +195,10 @@ def test_gaussian_information() -> None:
     assert 0 < skew < part
     by_hand = 2 * 0.5 * math.log((0.5 + 1 / (1 / 1.5 + 3 / 0.5)) / (0.5 + 1 / (1 / 1.5 + 6 / 0.5)))
     assert part == pytest.approx(by_hand, rel=1e-10)
+    told = {name: gaussian_information(model, a, 6).estimate for name, a in linear_summaries(6).items()}
+    assert [name for name, left in told.items() if left < 1e-12] == ["mean", "whole sequence"]
 
 
 def test_too_long_to_enumerate() -> None:
-    with pytest.raises(InvalidSetting, match="use sampled_information"):
+    with pytest.raises(InvalidSetting, match="--sequences 4000, sampled_information"):
         exact_information(BetaBernoulli(), lambda x: 0, 30)

@@ -10,7 +10,7 @@ import pytest
 
 from boundcalc import Setting
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.lab.latent.experiments.infer import InferPlan, best_temperatures, contraction, infer
+from boundcalc.lab.latent.experiments.infer import InferPlan, best_temperatures, infer
 from boundcalc.lab.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
 from boundcalc.lab.latent.experiments.statistics import (
     fit_rate,
@@ -18,7 +18,6 @@ from boundcalc.lab.latent.experiments.statistics import (
     mean_interval,
     quantile_interval,
     share_interval,
-    significantly_above,
 )
 from boundcalc.lab.latent.learning import learning_bound
 from boundcalc.setting import Architecture, Budget, Norms
@@ -36,8 +35,6 @@ def test_intervals_cover() -> None:
     assert share_interval(100, 100).high == 1
     shares = [share_interval(int(k), 50) for k in rng.binomial(50, 0.1, 1000)]
     assert np.mean([found.low <= 0.1 <= found.high for found in shares]) >= 0.94
-    assert significantly_above(90, 1000, 0.05)
-    assert not significantly_above(60, 1000, 0.05)
 
 
 def test_slopes() -> None:
@@ -82,13 +79,6 @@ def test_the_best_temperature_falls_as_the_input_grows() -> None:
     plan = InferPlan(lengths=(8, 4096), repetitions=400, taus=(1.0, 0.3, 0.02), seed=4)
     best = best_temperatures(infer(plan))
     assert best[8] > best[4096]
-
-
-def test_the_posterior_contracts() -> None:
-    plan = InferPlan(lengths=(64, 256, 1024), repetitions=20)
-    found = contraction(plan)
-    slope = fit_slope([math.log(n) for n, _ in found], [math.log(sd) for _, sd in found]).value
-    assert slope == pytest.approx(-0.5, abs=0.02)
 
 
 # ------------------------------------------------------------------------ X5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.latent.attention import attend, softmax_attention
+from boundcalc.lab.latent.attention import attend, softmax_weights
 from boundcalc.lab.latent.experiments import smooth as experiment
 from boundcalc.lab.latent.experiments.smooth import BEST, EXACT, LINEAR, SmoothPlan, smooth, waves
 from boundcalc.lab.latent.kernels import Exponential
@@ -49,11 +49,10 @@ def test_cme_attention_with_the_exponential_kernel_is_the_posterior_mean() -> No
         values[:, None],
         lam=PLAN.noise**2 * grown,
         kernel=Exponential(1 / PLAN.sharpness),
-        spread=True,
     )
     assert mean == pytest.approx(float(found.mean[0, 0]), abs=1e-9)
-    spread = float(np.asarray(found.spread)[0])
-    assert deviation == pytest.approx(PLAN.noise * math.sqrt(spread), rel=1e-9)
+    # the prior's variance is that of the kernel e^(-sharpness) k: the share of it that is left
+    assert deviation == pytest.approx(math.sqrt(float(found.variance[0]) / grown), rel=1e-9)
 
 
 @pytest.mark.parametrize("tau", [1.0, 0.25, 0.05])
@@ -63,7 +62,7 @@ def test_softmax_attention_tends_to_shrunk_waves(tau: float) -> None:
     latent = np.sqrt(np.concatenate([PLAN.spectrum, PLAN.spectrum[1:]])) * rng.standard_normal(2 * last + 1)
     keys = (np.arange(20000) + 0.5) / 20000 * 2 * math.pi  # a grid: the integral, not a sample
     query = np.array([0.7])
-    attended = softmax_attention(on_circle(query), on_circle(keys), (waves(keys, last) @ latent)[:, None], tau=tau)
+    attended = softmax_weights(on_circle(query), on_circle(keys), tau) @ (waves(keys, last) @ latent)[:, None]
     shrunk = np.concatenate([PLAN.shrinkage(tau), PLAN.shrinkage(tau)[1:]])
     assert float(attended[0, 0]) == pytest.approx(float(waves(query, last)[0] @ (shrunk * latent)), abs=1e-9)
 

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.cli import main
+from boundcalc.lab.represent.export import load
 
 
 def run(*words: str) -> Result:
@@ -48,6 +49,28 @@ def test_tables_and_named_constructions() -> None:
     assert "mean; positions orthonormal" in outcome.stdout
 
 
+def test_functions_of_functions_have_a_block_per_level(tmp_path: Path) -> None:
+    words = ("represent", "--level", "x0 & x1; x5; x2 | x3", "--level", "x0 ^ x2", "--T", "10", "--attack", "300")
+    target = tmp_path / "tower.npz"
+    outcome = run(*words, "--out", str(target))
+    assert outcome.exit_code == 0, outcome.stderr
+    for text in (
+        "Block 0  2 heads",
+        "Block 1  1 head,",
+        "Certified: sign(f) F >= 1 on all 2^10",
+        "Tried 1024",
+        "Tried 300",
+    ):
+        assert text in outcome.stdout
+    data = json.loads(run(*words, "--format", "json").stdout)
+    assert [len(level) for level in data["levels"]] == [2, 1]  # the function that nothing reads is left out
+    assert data["tried"]["all"]["least"] >= 1 - 1e-9
+    assert data["samples"]["m"] > 0
+    bits = np.random.default_rng(0).integers(0, 2, (50, 10))
+    truth = (bits[:, 0] & bits[:, 1]) ^ (bits[:, 2] | bits[:, 3])
+    assert (load(target).scores(bits) * (2 * truth - 1)).min() >= 1 - 1e-9
+
+
 def test_weights_are_written(tmp_path: Path) -> None:
     target = tmp_path / "xor.npz"
     outcome = run("represent", "x1 ^ x2", "--T", "8", "--out", str(target))
@@ -76,6 +99,12 @@ def test_weights_are_written(tmp_path: Path) -> None:
         (("x3", "--T", "8", "--out", "weights.txt"), "*.safetensors or *.npz"),
         (("x3", "--T", "8", "--attack", "-1"), "--attack"),
         (("x3", "--T", "10000000"), "at most 2^20"),
+        (("x3", "--level", "x0", "--T", "8"), "leave out the expression"),
+        (("--level", "x0 & x1", "--T", "8"), "two levels or more"),
+        (("--level", "x0 & x1", "--level", "x0 & x1", "--T", "8"), "reads 1 to 6 of the 1 before"),
+        (("--level", "x0; x1", "--level", "x0 ^ x0", "--T", "8"), "constant"),
+        (("--level", "x0; x9", "--level", "x0 ^ x1", "--T", "8"), "out of range"),
+        (("--level", "x0; x1", "--level", "x0 ^ x1", "--T", "8", "--compact"), "--compact has no effect with --level"),
     ],
 )
 def test_errors_of_represent_are_one_line(words: tuple[str, ...], says: str) -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.engine.solve import solve
-from boundcalc.lab.represent.deep import Deep, _behind_first, _passed, _projected, deep
+from boundcalc.lab.represent.deep import Deep, _passed, deep
 from boundcalc.lab.represent.exhaust import all_inputs
 from boundcalc.lab.represent.expressions import parse
+from boundcalc.lab.represent.features import projected
 from boundcalc.lab.represent.network import _block
 
 LEVELS = {
@@ -55,7 +56,7 @@ def test_what_is_carried_from_block_to_block_holds(made: Deep) -> None:
     """Falsifier: features, the marker at [CLS] and the marker elsewhere, of every input, against what was proved of them."""
     bits = all_inputs(T, 0, 1 << T)
     rows = _block(made.network.blocks[0], made.network.encoding.rows(bits))
-    state, truth = _behind_first(made.inner, made.network.blocks[0]), bits
+    state, truth = made.inner.certify(made.network.blocks[0]), bits
     for index, level in enumerate(made.levels[:-1]):
         truth = np.stack([function.values(truth) for function in level], axis=-1)
         k = len(level)
@@ -69,7 +70,7 @@ def test_what_is_carried_from_block_to_block_holds(made: Deep) -> None:
         assert np.linalg.norm(rows, axis=-1).max() <= 1 + 1e-12
         if index + 2 < len(made.levels):
             block = made.network.blocks[index + 1]
-            state = _projected(_passed(state, block, made.levels[index + 1], T))
+            state = projected(_passed(state, block, made.levels[index + 1], T))
             rows = _block(block, rows)
 
 

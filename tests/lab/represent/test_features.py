@@ -1,4 +1,4 @@
-"""Several functions at once, and functions of functions, in two blocks."""
+"""Several functions in one block, and functions of functions in two."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.engine.solve import solve
-from boundcalc.lab.represent.deep import Deep, compose
+from boundcalc.lab.represent.deep import Deep, deep
 from boundcalc.lab.represent.exhaust import all_inputs
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.features import Features, features
+from boundcalc.lab.represent.network import _block
 from boundcalc.proof.checker import verify
 
 INNER = tuple(parse(text) for text in ("AND(0, 1, 2)", "x3 ^ x4", "x5 & x6 | ~x5 & x7"))
@@ -26,7 +27,7 @@ def three() -> Features:
 
 @pytest.fixture(scope="module", params=["MAJ(0, 1, 2)", "PARITY(0..2)", "x0 & x1 | ~x0 & x2", "x0 & ~x2"])
 def composed(request: pytest.FixtureRequest) -> Deep:
-    return compose(parse(request.param), INNER, T)
+    return deep([INNER, [parse(request.param)]], T)
 
 
 def everything() -> np.ndarray:
@@ -34,21 +35,25 @@ def everything() -> np.ndarray:
 
 
 def test_features_are_right_on_all_inputs(three: Features) -> None:
-    bits = everything()
-    written = three.network.features(three.network.encoding.rows(bits))
-    for index, ((low, high), function) in enumerate(zip(three.certify(), three.functions, strict=True)):
+    bits, (block,) = everything(), three.network.blocks
+    written = _block(block, three.network.encoding.rows(bits))[:, 0]
+    for index, ((low, high), function) in enumerate(zip(three.certify(block).features, three.functions, strict=True)):
         signed = written[:, index] * (2 * function.values(bits) - 1)
         assert low - 1e-9 <= signed.min()
         assert signed.max() <= high + 1e-9
-        assert low > 0.9 / np.sqrt(len(INNER))
+        assert low > 0.9 / np.sqrt(len(INNER) + 1)  # the marker has a share
     assert np.linalg.norm(written, axis=1).max() <= 1 + 1e-12
 
 
 def test_each_feature_can_be_read_with_margin_one(three: Features) -> None:
     bits = everything()
-    for index, function in enumerate(three.functions):
-        network = three.single(index)
-        assert (network.forward(network.encoding.rows(bits)) * (2 * function.values(bits) - 1)).min() >= 1 - 1e-9
+    ranges = three.certify(three.network.blocks[0]).features
+    for index, (low, _) in enumerate(ranges):
+        readout = np.zeros(len(INNER) + 1)
+        readout[index] = (1 + 2.0**-40) / low
+        network = replace(three.network, readout=readout)
+        signs = 2 * three.functions[index].values(bits) - 1
+        assert (network.forward(network.encoding.rows(bits)) * signs).min() >= 1 - 1e-9
 
 
 def test_compositions_are_right_on_all_inputs(composed: Deep) -> None:
@@ -61,7 +66,7 @@ def test_compositions_are_right_on_all_inputs(composed: Deep) -> None:
 
 def test_compositions_mean_what_they_say() -> None:
     bits = everything().astype(int)
-    made = compose(parse("x0 & ~x2"), INNER, T)
+    made = deep([INNER, [parse("x0 & ~x2")]], T)
     expected = bits[:, :3].all(1) & ~np.where(bits[:, 5], bits[:, 6], bits[:, 7]).astype(bool)
     assert (made.values(bits) == expected).all()
     assert len(made.inner.functions) == 2  # the feature that is not read is left out
@@ -94,7 +99,7 @@ def test_broken_compositions_are_refused(composed: Deep) -> None:
 
 def test_long_sequences_are_certified_and_tried() -> None:
     functions = [parse(text) for text in ("AND(0, 100, 400)", "x3 ^ x204", "x5 & x6 | ~x5 & x500")]
-    made = compose(parse("MAJ(0, 1, 2)"), functions, 512)
+    made = deep([functions, [parse("MAJ(0, 1, 2)")]], 512)
     assert made.certify(1.0).margin >= 1
     bits = np.random.default_rng(0).integers(0, 2, (30, 512))
     bits[:8, [0, 100, 400]] = all_inputs(3, 0, 8)
@@ -114,12 +119,12 @@ def test_the_calculus_bounds_the_class_of_a_composition(composed: Deep) -> None:
 @pytest.mark.parametrize(
     ("outer", "inner", "T", "says"),
     [
-        ("x0 & x5", INNER, 10, "one for each inner function"),
+        ("x0 & x5", INNER, 10, "reads 1 to 6 of the 3 before"),
         ("x0 & x1", (parse("x0"), parse("x12")), 10, "out of range"),
         ("x0 ^ x0", INNER, 10, "constant"),
-        ("PARITY(0..7)", (parse("x0"),) * 8, 10, "may have 6 inputs"),
+        ("PARITY(0..7)", (parse("x0"),) * 8, 10, "reads 1 to 6 of the 8 before"),
     ],
 )
 def test_errors_of_compositions(outer: str, inner, T: int, says: str) -> None:
     with pytest.raises(InvalidSetting, match=says):
-        compose(parse(outer), inner, T)
+        deep([inner, [parse(outer)]], T)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds
-from boundcalc.lab.represent.deep import compose
+from boundcalc.lab.represent.deep import deep
 from boundcalc.lab.represent.exhaust import all_inputs
-from boundcalc.lab.represent.export import load, save, torch_module
+from boundcalc.lab.represent.export import load, save
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.network import Network
 from boundcalc.lab.represent.positions import dual_bch, orthonormal
@@ -22,7 +22,7 @@ TEXTS = ("AND(1, 4, 6)", "x0 & x3 | ~x0 & x5", "PARITY(0, 3, 5)")
 
 def networks() -> list[Network]:
     made = [construct(parse(t).minimised(), orthonormal(T), possible_kinds(parse(t).minimised())[-1]) for t in TEXTS]
-    outer = compose(parse("x0 ^ x1"), [parse("x0 & x1"), parse("x2 | x3")], T)
+    outer = deep([[parse("x0 & x1"), parse("x2 | x3")], [parse("x0 ^ x1")]], T)
     return [*(m.network for m in made), outer.network]
 
 
@@ -71,17 +71,6 @@ def test_npz_files_hold_the_weights(tmp_path: Path) -> None:
     with np.load(save(tmp_path / "weights.npz", network, {"a": 1})) as file:
         for name, array in network.weights().items():
             assert (file[name] == array).all()
-
-
-def test_the_torch_module_computes_the_same() -> None:
-    torch = pytest.importorskip("torch")
-    bits = all_inputs(T, 0, 256)
-    for network in networks():
-        module = torch_module(network)
-        with torch.no_grad():
-            found = module(torch.from_numpy(bits)).numpy()
-        assert np.allclose(found, network.scores(bits), atol=1e-12)
-        assert all(parameter.requires_grad for parameter in module.parameters())
 
 
 def _loaded(network: Network):

@@ -161,7 +161,7 @@ def test_members_have_no_errors_at_the_margin_of_the_question() -> None:
     """G0 counts margins that equal gamma as errors, and constructions reach margin 1 exactly."""
     margins = Margins(np.ones(4))
     assert margins.error(class_budgets("any", 3, 32).setting().sample.margin) == 0
-    assert margins.error(represent(parse("x1 & x4"), 12).setting.sample.margin) == 0
+    assert margins.error(represent(parse("x1 & x4"), 12).needed.bound.setting.sample.margin) == 0
     assert margins.error(1.0) == 1
 
 

@@ -6,7 +6,6 @@ the bounds ask. All that is needed of L pairs are p x p moments, so inputs of 65
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -269,16 +268,3 @@ def best_temperatures(result: InferResult) -> dict[int, float]:
             if point.length not in best or point.mean.value < best[point.length][0]:
                 best[point.length] = point.mean.value, tau
     return {length: tau for length, (_, tau) in best.items()}
-
-
-def contraction(plan: InferPlan) -> list[tuple[int, float]]:
-    """Root mean posterior variance of z, per length: how the posterior contracts."""
-    rows: list[tuple[int, float]] = []
-    for length in plan.lengths:
-        rng = np.random.default_rng([plan.seed, length, 1])
-        n = min(plan.repetitions, 50)
-        keys_gram = _draw_moments(plan, rng, length, unit(rng, n, plan.width), unit(rng, n, plan.width)).gram
-        inverse = np.linalg.inv(keys_gram + plan.lam * np.eye(plan.width))
-        variance = plan.noise**2 / 3 * np.trace(inverse, axis1=1, axis2=2).mean()
-        rows.append((length, math.sqrt(float(variance))))
-    return rows

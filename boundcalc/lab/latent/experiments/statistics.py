@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, stdtrit
+from scipy.special import stdtrit
 
 from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
@@ -64,11 +64,6 @@ def quantile_interval(x: Any, level: float, confidence: float = 0.95) -> Interva
 def share_interval(failures: int, n: int, confidence: float = 0.95) -> Interval:
     """A share with Clopper and Pearson's exact interval."""
     return Interval(failures / n, *clopper_pearson(failures, n, confidence))
-
-
-def significantly_above(failures: int, n: int, delta: float, level: float = 1e-3) -> bool:
-    """Whether so many failures would be this unlikely if each had probability at most delta."""
-    return bool((bdtrc(failures - 1, n, delta) if failures else 1.0) < level)
 
 
 def fit_slope(

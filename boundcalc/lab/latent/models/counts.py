@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,14 +33,53 @@ class DirichletPosterior:
         """Variance of every coordinate of z."""
         return self.mean * (1 - self.mean) / (self.alpha.sum(-1, keepdims=True) + 1)
 
-    def log_density(self, z: Array) -> Array:
-        """Log density at a point of the simplex."""
-        inside = ((self.alpha - 1) * np.log(z)).sum(-1)
-        return inside + gammaln(self.alpha.sum(-1)) - gammaln(self.alpha).sum(-1)
+
+class _Counts(LatentModel):
+    """Tokens 0..V-1 of which only the counts matter: what a Dirichlet prior makes of them."""
+
+    @property
+    @abstractmethod
+    def prior(self) -> Array:
+        """The Dirichlet's parameters."""
+
+    @property
+    def values(self) -> int:
+        """Size of the vocabulary."""
+        return len(self.prior)
+
+    def log_joint(self, tokens: Array) -> float:
+        total, after = self.prior, self.prior + self._count(tokens)
+        return float(gammaln(total.sum()) - gammaln(after.sum()) + gammaln(after).sum() - gammaln(total).sum())
+
+    def log_predictive(self, statistic: Any, token: Array) -> float:
+        return float(np.log(self.posterior_of("sums", statistic).predictive[int(token)]))
+
+    def predictive(self, tokens: Array) -> Array:
+        """Law of one more token."""
+        return self.posterior(tokens).predictive
+
+    def _count(self, tokens: Array) -> Array:
+        found = whole_tokens(tokens, self.values)
+        return (found[..., None] == np.arange(self.values)).sum(-2).astype(float)
+
+    @property
+    def statistics(self) -> Mapping[str, Callable[[Array], Any]]:
+        """Counts; the sorted sequence, which has no more to say than they do; and shares with the length."""
+        return {
+            "sums": self._count,
+            "sorted": lambda tokens: np.sort(whole_tokens(tokens, self.values), axis=-1),
+            "mean": lambda tokens: np.append(self._count(tokens) / len(tokens), len(tokens)),
+        }
+
+    def posterior_of(self, name: str, statistic: Any) -> DirichletPosterior:
+        validate.choice("statistic", name, self.statistics)
+        if name == "mean":
+            return DirichletPosterior(self.prior + statistic[:-1] * statistic[-1])
+        return DirichletPosterior(self.prior + (statistic if name == "sums" else self._count(statistic)))
 
 
 @dataclass(frozen=True)
-class DirichletCategorical(LatentModel):
+class DirichletCategorical(_Counts):
     """z ~ Dirichlet(alpha), tokens z-distributed on 0..V-1."""
 
     name = "dirichlet-categorical"
@@ -52,45 +92,19 @@ class DirichletCategorical(LatentModel):
             validate.positive("alpha", a)
 
     @property
-    def values(self) -> int:
-        """Size of the vocabulary."""
-        return len(self.alpha)
-
-    @property
-    def _alpha(self) -> Array:
+    def prior(self) -> Array:
         return np.array(self.alpha)
 
     def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        return rng.dirichlet(self._alpha, n)
+        return rng.dirichlet(self.prior, n)
 
     def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
         edges = np.cumsum(z, axis=-1)[:, None, :-1]
         return (rng.random((len(z), length, 1)) > edges).sum(-1)
 
-    def log_joint(self, tokens: Array) -> float:
-        counts = self._count(tokens)
-        total, after = self._alpha, self._alpha + counts
-        return float(gammaln(total.sum()) - gammaln(after.sum()) + gammaln(after).sum() - gammaln(total).sum())
-
-    def log_predictive(self, statistic: Any, token: Array) -> float:
-        return float(np.log(self.posterior_of("sums", statistic).predictive[int(token)]))
-
-    def _count(self, tokens: Array) -> Array:
-        found = whole_tokens(tokens, self.values)
-        return (found[..., None] == np.arange(self.values)).sum(-2).astype(float)
-
-    @property
-    def statistics(self) -> Mapping[str, Callable[[Array], Any]]:
-        """Counts, and the sorted sequence (which has no more to say than they do)."""
-        return {"sums": self._count, "sorted": lambda tokens: np.sort(whole_tokens(tokens, self.values), axis=-1)}
-
-    def posterior_of(self, name: str, statistic: Any) -> DirichletPosterior:
-        validate.choice("statistic", name, self.statistics)
-        return DirichletPosterior(self._alpha + (statistic if name == "sums" else self._count(statistic)))
-
 
 @dataclass(frozen=True)
-class BetaBernoulli(LatentModel):
+class BetaBernoulli(_Counts):
     """z ~ Beta(a, b), bits that are 1 with probability z."""
 
     name = "beta-bernoulli"
@@ -101,47 +115,12 @@ class BetaBernoulli(LatentModel):
         validate.positive("a", self.a)
         validate.positive("b", self.b)
 
-    values = 2
-
     @property
-    def _inner(self) -> DirichletCategorical:
-        return DirichletCategorical((self.b, self.a))
+    def prior(self) -> Array:
+        return np.array([self.b, self.a])
 
     def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
         return rng.beta(self.a, self.b, n)
 
     def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
         return (rng.random((len(z), length)) < z[:, None]).astype(np.int64)
-
-    def log_joint(self, tokens: Array) -> float:
-        return self._inner.log_joint(tokens)
-
-    def log_predictive(self, statistic: Any, token: Array) -> float:
-        p = self.posterior_of("sums", statistic).predictive
-        return float(np.log(p[int(token)]))
-
-    @property
-    def statistics(self) -> Mapping[str, Callable[[Array], Any]]:
-        """(ones, length), the two counts, and the mean with the length."""
-
-        def bits(tokens: Array) -> Array:
-            return whole_tokens(tokens, 2)
-
-        return {
-            "sums": lambda tokens: np.stack(
-                [bits(tokens).sum(-1), np.full(np.shape(tokens)[:-1], np.shape(tokens)[-1])], -1
-            ),
-            "sorted": lambda tokens: np.sort(bits(tokens), axis=-1),
-            "mean": lambda tokens: np.stack(
-                [bits(tokens).mean(-1), np.full(np.shape(tokens)[:-1], np.shape(tokens)[-1])], -1
-            ),
-        }
-
-    def posterior_of(self, name: str, statistic: Any) -> DirichletPosterior:
-        validate.choice("statistic", name, self.statistics)
-        found = np.asarray(statistic, dtype=float)
-        if name == "sorted":
-            ones, length = found.sum(-1), np.full(found.shape[:-1], found.shape[-1])
-        else:
-            ones, length = found[..., 0] * (found[..., 1] if name == "mean" else 1.0), found[..., 1]
-        return DirichletPosterior(np.stack([self.b + length - ones, self.a + ones], axis=-1))

@@ -9,16 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.models.base import Array, LatentModel, whole_tokens
 from boundcalc.setting import validate
-
-
-def _logsumexp(x: Array) -> Any:
-    """Log of the sum of e^x."""
-    return special.logsumexp(x)
 
 
 @dataclass(frozen=True)
@@ -54,11 +48,11 @@ class _Finite(LatentModel):
         return rng.choice(len(self.weights), n, p=np.array(self.weights))
 
     def log_joint(self, tokens: Array) -> float:
-        return float(_logsumexp(self.log_likelihoods(tokens).sum(0) + np.log(self.weights)))
+        return float(np.logaddexp.reduce(self.log_likelihoods(tokens).sum(0) + np.log(self.weights)))
 
     def log_predictive(self, statistic: Any, token: Array) -> float:
         weights = self.posterior_of("sums", statistic).weights
-        return float(_logsumexp(self.log_likelihoods(np.asarray(token)[None])[0] + np.log(weights)))
+        return float(np.logaddexp.reduce(self.log_likelihoods(np.asarray(token)[None])[0] + np.log(weights)))
 
     @property
     def statistics(self) -> Mapping[str, Callable[[Array], Any]]:
@@ -72,7 +66,7 @@ class _Finite(LatentModel):
     def posterior_of(self, name: str, statistic: Any) -> FinitePosterior:
         validate.choice("statistic", name, self.statistics)
         scores = np.asarray(statistic) + np.log(self.weights)
-        return FinitePosterior(np.exp(scores - _logsumexp(scores)))
+        return FinitePosterior(np.exp(scores - np.logaddexp.reduce(scores)))
 
 
 @dataclass(frozen=True)
