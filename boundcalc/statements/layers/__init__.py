@@ -52,7 +52,7 @@ class _Rules(Registry[LayerRule]):
         return iter([label for label in CLASSES if label in self])
 
     def __len__(self) -> int:
-        return len(list(self))
+        return sum(1 for _ in self)
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]
         return KeysView(self)
