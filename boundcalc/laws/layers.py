@@ -289,7 +289,7 @@ def reads_only_the_rows_it_says(at: LayerExample) -> str | None:
 
 @_whatever_is_claimed
 def is_what_sharper_statements_take_it_for(at: LayerExample) -> str | None:
-    """The same at every row (A7), a linear map (A6), a pooling, an activation of every entry: where it says so."""
+    """The same at every row, a linear map, a pooling, an activation of every entry: where it says so."""
     for dice, weights, x, y in at.runs():
         order = dice.rng.permutation(len(x))
         if isinstance(at.layer, EveryRow) and _differ(at.output(weights, x[order]), y[order]):
