@@ -215,7 +215,7 @@ def limits_of(weight: Weight, norms: Norms, head: int | None) -> Budget:
 def joined(layer: Layer, weights: Parameters, seq_len: int) -> Parameters:
     """The same weights with every product of two factors as one matrix, their offsets as a further row and column of it."""
     whole = dict(weights)
-    for weight in layer.weights(seq_len):
+    for weight in weights_of((layer,), seq_len):
         key = weight.kind, weight.block
         if not weight.factors or (*key, 0) in weights:
             continue

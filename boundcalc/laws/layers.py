@@ -16,7 +16,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.checkpoints.layers import ACTIVATIONS
-from boundcalc.laws.drawing import Array, Dice, apart, drawn, farthest, limits_of, projected, used
+from boundcalc.laws.drawing import Array, Dice, apart, drawn, farthest, joined, limits_of, projected, used
 from boundcalc.laws.report import Cases, Law, Report, judge
 from boundcalc.setting import Architecture, Layer, Norms, Sample, Setting
 from boundcalc.setting.layer import EveryRow, flat, weights_of
@@ -83,10 +83,14 @@ class LayerExample:
         rng, found = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
         for _ in range(_TRIES):
             dice = Dice(rng, aligned=bool(rng.random() < 0.4))
-            weights = drawn(dice, self.layer, self.norms, self.seq_len) if self.draw is None else self.draw(rng)
+            weights = self._weights(dice) if self.draw is None else self.draw(rng)
             x = self.inputs(rng) if self.inputs else dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
             found.append((dice.aligned, weights, x, self.output(weights, x)))
         return found
+
+    def _weights(self, dice: Dice) -> Drawn:
+        """Products as one matrix, which is what is covered."""
+        return joined(self.layer, drawn(dice, self.layer, self.norms, self.seq_len), self.seq_len)
 
     # what was seen, which no claim changes
 

@@ -40,6 +40,9 @@ _LOOKED_UP: _Fields = {
     }
 }
 _HEADS: _Fields = {"budgets": {"W_QK": {"op": 1.5}, "W_V[0]": {"op": 1.3}, "W_V[0,1]": {"op": 0.4}}}
+_FACTORS: _Fields = {
+    "budgets": {"W_Q": {"op": 1.2}, "W_K": {"op": 0.8}, "b_Q": {"op": 0.6}, "b_K": {"op": 0.5}, "W_V": {"op": 1.3}}
+}
 _SPLIT: _Fields = {
     "d": 4, "heads": 2, "d_head": 2, "d_value": 2, "qk": "split", "combine": "concat", "causal": True, "block": 0,
 }  # fmt: skip
@@ -80,6 +83,7 @@ _EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
         (_ATTENTION | {"normaliser": {"name": "softmax1"}, "qk_bias": True, "v_bias": True}, _KNOB),
         (_ATTENTION | {"normaliser": {"name": "sigmoid"}, "causal": True}, _KNOB),
         (_ATTENTION | {"normaliser": {"name": "linear"}}, _KNOB),
+        (_ATTENTION | {"normaliser": {"name": "linear"}, "d_head": 2, "qk_bias": True}, _FACTORS),
         (_ATTENTION | {"qk": "fixed"}, _KNOB),
         (_ATTENTION | {"cap": 0.5, "offsets": "fixed"}, _KNOB),
         (_SPLIT, _KNOB),
