@@ -51,7 +51,8 @@ def minimal(form: str, **options: Any) -> None:
     Shares of variance that a non-linear probe explains on fresh sequences, with 95% intervals over networks; the last line
     is the posterior itself in place of a representation.
     """
-    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, document
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.minimal import TARGETS, MinimalPlan
     from boundcalc.lab.train.minimal import minimal as run
 
     plan = MinimalPlan(**options)
@@ -65,7 +66,7 @@ def minimal(form: str, **options: Any) -> None:
         )
         for row in found
     ]
-    show(form, document(plan, found), ("steps", *TARGETS, "test error", "least"), rows)
+    show(form, document("minimal", plan, found), ("steps", *TARGETS, "test error", "least"), rows)
 
 
 @click.command(
@@ -93,7 +94,7 @@ def learn(store_path: Path, quiet: bool, form: str, **options: Any) -> None:
     """
     import torch  # noqa: F401 - what is missing is said before a store is made
 
-    from boundcalc.cli.learning import kept
+    from boundcalc.cli.progress import kept
     from boundcalc.lab.latent.experiments.learn import TASKS, LearnPlan, flatness, gap_points, gap_rows, with_bounds
     from boundcalc.lab.train.run import run_sweep
     from boundcalc.lab.train.store import Store
@@ -177,7 +178,8 @@ def desired(form: str, **options: Any) -> None:
     Risks are exact sums, losses lie in [0, 1], spectral norms are kept by projection and certified afterwards. The bound on the
     excess risk is X5 for a minimiser, what training lost against the desired parameter, and that one's own excess.
     """
-    from boundcalc.lab.train.desired import DesiredPlan, document, learned
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.desired import DesiredPlan, learned
 
     plan = DesiredPlan(**options)
     rows = learned(plan)
@@ -199,7 +201,7 @@ def desired(form: str, **options: Any) -> None:
     ]
     if any(row.x5 >= 1 for row in rows):
         notes.append(f"where X5 is above 1 it says nothing: {_ABOVE_ONE}")
-    show(form, document(plan, rows), headings, cells, notes)
+    show(form, document("desired", plan, rows), headings, cells, notes)
 
 
 @click.command(
@@ -238,7 +240,8 @@ def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
     The pretext error has an upper limit from fresh sequences; X6 multiplies it by kappa^2. A head fitted to downstream
     labels on the frozen outputs, and one on those of networks after a single step, stand beside it.
     """
-    from boundcalc.lab.train.pretext import PretextPlan, document, pretrained
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.pretext import PretextPlan, pretrained
 
     plan = PretextPlan(lengths=lengths, length=lengths[len(lengths) // 2], **options)
     rows = pretrained(plan)
@@ -264,7 +267,7 @@ def pretrain(form: str, lengths: tuple[int, ...], **options: Any) -> None:
             f"of {len(rows) * plan.seeds * plan.draws} draws the limit fell short of the pretext error in {short}, X6 of "
             f"the downstream error in {over}; each may in a share of {plan.delta:g}"
         )
-    show(form, document(plan, rows), headings, cells, notes)
+    show(form, document("pretrain", plan, rows), headings, cells, notes)
 
 
 @click.command(
@@ -294,7 +297,8 @@ def patches(form: str, **options: Any) -> None:
     Once on a law whose words are independent given the digit, where X6 is a bound, and once on the images, where it is an
     estimate. Heads fitted to m labels stand beside: on the frozen answers, on an untrained network's, and on the raw words.
     """
-    from boundcalc.lab.train.patches import PatchPlan, document
+    from boundcalc.lab.latent.experiments.numbers import document
+    from boundcalc.lab.train.patches import PatchPlan
     from boundcalc.lab.train.patches import patches as run
 
     plan = PatchPlan(**options)
@@ -323,7 +327,7 @@ def patches(form: str, **options: Any) -> None:
         "500 labels",
         "~: an estimate, as h is what would hold if the patches of an image were independent given its digit",
     ]
-    show(form, document(plan, rows), headings, cells, notes)
+    show(form, document("patches", plan, rows), headings, cells, notes)
 
 
 TRAINED = (minimal, learn, desired, pretrain, patches)

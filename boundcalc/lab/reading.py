@@ -17,7 +17,8 @@ from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.modules import bare, called
-from boundcalc.checkpoints.parity import Call, compare
+from boundcalc.checkpoints.parity import compare
+from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before
 from boundcalc.setting.layers import token_tables

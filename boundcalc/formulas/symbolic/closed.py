@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import sympy
 
 from boundcalc.base import symbols
-from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.symbolic.depth import PROBE, Progression, progression
-from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
+from boundcalc.formulas.symbolic.form import Form
+from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
 from boundcalc.formulas.symbolic.printing import latex
@@ -57,18 +58,17 @@ _FIRST = _Names("0", "(0)", "the first block")
 
 
 @dataclass(frozen=True)
-class ClosedForm:
-    """Closed-form bounds of one setting, any of whose sizes and budgets may be symbols.
+class ClosedForm(Form):
+    """Closed-form bounds.
 
     Attributes:
-        setting: what is bounded.
         lemmas: names of the covering lemmas used.
         exact: lowered block by block with the true radii, instead of in symbolic depth with those of the balls.
         order: symbols each of which is assumed to be at most the next, such as C <= K_F <= K.
         plain: use the budgets given rather than smaller ones that may follow from others (in symbolic depth always).
     """
 
-    setting: Setting
+    quantities: ClassVar[tuple[str, ...]] = ("gap", "covering_number", "rademacher", "sample_complexity", "capacity")
     lemmas: frozenset[str] = COUNTING
     exact: bool = False
     order: Order = ()
@@ -87,22 +87,19 @@ class ClosedForm:
         m, factor = self._m, gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False)
         chain, scale = _chain(factor, m)
         expr = chain + gap.deviation(SYMPY, sympy.log(1 / self._delta), m)
-        return self._formula("gap", expr, [scale, *self._capacity(SAMPLES)], r"\mathrm{gap}")
+        return self._formula("gap", expr, [scale, *self._capacity(SAMPLES)], LEFT["gap"])
 
     @cached_property
     def rademacher(self) -> Formula:
         """Upper bound of the empirical Rademacher complexity of the loss class."""
         chain, scale = _chain(number(2), self._m)
-        return self._formula(
-            "rademacher", chain / 2, [scale, *self._capacity(1)], r"\mathfrak R_m(\ell\circ\mathcal F)"
-        )
+        return self._formula("rademacher", chain / 2, [scale, *self._capacity(1)], LEFT["rademacher"])
 
     @cached_property
     def covering_number(self) -> Formula:
         """Upper bound of log N(F, eps) on m samples, eps in the read-out."""
-        inner = replace(self, setting=self.setting.but(lipschitz=1.0))
-        expr = CAPACITY / symbols.eps**2
-        return self._formula("covering_number", expr, inner._capacity(1), r"\log N(\mathcal F,\varepsilon)")
+        parts = self.of_readout._capacity(1)
+        return self._formula("covering_number", CAPACITY / symbols.eps**2, parts, LEFT["covering_number"])
 
     @cached_property
     def capacity(self) -> Formula:
@@ -117,7 +114,7 @@ class ClosedForm:
         return self._formula("capacity", main.expr, rest, "C_F", relation="eq")
 
     @cached_property
-    def sufficient_m(self) -> Formula:
+    def sample_complexity(self) -> Formula:
         """A sample size that brings the gap to `target`, given C_F at that size (C_F grows like log m).
 
         Half the target to the chain, half to the deviation; u = t/(2(1.0853+log(1/t))) solves u(1.0853+log(1/u)) <= t.
@@ -130,37 +127,7 @@ class ClosedForm:
         expr = sympy.Max(chain, 2 * sympy.log(1 / self._delta) / tau**2)
         return self._formula("sample_complexity", expr, self._capacity(SAMPLES), "m", relation="ge")
 
-    def sample_complexity(self, target: float, **values: Any) -> int:
-        """The least m at which the gap's formula is at most `target`."""
-        formula = self.gap
-        if "m" not in {symbol.name for symbol in formula.inputs}:
-            raise InvalidSetting("the sample size is a number here: leave m a symbol to solve for it")
-        if not 0 < target < 1:
-            raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
-
-        def reached(m: int) -> bool:
-            return bool(formula.mp(**values, m=m) <= target)
-
-        high = 1
-        while not reached(high):
-            high *= 4
-            if high > 10**400:
-                raise NoSolution(f"no m below 10^400 brings the gap to {target:g}: lower C or the depth")
-        low = high // 4
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if reached(middle) else (middle, high)
-        return high
-
     # -- parts
-
-    @property
-    def _m(self) -> Expr:
-        return number(self.setting.sample.n_train)
-
-    @property
-    def _delta(self) -> Expr:
-        return number(self.setting.sample.delta)
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
@@ -234,18 +201,13 @@ def _reachable(expr: Expr, parts: Sequence[Definition]) -> list[Definition]:
 # -- sums of weights
 
 
-@dataclass
-class _Sum:
-    """A sum of terms factor * coefficient, the factors being logarithms and constants of lemmas."""
-
-    terms: list[Expr]
-
-    def collected(self) -> Expr:
-        by_factor: dict[Expr, Expr] = {}
-        for term in self.terms:
-            powers, logs = _split(term)
-            by_factor[logs] = by_factor.get(logs, sympy.S.Zero) + powers
-        return sympy.Add(*(logs * powers for logs, powers in by_factor.items()))
+def _collected(terms: Iterable[Expr]) -> Expr:
+    """A sum of terms factor * coefficient by its factors, which are logarithms and constants of lemmas."""
+    by_factor: dict[Expr, Expr] = {}
+    for term in terms:
+        powers, logs = _split(term)
+        by_factor[logs] = by_factor.get(logs, sympy.S.Zero) + powers
+    return sympy.Add(*(logs * powers for logs, powers in by_factor.items()))
 
 
 def _split(term: Expr) -> tuple[Expr, Expr]:
@@ -333,7 +295,7 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
         shrink = _cube_root(pattern.ratio**2) ** (PROBE - 2)
         ends = [term / shrink for term in ends]
     factor = _common_factor([*last, *middle, *back, *ends])
-    inner = _Sum([term / factor for term in back]).collected()
+    inner = _collected(term / factor for term in back)
     inner = inner + LAST.total + MIDDLE.total * SUM
     if ends:
         inner = inner + _FIRST.total * ratio ** (_TWO_THIRDS * (depth - 2))
@@ -353,7 +315,7 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
 
 
 def _definition(names: _Names, terms: Sequence[Expr], factor: Expr, note: str) -> Definition:
-    expr = _Sum([term / factor for term in terms]).collected()
+    expr = _collected(term / factor for term in terms)
     return Definition(names.total, expr, f"A1's weights of {note}", f"S{names.latex}")
 
 
@@ -380,7 +342,7 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
         parts += more
         inside.append((names, terms))
     factor = _common_factor([*outside, *(term for _, terms in inside for term in terms)])
-    totals.append(_Sum([term / factor for term in outside]).collected())
+    totals.append(_collected(term / factor for term in outside))
     for names, terms in inside:
         parts.append(_definition(names, terms, factor, names.note))
         totals.append(names.total)

@@ -19,6 +19,13 @@ from boundcalc.formulas.symbolic.system import Expr, number
 
 _DIGITS = 40
 """Working precision of a single value; what is returned is a float."""
+LEFT: Mapping[str, str] = {
+    "gap": r"\mathrm{gap}",
+    "covering_number": r"\log N(\mathcal F,\varepsilon)",
+    "rademacher": r"\mathfrak R_m(\ell\circ\mathcal F)",
+    "excess": r"\mathrm{excess}",
+}
+"""The left-hand sides of bounds of a network, by quantity."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""X3, X4 and X6 as formulas: the functions of `calculus.latent` with names for their parts."""
+"""X3, X4 and what transfer carries over, as formulas: the functions of `statements.latent`, their parts named."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from boundcalc.statements import latent
 ELL = sympy.Symbol("ell", positive=True)
 ELL_PART = Definition(ELL, sympy.log(2 / s.delta), "log of 2 over the failure probability", r"\ell")
 SAMPLING, RADIUS, LARGEST, C_R, POWER = (sympy.Symbol(name, positive=True) for name in ("A", "b", "F", "c_r", "a"))
-RATIO, SECOND, SPREAD, TILT, PSI, HALF, RISE, CONST = (
-    sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "psi", "q_1", "q_2", "q_0")
+RATIO, SECOND, SPREAD, TILT, HALF, RISE, CONST = (
+    sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "q_1", "q_2", "q_0")
 )
 _SOLUTION = sympy.Symbol("tau_0", positive=True)
 _CME = r"\|\hat f-f^*\|_{\mathcal H}"
@@ -131,16 +131,16 @@ def softmax_input_size() -> Formula:
     return Formula("input_size", expr, (_ratio(), ELL_PART), "L", "ge")
 
 
-# -- X6
+# -- transfer
 
 
 def transfer_error() -> Formula:
-    """X6 with the head w M^+."""
+    """What the head w M^+ carries to the downstream task."""
     expr: Any = sympy.expand(latent.transfer_error(SYMPY, s.kappa_w, s.e_pre))
     return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2")
 
 
 def any_head_error() -> Formula:
-    """X6 with any head a."""
+    """The same of any head a."""
     expr = latent.transfer_error(SYMPY, s.head, s.e_pre, s.missed, s.spread)
     return Formula("any_head_error", expr, (), r"\mathbb E|a\hat y-wh|^2")
