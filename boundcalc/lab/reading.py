@@ -100,8 +100,18 @@ def brief(mapping: Mapping[str, Any] | None) -> str:
     return ", ".join([*words, *extra])
 
 
-def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
-    """Refuses a model that is not, or not surely, what would be bounded."""
+def whole(
+    name: str, lacking: str | None = ", so it answers nothing: certify a model with its read-out"
+) -> Callable[[str, Any, tuple[str, ...]], None]:
+    """Refuses a model that is not, or not surely, what would be bounded.
+
+    Args:
+        name: of the model.
+        lacking: what to say of one without a read-out; None takes it.
+
+    Returns:
+        What `checkpoints.audit` is to ask.
+    """
 
     def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:
         if account.unknown:
@@ -111,10 +121,8 @@ def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
             )
         if account.doubts:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0].text}")
-        if missing:
-            raise InvalidSetting(
-                f"{name} has no {missing[0]}, so it answers nothing: certify a model with its read-out"
-            )
+        if missing and lacking is not None:
+            raise InvalidSetting(f"{name} has no {missing[0]}{lacking}")
 
     return inspect
 
