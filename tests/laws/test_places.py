@@ -30,7 +30,7 @@ MOST: Mapping[str, int] = {
     "T2": 5,
     "T4r": 4,
     "G4": 4,
-    "G12": 5,
+    "G12": 4,
     "A7": 5,
     "P1": 11,
     "ghost-realizable": 2,
