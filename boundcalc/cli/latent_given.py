@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from boundcalc.cli.latent_show import (
     taus_option,
 )
 from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.setting import validate
 
 _MODELS = ("beta-bernoulli", "dirichlet-categorical", "categorical-mixture", "gaussian-mean")
 _KERNELS = ("linear", "polynomial", "rbf", "exponential", "random-rbf")
@@ -37,9 +40,14 @@ def _rows(path: Path) -> Any:
     if path.suffix != ".npy" and not path.read_bytes().strip():
         raise InvalidSetting(f"{path} is empty: give one row per line, numbers separated by commas")
     try:
-        return np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
-    except ValueError as error:
+        found = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+    except (ValueError, EOFError) as error:
         raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
+    if getattr(found, "dtype", np.dtype(object)).kind not in "biuf":
+        raise InvalidSetting(f"{path} must hold real numbers, got {getattr(found, 'dtype', type(found).__name__)}")
+    if not np.isfinite(found).all():
+        raise InvalidSetting(f"{path} must hold finite numbers, but {int((~np.isfinite(found)).sum())} are not")
+    return found.astype(float)
 
 
 @click.command(cls=FileCommand, short_help="A model's posterior and predictive law as formulas.")
@@ -54,6 +62,7 @@ def posterior(model: str | None, latex: bool) -> None:
     from boundcalc.setting.validate import choice
 
     if model is None:
+        refuse_given({"latex": "without a model, such as beta-bernoulli"})
         for name, build in SYMBOLIC.items():
             click.echo(f"{name:24} {(build.__doc__ or '').splitlines()[0]}")
         return
@@ -100,6 +109,7 @@ def sufficient(model: str, length: int, a: float, b: float, draws: int | None, s
     from boundcalc.lab.latent.models import MODELS
 
     refuse_idle({"seed": "draws"})
+    validate.size("seed", seed, least=0)
     if model != _MODELS[0]:
         refuse_given({"a": f"on {model}", "b": f"on {model}"})
     law: Any = MODELS[model](**({"a": a, "b": b} if model == _MODELS[0] else {}))
@@ -146,6 +156,7 @@ def extendible(path: Path | None, delta: float, law: tuple[float, ...] | None) -
         _extend(law)
         return
     assert path is not None  # noqa: S101 - one of the two is given
+    validate.fraction("delta", delta, ends=False)
     data = _rows(path)
     found = exchangeability.extendibility(data, 1 - delta)
     click.echo(
@@ -156,18 +167,21 @@ def extendible(path: Path | None, delta: float, law: tuple[float, ...] | None) -
 
 def _extend(law: tuple[float, ...]) -> None:
     from boundcalc.base.numbers import FLOAT
-    from boundcalc.lab.latent.exchangeability import largest_extension, mixture_distance
+    from boundcalc.lab.latent.exchangeability import FARTHEST, largest_extension, mixture_distance
     from boundcalc.statements.latent import finite_mixture_distance
 
     bits, most = len(law) - 1, largest_extension(law)
-    distance = f"{max(0.0, mixture_distance(law)):.3g}"
+    distance = ceiling(mixture_distance(law))
     if most is None:
         click.echo(f"{bits} bits that extend to any number of exchangeable ones: independent given a latent variable")
-        click.echo(f"nearest mixture of independent bits on a grid of 400: total variation {distance}")
+        click.echo(f"nearest mixture of independent bits on a grid of 401: total variation at most {distance}")
         return
-    click.echo(
-        f"{bits} bits that extend to at most {most} exchangeable ones: no latent variable makes them independent"
+    far = (
+        f"{most} exchangeable ones or more, but not to any number"
+        if most == FARTHEST
+        else f"at most {most} exchangeable ones"
     )
+    click.echo(f"{bits} bits that extend to {far}: no latent variable makes them independent")
     bound = ceiling(finite_mixture_distance(FLOAT, bits, most))
     click.echo(f"nearest mixture of independent bits: total variation at most {distance}, by X1 at most {bound}")
 
@@ -188,7 +202,7 @@ Examples:
 @option("--set", "words", multiple=True, metavar="NAME=VALUE", help="A parameter of the kernel (repeatable).")
 @option("--ridge", type=NUMBER, default=1.0, help="lam: variance of the noise over that of the prior.")
 @taus_option(default="1")
-@option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
+@option("--value-noise", "noise", type=NUMBER, help="Values are within this distance of their mean; for X3k.")
 @option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
 @delta_option
 @table_option
@@ -203,7 +217,8 @@ def attend(pairs: Path, width: int, queries: Path | None, form: str, **options: 
     refuse_idle({"delta": "norm"})
     data = _rows(pairs)
     if data.ndim != 2 or not 1 <= width < data.shape[-1]:
-        raise InvalidSetting(f"a row is a key and then {width} numbers of a value; {pairs} has shape {data.shape}")
+        needs = f"a key of at least one number and then a value of --values {width}"
+        raise InvalidSetting(f"a row needs {needs}; {pairs} has shape {data.shape}")
     keys, values = data[:, :-width], data[:, -width:]
     rows = list(_attended(keys if queries is None else _rows(queries), keys, values, **options))
     columns = [f"value {j + 1}" for j in range(width)] if width > 1 else ["value"]
@@ -212,7 +227,10 @@ def attend(pairs: Path, width: int, queries: Path | None, form: str, **options: 
     cells = [(*row[:-1], ceiling(row[-1])) for row in rows]
     note = "|alpha|: size of the weights; P(q): what they leave of the query in the kernel's space"
     if options["norm"] is not None:
-        note += f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g}, query by query"
+        note += (
+            f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g}, query by query, where "
+            "values are independent given the keys, each within --value-noise of a mean whose norm is at most --rkhs-norm"
+        )
     show(form, document, headings, cells, [note])
 
 
@@ -235,10 +253,26 @@ def _attended(
     from boundcalc.formulas.theorems.attention_bounds import key_bound
     from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
     from boundcalc.lab.latent.kernels import kernel_named
+    from boundcalc.lab.latent.premise import least_norm
 
     given = kernel_named(kernel, **pairs(words))
-    found = attend(queries, keys, None, lam=ridge, kernel=given)
-    prior = given.diagonal(queries)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+        found = attend(queries, keys, None, lam=ridge, kernel=given)
+        prior = given.diagonal(queries)
+    if noise is not None and norm is not None:
+        for name, size in (("--value-noise", noise), ("--rkhs-norm", norm)):
+            validate.positive(name, size, zero=True)
+        least = least_norm(keys, values, given, noise)
+        if least > norm:
+            within = f"within --value-noise {noise:g} of these values"
+            if math.isinf(least):
+                raise InvalidSetting(
+                    f"X3k speaks of no law here: no function in the {kernel} kernel's space is {within}; raise --value-noise"
+                )
+            raise InvalidSetting(
+                f"X3k speaks of no law here: means {within} have a norm of at least {least:.4g} in the {kernel} kernel's "
+                f"space, got --rkhs-norm {norm:g}; raise one of the two"
+            )
     deviations = np.sqrt(found.variance / np.where(prior > 0, prior, 1.0))
     weights: Mapping[str, Any] = {
         "CME": found.mean,
@@ -251,7 +285,11 @@ def _attended(
             size, power = float(np.linalg.norm(alpha[i])), float(missed[name][i])
             bound = None
             if noise is not None and norm is not None:
-                bound = key_bound(size, power, noise=noise, norm=norm, delta=delta).value
+                above = size * (1 + len(alpha[i]) * sys.float_info.epsilon)
+                bound = key_bound(above, power, noise=noise, norm=norm, delta=delta).value
+                if math.isinf(bound):
+                    given_too_large = f"--value-noise {noise:g} and --rkhs-norm {norm:g}"
+                    raise InvalidSetting(f"X3k is beyond the largest float, got {given_too_large}; lower them")
             deviation = float(deviations[i]) if name == "CME" else None
             yield (i + 1, name, *(alpha[i] @ values).tolist(), deviation, size, power, bound)
 

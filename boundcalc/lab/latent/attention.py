@@ -18,6 +18,8 @@ from boundcalc.lab.latent.kernels import Array, Kernel, kernel_named
 from boundcalc.lab.latent.solve import MOST_CONDITION, factor_gram
 from boundcalc.setting import validate
 
+_EPS = float(np.finfo(float).eps)
+
 
 @dataclass(frozen=True)
 class Attended:
@@ -106,14 +108,19 @@ def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | 
     queries, keys = _pair(q, k)
     found = kernel_named(kernel)
     if found.count(keys.shape[-1]) is not None:
-        return np.linalg.norm(found.features(queries) - weights @ found.features(keys), axis=-1)
+        asked, seen = found.features(queries), found.features(keys)
+        lengths = np.linalg.norm(asked, axis=-1) + (np.abs(weights) * np.linalg.norm(seen, axis=-1)[..., None, :]).sum(
+            -1
+        )
+        return np.linalg.norm(asked - weights @ seen, axis=-1) + (sum(seen.shape[-2:]) + 8) * _EPS * lengths
     own, cross, gram = found.diagonal(queries), found.gram(queries, keys), found.gram(keys, keys)
 
     def square(own: Array, cross: Array, gram: Array, weights: Array) -> Array:
         return own - 2 * (weights * cross).sum(-1) + ((weights @ gram) * weights).sum(-1)
 
     size = square(np.abs(own), -np.abs(cross), np.abs(gram), np.abs(weights))
-    rounding = 4 * np.finfo(float).eps * keys.shape[-2] * size  # the terms nearly cancel
+    share = max(found.rounding(x, y) for x, y in ((queries, queries), (queries, keys), (keys, keys)))
+    rounding = 2 * (share + 2 * _EPS * keys.shape[-2]) * size  # the terms nearly cancel
     return np.sqrt(np.maximum(square(own, cross, gram, weights), 0.0) + rounding)
 
 

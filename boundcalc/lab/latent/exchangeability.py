@@ -23,6 +23,10 @@ from boundcalc.setting import validate
 
 _Array = NDArray[Any]
 _TOLERANCE = 1e-9
+FARTHEST = 512
+"""So many bits are looked at at most, unless told."""
+_SOLVED = 1e-10
+"""The least a linear programme's constraints may be off by, below what counts as a distance."""
 
 
 def order_gap(log_density: Callable[[Any], float], tokens: Any, rng: np.random.Generator, rounds: int = 50) -> float:
@@ -74,9 +78,12 @@ def check_model(model: LatentModel, length: int = 12, sequences: int = 5, seed: 
 
 def _law(law: Sequence[float] | _Array) -> _Array:
     p = np.asarray(law, dtype=float)
-    if p.ndim != 1 or len(p) < 2 or (p < 0).any() or abs(p.sum() - 1) > 1e-9:
-        raise InvalidSetting("a law of the number of ones must be at least two probabilities that sum to 1")
-    return p
+    if p.ndim != 1 or len(p) < 2 or not (p >= 0).all() or not abs(p.sum() - 1) <= 1e-9:
+        said = ", ".join(f"{x:g}" for x in p.ravel()[:8])
+        raise InvalidSetting(
+            f"a law of the number of ones must be at least two probabilities that sum to 1, got {said}"
+        )
+    return p / p.sum()
 
 
 def extension_distance(law: Sequence[float] | _Array, length: int) -> float:
@@ -85,7 +92,10 @@ def extension_distance(law: Sequence[float] | _Array, length: int) -> float:
     0 (to rounding) exactly when the n bits may be the first of so many exchangeable ones. A linear programme: what
     extends is a mixture of urns.
     """
-    p = _law(law)
+    return _to_extendible(_law(law), length)[1]
+
+
+def _to_extendible(p: _Array, length: int) -> tuple[float, float]:
     n = len(p) - 1
     if validate.size("length", length) < n:
         raise InvalidSetting(f"length must be at least n = {n}, got {length}")
@@ -94,24 +104,35 @@ def extension_distance(law: Sequence[float] | _Array, length: int) -> float:
     return _distance(p, hypergeom.pmf(np.arange(n + 1)[:, None], length, np.arange(length + 1), n))
 
 
-def mixture_distance(law: Sequence[float] | _Array, points: int = 400) -> float:
+def mixture_distance(law: Sequence[float] | _Array, points: int = 401) -> float:
     """Total variation to the nearest mixture of i.i.d. bits whose probabilities lie on a grid (an upper bound)."""
     p = _law(law)
     n = len(p) - 1
     from scipy.stats import binom  # slow to load, and seldom needed
 
     z = (1 - np.cos(np.linspace(0, math.pi, points))) / 2
-    return _distance(p, binom.pmf(np.arange(n + 1)[:, None], n, z))
+    return _distance(p, binom.pmf(np.arange(n + 1)[:, None], n, z))[1]
 
 
-def _distance(p: _Array, laws: _Array) -> float:
+def _distance(p: _Array, laws: _Array) -> tuple[float, float]:
+    """Between which numbers the total variation from p to the nearest mixture of laws (columns) lies.
+
+    What the solver found is not taken on its word: its mixture is measured, and so is how far its function tells p from
+    all laws.
+    """
     n, count = laws.shape
     cost = np.concatenate([np.zeros(count), np.full(2 * n, 0.5)])
     equal = np.block([[laws, np.eye(n), -np.eye(n)], [np.ones((1, count)), np.zeros((1, 2 * n))]])
-    found = linprog(cost, A_eq=equal, b_eq=np.append(p, 1.0), method="highs")
+    exact = {"primal_feasibility_tolerance": _SOLVED, "dual_feasibility_tolerance": _SOLVED}
+    found = linprog(cost, A_eq=equal, b_eq=np.append(p, 1.0), method="highs", options=exact)
     if not found.success:
         raise InvalidSetting(f"the linear programme failed: {found.message}")
-    return float(max(0.0, found.fun))
+    mixture, tells = np.maximum(found.x[:count], 0.0), np.clip(found.eqlin.marginals[:n], -0.5, 0.5)
+    low = max(0.0, float(tells @ p - (tells @ laws).max()))
+    high = 0.5 * float(np.abs(p - laws @ (mixture / mixture.sum())).sum())
+    if high > low * 1.01 + 1e-6:
+        raise InvalidSetting(f"the distance is only known to lie in [{low:.3g}, {high:.3g}]: give a law of fewer bits")
+    return low, high
 
 
 def moment_defect(law: Sequence[float] | _Array) -> float:
@@ -133,15 +154,23 @@ def moment_defect(law: Sequence[float] | _Array) -> float:
     return min(least(c), least(c[1:-1] - c[2:])) if n > 1 else 0.0
 
 
-def largest_extension(law: Sequence[float] | _Array, most: int = 512) -> int | None:
-    """The most exchangeable bits the law extends to; None where it extends to `most` and passes Hausdorff's test."""
-    n = len(_law(law)) - 1
-    if moment_defect(law) >= -_TOLERANCE and extension_distance(law, max(n, most)) <= _TOLERANCE:
-        return None
-    low, high = n, max(n, most) + 1
+def largest_extension(law: Sequence[float] | _Array, most: int = FARTHEST) -> int | None:
+    """The most exchangeable bits the law extends to; `most` where it extends further, but not for ever (Hausdorff's test).
+
+    None where it extends to any number.
+    """
+    p = _law(law)
+    n, most = len(p) - 1, max(len(p) - 1, most)
+
+    def extends(length: int) -> bool:
+        return _to_extendible(p, length)[0] <= _TOLERANCE
+
+    if extends(most):
+        return None if moment_defect(p) >= -_TOLERANCE else most
+    low, high = n, most
     while high - low > 1:
         middle = (low + high) // 2
-        if extension_distance(law, middle) <= _TOLERANCE:
+        if extends(middle):
             low = middle
         else:
             high = middle
@@ -191,6 +220,9 @@ def extendibility(sequences: Any, confidence: float = 0.99) -> Extendibility:
         x = x[..., None]
     if x.ndim != 3 or x.shape[1] < 2 or len(x) < 10:
         raise InvalidSetting(f"sequences must be at least 10, of at least 2 tokens each; got shape {x.shape}")
+    validate.fraction("confidence", confidence, ends=False)
+    if not np.isfinite(x).all():
+        raise InvalidSetting(f"sequences must be finite, but {int((~np.isfinite(x)).sum())} of their numbers are not")
     length = x.shape[1]
     x = x - x.mean(axis=(0, 1))
     squares = np.square(x).sum(axis=(1, 2))

@@ -17,6 +17,14 @@ from boundcalc.setting import validate
 
 Array = NDArray[Any]
 _MOST_FEATURES = 10**5
+_EPS = float(np.finfo(float).eps)
+_FAR = 1e4
+"""From this squared length on, in widths, differences of keys are taken before they are squared."""
+
+
+def _longest(x: Array) -> float:
+    """The largest squared length of a row."""
+    return float(np.einsum("...i,...i->...", x, x).max(initial=0.0))
 
 
 class Kernel(ABC):
@@ -38,6 +46,10 @@ class Kernel(ABC):
         """How many features there are for keys of this width; None for infinitely many."""
         del width
         return None
+
+    def rounding(self, x: Array, y: Array) -> float:
+        """By which share of itself an entry of the matrix may be off."""
+        return 4 * x.shape[-1] * _EPS
 
     def features(self, x: Array) -> Array:
         """Phi with k(x, y) = <Phi(x), Phi(y)>."""
@@ -113,6 +125,8 @@ class RBF(Kernel):
 
     def gram(self, x: Array, y: Array) -> Array:
         scale = 1 / self.width
+        if max(_longest(x), _longest(y)) * scale**2 > _FAR:
+            return np.exp(-0.5 * _squares(x, y, scale))
         x, y = x * scale, y * scale
         out = x @ np.swapaxes(y, -1, -2)
         out -= 0.5 * np.einsum("...i,...i->...", x, x)[..., :, None]
@@ -120,8 +134,20 @@ class RBF(Kernel):
         np.minimum(out, 0.0, out=out)
         return np.exp(out, out=out)
 
+    def rounding(self, x: Array, y: Array) -> float:
+        far = max(_longest(x), _longest(y)) / self.width**2
+        return 8 * (x.shape[-1] + 4) * _EPS * (1 + (far if far <= _FAR else 0.0))
+
     def diagonal(self, x: Array) -> Array:
         return np.ones(x.shape[:-1])
+
+
+def _squares(x: Array, y: Array, scale: float) -> Array:
+    """Squared distances (..., rows of x, rows of y), without the cancellation that a product of the two would have."""
+    out = np.zeros((*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]))
+    for i in range(x.shape[-1]):
+        out += np.square((x[..., :, None, i] - y[..., None, :, i]) * scale)
+    return out
 
 
 @dataclass(frozen=True)
@@ -141,6 +167,9 @@ class Exponential(Kernel):
                 f"temperature tau = {self.temperature:g} is too small: exp({out.max():.4g}) overflows; scale the keys"
             )
         return np.exp(out, out=out)
+
+    def rounding(self, x: Array, y: Array) -> float:
+        return 2 * (x.shape[-1] + 4) * _EPS * (1 + math.sqrt(_longest(x)) * math.sqrt(_longest(y)) / self.temperature)
 
     def diagonal(self, x: Array) -> Array:
         return np.exp(np.einsum("...i,...i->...", x, x) / self.temperature)
@@ -162,8 +191,9 @@ class RandomFeatures(_ByFeatures):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        validate.size("random feature pairs", self.pairs)
+        validate.size("random feature pairs", self.pairs, most=_MOST_FEATURES // 2)
         validate.positive("kernel width", self.width)
+        validate.size("seed", self.seed, least=0)
 
     def count(self, width: int) -> int:
         return 2 * self.pairs

@@ -15,6 +15,7 @@ from boundcalc.lab.latent.attention import attend, linear_weights, power_functio
 from boundcalc.lab.latent.experiments.infer import unit
 from boundcalc.lab.latent.kernels import RBF, Exponential, Kernel, Linear, Polynomial, RandomFeatures, kernel_named
 from boundcalc.lab.latent.models import GaussianLinear
+from boundcalc.lab.latent.premise import least_norm
 from boundcalc.setting import Normaliser
 
 FINITE: tuple[Kernel, ...] = (
@@ -101,6 +102,52 @@ def test_the_power_function_is_not_rounded_to_less_than_it_is() -> None:
     for off in (1e-8, 1e-9):
         q = k[:1] + off  # |phi(q) - phi(k)|^2 = 2 - 2 exp(-off^2/2)
         assert float(power_function(q, k, np.array([[1.0, 0.0]]), RBF())[0]) >= off * (1 - 1e-6)
+
+
+def test_keys_far_from_the_origin_have_the_kernel_of_their_distances() -> None:
+    """|x|^2 + |y|^2 - 2 <x, y> is rounded to nothing there: the kernel was of other keys, and P(q) and X3k too small."""
+    near = np.array([[0.0, 0.5], [1.0, -1.0], [2.5, 0.0], [3.0, 2.0]])
+    far = near + 2.0**27
+    weights = attend(near, near, None, lam=1.0, kernel=RBF()).mean
+    assert RBF().gram(far, far) == pytest.approx(RBF().gram(near, near), rel=1e-14)
+    assert attend(far, far, None, lam=1.0, kernel=RBF()).mean == pytest.approx(weights, rel=1e-12)
+    assert power_function(far, far, weights, RBF()) == pytest.approx(
+        power_function(near, near, weights, RBF()), rel=1e-12
+    )
+
+
+def test_p_is_rounded_up_where_features_are_few() -> None:
+    """Three times a third, and its like: what is left is 0 or more, and not less than it is."""
+    from fractions import Fraction
+
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        q, k, alpha = rng.standard_normal((1, 1)), rng.standard_normal((5, 1)), rng.standard_normal((1, 5))
+        alpha[0, 0] = (q[0, 0] - float(alpha[0, 1:] @ k[1:, 0])) / k[0, 0]
+        left = Fraction(q[0, 0]) - sum(Fraction(a) * Fraction(x) for a, x in zip(alpha[0], k[:, 0], strict=True))
+        assert Fraction(float(power_function(q, k, alpha)[0])) >= abs(left)
+
+
+def test_what_no_law_meets_is_known_from_the_pairs() -> None:
+    """Of the functions that a mean may be, none has less norm; a true one is never refused, and half of its norm is."""
+    rng = np.random.default_rng(7)
+    refuted = 0
+    for kernel in (RBF(0.6), Linear(), Exponential(0.7), Polynomial(3, 0.5)):
+        for noise in (0.0, 0.1, 0.5):
+            k, centres, sizes = rng.uniform(-1, 1, (20, 2)), rng.uniform(-1, 1, (4, 2)), rng.standard_normal((4, 2))
+            norm = math.sqrt(float(np.einsum("iw,ij,jw->", sizes, kernel.gram(centres, centres), sizes)))
+            turn = rng.standard_normal((20, 2))
+            values = kernel.gram(k, centres) @ sizes + noise * turn / np.linalg.norm(turn, axis=1, keepdims=True)
+            least = least_norm(k, values, kernel, noise)
+            assert 0 < least <= norm * (1 + 1e-9)
+            refuted += least > norm / 2
+    assert refuted >= 8
+    twice = np.array([[1.0], [1.0]])
+    assert least_norm(twice, np.array([[0.0], [3.0]]), Linear(), 1.4) == math.inf
+    assert least_norm(twice, np.array([[0.0], [3.0]]), Linear(), 1.6) == pytest.approx(1.4)
+    assert least_norm(twice, np.array([[1e200], [1e200]]), Linear(), 0.0) == pytest.approx(1e200)
+    assert least_norm(0 * twice, np.array([[0.0], [3.0]]), Linear(), 2.0) == math.inf
+    assert least_norm(twice, np.zeros((2, 1)), Linear(), 0.0) == 0
 
 
 def test_x3k_holds_for_the_weights_of_every_attention() -> None:

@@ -76,12 +76,36 @@ def test_extendibility_of_a_file(tmp_path: Path) -> None:
     assert "not an array of numbers" in refused("extendible", str(tmp_path / "words.csv"))
     (tmp_path / "empty.csv").write_text("\n")
     assert "is empty" in refused("extendible", str(tmp_path / "empty.csv"))
+    for delta in ("0", "2", "nan"):
+        assert "delta must lie in (0, 1)" in refused("extendible", str(tmp_path / "coins.csv"), "--delta", delta)
+
+
+def test_what_is_no_array_of_finite_real_numbers_is_refused(tmp_path: Path) -> None:
+    """One number that is missing made every correlation nan, which was then said to be negative."""
+    whole = np.random.default_rng(0).integers(0, 2, (12, 3)).astype(float)
+    whole[3, 1] = np.nan
+    np.savetxt(tmp_path / "nan.csv", whole, delimiter=",")
+    np.save(tmp_path / "complex.npy", whole * 1j)
+    np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
+    (tmp_path / "empty.npy").touch()
+    for name, says in (
+        ("nan.csv", "finite"),
+        ("complex.npy", "real"),
+        ("words.npy", "real"),
+        ("empty.npy", "not an array"),
+    ):
+        for command in ("extendible", "attend"):
+            assert says in refused(command, str(tmp_path / name))
 
 
 def test_extendibility_of_a_law() -> None:
     urn = run("extendible", "--ones", "0,1,0").stdout
     assert "2 bits that extend to at most 2 exchangeable ones" in urn
-    assert "at most 0.5, by X1 at most 0.5000" in urn
+    assert "at most 0.5000, by X1 at most 0.5000" in urn
+    far = run(
+        "extendible", "--ones", "0.24987493746873435,0.5002501250625312,0.24987493746873435"
+    ).stdout  # an urn of 2000
+    assert "extend to 512 exchangeable ones or more, but not to any number" in far
     assert "extend to any number" in run("extendible", "--ones", "0.25,0.5,0.25").stdout
     assert "sum to 1" in refused("extendible", "--ones", "0,1,1")
     assert "--delta has no effect on a law" in refused("extendible", "--ones", "0,1,0", "--delta", "0.1")
@@ -95,19 +119,25 @@ def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     np.save(tmp_path / "asked.npy", np.array([[0.2], [-0.4]]))
     words = ("attend", str(tmp_path / "pairs.csv"), "--values", "2", "--queries", str(tmp_path / "asked.npy"))
     words += ("--kernel", "rbf", "--set", "width=0.5", "--ridge", "1e-3", "--temperature", "0.05,1")
-    found = json.loads(run(*words, "--value-noise", "0.1", "--rkhs-norm", "2", "--format", "json").stdout)
+    found = json.loads(run(*words, "--value-noise", "0.1", "--rkhs-norm", "3", "--format", "json").stdout)
     assert [row["attention"] for row in found[:4]] == ["CME", "softmax tau=0.05", "softmax tau=1", "linear"]
     assert len(found) == 8
     assert found[0]["value 1"] == pytest.approx(np.sin(0.6), abs=0.01)
     assert found[4]["value 2"] == pytest.approx(np.cos(1.2), abs=0.01)
     assert 0 < found[0]["deviation"] < 0.1
     for row in found:
-        assert row["X3k"] == pytest.approx(0.1 * row["|alpha|"] * (2 * np.log(2 / 0.05)) ** 0.5 + 2 * row["P(q)"])
+        assert row["X3k"] == pytest.approx(0.1 * row["|alpha|"] * (2 * np.log(2 / 0.05)) ** 0.5 + 3 * row["P(q)"])
     plain = run(*words).stdout
     assert "X3k: the error" not in plain
     assert json.loads(run(*words, "--format", "json").stdout)[0]["X3k"] is None
-    assert "needs both --value-noise and --rkhs-norm" in refused(*words, "--rkhs-norm", "2")
+    assert "needs both --value-noise and --rkhs-norm" in refused(*words, "--rkhs-norm", "3")
     assert "--delta has no effect without --rkhs-norm" in refused(*words, "--delta", "0.1")
+    small = refused(*words, "--value-noise", "0", "--rkhs-norm", "0.1")
+    assert "X3k speaks of no law here" in small
+    assert "got --rkhs-norm 0.1; raise one of the two" in small
+    assert "beyond the largest float" in refused(*words, "--value-noise", "1e308", "--rkhs-norm", "1e308")
+    assert "seed must lie between 0" in refused(*words[:6], "--kernel", "random-rbf", "--set", "seed=-1")
+    assert "random feature pairs must lie" in refused(*words[:6], "--kernel", "random-rbf", "--set", "pairs=1e9")
     assert "no parameter 'degree'; it has width" in refused(*words, "--set", "degree=2")
     assert "a row is a key and then 3 numbers" in refused("attend", str(tmp_path / "pairs.csv"), "--values", "3")
     assert "queries of width 1 do not fit keys of width 2" in refused(*words[:2], *words[4:])
@@ -152,6 +182,8 @@ def test_bounds_that_say_nothing_are_called_so() -> None:
         (("infer", "--seed", "-1"), "seed must lie between 0"),
         (("infer", "--temperature", "1e-9"), "at least 0.002"),
         (("transfer", "--seed", "-1"), "seed must lie between 0"),
+        (("sufficient", "--sequences", "30", "--seed", "-1"), "seed must lie between 0"),
+        (("posterior", "--latex"), "--latex has no effect without a model"),
         (("bound", "--temperature", "-1"), "temperature tau must be finite and above 0"),
         (("bound", "--smoothness", "2"), "1/2 < r <= 3/2"),
         (("bound", "--pretext", "1,0;0,0", "--downstream", "1,1"), "kappa = |w M^+| is infinite"),

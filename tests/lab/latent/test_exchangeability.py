@@ -97,6 +97,23 @@ def test_an_urn_extends_as_far_as_the_urn() -> None:
         assert mixture_distance(law) > 1e-3
 
 
+def test_how_far_a_law_extends_is_not_what_a_solver_let_pass() -> None:
+    """Where a linear programme is solved to 1e-7 only, these urns seem to end at 52 and 473."""
+    for ones, total, drawn in ((30, 60, 6), (250, 500, 4)):
+        assert largest_extension(urn_law(ones, total, drawn)) == total
+
+
+def test_a_law_that_extends_further_than_is_looked_is_not_said_to_end_there() -> None:
+    assert largest_extension(urn_law(15, 30, 3), most=20) == 20
+    assert largest_extension(urn_law(15, 30, 3), most=40) == 30
+
+
+@pytest.mark.parametrize("law", [[math.nan, 1.0], [math.inf, 0.0], [0.5, 0.6], [1.0]])
+def test_what_is_no_law_is_refused(law: list[float]) -> None:
+    with pytest.raises(InvalidSetting, match="sum to 1, got"):
+        largest_extension(law)
+
+
 def test_mixtures_of_coins_extend_for_ever() -> None:
     for points in ([0.3], [0.1, 0.9], [0.2, 0.5, 0.7]):
         law = binomial_mixture(6, points)

@@ -1,0 +1,67 @@
+"""What pairs say against a law that is supposed of them: a mean of small norm, and values near it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from boundcalc.lab.latent.kernels import Array, Kernel
+
+_MOST_PAIRS = 1000
+_STEPS = 200
+_RIDGES = (1.0, 1e-2, 1e-4, 1e-6)
+
+
+def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> float:
+    """At most the norm of every f in the kernel's space that is within `noise` of each value, |v_i - f(k_i)| <= noise.
+
+    For any c, sum <c_i, v_i> <= noise sum |c_i| + |f| sqrt(tr c' K c): so each c that is tried gives a lower bound, and
+    rounding is taken off. Infinite where no f is: one key with two values that are too far apart. Of many pairs the first are
+    looked at, which is enough to refute.
+    """
+    unit = max(float(np.abs(values).max()), noise) or 1.0
+    keys, values, noise = keys[:_MOST_PAIRS], values[:_MOST_PAIRS] / unit, noise / unit
+    gram = kernel.gram(keys, keys)
+    off = kernel.rounding(keys, keys) + 4 * float(np.finfo(float).eps) * len(keys)
+    sizes = np.linalg.norm(values, axis=1)
+    best = _divided(sizes * (1 - off) - noise * (1 + off), np.diag(gram) * (1 + off))
+    apart = np.linalg.norm(values[:, None] - values[None], axis=2)
+    diagonal = np.diag(gram)
+    between = diagonal[:, None] + diagonal - 2 * gram
+    slack = off * (diagonal[:, None] + diagonal + 2 * np.abs(gram))
+    slack[(keys[:, None] == keys[None]).all(-1)] = 0.0  # one key: no f tells them apart
+    between[slack == 0] = 0.0
+    room = apart - off * (sizes[:, None] + sizes) - 2 * noise * (1 + off)
+    best = max(best, _divided(room, np.maximum(between, 0.0) + slack))
+    for c in _tried(gram, values, noise):
+        lengths = np.linalg.norm(c, axis=1)
+        room = float((c * values).sum()) - noise * float(lengths.sum()) - off * float(lengths @ (sizes + noise))
+        magnitude = float((np.abs(c) * (np.abs(gram) @ np.abs(c))).sum())
+        square = max(0.0, float((c * (gram @ c)).sum())) + off * magnitude
+        best = max(best, _divided(np.array(room), np.array(square)))
+    return unit * best
+
+
+def _divided(room: Array, square: Array) -> float:
+    """The largest room over the root of its square; what has no square and some room is infinite."""
+    found = np.where(room > 0, room / np.sqrt(np.where(square > 0, square, 1.0)), 0.0)
+    return float(np.where((room > 0) & (square == 0), math.inf, found).max(initial=0.0))
+
+
+def _tried(gram: Array, values: Array, noise: float) -> list[Array]:
+    """Solutions with several ridges, and what a proximal gradient makes of maximising <c, v> - noise |c|_1 - tr c' K c/2."""
+    scale = float(np.trace(gram)) / len(gram) or 1.0
+    eye = np.eye(len(gram))
+    found = [np.linalg.solve(gram + ridge * scale * eye, values) for ridge in _RIDGES]
+    step = 1 / (float(np.abs(gram).sum(1).max()) or 1.0)
+    c = before = np.zeros_like(values)
+    momentum = 1.0
+    for _ in range(_STEPS):
+        later = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = c + (momentum - 1) / later * (c - before)
+        moved = ahead + step * (values - gram @ ahead)
+        lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+        shrunk = np.maximum(lengths - step * noise, 0.0) / np.maximum(lengths, 1e-300)
+        before, c, momentum = c, moved * shrunk, later
+    return [*found, c]
