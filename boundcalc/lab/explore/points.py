@@ -26,8 +26,7 @@ def from_store(path: str, runs: Mapping[str, Any], along: str) -> list[dict[str,
     from boundcalc.lab.plot import measured
     from boundcalc.lab.plot.spec import Spec
 
-    figure = {"m": "gap-vs-m", "T": "gap-vs-T", "depth": "gap-vs-depth"}[along]
-    records = measured.read(Spec(figure, store=path, runs=runs), vary=along)
+    records = measured.read(Spec(f"gap-vs-{along}", store=path, runs=runs), vary=along)
     series = measured.errors(records, along, ["gap"])
     if not series:
         raise NoSolution(f"{path} has no trial with a measured gap")

@@ -184,7 +184,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
         axes.set(xlabel=_xlabel(axis, data), ylabel=f"m for a gap of at most {SMALL:g}")
     if proxies:
         axes = places[-1]
-        canvas.draw_proxies(axes, proxies, canvas.Heights())
+        canvas.draw_proxies(axes, proxies)
         axes.set(xlabel=axis.words)
         _along(axes, axis, proxies)
     finish(figure, _setting_words(spec, data), title=spec.title)

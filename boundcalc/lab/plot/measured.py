@@ -239,15 +239,13 @@ _PAID = ("best", "closed")
 """The least bound; where it is trivial, the one that always counts something and so tells how far it is."""
 
 
-def a_posteriori(
-    records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = _PAID
-) -> list[Series]:
+def a_posteriori(records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting) -> list[Series]:
     """A bound at the norms of trained models (which is paid for): the median over some trials, and their range.
 
     Of each quantity the first of the bounds that is not trivial for all of them.
     """
     found: list[Series] = []
-    for bound in bounds:
+    for bound in _PAID:
         left = [quantity for quantity in quantities if quantity not in [one.quantity for one in found]]
         found += _paid(records, letter, left, asked, bound) if left else []
     return found
