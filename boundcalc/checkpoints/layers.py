@@ -36,7 +36,7 @@ from boundcalc.setting.layer import Rules
 
 Rows = NDArray[np.float64]
 
-_ACTIVATIONS: Mapping[str, Callable[[Rows], Rows]] = {
+ACTIVATIONS: Mapping[str, Callable[[Rows], Rows]] = {
     "relu": lambda x: np.maximum(x, 0),
     "gelu": lambda x: x * (1 + erf(x / math.sqrt(2))) / 2,
     "gelu_tanh": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
@@ -119,19 +119,19 @@ class Forward:
         return y + self.arrays(layer, bias) if bias else y
 
     def _hidden(self, layer: Hidden, x: Rows) -> Rows:
-        units = _ACTIVATIONS[layer.activation](self._affine(layer, x, layer.first, layer.bias))
+        units = ACTIVATIONS[layer.activation](self._affine(layer, x, layer.first, layer.bias))
         return self._affine(layer, units, layer.last, None)
 
     def _gated(self, layer: GatedFeedForward, x: Rows) -> Rows:
         def through(x: Rows, number: int) -> Rows:
             return self._affine(layer, x, f"W_{number}", f"b_{number}" if layer.bias else None)
 
-        return through(_ACTIVATIONS[layer.activation](through(x, 1)) * through(x, 3), 2)
+        return through(ACTIVATIONS[layer.activation](through(x, 1)) * through(x, 3), 2)
 
     def _experts(self, layer: Experts, x: Rows) -> Rows:
         gate = _normalised("softmax", x @ self.arrays(layer, "W_gate"), np.ones(layer.experts, bool))
         first, third, second = (self.arrays(layer, kind) for kind in ("W_1", "W_3", "W_2"))
-        each = (_ACTIVATIONS[layer.activation](x[:, None] @ first) * (x[:, None] @ third)) @ second
+        each = (ACTIVATIONS[layer.activation](x[:, None] @ first) * (x[:, None] @ third)) @ second
         return np.einsum("nte,netd->ntd", gate, each)
 
     def _norm(self, layer: LayerNorm, x: Rows) -> Rows:
@@ -242,7 +242,7 @@ _RUNS: Rules[Callable[[Forward, Any, Any], Any]] = Rules(
     "running a network",
     {
         Linear: lambda run, layer, x: run._affine(layer, x, layer.kind, layer.bias),
-        Activation: lambda _, layer, x: _ACTIVATIONS[layer.name](x),
+        Activation: lambda _, layer, x: ACTIVATIONS[layer.name](x),
         SoftCap: lambda _, layer, x: layer.cap * np.tanh(x / layer.cap),
         Ball: lambda _, layer, x: _projected(x, layer.radius),
         LayerNorm: Forward._norm,

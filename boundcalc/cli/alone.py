@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.latent import nothing_said
-from boundcalc.cli.latent_show import FORMATS, ceiling, show
+from boundcalc.cli.latent_show import FORMATS, show_bounds
 from boundcalc.cli.setting import OPTION_NAMES, Question
 from boundcalc.cli.values import short
 from boundcalc.formulas.theorems import Theorem
-
-if TYPE_CHECKING:
-    from boundcalc.base.value import Value
 
 _FIELDS = {
     "T": "seq_len",
@@ -113,7 +109,6 @@ def show_values(theorem: Theorem, given: _Given, form: str) -> None:
     if form not in FORMATS:
         raise InvalidSetting(f"{theorem.name} is shown as {', '.join(FORMATS)}: leave out --format {form}")
     found = theorem.values(**given.values)
-    rows = [(b.name, b.form, b.kind, _height(b), _inside(b.parameters), b.quantity) for b in found]
     listed = ", ".join(
         f"{name} {short(value)}{'*' if name in given.assumed else ''}" for name, value in given.values.items()
     )
@@ -122,18 +117,8 @@ def show_values(theorem: Theorem, given: _Given, form: str) -> None:
         notes.append(f"{theorem.name} is stated by {theorem.stated_by}: the formula is evaluated here, not proved.")
     else:
         notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
-    notes += nothing_said(found)
-    headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
     document: dict[str, Any] = {"theorem": theorem.name} | (
         {"stated_by": theorem.stated_by} if theorem.stated_by else {}
     )
     document |= {"assumed": list(given.assumed), "results": [b.to_json() for b in found]}
-    show(form, document, headings, rows, notes)
-
-
-def _height(bound: Value) -> str:
-    return f"{'~' if bound.kind == 'proxy' else ''}{ceiling(bound.value)}"
-
-
-def _inside(parameters: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.3g}" for name, value in parameters.items())
+    show_bounds(form, document, found, notes)

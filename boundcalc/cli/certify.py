@@ -19,8 +19,9 @@ from boundcalc.cli.options import bounds_option, certificate_options, form_optio
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.checkpoints.account import Account
     from boundcalc.lab.certification import Certification
+
+_NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
 
 
 @click.command(
@@ -113,19 +114,9 @@ def command(
         refuse_given(dict.fromkeys(("test", "methods", "certificates"), "without --data"))
     seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
-    def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
-        if account.unknown:
-            raise InvalidSetting(
-                f"{model} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
-                "about this model: describe the model with --mapping (docs/weights.md)"
-            )
-        if account.doubts:
-            raise InvalidSetting(f"{model} may not be what would be bounded: {account.doubts[0].text}")
-        if missing and readout_norm is None:
-            raise InvalidSetting(
-                f"{model} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
-            )
+    from boundcalc.lab.reading import whole
 
+    inspect = whole(model, _NO_READ_OUT if readout_norm is None else None)
     from boundcalc.setting import Setting
 
     certified = None

@@ -21,8 +21,7 @@ from boundcalc.checkpoints.parity import compare
 from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before
-from boundcalc.setting import Embedding
-from boundcalc.setting.layer import of_class
+from boundcalc.setting.layers import token_tables
 
 TRIED = 4
 """Sequences of the data in the forward check."""
@@ -101,8 +100,18 @@ def brief(mapping: Mapping[str, Any] | None) -> str:
     return ", ".join([*words, *extra])
 
 
-def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
-    """Refuses a model that is not, or not surely, what would be bounded."""
+def whole(
+    name: str, lacking: str | None = ", so it answers nothing: certify a model with its read-out"
+) -> Callable[[str, Any, tuple[str, ...]], None]:
+    """Refuses a model that is not, or not surely, what would be bounded.
+
+    Args:
+        name: of the model.
+        lacking: what to say of one without a read-out; None takes it.
+
+    Returns:
+        What `checkpoints.audit` is to ask.
+    """
 
     def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:
         if account.unknown:
@@ -112,10 +121,8 @@ def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
             )
         if account.doubts:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0].text}")
-        if missing:
-            raise InvalidSetting(
-                f"{name} has no {missing[0]}, so it answers nothing: certify a model with its read-out"
-            )
+        if missing and lacking is not None:
+            raise InvalidSetting(f"{name} has no {missing[0]}{lacking}")
 
     return inspect
 
@@ -123,7 +130,7 @@ def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
 def fits(data: Sequences, found: Audit) -> None:
     """Data that the class of inputs does not hold would make the bound one of something else."""
     architecture = found.architecture
-    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    tables = token_tables(architecture.stages)
     if bool(tables) != data.tokens:
         have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
         raise InvalidSetting(f"the data hold {have}, the model reads {needs}")

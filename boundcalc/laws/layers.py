@@ -15,14 +15,15 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
+from boundcalc.checkpoints.layers import ACTIVATIONS
 from boundcalc.laws.drawing import Array, Dice, apart, drawn, farthest, joined, limits_of, projected, used
 from boundcalc.laws.report import Cases, Law, Report, judge
 from boundcalc.setting import Architecture, Layer, Norms, Sample, Setting
-from boundcalc.setting.layer import flat, weights_of
-from boundcalc.setting.layers import layer_from_json, layer_to_json
+from boundcalc.setting.layer import EveryRow, flat, weights_of
+from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.compose import lower
-from boundcalc.statements.layers import cases_of, facts
+from boundcalc.statements.layers import LAYERS, facts
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import Kind, Target
 from boundcalc.statements.weights import Weights
@@ -290,6 +291,35 @@ def reads_only_the_rows_it_says(at: LayerExample) -> str | None:
     return None
 
 
+@_whatever_is_claimed
+def is_what_sharper_statements_take_it_for(at: LayerExample) -> str | None:
+    """The same at every row, a linear map, a pooling, an activation of every entry: where it says so."""
+    for dice, weights, x, y in at.runs():
+        order = dice.rng.permutation(len(x))
+        if isinstance(at.layer, EveryRow) and _differ(at.output(weights, x[order]), y[order]):
+            return "it says to do the same to every row, but rows in another order came out otherwise"
+        for what, ways in _said(at.layer, {_kind(key): array for key, array in weights.items()}, x):
+            if all(_differ(way, y) for way in ways):
+                return f"it says to make {what} of its input, and does not"
+    return None
+
+
+def _said(layer: Layer, weights: Mapping[str, Array], x: Array) -> Iterator[tuple[str, Sequence[Array]]]:
+    """What a layer says that it makes of rows, each in every way that would do."""
+    linear, pooling, function = layer.as_map(), layer.pooling, layer.entrywise
+    if linear is not None:
+        yield f"{linear.kind} times rows", [x @ weights[linear.kind] + weights.get(linear.bias or "", 0.0)]
+    if pooling is not None:
+        mean = x.mean(0, keepdims=True)
+        yield f"one row ({pooling})", [mean] if pooling == "mean" else [row[None] for row in x]
+    if function is not None:
+        yield f"{function} of every entry", [ACTIVATIONS[function](x)]
+
+
+def _differ(a: Array, b: Array) -> bool:
+    return a.shape != b.shape or float(np.abs(a - b).max()) > 1e-9 * (1 + float(np.abs(b).max()))
+
+
 POINTS: Mapping[Kind, int] = {"map": 0, "query": 0, "key": 1}
 """Where the points stand that such a target has: before the matrix, or behind it."""
 
@@ -323,6 +353,7 @@ LAWS = (
     errors_grow_by_the_lipschitz_factor_at_most,
     weights_move_the_output_by_their_sensitivity_at_most,
     reads_only_the_rows_it_says,
+    is_what_sharper_statements_take_it_for,
     maps_act_on_no_more_points_than_are_counted,
     number_systems_agree,
 )
@@ -371,4 +402,4 @@ def check_layer(
     Returns:
         What was tried, and every law that does not hold.
     """
-    return judge("layer", name, rule, cases_of(name) if cases is None else cases, LAWS, _refuses, expected_failures)
+    return judge("layer", name, rule, LAYERS.cases(name) if cases is None else cases, LAWS, _refuses, expected_failures)

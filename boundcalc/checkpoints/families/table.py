@@ -265,6 +265,15 @@ class Model:
                     return whole, parts.index(role)
         return role, None
 
+    def factor(self, role: str, block: int | None = None) -> float:
+        """What the model multiplies a weight by: said of it, or of the tensor that holds it beside others."""
+        whole, _ = self.role_of(role, block)
+        fused = f"{role[:2]}QKV"
+        if role[2:] in ("Q", "K", "V") and (role, self.stored(block)) not in self.places and self.has(fused, block):
+            whole = fused
+        scale = self.family.scales.get(whole)
+        return 1.0 if scale is None else float(scale(self))
+
     def place(self, role: str, block: int | None = None) -> Place:
         """The tensor of a role, or which half of it is; a clear line where it is missing."""
         role, _ = self.role_of(role, block)

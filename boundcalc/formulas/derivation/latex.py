@@ -75,7 +75,7 @@ def _bibliography(derivation: Derivation, there: str = "") -> str:
     return "\n\n".join([*old, *new]) + "\n"
 
 
-def statements(derivation: Derivation, there: str = "") -> str:
+def _statements(derivation: Derivation, there: str = "") -> str:
     """The statements used, each once; those in a file of other derivations stay."""
     from boundcalc.statements.texts import STATEMENTS
 
@@ -109,23 +109,27 @@ def files(
         return {f"{stem}.tex": document(derivation, full=full), **shared}
     if full:
         name = f"{_STATEMENTS_FILE}.tex"
-        shared = {name: statements(derivation, there.get(name, "")), **shared}
+        shared = {name: _statements(derivation, there.get(name, "")), **shared}
     line = _COLUMNS_WIDE[columns]
-    return {f"{stem}.tex": theorem(derivation, line), f"{stem}-proof.tex": proof(derivation, full=full), **shared}
+    return {
+        f"{stem}.tex": _theorem_file(derivation, line),
+        f"{stem}-proof.tex": _proof_file(derivation, full=full),
+        **shared,
+    }
 
 
 def _file(derivation: Derivation) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", derivation.name).strip("-")
 
 
-def theorem(derivation: Derivation, line: float = 1.0) -> str:
+def _theorem_file(derivation: Derivation, line: float = 1.0) -> str:
     r"""What is proved, to be \input where the article states it."""
     body = "\n".join(_claim(derivation, line))
     head = f"% \\input after \\input{{{MACROS}}} in the preamble; label {_label(derivation.name)}, "
     return f"{head}proof in {_file(derivation)}-proof.tex\n{_BEGIN}{body}\n{_END}"
 
 
-def proof(derivation: Derivation, *, full: bool) -> str:
+def _proof_file(derivation: Derivation, *, full: bool) -> str:
     r"""How it is proved, to be \input in one column; where all is shown, before the statements used."""
     out = [f"\\boundcalcheading{{Proof of Theorem~\\ref{{{_label(derivation.name)}}}}}"]
     out += _assumptions(derivation) + _proof(derivation, full=full)
@@ -138,7 +142,7 @@ def document(derivation: Derivation, *, full: bool, fragment: bool = False) -> s
     out += ["\\boundcalcheading{Result}", *_claim(derivation, 1.0)]
     out += ["\\boundcalcheading{Proof}", *_proof(derivation, full=full)]
     if full and derivation.statements():
-        out.append(statements(derivation))
+        out.append(_statements(derivation))
     body = _BEGIN + "\n".join(out) + "\n" + _END
     if fragment:
         return f"% \\input this after \\input{{{MACROS}}}; labels start with {_label(derivation.name)}\n{body}"
@@ -196,7 +200,7 @@ def _sentence(text: str) -> str:
 # -- displays
 
 
-def rows(
+def _rows(
     left: str, sign: str, expr: Any, names: Mapping[Any, str], *, taken: float = 0.0, line: float = 1.0
 ) -> list[str]:
     """`left & sign expr` in as many rows as needed: broken before the terms of a sum, or with abbreviations.
@@ -243,13 +247,13 @@ def _align(lines: Sequence[str], label: str = "") -> list[str]:
 
 def _result(derivation: Derivation, line: float) -> list[str]:
     formula, names = derivation.formula, derivation.names
-    lines = rows(left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names, line=line)
+    lines = _rows(left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names, line=line)
     out = _align(lines, _label(derivation.name, formula.name))
     if formula.where:
         out.append("where")
         definitions: list[str] = []
         for part in formula.where:
-            definitions += rows(part.latex, "=", part.expr, names, line=line)
+            definitions += _rows(part.latex, "=", part.expr, names, line=line)
         if formula.uses_lambda:
             left, right = _lambda(formula) if line < 1 else lambda_latex(formula)
             constant, where = right.split(r",\quad ", 1)
@@ -271,7 +275,7 @@ def _relation(relation: Relation, names: Mapping[Any, str]) -> list[str]:
     sign = RELATIONS[relation.sign][0]
     if isinstance(relation.after, Words):
         return [f"{left} &{sign} {relation.after.latex}"]
-    return rows(left, sign, relation.after, names)
+    return _rows(left, sign, relation.after, names)
 
 
 # -- sections
@@ -313,7 +317,7 @@ def _step(number: str, step: Step, names: Mapping[Any, str], *, full: bool) -> l
         definitions: list[str] = []
         taken = max(0.0, max(len(str(part.symbol)) for part in step.where) - 14) * 0.7
         for part in step.defines:
-            definitions += rows(part.latex, "=", part.expr, names, taken=taken)
+            definitions += _rows(part.latex, "=", part.expr, names, taken=taken)
         out += ["with", *_align(definitions)] if lines else _align(definitions)
     return out
 

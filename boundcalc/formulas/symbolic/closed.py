@@ -31,7 +31,7 @@ ON_THE_SAMPLE = (
     "the budgets are fixed before the sample is drawn",
 )
 
-R, SUM, SCALE, CAPACITY = (sympy.Symbol(name, positive=True) for name in ("r", "G", "k", "C_F"))
+R, _SUM, _SCALE, CAPACITY = (sympy.Symbol(name, positive=True) for name in ("r", "G", "k", "C_F"))
 _READ_ONE, _READ_ALL = "one row of its output is read", "all $T$ rows of its output are read"
 
 
@@ -52,7 +52,7 @@ class _Names:
         return sympy.Symbol(f"Lambda_s{self.tag}", positive=True)
 
 
-LAST, MIDDLE = _Names("1", "(1)", _READ_ONE), _Names("T", "(T)", _READ_ALL)
+_LAST, _MIDDLE = _Names("1", "(1)", _READ_ONE), _Names("T", "(T)", _READ_ALL)
 _BLOCK = _Names("b", "", "any block")
 _FIRST = _Names("0", "(0)", "the first block")
 
@@ -180,8 +180,8 @@ class ClosedForm(Form):
 def _chain(factor: Expr, m: Expr) -> tuple[Expr, Definition]:
     """2 e_J + factor * links in one line, and its k; `chain_closed` is asked at the capacity whose k is the symbol."""
     per_root = factor / 2 * sympy.E * sympy.sqrt(2 / m)
-    chain = gap.chain_closed(SYMPY, (SCALE / per_root) ** 2, factor, m)
-    return chain, Definition(SCALE, per_root * sympy.sqrt(CAPACITY), "the scale at which chaining stops, halved", "k")
+    chain = gap.chain_closed(SYMPY, (_SCALE / per_root) ** 2, factor, m)
+    return chain, Definition(_SCALE, per_root * sympy.sqrt(CAPACITY), "the scale at which chaining stops, halved", "k")
 
 
 def _reachable(expr: Expr, parts: Sequence[Definition]) -> list[Definition]:
@@ -282,10 +282,10 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
     """A4: the sum over blocks is a geometric one."""
     ratio = R if pattern.ratio.free_symbols else pattern.ratio
     q = ratio**_TWO_THIRDS
-    last, parts = _weights(pattern.last, LAST)
-    middle, more = _weights(pattern.middle, MIDDLE, like=pattern.last if pattern.smooth else None)
+    last, parts = _weights(pattern.last, _LAST)
+    middle, more = _weights(pattern.middle, _MIDDLE, like=pattern.last if pattern.smooth else None)
     parts += more
-    back, more = _weights(pattern.back, LAST)
+    back, more = _weights(pattern.back, _LAST)
     parts += more
     blocks = depth - 1 if not pattern.first else depth - 2
     lower, upper = (1, blocks) if pattern.smooth else (0, blocks - 1)
@@ -296,14 +296,14 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
         ends = [term / shrink for term in ends]
     factor = _common_factor([*last, *middle, *back, *ends])
     inner = _collected(term / factor for term in back)
-    inner = inner + LAST.total + MIDDLE.total * SUM
+    inner = inner + _LAST.total + _MIDDLE.total * _SUM
     if ends:
         inner = inner + _FIRST.total * ratio ** (_TWO_THIRDS * (depth - 2))
         parts.append(_definition(_FIRST, ends, factor, "what comes before the second block"))
-    one = _definition(LAST, last, factor, f"a block of which {_READ_ONE}")
-    all_rows = _definition(MIDDLE, middle, factor, f"a block of which {_READ_ALL}")
+    one = _definition(_LAST, last, factor, f"a block of which {_READ_ONE}")
+    all_rows = _definition(_MIDDLE, middle, factor, f"a block of which {_READ_ALL}")
     if one.expr == all_rows.expr:  # nothing counts rows
-        inner = inner.xreplace({LAST.total: _BLOCK.total, MIDDLE.total: _BLOCK.total})
+        inner = inner.xreplace({_LAST.total: _BLOCK.total, _MIDDLE.total: _BLOCK.total})
         parts.append(_definition(_BLOCK, last, factor, "a block"))
     else:
         parts += [one, all_rows]
@@ -323,7 +323,7 @@ def _sum_definition(q: Expr, lower: int, upper: Expr) -> Definition:
     value = geometric_sum(q, upper, lower=lower)
     value = value.xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}) if q.has(R) else value
     note = rf"sum of $r^{{2i/3}}$ over $i = {lower},\ldots,{latex(upper)}$"
-    return Definition(SUM, value, note, "G", stable_geometric_sum(q, upper, lower=lower))
+    return Definition(_SUM, value, note, "G", stable_geometric_sum(q, upper, lower=lower))
 
 
 def _direct(pieces: Sequence[Costed]) -> list[Definition]:

@@ -10,7 +10,7 @@ import sympy
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.formulas.symbolic.functions import factor
-from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, known_le
+from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, known_le, undominated
 from boundcalc.setting import Setting
 from boundcalc.statements.compose import Lowered, Piece, lower
 from boundcalc.statements.covers import ALWAYS, LEMMAS, Counting, CoverLemma
@@ -126,13 +126,7 @@ def _options(key: str, member: Member, samples: Expr, allowed: Allowed, order: O
                 f"Lemmas that cover a {kind}: {others}. `boundcalc eval` finds a number for any mixture of them.",
             )
         )
-    kept: list[_Option] = []
-    for option in found:
-        if any(_dominates(other, option, order) for other in kept):
-            continue
-        kept = [other for other in kept if not _dominates(option, other, order)]
-        kept.append(option)
-    return tuple(kept)
+    return tuple(undominated(found, lambda a, b: _dominates(a, b, order)))
 
 
 def points(target: Target, samples: Expr) -> Expr:

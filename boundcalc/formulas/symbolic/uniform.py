@@ -27,8 +27,8 @@ from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.latent import excess_risk
 from boundcalc.statements.targets import Target
 
-J, P, N_BLOCK, N_OUT = (sympy.Symbol(name, positive=True) for name in ("J", "P", "N_b", "N_w"))
-V, SCALE, LOG, POWER_SUM = (sympy.Symbol(name, positive=True) for name in ("V", "e_0", "ell", "G_p"))
+_J, _P, _N_BLOCK, _N_OUT = (sympy.Symbol(name, positive=True) for name in ("J", "P", "N_b", "N_w"))
+_V, _SCALE, _LOG, _POWER_SUM = (sympy.Symbol(name, positive=True) for name in ("V", "e_0", "ell", "G_p"))
 _Y = sympy.Symbol("y", positive=True)
 
 
@@ -140,12 +140,12 @@ class UniformForm(Form):
         """The log count at a scale of the loss, split equally."""
         depth, block = number(self.setting.architecture.depth), self.volumes(pattern.last)
         steep = sympy.Max(0, sympy.log(R))
-        total = N_OUT + depth * N_BLOCK + P * depth * (depth - 1) / 2 * steep
+        total = _N_OUT + depth * _N_BLOCK + _P * depth * (depth - 1) / 2 * steep
         back, *rest = self._shared(scale, pattern)
         parts = [
             back,
-            Definition(N_BLOCK, _log_count(block, scale), "log count of the last block", "N_b"),
-            Definition(P, sympy.Add(*(v.dimension for v in block)), "parameters of a block", "P"),
+            Definition(_N_BLOCK, _log_count(block, scale), "log count of the last block", "N_b"),
+            Definition(_P, sympy.Add(*(v.dimension for v in block)), "parameters of a block", "P"),
             *rest,
         ]
         return total, parts
@@ -155,15 +155,15 @@ class UniformForm(Form):
         pieces = len(pattern.last) * number(self.setting.architecture.depth) + len(pattern.back)
         out = _log_count(self.volumes(pattern.back), scale)
         return [
-            Definition(N_OUT, out, "log count of what follows the blocks", "N_w"),
-            Definition(J, pieces, "pieces that share the error", "J"),
+            Definition(_N_OUT, out, "log count of what follows the blocks", "N_w"),
+            Definition(_J, pieces, "pieces that share the error", "J"),
             Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"),
         ]
 
 
 def _log_count(volumes: Sequence[Volume], scale: Expr) -> Expr:
     """Of J pieces with equal shares of a scale of the loss."""
-    return sympy.Add(*(v.dimension * sympy.log(1 + J * v.stretch / scale) for v in volumes))
+    return sympy.Add(*(v.dimension * sympy.log(1 + _J * v.stretch / scale) for v in volumes))
 
 
 @dataclass(frozen=True)
@@ -197,20 +197,20 @@ class SpectrumForm(Form):
                 terms.append(member.multiplicity * (target.d + target.k) * gain**p)
                 largest.append(gain * target.norms.op)
         q = R**p
-        back, *rest = base._shared(SCALE, pattern)
-        count = V * SCALE ** (-p) * LOG + N_OUT
+        back, *rest = base._shared(_SCALE, pattern)
+        count = _V * _SCALE ** (-p) * _LOG + _N_OUT
         parts = [
-            Definition(SCALE, (V / self._m) ** (1 / (p + 2)), "the scale of the cover", r"e_0"),
+            Definition(_SCALE, (_V / self._m) ** (1 / (p + 2)), "the scale of the cover", r"e_0"),
             Definition(
-                LOG,
-                sympy.log(1 + 8 * J * sympy.Max(*largest) * sympy.Max(1, R) ** (depth - 1) / SCALE),
+                _LOG,
+                sympy.log(1 + 8 * _J * sympy.Max(*largest) * sympy.Max(1, R) ** (depth - 1) / _SCALE),
                 "logarithm of the largest relative accuracy",
                 r"\ell",
             ),
             back,
-            Definition(V, self.total * (2 * J) ** p * sympy.Add(*terms) * POWER_SUM, "effective volume", "V"),
+            Definition(_V, self.total * (2 * _J) ** p * sympy.Add(*terms) * _POWER_SUM, "effective volume", "V"),
             Definition(
-                POWER_SUM,
+                _POWER_SUM,
                 geometric_sum(q, depth - 1, lower=0).xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}),
                 "sum of $r^{ip}$ over the blocks",
                 "G_p",
@@ -218,18 +218,18 @@ class SpectrumForm(Form):
             ),
             *rest,
         ]
-        expr = gap.gap_uniform_single(SYMPY, SCALE, count, sympy.log(1 / self._delta), self._m)
+        expr = gap.gap_uniform_single(SYMPY, _SCALE, count, sympy.log(1 / self._delta), self._m)
         return Formula("gap", expr, ordered(parts), LEFT["gap"], conditions=base.conditions)
 
     @cached_property
     def covering_number(self) -> Formula:
         """The same count at any scale eps of the read-out."""
         form = self.of_readout.gap
-        count = (V * SCALE ** (-self.power) * LOG + N_OUT).xreplace({SCALE: symbols.eps})
+        count = (_V * _SCALE ** (-self.power) * _LOG + _N_OUT).xreplace({_SCALE: symbols.eps})
         where = tuple(
-            replace(part, expr=part.expr.xreplace({SCALE: symbols.eps}))
+            replace(part, expr=part.expr.xreplace({_SCALE: symbols.eps}))
             for part in form.where
-            if part.symbol is not SCALE
+            if part.symbol is not _SCALE
         )
         name = "covering_number"
         return Formula(name, count, where, LEFT[name], conditions=form.conditions)

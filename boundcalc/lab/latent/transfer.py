@@ -109,18 +109,10 @@ def _rational(x: float) -> fmpq:
     return fmpq(*float(x).as_integer_ratio())
 
 
-def transfer_bound(
-    pretext: ArrayLike,
-    downstream: ArrayLike,
-    pretext_error: float,
-    *,
-    spread: float | None = None,
-    measured: bool = False,
-) -> Value:
+def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, measured: bool = False) -> Value:
     """The downstream error of the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
 
-    Where w lies in the row space of M but for rounding, `spread` (s: the root of the largest eigenvalue of E hh^T) pays for
-    what is missed; without it the value is an estimate.
+    Where w lies in the row space of M but for rounding the value is an estimate: `head_bound` pays for what is missed.
     """
     m, w = _task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
@@ -133,9 +125,8 @@ def transfer_bound(
         top = upper_float(value)
         given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
         return Value.of(latent.TRANSFER.name, "E|w M^+ yhat - w h|^2", kind, top, "w M^+", given, chosen)
-    bound = head_bound(m, w, found.head, pretext_error, spread=spread if spread is not None else 0.0, measured=measured)
-    top, kind = (bound.value, bound.kind) if spread is not None else (bound.value * (1 + 1e-9), "estimate")
-    return Value.of(bound.name, bound.quantity, kind, top, "w M^+", bound.inputs, chosen)
+    bound = head_bound(m, w, found.head, pretext_error, spread=0.0)
+    return Value.of(bound.name, bound.quantity, "estimate", bound.value * (1 + 1e-9), "w M^+", bound.inputs, chosen)
 
 
 def head_bound(

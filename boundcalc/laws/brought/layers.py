@@ -21,7 +21,7 @@ from boundcalc.laws.layers import POINTS, Drawn, LayerExample, Rule, claimed
 from boundcalc.setting import Layer, Norms
 from boundcalc.setting.feedforward import ACTIVATIONS
 from boundcalc.setting.layer import TOKENS
-from boundcalc.setting.layers import layer_from_json
+from boundcalc.setting.named import layer_from_json
 from boundcalc.statements.slots import Context, Facts, Slot
 
 _Fields = Mapping[str, Any]
