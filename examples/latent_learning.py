@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.cli.learning import default_store, watched
+from boundcalc.cli.learning import default_store
+from boundcalc.cli.progress import watched
 from boundcalc.lab.latent.experiments.learn import LearnPlan, flatness, gap_points, gap_rows, with_bounds
 
 Values = dict[tuple[int, int], float]

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.cli.learning import default_store, watched
+from boundcalc.cli.learning import default_store
+from boundcalc.cli.progress import watched
 from boundcalc.statements.gap import support_floor
 
 Values = dict[float, float]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from boundcalc.cli.learning import default_store, watched
+from boundcalc.cli.learning import default_store
+from boundcalc.cli.progress import watched
 
 Values = dict[float, float]
 PROMISES = "below"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import reduce
 
 import flint
 from flint import arb, fmpz
@@ -13,10 +15,17 @@ _PRECISION = 128
 flint.ctx.prec = _PRECISION
 
 
+def _of_arb(method: Callable[[arb], arb]) -> staticmethod[[arb | float], arb]:
+    """A function of balls, of plain numbers too."""
+    return staticmethod(lambda x: method(x if type(x) is arb else arb(x)))
+
+
 class IntervalSystem:
     """Arb balls: every operation returns an enclosure of the exact result."""
 
     name = "interval"
+    log, log1p, exp, expm1 = _of_arb(arb.log), _of_arb(arb.log1p), _of_arb(arb.exp), _of_arb(arb.expm1)
+    sqrt, ceil, lgamma = _of_arb(arb.sqrt), _of_arb(arb.ceil), _of_arb(arb.lgamma)
 
     @property
     def pi(self) -> arb:
@@ -27,34 +36,6 @@ class IntervalSystem:
         if isinstance(x, float) and x == int(x):
             return arb(fmpz(int(x)))
         return arb(x)
-
-    @staticmethod
-    def log(x: arb | float) -> arb:
-        return arb(x).log()
-
-    @staticmethod
-    def log1p(x: arb | float) -> arb:
-        return arb(x).log1p()
-
-    @staticmethod
-    def exp(x: arb | float) -> arb:
-        return arb(x).exp()
-
-    @staticmethod
-    def expm1(x: arb | float) -> arb:
-        return arb(x).expm1()
-
-    @staticmethod
-    def sqrt(x: arb | float) -> arb:
-        return arb(x).sqrt()
-
-    @staticmethod
-    def ceil(x: arb | float) -> arb:
-        return arb(x).ceil()
-
-    @staticmethod
-    def lgamma(x: arb | float) -> arb:
-        return arb(x).lgamma()
 
     @staticmethod
     def lgamma_sum(x: arb | float, count: int) -> arb:
@@ -68,17 +49,11 @@ class IntervalSystem:
 
     @staticmethod
     def minimum(*xs: arb | float) -> arb:
-        least = arb(xs[0])
-        for x in xs[1:]:
-            least = least.min(arb(x))
-        return least
+        return reduce(arb.min, map(arb, xs))
 
     @staticmethod
     def maximum(*xs: arb | float) -> arb:
-        most = arb(xs[0])
-        for x in xs[1:]:
-            most = most.max(arb(x))
-        return most
+        return reduce(arb.max, map(arb, xs))
 
 
 INTERVAL = IntervalSystem()

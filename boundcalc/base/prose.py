@@ -19,84 +19,35 @@ _PARTS = re.compile(r"(\$[^$]+\$|`[^`]+`)")
 
 # -- on a terminal
 
-_LETTERS = (
-    *(
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "varepsilon",
-        "epsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-    ),
-    *("nu", "xi", "pi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega", "Gamma", "Delta", "Theta"),
-    *("Lambda", "Pi", "Sigma", "Phi", "Psi", "Omega"),
+_LETTERS = """
+    alpha beta gamma delta varepsilon epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi
+    omega Gamma Delta Theta Lambda Pi Sigma Phi Psi Omega"""
+GREEK = dict(zip(_LETTERS.split(), "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
+_RELATIONS = """
+    le ≤ ge ≥ ne ≠ to → mapsto ↦ in ∈ notin ∉ approx ≈ propto ∝ sim ~ gg ≫ ll ≪ Rightarrow ⇒ supseteq ⊇ subset ⊂ gets ←
+    bmod mod mid |"""
+_MARKS = """
+    cdot · ast ∗ times × infty ∞ otimes ⊗ pm ± circ ∘ ldots ... dots ... cdots ... ell ℓ sum Σ prod ∏ int ∫ star * langle ⟨
+    rangle ⟩ lbrace { rbrace } lceil ⌈ rceil ⌉ lfloor ⌊ rfloor ⌋ | ‖ top T prime ' # # { { } } _ _ % % & & vee ∨ wedge ∧
+    oplus ⊕ neg ¬"""
+_UNSEEN = "! left right big Big bigg Bigg displaystyle textstyle limits nolimits"
+
+
+def _pairs(table: str) -> dict[str, str]:
+    """Commands, each with its sign behind it."""
+    words = table.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+_SIGNS = (
+    GREEK
+    | {name: f" {sign} " for name, sign in _pairs(_RELATIONS).items()}
+    | _pairs(_MARKS)
+    | {"colon": ": ", "quad": "   ", "qquad": "   ", **dict.fromkeys((",", " ", ";", ":", "\\"), " ")}
+    | dict.fromkeys(_UNSEEN.split(), "")
 )
-_GREEK = dict(zip(_LETTERS, "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
-_SIGNS = _GREEK | {
-    **{
-        "le": " ≤ ",
-        "ge": " ≥ ",
-        "ne": " ≠ ",
-        "to": " → ",
-        "mapsto": " ↦ ",
-        "in": " ∈ ",
-        "notin": " ∉ ",
-        "approx": " ≈ ",
-    },
-    **{
-        "propto": " ∝ ",
-        "sim": " ~ ",
-        "gg": " ≫ ",
-        "ll": " ≪ ",
-        "Rightarrow": " ⇒ ",
-        "supseteq": " ⊇ ",
-        "subset": " ⊂ ",
-    },
-    **{"cdot": "·", "ast": "∗", "times": "×", "infty": "∞", "otimes": "⊗", "pm": "±", "colon": ": ", "circ": "∘"},
-    **{"ldots": "...", "dots": "...", "cdots": "...", "ell": "ℓ", "sum": "Σ", "prod": "∏", "int": "∫", "star": "*"},
-    **{"langle": "⟨", "rangle": "⟩", "lbrace": "{", "rbrace": "}", "lceil": "⌈", "rceil": "⌉", "lfloor": "⌊"},
-    **{"rfloor": "⌋", "mid": " | ", "|": "‖", "top": "T", "prime": "'", "quad": "   ", "qquad": "   ", "#": "#"},
-    **{",": " ", " ": " ", ";": " ", ":": " ", "!": "", "{": "{", "}": "}", "_": "_", "%": "%", "&": "&", "\\": " "},
-    **{"left": "", "right": "", "big": "", "Big": "", "bigg": "", "Bigg": "", "displaystyle": "", "nolimits": ""},
-    **{
-        "limits": "",
-        "textstyle": "",
-        "bmod": " mod ",
-        "gets": " ← ",
-        "vee": "∨",
-        "wedge": "∧",
-        "oplus": "⊕",
-        "neg": "¬",
-    },
-}
-_NAMES = frozenset(
-    (
-        "log",
-        "exp",
-        "max",
-        "min",
-        "sup",
-        "inf",
-        "Pr",
-        "det",
-        "tanh",
-        "cosh",
-        "sinh",
-        "ln",
-        "arg",
-        "cos",
-        "sin",
-        "deg",
-        "dim",
-    )
-)
+_FUNCTIONS = "log exp max min sup inf Pr det tanh cosh sinh ln arg cos sin deg dim"
+_NAMES = frozenset(_FUNCTIONS.split())
 _ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "overline": "\u0304"}
 _ALPHABETS = frozenset(("mathrm", "mathbb", "mathcal", "mathbf", "mathit", "text", "operatorname", "textit", "mathsf"))
 _SCRIPTED = re.compile(rf"(?:[Σ∏∫]|(?<!\w)(?:{'|'.join(sorted(_NAMES))}))(?:[_^](?:\w+|.|\([^()]*\)))+$")
@@ -105,7 +56,7 @@ _APART = re.compile(r"(?:[_^](?:\w+|.|\([^()]*\))|√\w)$")
 """A script or a root: a letter or a digit that follows is no part of it."""
 _BESIDE = "\x00"
 """Stands beside a word, which is kept apart from letters but not from signs."""
-_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[{}^_~]|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|.", re.DOTALL)
 _ATOM = re.compile(r"\d*\.?\d*|\w[\u0302-\u0304]?'?(_\w+|_\([^()]*\))?|\([^()]*\)|\|[^|]*\||√\w")
 
 
@@ -312,7 +263,6 @@ def _display(math: str) -> str:
     return f"\\[\n{math}\n\\]" if len(lines) == 1 else "\\begin{gather*}\n" + " \\\\\n".join(lines) + "\n\\end{gather*}"
 
 
-_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|.", re.DOTALL)
 _OPENS = {"{", "(", "[", "\\left", "\\lbrace", "\\langle", "\\lfloor", "\\lceil"}
 _CLOSES = {"}", ")", "]", "\\right", "\\rbrace", "\\rangle", "\\rfloor", "\\rceil"}
 

@@ -1,19 +1,14 @@
-"""One vocabulary: what else a name may be called, and what names that are gone are called now.
+"""One vocabulary: what a name that is not known may have been meant for, and what names that are gone are called now.
 
-Two kinds of other names. A *spelling* is accepted wherever the name is: the letter of papers and the word of code for m, T
-and gamma, British and American English. A *synonym* is another library's or another paper's word; it is not accepted, but
-whoever types it is told the word that is.
+Beside the spellings of a name, which are accepted, there are *synonyms*: another library's or another paper's word. They
+are not accepted, but whoever types one is told the word that is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-LETTERS: Mapping[str, str] = {"T": "seq_len", "m": "n_train", "gamma": "margin"}
-"""Letters of papers, and the fields of a setting they stand for: each is accepted wherever the other is."""
-
-_AMERICAN = (("ormaliz", "ormalis"), ("ptimiz", "ptimis"), ("egulariz", "egularis"), ("nitializ", "nitialis"))
-"""Stems as American English has them, and as names here do."""
+from boundcalc.base.spelling import spelling
 
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "n": ("n_train", "m"),
@@ -100,20 +95,6 @@ FORMER: Mapping[str, Mapping[str, str]] = {
     "preset": {"edelman2022": "edelman"},
 }
 """Names that are gone, by what they named, and the names that took their place."""
-
-
-def spelling(name: str, known: Iterable[str]) -> str:
-    """The known name that a name is a spelling of; itself where it is none."""
-    names = frozenset(known)
-    if name in names:
-        return name
-    british = name
-    for american, here in _AMERICAN:
-        british = british.replace(american, here)
-    for letter, word in LETTERS.items():
-        if british in (letter, word) and names & {letter, word}:
-            return letter if letter in names else word
-    return british if british in names else name
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

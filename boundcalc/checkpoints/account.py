@@ -99,7 +99,7 @@ def balance(
                 size - used,
                 reason if used < size else "",
                 place.transposed and len(place.tensor.shape) > 1,
-                1.0 if (scale := model.family.scales.get(role)) is None else float(scale(model)),
+                model.factor(role, block),
             )
         )
     tensors = model.checkpoint.tensors

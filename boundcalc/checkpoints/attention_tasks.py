@@ -42,7 +42,7 @@ def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
     fused = plan.model.has("W_QKV", b)
     entries = sum(plan.use(role, b) for role in (("W_QKV",) if fused else ("W_Q", "W_K", "W_V")))
     split = layer.qk == "split"
-    conserved = layer.normaliser.name == "softmax" and layer.cap is None
+    conserved = _forgets_keys(layer)
     for role, needed in (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias)):
         if needed and plan.model.has(role, b):
             plan.use(role, b)
@@ -86,6 +86,8 @@ def _heads_task(plan: Plan, layer: Attention, part: slice, per_group: int) -> Ca
     def maps(model: Model) -> HeadMaps:
         return head_maps(model, layer, queries, part)
 
+    times_by = _factors(plan.model, layer)
+
     def run(_: np.random.Generator) -> Found:
         own = maps(plan.model)
         out = own.norms(layer, queries.start, part.start)
@@ -94,9 +96,36 @@ def _heads_task(plan: Plan, layer: Attention, part: slice, per_group: int) -> Ca
                 key + "'": value
                 for key, value in own.minus(maps(plan.reference), layer, queries.start, part.start).items()
             }
-        return out
+        return {
+            key: value if (factor := times_by[key.partition("[")[0]]) == 1 else value.times(factor)
+            for key, value in out.items()
+        }
 
     return run
+
+
+def _forgets_keys(layer: Attention) -> bool:
+    """Whether the keys' offsets change nothing: what they add to all scores of a query alike, softmax takes away."""
+    return layer.normaliser.name == "softmax" and layer.cap is None
+
+
+def _factors(model: Model, layer: Attention) -> dict[str, float]:
+    """What each kind of norm is multiplied by: the constants of its maps. A joint score is one matrix, so has one."""
+    kinds = ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V")
+    found = {kind: model.factor(kind, layer.block) for kind in kinds}
+    if layer.qk != "split":
+        for kind in "Q" if _forgets_keys(layer) else "QK":
+            offset = model.has(f"b_{kind}", layer.block) or model.has("b_QKV", layer.block)
+            if offset and found[f"b_{kind}"] != found[f"W_{kind}"]:
+                scales = f"W_{kind} has scale {found[f'W_{kind}']:g} and b_{kind} {found[f'b_{kind}']:g}"
+                raise CheckpointError(
+                    f"{model.checkpoint.where}: {scales}, but joint scores hold both in one matrix: give both one scale, or "
+                    "scale the tensors in the file"
+                )
+    for both, (one, other) in {"W_QK": ("W_Q", "W_K"), "W_VO": ("W_V", "W_O")}.items():
+        product = found[one] * found[other]
+        found[both] = product if 1 in (found[one], found[other]) else math.nextafter(product, math.inf)
+    return found
 
 
 def _headed(plan: Plan, weight: Weight) -> Task:
@@ -119,4 +148,4 @@ def _headed(plan: Plan, weight: Weight) -> Task:
             out |= {key_of(kind, b, h) + "'": norms(w, rng).widened for h, w in enumerate(far)}
         return out
 
-    return Task(key_of(kind, b), entries, run)
+    return plan.scaled(kind, b, Task(key_of(kind, b), entries, run))

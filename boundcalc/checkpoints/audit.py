@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 from collections.abc import Callable, Mapping
@@ -12,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base import output
 from boundcalc.base.compared import Compared, said
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.kinds import JOURNAL
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.families.native import NATIVE
+from boundcalc.checkpoints.journal import Journal, identity
 from boundcalc.checkpoints.maps import Found, key_of
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import Call, Parity
+from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
+from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.products import measured_products
-from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
+from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.readers.base import STORED
 from boundcalc.checkpoints.task import Want
 from boundcalc.checkpoints.tasks import Plan
@@ -59,7 +58,7 @@ class Audit:
         account: where every tensor went.
         missing: kinds the architecture has and the checkpoint has not.
         seed: of the random probes.
-        products: budgets of what maps that meet make (A6, A7), of this library's own models.
+        products: budgets of what maps that meet make, of this library's own models.
         parity: how the architecture was held against the module's forward pass; None where no module was at hand.
         why_not: why it was not, where it could have been.
     """
@@ -240,7 +239,7 @@ def audit(
     account = balance(model, architecture, plan.read, plan.shared)
     if inspect is not None:
         inspect(model.family.name, account, tuple(plan.missing))
-    kept = _Journal(journal, _identity(model.checkpoint, other, architecture, want))
+    kept = Journal(journal, identity(model.checkpoint, other, architecture, want))
     if seed is None:
         seed = kept.seed if kept.seed is not None else secrets.randbits(63)
     kept.begin(seed)
@@ -330,79 +329,3 @@ def _of_module(module: Any, options: Options) -> Options:
         "layer_norm_eps": first.norm1.eps,
     }
     return replace(options, settings={**known, **options.settings})
-
-
-def _identity(
-    checkpoint: Checkpoint, reference: Model | None, architecture: Architecture, want: Want
-) -> dict[str, Any]:
-    return {
-        "journal": 1,
-        "files": checkpoint.fingerprint,
-        "reference": None if reference is None else reference.checkpoint.fingerprint,
-        "architecture": architecture.to_json(),
-        "want": asdict(want),
-    }
-
-
-class _Journal:
-    """A file of finished measurements, one JSON object per line, and the identity of what was measured first."""
-
-    def __init__(self, path: Path | None, identity: dict[str, Any]) -> None:
-        self.path = path
-        self.identity = json.loads(json.dumps(identity))
-        self.seed: int | None = None
-        self.names: set[str] = set()
-        self.found: Found = {}
-        self._lines: list[str] = []
-        if path is not None and path.exists():
-            output.check(path, JOURNAL)
-            self._read(path)
-
-    def _read(self, path: Path) -> None:
-        """Every whole line; the last may have been cut off by the interruption."""
-        try:
-            head, *lines = path.read_text(encoding="utf-8").splitlines()
-            first = json.loads(head)
-            if first["identity"] != self.identity:
-                return
-            self.seed = int(first["seed"])
-            for line in lines:
-                entry = json.loads(line)
-                found = {key: _measured(value) for key, value in entry["found"].items()}
-                self.names.add(entry["task"])
-                self.found |= found
-                self._lines.append(line)
-        except (OSError, ValueError, KeyError, TypeError):
-            return
-
-    def begin(self, seed: int) -> None:
-        """Go on after the last whole line, or start afresh when the seed is another."""
-        if seed != self.seed:
-            self.seed, self.names, self.found, self._lines = seed, set(), {}, []
-        if self.path is not None:
-            head = json.dumps({"identity": self.identity, "seed": seed})
-            output.write_text(self.path, "\n".join([head, *self._lines]) + "\n", JOURNAL)
-
-    def add(self, name: str, found: Found) -> None:
-        """Keep one task's norms."""
-        if self.path is None:
-            return
-        entry = {"task": name, "found": {key: _plain(m) for key, m in found.items()}}
-        output.append_line(self.path, json.dumps(entry))
-
-    def drop(self) -> None:
-        """All is done: the journal is not needed any more."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-
-
-def _plain(measured: Measured) -> dict[str, Any]:
-    return {key: value for key, value in asdict(measured).items() if value is not None}
-
-
-def _measured(data: Mapping[str, Any]) -> Measured:
-    values = dict(data)
-    values["shape"] = tuple(values["shape"])
-    if values.get("spectrum") is not None:
-        values["spectrum"] = tuple(values["spectrum"])
-    return Measured(**values)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.examples import INPUTS, LABELS, MASKS, Array, Sequences, of_arrays, of_fields
 
@@ -39,14 +40,10 @@ def examples_in(path: Path) -> Sequences:
     if not path.is_file():
         raise InvalidSetting(f"there is no file {path}: need {FILES}")
     if path.suffix == ".npz":
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                ours = {"made_by"}  # how this package marks what it writes
-                return of_fields({name: file[name] for name in file.files if name not in ours}, str(path))
-        except (OSError, ValueError, EOFError) as error:
-            if isinstance(error, InvalidSetting):
-                raise
-            raise InvalidSetting(f"{path} is not an .npz file of plain arrays: {error}") from None
+        ours = {"made_by"}  # how this package marks what it writes
+        with plain_arrays(path) as file:
+            fields = {name: file[name] for name in file.files if name not in ours}
+        return of_fields(fields, str(path))
     if path.suffix == ".csv":
         return _columns(_csv(path), str(path))
     if path.suffix == ".parquet":

@@ -16,7 +16,8 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.mapping import OPEN, read_mapping
 from boundcalc.checkpoints.families.table import Model, Options
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import Call, Parity, Recorded, agreeing, held, record
+from boundcalc.checkpoints.parity import Parity, agreeing, held
+from boundcalc.checkpoints.passes import Call, Recorded, record
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.template import open_places, template
 

@@ -1,4 +1,4 @@
-"""Margins of a trained model on its training sample: of its outputs or from a file, counted on the grid of P1."""
+"""Margins of a trained model on its training sample: of its outputs or from a file, counted on the grid that is paid for."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def margins_of(outputs: Floats, labels: NDArray[np.int64], slack: float = 0.0) -
 
 
 def best_margin(setting: Setting, margins: Margins) -> Setting:
-    """The margin on the grid whose risk bound is least: P1 pays for having chosen it."""
+    """The margin on the grid whose risk bound is least: having chosen it is paid for."""
     best: tuple[float, Setting] | None = None
     refusal: object = None
     for k in margins.grid():

@@ -56,8 +56,8 @@ class Tensors:
         if kind not in weights:
             return self._not_trained(kind)
         values = self._trained(layer, weights[kind])
-        scale = self.model.family.scales.get(kind)
-        return values if scale is None else scale(self.model) * values
+        factor = self.model.factor(kind, layer.where())
+        return values if factor == 1 else factor * values
 
     def _trained(self, layer: Layer, weight: Weight) -> Rows:
         kind = weight.kind

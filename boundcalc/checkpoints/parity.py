@@ -7,29 +7,26 @@ for each other wash out at the outputs. A module is run only when it is at hand;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from boundcalc.base.compared import ROUNDING, Compared
-from boundcalc.checkpoints.errors import CheckpointError, NotRun
+from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.layers import Fixed, Rows, Step
-from boundcalc.checkpoints.modules import answer, as_arrays, called, of_double, ready
+from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.network import Network
+from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_of_images, tokens_before
 from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.attention import attentions, is_causal
+from boundcalc.setting.attention import is_causal
 from boundcalc.setting.layer import flat
-from boundcalc.setting.layers import token_tables
 
 SINGLE = 4e-6
 """What may lie between two passes where the module takes steps in single precision, whatever its weights are."""
-
-Call = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -93,25 +90,6 @@ class Parity:
         }
 
 
-@dataclass(frozen=True)
-class _Calls:
-    """What entered and left each part of a module, call by call."""
-
-    reads: dict[str, list[Rows]]
-    makes: dict[str, list[Rows]]
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A forward pass of a module: inputs, outputs, what passed every part, and whether any step was narrower than double."""
-
-    module: Any
-    x: Rows
-    outputs: Rows | None
-    calls: _Calls
-    single: bool
-
-
 def compare(
     module: Any,
     model: Model,
@@ -143,20 +121,6 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
         return architecture
     width = next(made for layer in reversed(stages[: pools[-1]]) if (made := layer.widths()[1]))
     return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
-
-
-def record(
-    module: Any, model: Model, architecture: Architecture, inputs: Any = None, *, call: Call | None = None
-) -> Recorded:
-    """A module's forward pass in double precision."""
-    x = example_inputs(model, architecture) if inputs is None else np.asarray(inputs)
-    try:
-        return Recorded(module, x, *_run(module, x, call))
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        raise NotRun(
-            f"the module does not take inputs of shape {x.shape} ({x.dtype}): {' '.join(str(error).split())[:200]}; give "
-            "some of its own (--data, inputs=), or call=lambda module, x: ..."
-        ) from error
 
 
 def held(recorded: Recorded, model: Model, architecture: Architecture, *, fixed: Fixed | None = None) -> Parity:
@@ -220,105 +184,6 @@ def _fixed(module: Any, model: Model) -> Fixed:
     return replace(found, rotate=model.family.rotate) if model.family.rotate is not None else found
 
 
-def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 32) -> Rows:
-    """Inputs as the architecture reads them, drawn from a fixed seed."""
-    rng = np.random.default_rng(0)
-    length = min(architecture.seq_len, longest)
-    tables = token_tables(architecture.stages)
-    if tables:
-        drawn = rng.integers(0, tables[0].vocabulary, (n, length))
-        padding = model.checkpoint.config.get("pad_token_id")  # some models number positions by what is no padding
-        return np.where(drawn == padding, (drawn + 1) % tables[0].vocabulary, drawn)
-    shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
-    if len(shape) == 4:
-        patches = architecture.seq_len - _tokens_before(model)
-        side = math.isqrt(patches)
-        if side * side == patches:
-            return rng.uniform(-1, 1, (n, shape[1], side * shape[2], side * shape[3]))
-    width = architecture.stages[0].widths()[0] or next(attentions(architecture.stages)).d
-    x = rng.standard_normal((n, length, width))
-    return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
-
-
-def _tokens_before(model: Model) -> int:
-    """Rows that the model puts before its input."""
-    return sum(model.has(token) for token in model.family.tokens)
-
-
-def rows_of_images(model: Model, images: Rows) -> Rows:
-    """Images (n, channels, height, width) as patches (n, T, channels x side x side), with rows of zeros for class tokens."""
-    shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
-    if len(shape) != 4 or images.ndim != 4 or images.shape[1] != shape[1]:
-        raise CheckpointError(
-            f"images need a patch map W_patch of shape (d, channels, side, side) and as many channels; got images of "
-            f"{images.shape[1:]} and {shape or 'no map'}: give rows (n, T, d) instead"
-        )
-    n, channels, height, width = images.shape
-    tall, wide = shape[2:]
-    if height % tall or width % wide:
-        raise CheckpointError(f"images of {height} x {width} are not made of patches of {tall} x {wide}")
-    cut = images.reshape(n, channels, height // tall, tall, width // wide, wide).transpose(0, 2, 4, 1, 3, 5)
-    rows = cut.reshape(n, -1, channels * tall * wide)
-    return np.concatenate([np.zeros((n, _tokens_before(model), rows.shape[2])), rows], axis=1)
-
-
-# -- the module
-
-
-def _run(module: Any, x: Rows, call: Call | None) -> tuple[Rows, _Calls, bool]:
-    """The outputs, what passed every part, and whether any step was narrower than double."""
-    import torch
-
-    seen = _Calls({}, {})
-    copy = of_double(module)
-
-    def note(names: Sequence[str]) -> Callable[[Any, Any, Any], None]:
-        def hook(_: Any, args: Any, out: Any) -> None:
-            for kept, value in ((seen.reads, args[0] if args else None), (seen.makes, out)):
-                value = value[0] if isinstance(value, tuple) and value else value
-                if isinstance(value, torch.Tensor) and value.is_floating_point():
-                    rows = value.detach().double().cpu().numpy().copy()
-                    for name in names:
-                        kept.setdefault(name, []).append(rows)
-
-        return hook
-
-    parts: dict[Any, list[str]] = {}
-    for name, part in copy.named_modules(remove_duplicate=False):
-        parts.setdefault(part, []).append(name)
-    handles = [part.register_forward_hook(note(names)) for part, names in parts.items()]
-    try:
-        with ready(), _narrow() as narrow:
-            out = answer(copy, as_arrays(x), call)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return out, seen, bool(narrow)
-
-
-@contextmanager
-def _narrow() -> Iterator[list[str]]:
-    """Names of operations that gave numbers narrower than double."""
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    found: list[str] = []
-
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            for value in out if isinstance(out, tuple | list) else (out,):
-                if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float16, torch.bfloat16):
-                    found.append(str(func))
-            return out
-
-    with Watch():
-        yield found
-
-
-# -- side by side
-
-
 def _apart(a: Rows, b: Rows) -> float:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return math.inf
@@ -348,7 +213,7 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
 
 
 def _inside(
-    model: Model, steps: Sequence[Step], seen: _Calls, row: int | None
+    model: Model, steps: Sequence[Step], seen: Calls, row: int | None
 ) -> tuple[list[tuple[Place, int]], list[str]]:
     """What enters and leaves every layer that is a part of the module, with its step; and the layers that are none."""
     found: list[tuple[Place, int]] = []
@@ -371,7 +236,7 @@ def _inside(
                 or not np.issubdtype(np.asarray(ours).dtype, float)
             ):
                 continue
-            apart = _rows_apart(ours, calls[call], row, _tokens_before(model))
+            apart = _rows_apart(ours, calls[call], row, tokens_before(model))
             if apart is not None:
                 found.append((Place(f"{what} ({owner})", apart), index))
         if len(found) == before:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from boundcalc.checkpoints.maps import Found
-from boundcalc.norms.matrix import Measured
-from boundcalc.norms.rounding import up
 
 SPECTRUM_SIDE = 1024
 """Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
@@ -45,11 +43,3 @@ class Task:
     name: str
     entries: int
     run: Callable[[np.random.Generator], Found] = field(repr=False)
-
-
-def times(found: Measured, factor: float) -> Measured:
-    """The norms of a matrix times a constant above 0."""
-    names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
-    larger = {name: None if (value := getattr(found, name)) is None else up(value * factor, 1) for name in names}
-    spectrum = None if found.spectrum is None else tuple(up(s * factor, 1) for s in found.spectrum)
-    return replace(found, spectrum=spectrum, **larger)  # type: ignore[arg-type]

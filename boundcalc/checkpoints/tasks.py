@@ -15,7 +15,7 @@ from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, difference, key_of
-from boundcalc.checkpoints.task import Task, Want, times
+from boundcalc.checkpoints.task import Task, Want
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
 from boundcalc.setting.layer import Role, Rules, flat
@@ -73,15 +73,14 @@ class Plan:
                     raise Unsupported(Refusal("measuring norms", what, f"single weights: {', '.join(_MEASURES)}"))
                 yield from measured(self, weight)
 
-    def _scaled(self, kind: str, task: Task) -> Task:
+    def scaled(self, kind: str, block: int | None, task: Task) -> Task:
         """The norms of a weight that the model multiplies by a constant."""
-        scale = self.model.family.scales.get(kind)
-        factor = 1.0 if scale is None else scale(self.model)
+        factor = self.model.factor(kind, block)
         if factor == 1:
             return task
 
         def run(rng: np.random.Generator) -> Found:
-            return {key: times(found, factor) for key, found in task.run(rng).items()}
+            return {key: found.times(factor) for key, found in task.run(rng).items()}
 
         return Task(task.name, task.entries, run)
 
@@ -121,7 +120,7 @@ class Plan:
                 ).widened
             return out
 
-        return self._scaled(kind, Task(key_of(kind, block), entries, run))
+        return self.scaled(kind, block, Task(key_of(kind, block), entries, run))
 
     def _measure(self, matrix: Stored, transposed: bool, rng: np.random.Generator) -> Measured:
         found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
@@ -142,7 +141,7 @@ class Plan:
                 out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, place))).widened
             return out
 
-        return self._scaled(kind, Task(key_of(kind, block), entries, run))
+        return self.scaled(kind, block, Task(key_of(kind, block), entries, run))
 
     # -- tables
 
@@ -164,6 +163,12 @@ class Plan:
         for row, token in enumerate(self.model.family.tokens):
             if self.model.has(token):
                 self.expect(token, None, (d,))
+                folded = ("positions", token, *(("b_patch",) if self.model.has("b_patch") else ()))
+                if scaled := next((role for role in folded if self.model.factor(role) != 1), None):
+                    raise CheckpointError(
+                        f"{self.model.checkpoint.where}: {scaled} has a scale, which is not read where a token is folded "
+                        f"into the positions ({token}): leave the scale out, and scale the tensor in the file"
+                    )
                 self.read[token, None] = (0, f"{FOLDED} {row} (families/vit.py)")
         return self._table("positions", seq_len, seq_len * d, lambda model: held(positions(model, first, seq_len)))
 
@@ -177,7 +182,7 @@ class Plan:
                 out[kind + "'"] = measure(_difference(table, get(self.reference), False), rng, op=False).widened
             return out
 
-        return self._scaled(kind, Task(kind, entries, run))
+        return self.scaled(kind, None, Task(kind, entries, run))
 
 
 def _flat(plan: Plan, weight: Weight) -> Iterator[Task]:

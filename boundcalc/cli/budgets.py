@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.words import hint
 from boundcalc.cli.values import number
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import Weight, weights_of
 from boundcalc.setting.norms import JSON_NAMES
 
-EXAMPLE = "W_V=op:2.5,21:8"
+_EXAMPLE = "W_V=op:2.5,21:8"
 TORCH: Mapping[str, tuple[str, str]] = {
     "op": ("largest singular value (of a vector, its length)", "torch.linalg.matrix_norm(w, 2), or b.norm()"),
     "F": ("root of the sum of squares", "w.norm()"),
@@ -41,13 +40,15 @@ def parse(words: Sequence[str]) -> dict[str, Budget]:
     for word in words:
         kind, equals, rest = word.partition("=")
         if not equals or not kind or not rest:
-            raise InvalidSetting(f"--norm is KIND=NORM:VALUE,..., such as {EXAMPLE}; got {word!r}")
+            raise InvalidSetting(f"--norm is KIND=NORM:VALUE,..., such as {_EXAMPLE}; got {word!r}")
         if kind in found:
-            raise InvalidSetting(f"--norm gives {kind} twice: write its norms in one, such as {EXAMPLE}")
+            raise InvalidSetting(f"--norm gives {kind} twice: write its norms in one, such as {_EXAMPLE}")
         limits: dict[str, Any] = {}
         for part in rest.split(","):
             name, colon, text = part.strip().partition(":")
             if name not in TORCH:
+                from boundcalc.base.words import hint
+
                 raise InvalidSetting(f"--norm {word}: no norm is called {name!r}{hint(name, TORCH)}; {_listed()}")
             if name in limits:
                 raise InvalidSetting(f"--norm {word}: {name} is given twice")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 GROUPS = ("theorems", "policies", "statements", "lemmas", "certificates", "presets", "strategies")
 MORE = ("figures", "tasks", "sweeps", "families")
 """Groups that are listed when they are asked for: what `plot`, `train`, `sweep` and `norms` take."""
 _LEMMA_LETTERS = "TLS"
+_Rows = Iterator[tuple[str, str, str]]
 
 
 class Entry(NamedTuple):
@@ -22,79 +24,72 @@ class Entry(NamedTuple):
 
 def entries(group: str) -> Iterator[Entry]:
     """All names of a group."""
-    yield from {
-        "theorems": _theorems,
-        "statements": lambda: _statements("statements"),
-        "lemmas": lambda: _statements("lemmas"),
-        "certificates": _certificates,
-        "policies": _policies,
-        "presets": _presets,
-        "strategies": _strategies,
-        "figures": _figures,
-        "tasks": _tasks,
-        "sweeps": _sweeps,
-        "families": _families,
-    }[group]()
+    for name, title, source in _LISTED[group]():
+        yield Entry(group, name, title, source)
 
 
-def _theorems() -> Iterator[Entry]:
+def names() -> list[str]:
+    """What `explain` knows."""
+    return [entry.name for group in GROUPS for entry in entries(group)]
+
+
+def _theorems() -> _Rows:
     from boundcalc.base.prose import plain
     from boundcalc.formulas.theorems import THEOREMS, aliases
 
     same = aliases()
     for theorem in THEOREMS.values():
         title = plain(theorem.title) + (f"; as a number = {same[theorem.name]}" if theorem.name in same else "")
-        yield Entry("theorems", theorem.name, title, theorem.source.short)
+        yield theorem.name, title, theorem.source.short
 
 
-def _statements(group: str) -> Iterator[Entry]:
+def _statements(*, lemmas: bool) -> _Rows:
     from boundcalc.statements.texts import STATEMENTS
 
     for statement in STATEMENTS.values():
-        lemma = statement.name[0] in _LEMMA_LETTERS
-        if lemma == (group == "lemmas"):
-            yield Entry(group, statement.name, statement.title, statement.source.short)
+        if (statement.name[0] in _LEMMA_LETTERS) == lemmas:
+            yield statement.name, statement.title, statement.source.short
 
 
-def _certificates() -> Iterator[Entry]:
+def _certificates() -> _Rows:
     """Statements about one predictor, but for those that are in the calculus too."""
     from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
     from boundcalc.statements.texts import STATEMENTS
 
     for name, statement in ABOUT_ONE.items():
         if name not in STATEMENTS:
-            yield Entry("certificates", name, statement.entry.title, statement.entry.source.short)
+            yield name, statement.entry.title, statement.entry.source.short
 
 
-def _policies() -> Iterator[Entry]:
+def _policies() -> _Rows:
     from boundcalc.formulas.theorems import POLICIES
 
     for policy in POLICIES.values():
-        yield Entry("policies", policy.name, policy.title, " ".join(sorted(policy.lemmas)))
+        yield policy.name, policy.title, " ".join(sorted(policy.lemmas))
 
 
-def _presets() -> Iterator[Entry]:
+def _presets() -> _Rows:
     from boundcalc.setting import PRESETS, preset
 
     for name in PRESETS:
         made = preset(name)
         sizes = f"depth {made.depth}, d {made.d}, heads {made.heads}, T {made.seq_len}"
-        yield Entry("presets", name, f"{made.style}, {made.normalisation}, {made.activation}", sizes)
+        yield name, f"{made.style}, {made.normalisation}, {made.activation}", sizes
 
 
-def _figures() -> Iterator[Entry]:
+def _figures() -> _Rows:
     from boundcalc.lab.plot.gallery import PLATES
     from boundcalc.lab.plot.registry import FIGURES
 
     for name, figure in FIGURES.items():
         trials = {"takes": "bounds, and trials if given", "needs": "trials", "none": "no trials"}[figure.trials]
-        yield Entry("figures", name, figure.about, trials)
+        yield name, figure.about, trials
     for plate in PLATES:
         if plate.name not in FIGURES:
-            yield Entry("figures", plate.name, plate.title, "trials of the gallery")
+            yield plate.name, plate.title, "trials of the gallery"
 
 
-def _tasks() -> Iterator[Entry]:
+def _tasks() -> _Rows:
     from dataclasses import fields
 
     from boundcalc.lab.train.tasks import TASKS, task_names
@@ -102,25 +97,40 @@ def _tasks() -> Iterator[Entry]:
     for name in task_names():
         made = TASKS.get(name, TASKS["boolean"])
         about = (made.__doc__ or "").strip().splitlines()[0]
-        yield Entry("tasks", name, about, " ".join(field.name for field in fields(made)))
+        yield name, about, " ".join(field.name for field in fields(made))
 
 
-def _sweeps() -> Iterator[Entry]:
+def _sweeps() -> _Rows:
     from boundcalc.lab.train.presets import PRESETS
 
     for name, sweep in PRESETS.items():
-        yield Entry("sweeps", name, sweep["about"], str(sweep["task"]["task"]))
+        yield name, sweep["about"], str(sweep["task"]["task"])
 
 
-def _families() -> Iterator[Entry]:
+def _families() -> _Rows:
     from boundcalc.checkpoints.families import FAMILIES
 
     for family in FAMILIES.values():
-        yield Entry("families", family.name, "", " ".join(sorted(family.model_types)))
+        yield family.name, "", " ".join(sorted(family.model_types))
 
 
-def _strategies() -> Iterator[Entry]:
+def _strategies() -> _Rows:
     from boundcalc.statements.strategies import STRATEGIES
 
     for strategy in STRATEGIES.values():
-        yield Entry("strategies", strategy.name, f"{strategy.quantity}: {strategy.title}", " ".join(strategy.uses))
+        yield strategy.name, f"{strategy.quantity}: {strategy.title}", " ".join(strategy.uses)
+
+
+_LISTED: Mapping[str, Callable[[], _Rows]] = {
+    "theorems": _theorems,
+    "statements": partial(_statements, lemmas=False),
+    "lemmas": partial(_statements, lemmas=True),
+    "certificates": _certificates,
+    "policies": _policies,
+    "presets": _presets,
+    "strategies": _strategies,
+    "figures": _figures,
+    "tasks": _tasks,
+    "sweeps": _sweeps,
+    "families": _families,
+}

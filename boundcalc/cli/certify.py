@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli import complete
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
-from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_file, output_folder
+from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.inputs import refuse_idle_bits
 from boundcalc.cli.lazy import FAILURE
+from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.checkpoints.account import Account
     from boundcalc.lab.certification import Certification
 
-_FORMATS = ("table", "json", "csv", "markdown", "latex")
+_NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
 
 
 @click.command(
@@ -70,19 +68,14 @@ fixed before the data.""",
     type=click.Choice(("norms", "held-out", "occam", "p2l")),
     help="With --data, certify by this only (repeatable); p2l trains modules of --compare.",
 )
-@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
-@click.option("--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound.")
-@click.option(
-    "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
-)
+@bounds_option
+@certificate_options("")
 @click.option(
     "--certificates", type=output_folder(), help="Folder for the certificates: with --data, one of every line."
 )
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
-@click.option(
-    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
-)
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True)
+@why_option
+@form_option("table", "json", "csv", "markdown", "latex")
 @click.pass_context
 def command(
     context: click.Context,
@@ -121,19 +114,9 @@ def command(
         refuse_given(dict.fromkeys(("test", "methods", "certificates"), "without --data"))
     seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
 
-    def inspect(family: str, account: Account, missing: tuple[str, ...]) -> None:
-        if account.unknown:
-            raise InvalidSetting(
-                f"{model} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
-                "about this model: describe the model with --mapping (docs/weights.md)"
-            )
-        if account.doubts:
-            raise InvalidSetting(f"{model} may not be what would be bounded: {account.doubts[0].text}")
-        if missing and readout_norm is None:
-            raise InvalidSetting(
-                f"{model} has no read-out: say how large one may be with --readout-norm 1 (--classes 2)"
-            )
+    from boundcalc.lab.reading import whole
 
+    inspect = whole(model, _NO_READ_OUT if readout_norm is None else None)
     from boundcalc.setting import Setting
 
     certified = None
@@ -150,8 +133,7 @@ def command(
             from boundcalc.checkpoints.margins import best_margin
 
             setting = best_margin(setting, seen[1])
-    from boundcalc.cli.eval import _write_certificates
-    from boundcalc.cli.report import ask
+    from boundcalc.cli.report import ask, write_certificates
     from boundcalc.cli.setting import Question
 
     # what the model's files say is not assumed; where they say nothing, it is
@@ -166,7 +148,7 @@ def command(
     refuse_idle_bits(question, bounds)
     report = ask(question, bounds, solve=solve, why=why)
     best = None if report.best is None else report.best.recording(found.compared)
-    _write_certificates(best, certificate, certificate_risk)
+    write_certificates(best, certificate, certificate_risk)
     written = [] if certified is None or certificates is None else certified.save(certificates)
     if certified is not None and form == "table":
         click.echo(certified.text)

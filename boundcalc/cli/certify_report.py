@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.cli.checkpoint import account_lines
+from boundcalc.cli.options import write_json
 from boundcalc.statements.premise import no_member
 
 if TYPE_CHECKING:
@@ -54,10 +53,12 @@ def table(
     if refusal is not None:
         click.echo(f"\nNo advice: {refusal}")
         return
+    from boundcalc.engine.needs import needs
+
     click.echo("\nFor a bound below 1, everything else unchanged:")
-    needs = _needs(setting)
+    needed = needs(setting)
     for quantity in ("gap", "risk"):
-        m, factor = needs[f"m_{quantity}"], needs[f"norm_factor_{quantity}"]
+        m, factor = needed[f"m_{quantity}"], needed[f"norm_factor_{quantity}"]
         samples = "no m up to 10^18 is enough" if m is None else f"m of {at_least(m)}"
         norms = "no factor at which a network still has the margin is enough"
         if factor is not None:
@@ -69,8 +70,6 @@ def as_json(
     found: Audit, report: Report, setting: Setting, *, solve: bool, certified: Certification | None = None
 ) -> None:
     """For programs."""
-    import json
-
     from boundcalc.checkpoints.proxies import Proxy, proxies
 
     data = report.to_json()
@@ -88,8 +87,10 @@ def as_json(
         for p in proxies(found)
     ]
     if solve and report.best is not None and no_member(_paid(setting)[0]) is None:
-        data["needs"] = _needs(setting)
-    click.echo(json.dumps(data, indent=1))
+        from boundcalc.engine.needs import needs
+
+        data["needs"] = needs(setting)
+    write_json(data)
 
 
 def _paid(setting: Setting) -> tuple[Setting, float]:
@@ -151,47 +152,3 @@ def _proxies(found: Audit) -> list[str]:
         else:
             lines.append(f"  refused: {proxy}")
     return lines
-
-
-def _needs(setting: Setting) -> dict[str, float | None]:
-    """What would make the bounds say something: m, and the factor that every norm would have to shrink by."""
-    from boundcalc.base.errors import NoSolution
-    from boundcalc.engine.solve import solve
-
-    out: dict[str, float | None] = {}
-    for quantity in ("gap", "risk"):
-        try:
-            out[f"m_{quantity}"] = solve(setting, "m", math.exp(-VACUOUS_MARGIN), quantity=quantity).value
-        except NoSolution:
-            out[f"m_{quantity}"] = None
-        out[f"norm_factor_{quantity}"] = _norm_factor(setting, quantity)
-    return out
-
-
-def _norm_factor(setting: Setting, quantity: str) -> float | None:
-    """The largest power of 2^(1/8) by which all norms may be multiplied for the bound to say something.
-
-    Not so far down that no network of the class has the margin any more: such a bound would speak of none.
-    """
-    from boundcalc.engine.evaluate import Desk
-
-    def scaled(eighths: int) -> Desk:
-        return Desk(replace(setting, norms=setting.norms.scaled(2.0 ** (-eighths / 8))))
-
-    def says(eighths: int) -> bool:
-        value = scaled(eighths).value("best")
-        return not (value.vacuous if quantity == "gap" else value.risk_vacuous)
-
-    def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
-        """The last place that holds, after `low`, which does, and before `high`, which does not."""
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if holds(middle) else (low, middle)
-        return low
-
-    if says(0):
-        return 1.0
-    last = most(0, 8 * 40, lambda eighths: scaled(eighths).risk_refusal is None)
-    if last == 0 or not says(last):
-        return None
-    return 2.0 ** (-(most(0, last, lambda eighths: not says(eighths)) + 1) / 8)

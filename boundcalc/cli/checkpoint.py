@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,23 +13,22 @@ from boundcalc.base import kinds
 from boundcalc.base.rounding import up
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, Input, PythonName, output_file
+from boundcalc.cli.options import all_of
+from boundcalc.cli.progress import measuring
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
-    from boundcalc.checkpoints.audit import Progress
     from boundcalc.checkpoints.examples import Sequences
     from boundcalc.checkpoints.families import Model
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_OPTIONS = (
     click.option(
         "--family",
         shell_complete=complete.family,
         help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one).",
     ),
-    click.option("--mapping", type=FILE, help="A JSON or YAML file that describes a model of no known family."),
+    click.option("--mapping", type=FILE, help="A JSON, YAML or TOML file that describes a model of no known family."),
     click.option(
         "--compare",
         type=PythonName(),
@@ -68,14 +66,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-def model_options(command: Command) -> Command:
-    """The options that say how to read a checkpoint."""
-    for decorate in reversed(_OPTIONS):
-        command = decorate(command)
-    return command
+model_options = all_of(_OPTIONS)
+"""The options that say how to read a checkpoint."""
 
 
-class Taken(NamedTuple):
+class _Taken(NamedTuple):
     """A checkpoint that was measured: the audit, the model, the module where one is at hand, how it described itself."""
 
     audit: Audit
@@ -91,7 +86,7 @@ def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None]
 
 def take(
     model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None, data: Sequences | None = None
-) -> Taken:
+) -> _Taken:
     """The same, with the module that was compared; `data` are inputs to compare on."""
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -115,7 +110,7 @@ def take(
     inputs = None if data is None else data.first(TRIED)
     chosen, mapping = described(checkpoint, hand.module, chosen, said, inputs, None)
     said = said if mapping is None else replace(said, heads=None)
-    with _progress(taken["quiet"]) as progress:
+    with measuring(taken["quiet"]) as progress:
         found = audit(
             checkpoint,
             family=chosen,
@@ -139,31 +134,7 @@ def take(
     finally:
         if talks:
             click.echo("\r\x1b[2K", err=True, nl=False)
-    return Taken(found, seen, live, mapping)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on the terminal; nothing where stderr is none."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description:20}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-
-        def show(name: str, done: int, total: int) -> None:
-            bar.update(task, description=name, completed=done, total=total)
-
-        yield show
+    return _Taken(found, seen, live, mapping)
 
 
 def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:

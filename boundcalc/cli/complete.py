@@ -2,70 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+_Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
-def _of(names: Callable[[], Iterable[str]], *, files: bool = False) -> Complete:
+def _named(place: str) -> Iterator[str]:
+    """The names in what stands at module:attribute, which is imported now; or in what that returns."""
+    from importlib import import_module
+
+    module, _, attribute = place.partition(":")
+    found: Any = getattr(import_module(module), attribute)
+    entries: Any = found() if callable(found) else found
+    for entry in entries:
+        yield getattr(entry, "name", entry)
+
+
+def _of(*places: str, files: bool = False) -> _Complete:
+    """Names from places; with `files`, else that of a file."""
+
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         del context, parameter
-        found = [CompletionItem(name) for name in dict.fromkeys(names()) if name.startswith(incomplete)]
+        names = dict.fromkeys(name for place in places for name in _named(place))
+        found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         return found or ([CompletionItem(incomplete, type="file")] if files else [])
 
     return complete
 
 
-def _presets() -> Iterable[str]:
-    from boundcalc.setting import PRESETS
-
-    return PRESETS
-
-
-def _tasks() -> Iterable[str]:
-    from boundcalc.lab.train.tasks import task_names
-
-    return task_names()
-
-
-def _figures() -> Iterable[str]:
-    from boundcalc.lab.plot.gallery import PLATES
-    from boundcalc.lab.plot.registry import FIGURES
-
-    return [*FIGURES, *(plate.name for plate in PLATES)]
-
-
-def _plates() -> Iterable[str]:
-    from boundcalc.lab.plot.gallery import PLATES
-
-    return [plate.name for plate in PLATES]
-
-
-def _sweeps() -> Iterable[str]:
-    from boundcalc.lab.train.presets import PRESETS
-
-    return PRESETS
-
-
-def _families() -> Iterable[str]:
-    from boundcalc.checkpoints.families import FAMILIES
-
-    return FAMILIES
-
-
-def _bounds() -> Iterable[str]:
-    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
-
-    return [*BOUNDS, *THEOREMS]
-
-
-preset, task, plate, family = _of(_presets), _of(_tasks), _of(_plates), _of(_families)
-figure, sweep, bound = _of(_figures, files=True), _of(_sweeps, files=True), _of(_bounds, files=True)
+_PLATES = "boundcalc.lab.plot.gallery:PLATES"
+preset, plate = _of("boundcalc.setting:PRESETS"), _of(_PLATES)
+task, family = _of("boundcalc.lab.train.tasks:task_names"), _of("boundcalc.checkpoints.families:FAMILIES")
+figure = _of("boundcalc.lab.plot.registry:FIGURES", _PLATES, files=True)
+sweep = _of("boundcalc.lab.train.presets:PRESETS", files=True)
+theorem = _of("boundcalc.formulas.theorems:THEOREMS")
+bound = _of("boundcalc.formulas.theorems:BOUNDS", "boundcalc.formulas.theorems:THEOREMS", files=True)
+entry = _of("boundcalc.cli.catalogue:names")

@@ -11,9 +11,8 @@ import click
 from boundcalc.base import kinds, output
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.formulas import formula_options, take_formula
+from boundcalc.cli.options import form_option
 from boundcalc.cli.text import prose
-
-_FORMATS = ("text", "markdown", "latex", "html", "json")
 
 
 @click.command(
@@ -41,7 +40,7 @@ Every size may be a number or a letter; letters stay symbols.""",
     show_default=True,
     help="How much to show.",
 )
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@form_option("text", "markdown", "latex", "html", "json")
 @click.option("--fragment", is_flag=True, help="LaTeX for \\input, or HTML without a page around it.")
 @click.option(
     "--columns", type=click.IntRange(1, 2), help="Columns of the page that a LaTeX fragment is for.  [default: 1]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from boundcalc.cli.setting import Question
-from boundcalc.cli.values import short
+from boundcalc.cli.values import shown
 from boundcalc.setting import Setting
 
 _SYMBOLS = {
@@ -22,8 +22,8 @@ _SYMBOLS = {
     "bits": "bits of a weight",
 }
 _ALWAYS = ("depth", "seq_len", "d", "heads", "activation", "normaliser", "normalisation", "readout", "input_radius")
-_WHEN_SET = ("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "gated", "rope", "causal", "vocabulary")
-_WHEN_SET_TOO = (
+_WHEN_SET = (
+    *("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "gated", "rope", "causal", "vocabulary"),
     *("d_patch", "positions", "position_radius", "embedding_norm", "pooler", "variance_floor", "classes"),
     "bits",
 )
@@ -34,7 +34,7 @@ _MOST_NAMED = 4
 """Budgets that are listed by name."""
 
 
-class Described(NamedTuple):
+class _Described(NamedTuple):
     """A value of the setting as it is shown."""
 
     field: str
@@ -43,19 +43,19 @@ class Described(NamedTuple):
     assumed: bool
 
 
-def described(question: Question) -> list[Described]:
+def described(question: Question) -> list[_Described]:
     """Every value that matters, with whether it was assumed."""
     setting = question.setting
     architecture = setting.architecture
-    out: list[Described] = []
+    out: list[_Described] = []
     if architecture.layers is not None:
-        out.append(Described("layers", "layers", f"{len(architecture.layers)} listed", False))
+        out.append(_Described("layers", "layers", f"{len(architecture.layers)} listed", False))
         names: tuple[str, ...] = ("seq_len", "input_radius", "classes", *(("bits",) if architecture.bits else ()))
         names = tuple(name for name in names if architecture.unread(name) is None)
     else:
         assumed = question.assumed("style") and question.assumed("preset")
-        out.append(Described("style", "style", architecture.style, assumed))
-        names = (*_ALWAYS, *(name for name in (*_WHEN_SET, *_WHEN_SET_TOO) if _is_set(question, name)))
+        out.append(_Described("style", "style", architecture.style, assumed))
+        names = (*_ALWAYS, *(name for name in _WHEN_SET if _is_set(question, name)))
         if architecture.normalisation in ("layernorm", "rmsnorm"):
             names = (*names, "eps")
         if architecture.vocabulary:
@@ -69,19 +69,19 @@ def described(question: Question) -> list[Described]:
         of = f"{len(keys)} given" if len(keys) > _MOST_NAMED else f"of {' '.join(keys)}"
         measured = ", measured" if setting.norms.measured else ""
         rest = "; C for the rest" if setting.norms.C is not None else ""
-        out.append(Described("budgets", "norm budgets", f"{of}{measured}{rest}", False))
+        out.append(_Described("budgets", "norm budgets", f"{of}{measured}{rest}", False))
     for name in _SAMPLE:
         value = getattr(setting.sample, name)
         if value is not None:
             out.append(_describe(question, name, value))
     if setting.sample.measured:
         seen = " and ".join(name.replace("_", " ") for name in setting.sample.measured)
-        out.append(Described("measured", "chosen after a look:", seen, False))
+        out.append(_Described("measured", "chosen after a look:", seen, False))
     return out
 
 
-def _describe(question: Question, name: str, value: Any) -> Described:
-    return Described(name, _SYMBOLS.get(name, name), _value(value), question.assumed(name))
+def _describe(question: Question, name: str, value: Any) -> _Described:
+    return _Described(name, _SYMBOLS.get(name, name), shown(value), question.assumed(name))
 
 
 def _field(setting: Setting, name: str) -> Any:
@@ -98,9 +98,3 @@ def _is_set(question: Question, name: str) -> bool:
     value = _field(question.setting, name)
     plain = (None, False, 0, "none") if name != "classes" else (1,)
     return value not in plain or not question.assumed(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return short(value) if isinstance(value, int | float) else str(value)

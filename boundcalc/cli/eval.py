@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli import complete
-from boundcalc.cli.files import FileCommand, output_file
+from boundcalc.cli.files import FileCommand
 from boundcalc.cli.garbage import uncollected
-from boundcalc.cli.inputs import OF_PAIRS, alone, examples, inputs, pairs, refuse_idle_bits, refuse_inputs, show_values
+from boundcalc.cli.inputs import OF_PAIRS, alone, examples, pairs, refuse_idle_bits, refuse_inputs
 from boundcalc.cli.lazy import FAILURE
+from boundcalc.cli.options import bounds_option, certificate_options, why_option, write_json
 from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 from boundcalc.formulas.theorems import ALONE
@@ -44,7 +43,7 @@ name=first:last:logN (N values, evenly in logs), name=first:last:linN (N values,
 name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 )
 @setting_options
-@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
+@bounds_option
 @click.option("--L", "pairs_seen", type=WHOLE, help=f"Key-value pairs a query sees ({OF_PAIRS}).")
 @click.option(
     "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({', '.join(ALONE)})."
@@ -52,16 +51,9 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True, help="Output format."
 )
-@click.option(
-    "--certificate", type=output_file(kinds.CERTIFICATE), help="Write the certificate of the best gap bound printed."
-)
-@click.option(
-    "--certificate-risk", type=output_file(kinds.CERTIFICATE), help="Write the certificate of its risk bound."
-)
+@certificate_options(" printed")
 @click.option("--explain", is_flag=True, help="Show the proofs, with their numbers: of the best, or of every --bound.")
-@click.option(
-    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
-)
+@why_option
 @click.option(
     "--norms-template", "template", is_flag=True, help="Print a norms file with all kinds that are read; stop."
 )
@@ -92,35 +84,30 @@ def command(
         _template(context, question)
         return
     given = pairs(others) | ({} if pairs_seen is None else {"L": pairs_seen})
+    of_one = {
+        "--solve/--no-solve": solve is not None,
+        "--explain": explain,
+        "--why": why,
+        "--certificate": certificate,
+        "--certificate-risk": certificate_risk,
+    }
     theorem = alone(bounds)
     if theorem is not None:
-        useless = (
-            ("--solve/--no-solve", solve is not None),
-            ("--sweep", axes),
-            ("--explain", explain),
-            ("--why", why),
-            ("--certificate", certificate),
-            ("--certificate-risk", certificate_risk),
-        )
-        for name, used in useless:
+        for name, used in {**of_one, "--sweep": axes}.items():
             if used:
                 raise InvalidSetting(
                     f"{name} is for bounds of a setting, which {theorem.name} is not: leave it out; "
                     f"`boundcalc export --bound {theorem.name} --to numpy` evaluates arrays"
                 )
+        from boundcalc.cli.alone import inputs, show_values
+
         show_values(theorem, inputs(theorem, question, given), form)
         return
     refuse_inputs(given)
     refuse_idle_bits(question, bounds)
     if axes:
-        for name, given in (
-            ("--solve/--no-solve", solve is not None),
-            ("--certificate", certificate),
-            ("--certificate-risk", certificate_risk),
-            ("--explain", explain),
-            ("--why", why),
-        ):
-            if given:
+        for name, used in of_one.items():
+            if used:
                 raise InvalidSetting(f"{name} is about one setting: leave out --sweep, or {name}")
         from boundcalc.cli.sweeping import sweep
 
@@ -132,10 +119,10 @@ def command(
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     with uncollected():
-        from boundcalc.cli.report import ask
+        from boundcalc.cli.report import ask, write_certificates
 
         report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
-    _write_certificates(report.best, certificate, certificate_risk)
+    write_certificates(report.best, certificate, certificate_risk)
     from boundcalc.cli.formats import show
 
     show(report, form)
@@ -149,30 +136,11 @@ def command(
 
 def _template(context: click.Context, question: Any) -> None:
     """The norms file on stdout; what it means on stderr."""
-    import json
-
     from boundcalc.cli.budgets import legend, template
     from boundcalc.cli.idle import refuse_given
 
     others = [p.name for p in context.command.params if p.name and p.name not in {*parameters(), "template"}]
     refuse_given(dict.fromkeys(others, "with --norms-template, which prints a norms file and stops"))
-    click.echo(json.dumps(template(question.setting), indent=1))
+    write_json(template(question.setting))
     for line in legend(question.setting):
         click.echo(line, err=True)
-
-
-def _write_certificates(best: Any, certificate: Path | None, certificate_risk: Path | None) -> None:
-    if certificate is None and certificate_risk is None:
-        return
-    if best is None:
-        raise click.ClickException("no bound was found, so there is no certificate to write")
-    if certificate is not None:
-        if best.trivial:
-            raise click.ClickException(
-                "the least gap bound is trivial (it compares nothing): there is no proof to write"
-            )
-        best.certificate.save(certificate)
-    if certificate_risk is not None:
-        if best.risk_trivial:
-            raise click.ClickException("the least risk bound rests on a trivial gap: there is no proof to write")
-        best.risk_certificate.save(certificate_risk)

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from boundcalc.cli.catalogue import GROUPS, entries
+from boundcalc.cli import complete
+from boundcalc.cli.catalogue import names
 from boundcalc.cli.idle import Command
 from boundcalc.cli.lazy import near
+from boundcalc.cli.options import form_option, write_json
 
 if TYPE_CHECKING:
     from boundcalc.predictors.statements.base import Fact
-
-
-def _names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [entry.name for group in GROUPS for entry in entries(group) if entry.name.startswith(incomplete)]
 
 
 @click.command(
@@ -30,23 +28,20 @@ Examples:
   boundcalc explain trauger
   boundcalc explain A1 --format json""",
 )
-@click.argument("name", shell_complete=_names)
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@click.argument("name", shell_complete=complete.entry)
+@form_option("table", "json")
 def command(name: str, form: str) -> None:
     """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets and strategies.
 
     JSON has Markdown with LaTeX, as the pages do.
     """
-    known = [entry.name for group in GROUPS for entry in entries(group)]
+    known = names()
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
         raise click.UsageError(near(f"nothing is called {name!r}", name, known, "bound"))
     parts = [*_statement(match), *_theorem(match), *_other(match)]
     if form == "json":
-        import json
-
-        named = {"name": match, **{title.lower(): text for title, text in parts}}
-        click.echo(json.dumps(named, indent=1, ensure_ascii=False))
+        write_json({"name": match, **{title.lower(): text for title, text in parts}}, ensure_ascii=False)
         return
     _show(match, parts)
 

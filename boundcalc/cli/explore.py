@@ -10,7 +10,7 @@ import click
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
-from boundcalc.cli.own_points import points_options
+from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
@@ -84,14 +84,14 @@ def command(
         _serve(question.setting, measured, base, port or 0)
         return
     target = file if file is not None else Path("explore.html")
-    output_check(target)
+    _output_check(target)
     click.echo("checking the least bound over a grid, about half a minute ...", err=True)
     text = page.build(question.setting, points=measured, base=base)
     write(target, text)
     click.echo(f"{target}  ({len(text.encode()) // 1000} kB): open it in a browser")
 
 
-def output_check(path: Path) -> None:
+def _output_check(path: Path) -> None:
     """Refuse what could not be written before anything is computed."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")

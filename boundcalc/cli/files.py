@@ -32,7 +32,7 @@ def _path(value: str | os.PathLike[str]) -> Path:
     return Path(value)
 
 
-class PathInput(Input):
+class _PathInput(Input):
     """A file that is read, as a path."""
 
     def coerce_path_result(self, value: str | os.PathLike[str]) -> Any:
@@ -74,7 +74,7 @@ class Output(click.Path):
         return self.leads_to(path, values)
 
 
-class NameOrFile(Input):
+class _NameOrFile(Input):
     """The name of something known, or of a file that is read."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -82,9 +82,9 @@ class NameOrFile(Input):
         return value
 
 
-NAME_OR_FILE = NameOrFile()
+NAME_OR_FILE = _NameOrFile()
 FILE = Input(dir_okay=False)
-STORE = PathInput(dir_okay=False)
+STORE = _PathInput(dir_okay=False)
 
 
 def output_file(leads_to: output.Kind | _Kinds, folder: str = "") -> Output:

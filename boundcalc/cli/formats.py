@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.cli.described import described
+from boundcalc.cli.options import write_json
 from boundcalc.cli.report import Report, Row
 from boundcalc.cli.report_text import HEADINGS, cells, notes
 from boundcalc.cli.text import Line, wrapped, write_table
@@ -77,9 +78,7 @@ def setting_lines(question: Question, without: Sequence[str] = (), *, width: int
 
 
 def _json(report: Report) -> None:
-    import json
-
-    click.echo(json.dumps(report.to_json(), indent=1))
+    write_json(report.to_json())
 
 
 def flat(row: Row) -> dict[str, Any]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli import complete
 from boundcalc.cli.inputs import OF_PAIRS, pairs
 from boundcalc.cli.lazy import near
+from boundcalc.cli.options import all_of
 from boundcalc.cli.values import exactly, number
 from boundcalc.formulas.theorems import POLICIES, THEOREMS, theorem_called
+from boundcalc.formulas.theorems.network import with_symbols
 from boundcalc.formulas.theorems.theorem import QUANTITIES
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-class Size(NamedTuple):
+class _Size(NamedTuple):
     """An option for a size: how it is typed, the letter that stands for it, and its name in formulas."""
 
     option: str
@@ -28,24 +29,24 @@ class Size(NamedTuple):
 
 
 _SIZES = (
-    Size("--depth", "D", "depth", True, "Blocks."),
-    Size("--T", "T", "T", True, "Rows (tokens) per sequence."),
-    Size("--m", "m", "m", True, "Training sequences."),
-    Size("--C", "C", "C", False, "Norm budget of every matrix."),
-    Size("--d", "d", "d", True, "Width of a row."),
-    Size("--heads", "H", "heads", True, "Attention heads per block."),
-    Size("--gamma", "gamma", "gamma", False, "Margin of the ramp loss."),
-    Size("--delta", "delta", "delta", False, "Failure probability."),
-    Size("--L", "L", "L", True, f"Key-value pairs a query sees ({OF_PAIRS})."),
+    _Size("--depth", "D", "depth", True, "Blocks."),
+    _Size("--T", "T", "T", True, "Rows (tokens) per sequence."),
+    _Size("--m", "m", "m", True, "Training sequences."),
+    _Size("--C", "C", "C", False, "Norm budget of every matrix."),
+    _Size("--d", "d", "d", True, "Width of a row."),
+    _Size("--heads", "H", "heads", True, "Attention heads per block."),
+    _Size("--gamma", "gamma", "gamma", False, "Margin of the ramp loss."),
+    _Size("--delta", "delta", "delta", False, "Failure probability."),
+    _Size("--L", "L", "L", True, f"Key-value pairs a query sees ({OF_PAIRS})."),
 )
 
 
-class NumberOrSymbol(click.ParamType):
+class _NumberOrSymbol(click.ParamType):
     """A number, or the letter that stands for the size."""
 
     name = "number|letter"
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: _Size) -> None:
         self.size = size
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -67,18 +68,13 @@ class NumberOrSymbol(click.ParamType):
         return found
 
 
-def _theorems(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in THEOREMS if name.startswith(incomplete)]
-
-
-def formula_options(command: Command) -> Command:
-    """The theorem, the quantity and its sizes."""
-    options = [
+formula_options = all_of(
+    [
         click.option(
             "--bound",
             default="edelman2022",
             show_default=True,
-            shell_complete=_theorems,
+            shell_complete=complete.theorem,
             help=f"Theorem: {', '.join(THEOREMS)}.",
         ),
         click.option(
@@ -89,25 +85,22 @@ def formula_options(command: Command) -> Command:
             type=click.Choice(QUANTITIES),
             help="What to bound; by default the gap, or what the theorem is about.",
         ),
-    ]
-    for size in _SIZES:
-        options.append(
+        *(
             click.option(
                 size.option,
                 size.name,
-                type=NumberOrSymbol(size),
+                type=_NumberOrSymbol(size),
                 help=f"{size.help} A number, or {size.letter} (default) to keep it a symbol.",
             )
-        )
-    options.append(
-        click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol of the theorem.")
-    )
-    for decorate in reversed(options):
-        command = decorate(command)
-    return command
+            for size in _SIZES
+        ),
+        click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol of the theorem."),
+    ]
+)
+"""The theorem, the quantity and its sizes."""
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """What the options ask for."""
 
     what: Any
@@ -115,7 +108,7 @@ class Asked(NamedTuple):
     values: Mapping[str, Any]
 
 
-def take_formula(options: dict[str, Any]) -> Asked:
+def take_formula(options: dict[str, Any]) -> _Asked:
     """Removes the options of a formula from a command's, and resolves them."""
     bound, preset, quantity = (options.pop(name) for name in ("bound", "preset", "quantity"))
     given = {size.name: options.pop(size.name) for size in _SIZES}
@@ -131,7 +124,7 @@ def take_formula(options: dict[str, Any]) -> Asked:
             raise click.UsageError(_policy(bound))
         raise click.UsageError(near(f"no theorem is called {bound!r}", bound, [*THEOREMS, *POLICIES], "bound"))
     if preset in (None, "edelman"):
-        return Asked(theorem, quantity, values)
+        return _Asked(theorem, quantity, values)
     if theorem.policy is None:
         raise InvalidSetting(f"theorem {bound} is not about an architecture: leave out --preset {preset}")
     if theorem.name != "edelman2022":
@@ -140,7 +133,7 @@ def take_formula(options: dict[str, Any]) -> Asked:
             f"theorem {bound} is stated for the architecture edelman: leave out --preset, or --bound (the closed form "
             f"of {covers} exists for every preset); `boundcalc eval --preset {preset} --bound {bound}` gives a number"
         )
-    return Asked(_of_preset(preset, values), quantity, values)
+    return _Asked(_of_preset(preset, values), quantity, values)
 
 
 def _policy(name: str) -> str:
@@ -156,17 +149,4 @@ def _policy(name: str) -> str:
 
 def _of_preset(preset: str, values: dict[str, Any]) -> Any:
     """A preset with symbols for all that formulas keep as symbols; d and heads are part of the architecture."""
-    from boundcalc.base import symbols as sym
-    from boundcalc.setting import Setting
-
-    architecture = {name: values.pop(name) for name in ("d", "heads") if name in values}
-    return Setting.of(
-        preset,
-        C=sym.C,
-        depth=sym.depth,
-        seq_len=sym.T,
-        n_train=sym.m,
-        delta=sym.delta,
-        margin=sym.gamma,
-        **architecture,
-    )
+    return with_symbols(preset, **{name: values.pop(name) for name in ("d", "heads") if name in values})

@@ -12,7 +12,8 @@ from boundcalc.base.output import make_folder
 from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import store_option, watched
+from boundcalc.cli.learning import store_option
+from boundcalc.cli.progress import watched
 
 
 @click.command(

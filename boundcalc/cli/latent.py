@@ -10,7 +10,17 @@ import click
 from boundcalc.cli.files import FileGroup
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.latent_given import GIVEN
-from boundcalc.cli.latent_show import NUMBERS, WHOLES, ceiling, form_option, show
+from boundcalc.cli.latent_show import (
+    NUMBERS,
+    delta_option,
+    lengths_option,
+    option,
+    seed_option,
+    show_bounds,
+    show_rows,
+    table_option,
+    taus_option,
+)
 from boundcalc.cli.latent_trained import TRAINED
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -41,52 +51,36 @@ Examples:
   boundcalc latent bound --L 1e6 --temperature 0.2 --sphere 4 --source 3 --smoothness 1.5
   boundcalc latent bound --pretext "1,0;0,0.1" --downstream 1,1 --pretext-error 0.01""",
 )
-@click.option("--L", "n", type=WHOLE, default=512, show_default=True, help="Key-value pairs a query sees.")
-@click.option("--temperature", "tau", type=NUMBER, default=1.0, show_default=True, help="Scores are divided by it.")
-@click.option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
-@click.option(
+@option("--L", "n", type=WHOLE, default=512, help="Key-value pairs a query sees.")
+@option("--temperature", "tau", type=NUMBER, default=1.0, help="Scores are divided by it.")
+@option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
+@option(
     "--mean-lipschitz",
     "lipschitz",
     type=NUMBER,
     help="Of the conditional mean on --sphere; softmax attention against it, at the best temperature.",
 )
-@click.option("--M", "most", type=NUMBER, default=1.0, show_default=True, help="Largest norm of a value.")
-@click.option("--kappa", type=NUMBER, default=1.0, show_default=True, help="Root of the largest k(x, x).")
-@click.option("--source", type=NUMBER, default=1.0, show_default=True, help="|g| in f* = L_K^r g.")
-@click.option("--smoothness", type=NUMBER, default=1.0, show_default=True, help="r in f* = L_K^r g.")
-@click.option("--reg", type=NUMBER, help="Regularisation lam/L (unset: the best).")
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@click.option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
-@click.option("--C", "knob", type=NUMBER, default=1.0, show_default=True, help="Norm budget of X5.")
-@click.option("--pretext", help="Also X6: matrix M, rows between semicolons.")
-@click.option("--downstream", type=NUMBERS, help="w of X6.")
-@click.option("--pretext-error", type=NUMBER, default=0.01, show_default=True, help="e_pre of X6.")
-@click.option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
-@form_option
+@option("--M", "most", type=NUMBER, default=1.0, help="Largest norm of a value.")
+@option("--kappa", type=NUMBER, default=1.0, help="Root of the largest k(x, x).")
+@option("--source", type=NUMBER, default=1.0, help="|g| in f* = L_K^r g.")
+@option("--smoothness", type=NUMBER, default=1.0, help="r in f* = L_K^r g.")
+@option("--reg", type=NUMBER, help="Regularisation lam/L (unset: the best).")
+@delta_option
+@option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
+@option("--C", "knob", type=NUMBER, default=1.0, help="Norm budget of X5.")
+@option("--pretext", help="Also X6: matrix M, rows between semicolons.")
+@option("--downstream", type=NUMBERS, help="w of X6.")
+@option("--pretext-error", type=NUMBER, default=0.01, help="e_pre of X6.")
+@option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
+@table_option
 def bound(n: int, form: str, **options: Any) -> None:
     """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
     refuse_idle(
         {"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext", "lipschitz": "sphere"}
     )
     found = list(_bounds(n, **options))
-    rows = [(b.name, b.form, b.kind, ceiling(b.value), _inside(b.parameters), b.quantity) for b in found]
-    headings = ("bound", "form", "kind", "value <=", "chosen", "of what")
     notes = [f"Each with probability at least 1 - delta; boundcalc explain {found[0].name} tells conditions and proof."]
-    notes += nothing_said(found)
-    show(form, [b.to_json() for b in found], headings, rows, notes)
-
-
-def nothing_said(found: Iterable[Value]) -> list[str]:
-    """A line for each bound of which that holds always."""
-    return [
-        f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
-        for b in found
-        if b.says_nothing
-    ]
-
-
-def _inside(parameters: Any) -> str:
-    return ", ".join(f"{name} {value:.3g}" for name, value in parameters.items())
+    show_bounds(form, [b.to_json() for b in found], found, notes)
 
 
 def _bounds(
@@ -148,38 +142,27 @@ Examples:
   boundcalc latent infer --L 8:1024 --repetitions 1000 --format csv
   boundcalc latent infer --d 8 --temperature 0.5,0.1""",
 )
-@click.option("--L", "lengths", type=WHOLES, default="8:65536", show_default=True, help="Numbers of pairs.")
-@click.option("--repetitions", type=WHOLE, default=200, show_default=True, help="Inputs or runs per place.")
-@click.option("--d", "width", type=WHOLE, default=3, show_default=True, help="Width of a row (a key).")
-@click.option(
+@lengths_option(default="8:65536", help="Numbers of pairs.")
+@option("--repetitions", type=WHOLE, default=200, help="Inputs or runs per place.")
+@option("--d", "width", type=WHOLE, default=3, help="Width of a row (a key).")
+@option(
     "--value-noise",
     "noise",
     type=NUMBER,
     default=0.5,
-    show_default=True,
     help="Values are within this of their mean; smooth: its deviation.",
 )
-@click.option(
-    "--temperature",
-    "taus",
-    type=NUMBERS,
-    default="1,0.5,0.2,0.05",
-    show_default=True,
-    help="Scores are divided by it; several.",
-)
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
-@click.option(
+@taus_option(default="1,0.5,0.2,0.05")
+@delta_option
+@seed_option
+@option(
     "--truth",
     type=click.Choice(("linear", "smooth")),
     default="linear",
-    show_default=True,
     help="The conditional mean: linear in the key, or a draw of the Gaussian process with softmax's own kernel.",
 )
-@click.option(
-    "--sharpness", type=NUMBER, default=4.0, show_default=True, help="Of the smooth truth: exp(<k, k'>) to it."
-)
-@form_option
+@option("--sharpness", type=NUMBER, default=4.0, help="Of the smooth truth: exp(<k, k'>) to it.")
+@table_option
 def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
     """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded.
 
@@ -194,24 +177,15 @@ def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
     from boundcalc.lab.latent.experiments.infer import infer as run
 
     result = run(InferPlan(**options))
-    headings = ("L", "estimator, error", "mean", "low", "high", "quantile", "bound", "exceeded", "tends to")
-    rows = [
-        (
-            point.length,
-            point.name,
-            *(point.mean.value, point.mean.low, point.mean.high, point.quantile.value),
-            ceiling(point.bound),
-            None if point.failures is None else point.failures.value,
-            point.limit,
-        )
-        for point in result.points
-    ]
+    columns = {"L": "length", "estimator, error": "name", "mean": "mean.value", "low": "mean.low", "high": "mean.high"}
+    columns |= {"quantile": "quantile.value", "bound": "<=bound", "exceeded": "failures.value", "tends to": "limit"}
     notes = [
         f"{name}: error ~ L^{rate} measured, L^{result.bound_rates[name]:.3g} by the bound"
         for name, rate in result.rates.items()
     ]
     best = ", ".join(f"{tau:g} at L={length}" for length, tau in best_temperatures(result).items())
-    show(form, result.to_json(), headings, rows, [*notes, f"nearest to the conditional mean: tau {best}"])
+    notes.append(f"nearest to the conditional mean: tau {best}")
+    show_rows(form, result.to_json(), result.points, columns, notes)
 
 
 def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
@@ -226,31 +200,24 @@ def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
     given = {name: options[name] for name in ("lengths", "repetitions", "noise", "taus", "seed")}
     plan = SmoothPlan(sharpness=sharpness, **given)
     points = smooth(plan)
-    headings = ("L", "estimator", "error", "low", "high", "sampling error", "bias", "tau", "in theory")
-    rows = [
-        (
-            *(point.length, point.name, point.error.value, point.error.low, point.error.high),
-            None if point.sampling is None else point.sampling.value,
-            *(point.bias, point.tau, point.expected),
-        )
-        for point in points
-    ]
+    columns = {"L": "length", "estimator": "name", "error": "error.value", "low": "error.low", "high": "error.high"}
+    columns |= {"sampling error": "sampling.value", "bias": "bias", "tau": "tau", "in theory": "expected"}
     notes = [
         "root mean squares over inputs, with 95% intervals; the best temperature is chosen on half of the inputs and judged on "
         "the others; in theory: the posterior's deviation"
     ]
-    show(form, document(plan, points), headings, rows, notes)
+    show_rows(form, document(plan, points), points, columns, notes)
 
 
 @command.command(short_help="Downstream error against the diversity of the pretext tasks, beside X6.")
-@click.option("--diversity", "diversities", type=NUMBERS, help="Least singular values of M.")
-@click.option("--latent", type=WHOLE, default=4, show_default=True, help="Dimensions of z.")
-@click.option("--tasks", type=WHOLE, default=6, show_default=True, help="Pretext tasks.")
-@click.option("--L", "length", type=WHOLE, default=32, show_default=True, help="Tokens in a sequence.")
-@click.option("--m", "pretrain", type=WHOLE, default=2000, show_default=True, help="Sequences of pretraining.")
-@click.option("--repetitions", type=WHOLE, default=20, show_default=True, help="Inputs or runs per place.")
-@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
-@form_option
+@option("--diversity", "diversities", type=NUMBERS, help="Least singular values of M.")
+@option("--latent", type=WHOLE, default=4, help="Dimensions of z.")
+@option("--tasks", type=WHOLE, default=6, help="Pretext tasks.")
+@option("--L", "length", type=WHOLE, default=32, help="Tokens in a sequence.")
+@option("--m", "pretrain", type=WHOLE, default=2000, help="Sequences of pretraining.")
+@option("--repetitions", type=WHOLE, default=20, help="Inputs or runs per place.")
+@seed_option
+@table_option
 def transfer(form: str, **options: Any) -> None:
     """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
     from boundcalc.lab.latent.experiments.transfer import TransferPlan
@@ -258,21 +225,16 @@ def transfer(form: str, **options: Any) -> None:
 
     given = {name: value for name, value in options.items() if value is not None}
     found = run(TransferPlan(**given))
-    headings = ("diversity", "kappa", "pretext error", "head wM+", "X6", "best head", "its X6", "fitted head", "above")
-    rows = [
-        (
-            *(row.diversity, row.kappa, row.pretext.value),
-            None if row.induced is None else row.induced.value,
-            ceiling(row.bound),
-            row.best.value,
-            ceiling(row.best_bound),
-            row.fitted.value,
-            row.violations,
-        )
-        for row in found
-    ]
+    columns = {
+        "diversity": "diversity",
+        "kappa": "kappa",
+        "pretext error": "pretext.value",
+        "head wM+": "induced.value",
+    }
+    columns |= {"X6": "<=bound", "best head": "best.value", "its X6": "<=best_bound", "fitted head": "fitted.value"}
+    columns |= {"above": "violations"}
     reasons = [f"diversity {row.diversity:g}: {row.reason}" for row in found if row.reason]
-    show(form, [row.to_json() for row in found], headings, rows, reasons)
+    show_rows(form, [row.to_json() for row in found], found, columns, reasons)
 
 
 for _one in (*GIVEN, *TRAINED):

@@ -11,7 +11,16 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
-from boundcalc.cli.latent_show import NUMBERS, ceiling, form_option, show
+from boundcalc.cli.latent_show import (
+    NUMBERS,
+    ceiling,
+    delta_option,
+    option,
+    seed_option,
+    show,
+    table_option,
+    taus_option,
+)
 from boundcalc.cli.values import NUMBER, WHOLE
 
 _MODELS = ("beta-bernoulli", "dirichlet-categorical", "categorical-mixture", "gaussian-mean")
@@ -35,7 +44,7 @@ def _rows(path: Path) -> Any:
 
 @click.command(cls=FileCommand, short_help="A model's posterior and predictive law as formulas.")
 @click.argument("model", required=False)
-@click.option("--latex", is_flag=True, help="LaTeX lines for an align environment.")
+@option("--latex", is_flag=True, help="LaTeX lines for an align environment.")
 def posterior(model: str | None, latex: bool) -> None:
     """A model's posterior and predictive law, derived and checked symbolically; without a name, the models.
 
@@ -71,18 +80,18 @@ def posterior(model: str | None, latex: bool) -> None:
 
 
 @click.command(cls=FileCommand, short_help="What summaries of a sequence leave unsaid about the next token.")
-@click.option("--model", type=click.Choice(_MODELS), default=_MODELS[0], show_default=True, help="Of the sequence.")
-@click.option("--L", "length", type=WHOLE, default=8, show_default=True, help="Tokens in a sequence.")
-@click.option("--a", type=NUMBER, default=2.0, show_default=True, help="First parameter of the Beta prior.")
-@click.option("--b", type=NUMBER, default=1.0, show_default=True, help="Second parameter of the Beta prior.")
-@click.option(
+@option("--model", type=click.Choice(_MODELS), default=_MODELS[0], help="Of the sequence.")
+@option("--L", "length", type=WHOLE, default=8, help="Tokens in a sequence.")
+@option("--a", type=NUMBER, default=2.0, help="First parameter of the Beta prior.")
+@option("--b", type=NUMBER, default=1.0, help="Second parameter of the Beta prior.")
+@option(
     "--sequences",
     "draws",
     type=click.IntRange(20),
     help="Estimate it from so many sequences (default: exactly, from all).",
 )
-@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
-@form_option
+@seed_option
+@table_option
 def sufficient(model: str, length: int, a: float, b: float, draws: int | None, seed: int, form: str) -> None:
     """I(y; X | summary) of a sequence for several summaries: 0 for the sufficient ones (X1)."""
     import numpy as np
@@ -118,10 +127,8 @@ def sufficient(model: str, length: int, a: float, b: float, draws: int | None, s
 
 @click.command(cls=FileCommand, short_help="Whether sequences can be part of longer exchangeable ones.")
 @click.argument("path", type=_ROWS, required=False)
-@click.option("--delta", type=NUMBER, default=0.01, show_default=True, help="Failure probability.")
-@click.option(
-    "--ones", "law", type=NUMBERS, help="Instead of a file: the probabilities of 0, 1, .., k ones among k bits."
-)
+@option("--delta", type=NUMBER, default=0.01, help="Failure probability.")
+@option("--ones", "law", type=NUMBERS, help="Instead of a file: the probabilities of 0, 1, .., k ones among k bits.")
 def extendible(path: Path | None, delta: float, law: tuple[float, ...] | None) -> None:
     """The correlation of two tokens of the sequences (rows) in a .npy or .csv file: negative means that no latent
     variable makes them independent.
@@ -175,22 +182,16 @@ Examples:
   boundcalc latent attend pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
 )
 @click.argument("pairs", type=_ROWS)
-@click.option(
-    "--values", "width", type=WHOLE, default=1, show_default=True, help="Columns of the value, the last ones."
-)
-@click.option("--queries", type=_ROWS, help="Keys that are asked, a row each (default: those of the pairs).")
-@click.option("--kernel", type=click.Choice(_KERNELS), default="linear", show_default=True, help="Of CME attention.")
-@click.option("--set", "words", multiple=True, metavar="NAME=VALUE", help="A parameter of the kernel (repeatable).")
-@click.option(
-    "--ridge", type=NUMBER, default=1.0, show_default=True, help="lam: variance of the noise over that of the prior."
-)
-@click.option(
-    "--temperature", "taus", type=NUMBERS, default="1", show_default=True, help="Scores are divided by it; several."
-)
-@click.option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
-@click.option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@form_option
+@option("--values", "width", type=WHOLE, default=1, help="Columns of the value, the last ones.")
+@option("--queries", type=_ROWS, help="Keys that are asked, a row each (default: those of the pairs).")
+@option("--kernel", type=click.Choice(_KERNELS), default="linear", help="Of CME attention.")
+@option("--set", "words", multiple=True, metavar="NAME=VALUE", help="A parameter of the kernel (repeatable).")
+@option("--ridge", type=NUMBER, default=1.0, help="lam: variance of the noise over that of the prior.")
+@taus_option(default="1")
+@option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
+@option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
+@delta_option
+@table_option
 def attend(pairs: Path, width: int, queries: Path | None, form: str, **options: Any) -> None:
     """Attention's guess of the value at each query, from pairs (key, value), a row each in a .npy or .csv file.
 

@@ -1,16 +1,20 @@
-"""What commands about latent variables share: lists of numbers, formats, tables."""
+"""What commands about latent variables share: lists of numbers, options, formats, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from boundcalc.base.rounding import up
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.values import NUMBER, WHOLE
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from boundcalc.base.value import Value
+
 FORMATS = ("table", "json", "csv")
 _NOTES = 160
 """Characters of a line below a table."""
@@ -42,11 +46,13 @@ class Many(click.ParamType):
 
 
 WHOLES, NUMBERS = Many(WHOLE), Many(NUMBER)
-
-
-def form_option(function: F) -> F:
-    """--format."""
-    return click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)(function)
+table_option = form_option(*FORMATS)
+option = partial(click.option, show_default=True)
+delta_option = option("--delta", type=NUMBER, default=0.05, help="Failure probability.")
+seed_option = option("--seed", type=WHOLE, default=0, help="Of what is drawn at random.")
+lengths_option = partial(option, "--L", "lengths", type=WHOLES)
+steps_option = partial(option, "--steps", type=WHOLE, help="Most steps of training.")
+taus_option = partial(option, "--temperature", "taus", type=NUMBERS, help="Scores are divided by it; several.")
 
 
 def show(
@@ -54,9 +60,7 @@ def show(
 ) -> None:
     """A document as JSON, or rows as a table with notes below, or as CSV."""
     if form == "json":
-        import json
-
-        click.echo(json.dumps(document, indent=1, allow_nan=False))
+        write_json(document, allow_nan=False)
         return
     if form == "csv":
         from boundcalc.cli.formats import write_csv
@@ -68,6 +72,45 @@ def show(
     write_table(headings, [Line([_cell(x) for x in row]) for row in rows])
     for note in notes:
         click.echo("\n".join(wrapped(note.split(), width=_NOTES)))
+
+
+def show_rows(
+    form: str,
+    document: Any,
+    rows: Iterable[Any],
+    columns: Mapping[str, str | Callable[[Any], Any]],
+    notes: Sequence[str] = (),
+) -> None:
+    """The same of objects: a column shows what its path leads to in each ("error.low"; "<=bound" is rounded up)."""
+    cells = [[_at(row, path) for path in columns.values()] for row in rows]
+    show(form, document, list(columns), cells, notes)
+
+
+def show_bounds(form: str, document: Any, found: Sequence[Value], notes: Sequence[str]) -> None:
+    """The same of bounds; each of which that holds always is said to say nothing."""
+    columns = {"bound": "name", "form": "form", "kind": "kind", "value <=": _height, "chosen": _chosen}
+    idle = [
+        f"{b.name} ({b.form}) says nothing here: its quantity is at most {b.always:g} anyway."
+        for b in found
+        if b.says_nothing
+    ]
+    show_rows(form, document, found, {**columns, "of what": "quantity"}, [*notes, *idle])
+
+
+def _height(bound: Value) -> str:
+    return f"{'~' if bound.kind == 'proxy' else ''}{ceiling(bound.value)}"
+
+
+def _chosen(bound: Value) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in bound.parameters.items())
+
+
+def _at(row: Any, path: str | Callable[[Any], Any]) -> Any:
+    if callable(path):
+        return path(row)
+    for name in path.removeprefix("<=").split("."):
+        row = None if row is None else row[name] if isinstance(row, Mapping) else getattr(row, name)
+    return ceiling(row) if path.startswith("<=") else row
 
 
 def _cell(x: Any) -> str:

@@ -12,12 +12,11 @@ from typing import Any, NoReturn
 
 import click
 
-from boundcalc.base import words
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
 from boundcalc.cli.garbage import uncollected
 from boundcalc.cli.words import unknown_option
 
-USAGE, FAILURE, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
+_USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
 
 
 class LazyGroup(click.Group):
@@ -102,7 +101,9 @@ _SHORT_LIST = 12
 
 def near(problem: str, got: str, known: Sequence[str], what: str = "") -> str:
     """A problem with an unknown name, and the known name it may have been meant for."""
-    end = words.hint(got, known, what)
+    from boundcalc.base.words import hint
+
+    end = hint(got, known, what)
     if end:
         return problem + end + ("" if end.endswith("?") else ".")
     return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc list"
@@ -114,12 +115,12 @@ def _fail(error: BaseException) -> NoReturn:
         silenced = isinstance(error.__context__, BrokenPipeError) or "PacifyFlush" in type(sys.stdout).__name__
         if not silenced:  # by rich, or by click
             raise error
-        sys.exit(BROKEN_PIPE)
+        sys.exit(_BROKEN_PIPE)
     if isinstance(error, BrokenPipeError):
         _silence()
-        sys.exit(BROKEN_PIPE)
+        sys.exit(_BROKEN_PIPE)
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        sys.exit(INTERRUPTED)
+        sys.exit(_INTERRUPTED)
     if isinstance(error, click.UsageError):
         _usage(error)
     if isinstance(error, click.ClickException):
@@ -127,7 +128,7 @@ def _fail(error: BaseException) -> NoReturn:
         sys.exit(error.exit_code)
     if isinstance(error, BoundcalcError):
         _say(_with_example(str(error)) if isinstance(error, InvalidSetting) else str(error))
-        sys.exit(USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE)
+        sys.exit(_USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE)
     if isinstance(error, ModuleNotFoundError):
         from boundcalc.base import project
 
@@ -170,7 +171,7 @@ def _usage(error: click.UsageError) -> NoReturn:
         click.echo(error.format_message(), err=True)
     else:
         sys.stderr.write(f"{command}: {_one_line(text)} (see {command} --help)\n")
-    sys.exit(USAGE)
+    sys.exit(_USAGE)
 
 
 _STRAY = re.compile(r"unexpected extra arguments? \(([^\s)]+)")

@@ -1,21 +1,16 @@
-"""What the commands about training share: options, progress on a terminal and in logs, the default store."""
+"""What the commands about training share: their options, the default store, and which of its trials are meant."""
 
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from boundcalc.base import kinds
 from boundcalc.cli import files
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _STORE = "boundcalc-runs.db"
 
@@ -25,7 +20,7 @@ def default_store() -> Path:
     return Path(os.environ.get("BOUNDCALC_STORE", _STORE))
 
 
-def _store_option(kind: click.ParamType) -> Callable[[F], F]:
+def _store_option(kind: click.ParamType) -> Callable[[Any], Any]:
     return click.option(
         "--store",
         "store_path",
@@ -36,26 +31,25 @@ def _store_option(kind: click.ParamType) -> Callable[[F], F]:
     )
 
 
-def read_store_option(function: F) -> F:
-    """--store, of a command that looks at results."""
-    return _store_option(files.STORE)(function)
-
-
-def store_option(function: F) -> F:
-    """--store, of a command that adds or removes results."""
-    return _store_option(files.output_file(kinds.STORE, ".weights"))(function)
-
-
-def runs_option(function: F) -> F:
-    """--runs, of a command that chooses among stored trials."""
-    return click.option(
-        "--runs",
-        "runs",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Which trials: task, T, m, s, law, sweep, status (repeatable).",
-    )(function)
-
+read_store_option = _store_option(files.STORE)
+"""--store, of a command that looks at results."""
+store_option = _store_option(files.output_file(kinds.STORE, ".weights"))
+"""--store, of a command that adds or removes results."""
+runs_option = click.option(
+    "--runs",
+    "runs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Which trials: task, T, m, s, law, sweep, status (repeatable).",
+)
+"""--runs, of a command that chooses among stored trials."""
+device_option = click.option(
+    "--device",
+    type=click.Choice(("auto", "cpu", "cuda", "mps")),
+    default="auto",
+    show_default=True,
+    help="Where to compute.",
+)
 
 _CHOOSES = ("task", "T", "m", "s", "law", "sweep", "status")
 _ENDS = ("done", "diverged")
@@ -99,17 +93,6 @@ def run_pair(text: str) -> tuple[str, Any]:
     return name, value if amount is None else int(amount) if whole else amount
 
 
-def device_option(function: F) -> F:
-    """--device."""
-    return click.option(
-        "--device",
-        type=click.Choice(("auto", "cpu", "cuda", "mps")),
-        default="auto",
-        show_default=True,
-        help="Where to compute.",
-    )(function)
-
-
 def say_positions(trials: Iterable[Any]) -> None:
     """Rows of a user's own data carry no positions unless asked for, which whoever trains on them must know."""
     for trial in trials:
@@ -121,110 +104,3 @@ def say_positions(trials: Iterable[Any]) -> None:
                 err=True,
             )
             return
-
-
-def _say_kept(store: Any, trials: Iterable[Any]) -> None:
-    """After an interruption: what is there, and how to go on."""
-    kept = len(store.hashes() & {trial.hash for trial in trials})
-    click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
-
-
-def clock(seconds: float) -> str:
-    """A duration a person can read."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-class Log:
-    """Progress as lines, a few seconds apart: for files and pipes."""
-
-    def __init__(self, every: float = 10.0) -> None:
-        self.every = every
-        self.last = time.monotonic()
-        self.what = "trials"
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """How much is there already."""
-        self.what = what
-        click.echo(f"{done} of {total} {what} are in the store", err=True)
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """One line now and then."""
-        del trials
-        if time.monotonic() - self.last >= self.every or done == total:
-            self.last = time.monotonic()
-            eta = "" if left is None or done == total else f", about {clock(left)} left"
-            click.echo(f"{done} of {total} {self.what}{eta}", err=True)
-
-    def note(self, text: str) -> None:
-        """A line of its own."""
-        click.echo(text, err=True)
-
-
-class Bar:
-    """Progress as a bar, on a terminal."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=Console(stderr=True),
-            transient=False,
-        )
-        self.task: Any = None
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """Show the bar."""
-        self.bar.start()
-        self.task = self.bar.add_task(what, completed=done, total=total, left="")
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Move it."""
-        del trials
-        eta = "" if left is None or done == total else f"about {clock(left)} left"
-        self.bar.update(self.task, completed=done, left=eta)
-
-    def note(self, text: str) -> None:
-        """A line above it."""
-        self.bar.console.print(text, markup=False)
-
-    def stop(self) -> None:
-        """Leave the terminal as it was."""
-        self.bar.stop()
-
-
-def _progress_for(quiet: bool) -> Any:
-    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet."""
-    from boundcalc.lab.train.run import Silent
-
-    if quiet:
-        return Silent()
-    return Bar() if sys.stderr.isatty() else Log()
-
-
-@contextmanager
-def watched(quiet: bool = False) -> Iterator[Any]:
-    """Progress for as long as something trains; the terminal is left as it was."""
-    progress = _progress_for(quiet)
-    try:
-        yield progress
-    finally:
-        if hasattr(progress, "stop"):
-            progress.stop()
-
-
-@contextmanager
-def kept(store: Any, trials: Iterable[Any], quiet: bool) -> Iterator[Any]:
-    """The same for trials that a store takes one by one: an interruption says what is there."""
-    with watched(quiet) as progress:
-        try:
-            yield progress
-        except KeyboardInterrupt:
-            _say_kept(store, trials)
-            raise

@@ -6,6 +6,7 @@ import click
 
 from boundcalc.cli.catalogue import GROUPS, MORE, Entry, entries
 from boundcalc.cli.idle import Command
+from boundcalc.cli.options import form_option, write_json
 
 _LAST = {
     "theorems": "source",
@@ -34,7 +35,7 @@ Examples:
   boundcalc list figures""",
 )
 @click.argument("group", type=click.Choice((*GROUPS, *MORE)), required=False)
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 def command(group: str | None, form: str) -> None:
     """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources.
 
@@ -42,9 +43,7 @@ def command(group: str | None, form: str) -> None:
     """
     found = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
     if form == "json":
-        import json
-
-        click.echo(json.dumps([entry._asdict() for entry in found], indent=1))
+        write_json([entry._asdict() for entry in found])
         return
     _tables(found)
 

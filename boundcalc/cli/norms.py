@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from boundcalc.base import kinds, output, rounding
 from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
 from boundcalc.cli.files import FileCommand, Input, output_file, with_numbers
 from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.options import form_option, write_json
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -52,7 +52,7 @@ in it is executed. Every norm is an upper bound of the exact one.""",
     help="Write a mapping with every tensor guessed, for --mapping, and stop; with --compare, one that agrees.",
 )
 @click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")
-@click.option("--format", "form", type=click.Choice(("table", "json", "csv")), default="table", show_default=True)
+@form_option("table", "json", "csv")
 def command(
     model: str,
     out: Path | None,
@@ -147,7 +147,7 @@ def _write(
         output.write_json(setting_out, data, kinds.SETTING)
 
 
-def grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
+def _grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
     """The norms of each weight; of heads of a block together, unless every one is wanted."""
     rows: dict[str, list[Measured]] = {}
     for key, m in found.measured.items():
@@ -170,7 +170,7 @@ def _table(found: Audit, every: bool) -> None:
     if found.distances:
         headings.append("distance")
     lines: list[Line] = []
-    for name, heads in grouped(found, every).items():
+    for name, heads in _grouped(found, every).items():
         shape = "x".join(map(str, heads[0].shape)) + (f" ({len(heads)} heads)" if len(heads) > 1 else "")
         cells = [name, shape, *(_number(_top(heads, field)) for _, field in _SHOWN)]
         rank = _top(heads, "rank")
@@ -204,7 +204,7 @@ def _number(value: float | None) -> str:
 
 def _json(found: Audit, every: bool) -> None:
     del every
-    click.echo(json.dumps(found.to_json(), indent=1))
+    write_json(found.to_json())
 
 
 def _csv(found: Audit, every: bool) -> None:

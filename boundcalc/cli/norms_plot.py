@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
 
 
-def curves(found: Audit) -> dict[str, list[tuple[int, float]]]:
+def _curves(found: Audit) -> dict[str, list[tuple[int, float]]]:
     """By kind: (block, largest spectral norm of its heads)."""
     points: dict[str, dict[int, float]] = {}
     for key, m in found.measured.items():
@@ -34,7 +34,7 @@ def draw(found: Audit, path: Path) -> None:
     from boundcalc.lab.plot.render import save_image
     from boundcalc.lab.plot.style import house_style
 
-    lines = curves(found)
+    lines = _curves(found)
     with house_style():
         figure = canvas.new_figure("neurips", 0.6)
         axes = figure.subplots()

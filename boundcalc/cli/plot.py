@@ -16,7 +16,7 @@ from boundcalc.base.output import Kind
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
-from boundcalc.cli.own_points import points_options
+from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import OPTION_NAMES, Question, parameters, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -163,15 +163,16 @@ def _names() -> list[str]:
 def _spec(
     what: str, settings: dict[str, Any], axis: str | None, runs: Sequence[str], norms: str | None, changes: Any
 ) -> Any:
+    from boundcalc.base.documents import SUFFIXES, read_document
     from boundcalc.lab.plot import gallery, making
-    from boundcalc.lab.plot.spec import Spec, read_file
+    from boundcalc.lab.plot.spec import Spec
 
     if what in FIGURES:
         spec = Spec(what)
     elif (plate := gallery.plate(what)) is not None:
         spec = making.specification(plate, Path(changes.get("store") or default_store()))
-    elif Path(what).suffix.lower() in (".json", ".yaml", ".yml", ".toml"):
-        spec = Spec.from_json(read_file(Path(what)))
+    elif Path(what).suffix.lower() in SUFFIXES:
+        spec = Spec.from_json(read_document(Path(what), "the specification"))
     else:
         validate.choice("figure", what, _names())
         raise AssertionError

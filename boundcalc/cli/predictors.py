@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +9,26 @@ from typing import Any
 
 import click
 
-from boundcalc.lab.train.certify import METHODS as METHODS
-from boundcalc.lab.train.certify import wanted
+from boundcalc.cli.options import all_of, write_json
+from boundcalc.cli.values import NUMBER
+from boundcalc.lab.train.certify import METHODS, wanted
+
+certify_options = all_of(
+    [
+        click.option(
+            "--certify",
+            "methods",
+            multiple=True,
+            type=click.Choice((*METHODS, "all")),
+            help="Certify a predictor's risk by this method, within --delta (repeatable).",
+        ),
+        click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability."),
+        click.option(
+            "--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from."
+        ),
+    ]
+)
+"""What is certified of what a trial's data teach, as `methods`, `delta` and `prefix`."""
 
 
 def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:
@@ -147,7 +164,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
             "facts_text": established,
             "model": _answers(certificate),
         }
-        click.echo(json.dumps(found, indent=1))
+        write_json(found)
         return
     answers = _answers(certificate)
     summary = certificate.summary()

@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from boundcalc.base.errors import NoSolution
 from boundcalc.cli.described import described
 from boundcalc.cli.setting import Question, full_json
@@ -16,6 +18,8 @@ from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, stored_weights
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from boundcalc.engine.why import Why
 
 TARGET = 0.1
@@ -108,6 +112,24 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     return report._replace(
         needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk"))
     )
+
+
+def write_certificates(best: BoundValue | None, gap: Path | None, risk: Path | None) -> None:
+    """The proofs of the best bound to the files that are named; refuses where there is none to write."""
+    if gap is None and risk is None:
+        return
+    if best is None:
+        raise click.ClickException("no bound was found, so there is no certificate to write")
+    if gap is not None:
+        if best.trivial:
+            raise click.ClickException(
+                "the least gap bound is trivial (it compares nothing): there is no proof to write"
+            )
+        best.certificate.save(gap)
+    if risk is not None:
+        if best.risk_trivial:
+            raise click.ClickException("the least risk bound rests on a trivial gap: there is no proof to write")
+        best.risk_certificate.save(risk)
 
 
 def counts_stored(value: BoundValue) -> bool:

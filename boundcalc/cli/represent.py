@@ -13,6 +13,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, down, up
 from boundcalc.cli.files import STORE, FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.values import WHOLE
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ bits by number, ranges a..b and formulas.""",
     help="Also the norms of trained models: a store of `boundcalc sweep`, whose trials of this function and T are read.",
 )
 @click.option("-o", "--out", type=output_file(kinds.WEIGHTS), help="Write the weights, *.safetensors or *.npz.")
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 def command(
     expression: str | None,
     seq_len: int,
@@ -127,9 +128,7 @@ def _write(about: dict[str, Any], network: Network, form: str, out: Path | None,
 
         save(out, network, about)
     if form == "json":
-        import json
-
-        click.echo(json.dumps(about, indent=1))
+        write_json(about)
         return
     shown()
     if out is not None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.cli.files import STORE, FileGroup, output_file
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option, store_option
-
-F = TypeVar("F", bound=Callable[..., Any])
+from boundcalc.cli.options import all_of, form_option, write_json
 
 
 @click.group(
@@ -31,8 +30,7 @@ def command() -> None:
     """Look at, move and check stored trials."""
 
 
-def _filters(function: F) -> F:
-    return read_store_option(runs_option(function))
+_filters = all_of([read_store_option, runs_option])
 
 
 @contextmanager
@@ -80,20 +78,19 @@ def list_runs(store_path: Path, limit: int, runs: tuple[str, ...]) -> None:
 @click.argument("hash_prefix", metavar="HASH")
 def show(store_path: Path, hash_prefix: str) -> None:
     """The complete record of the trial whose hash begins so."""
-    import json
-
     with _open(store_path) as store:
-        click.echo(json.dumps(store.find(hash_prefix).to_json(), indent=1))
+        write_json(store.find(hash_prefix).to_json())
 
 
 def _exported(path: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
-    known = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
-    return {path: known[values["form"]]}
+    from boundcalc.lab.train.export import KINDS
+
+    return {path: KINDS[values["form"]]}
 
 
 @command.command("export", short_help="Trials as csv, json or parquet.")
 @_filters
-@click.option("--format", "form", type=click.Choice(("csv", "json", "parquet")), default="csv", show_default=True)
+@form_option("csv", "json", "parquet")
 @click.option("-o", "--out", "output", type=output_file(_exported), help="File (unset: standard output).")
 def export_runs(store_path: Path, form: str, output: Path | None, runs: tuple[str, ...]) -> None:
     """A row per trial (csv, parquet), or complete records that can be imported elsewhere (json)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
 
@@ -13,14 +13,13 @@ from boundcalc.base.strict_json import read_json
 from boundcalc.cli import complete
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
+from boundcalc.cli.options import all_of
 from boundcalc.cli.values import NUMBER, WHOLE, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 from boundcalc.setting.attention import NORMALISERS
 from boundcalc.setting.feedforward import ACTIVATIONS
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Option(NamedTuple):
@@ -86,23 +85,23 @@ WITH_LAYERS = {"seq_len", "input_radius", "classes", "bits", "n_train", "C", *_S
 """What may still be changed when a setting lists its layers one by one."""
 
 
-def defaults() -> dict[str, Any]:
-    """What each field is when nothing says otherwise."""
-    found = {f.name: f.default for part in (Architecture, Sample) for f in fields(part)}
-    return found | {"C": 1.0, "normaliser": "softmax", "temperature": None, "normaliser_c": None, "normaliser_mu": None}
+DEFAULTS: Mapping[str, Any] = {
+    **{f.name: f.default for part in (Architecture, Sample) for f in fields(part)},
+    **{"C": 1.0, "normaliser": "softmax", "temperature": None, "normaliser_c": None, "normaliser_mu": None},
+}
+"""What each field is when nothing says otherwise."""
 
 
-def _shown_default(option: Option, known: Mapping[str, Any]) -> str | None:
-    value = known[option.field]
-    if value is None or isinstance(value, bool):
-        return None
-    return value if isinstance(value, str) else short(value)
+def _flag(option: Option) -> Callable[[Any], Any]:
+    value = DEFAULTS[option.field]
+    shown = value if isinstance(value, str) else value is not None and not isinstance(value, bool) and short(value)
+    return click.option(
+        option.names, option.field, type=option.type, default=None, help=option.help, show_default=shown
+    )
 
 
-def setting_options(command: Command) -> Command:
-    """All options that describe a setting."""
-    known = defaults()
-    options = [
+setting_options = all_of(
+    [
         click.option(
             "--preset",
             shell_complete=complete.preset,
@@ -112,28 +111,16 @@ def setting_options(command: Command) -> Command:
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
         click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
         click.option("--norm", "norm_words", multiple=True, metavar="KIND=NORM:VALUE", help=NORM_HELP),
+        *map(_flag, OPTIONS),
+        click.option(
+            "--measured",
+            type=click.Choice(_MEASURED),
+            multiple=True,
+            help="Chosen after a look at the sample, so P1 is paid for it (repeatable).",
+        ),
     ]
-    seen = click.option(
-        "--measured",
-        type=click.Choice(_MEASURED),
-        multiple=True,
-        help="Chosen after a look at the sample, so P1 is paid for it (repeatable).",
-    )
-    for option in OPTIONS:
-        options.append(
-            click.option(
-                option.names,
-                option.field,
-                type=option.type,
-                default=None,
-                help=option.help,
-                show_default=_shown_default(option, known) or False,
-            )
-        )
-    for decorate in reversed([*options, seen]):
-        command = decorate(command)
-    return command
-
+)
+"""All options that describe a setting."""
 
 SECTIONS = ("The network", "Its norms", "The sample")
 _NORMS = ("C", "norms_file", "norm_words", "input_radius", "position_radius", "variance_floor")

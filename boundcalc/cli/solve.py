@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,19 +10,13 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, log10_up, up
 from boundcalc.cli import complete
 from boundcalc.cli.idle import Command
-from boundcalc.cli.inputs import (
-    OF_PAIRS,
-    Size,
-    alone,
-    examples,
-    inputs,
-    least_size,
-    pairs,
-    refuse_idle_bits,
-    refuse_inputs,
-)
+from boundcalc.cli.inputs import OF_PAIRS, alone, examples, pairs, refuse_idle_bits, refuse_inputs
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.values import NUMBER, upper
+
+if TYPE_CHECKING:
+    from boundcalc.formulas.theorems.sizes import Size
 
 _VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
 _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
@@ -48,7 +42,7 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option(
     "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({OF_PAIRS})."
 )
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 def command(
     variable: str, target: float, bound: str, quantity: str | None, others: tuple[str, ...], form: str, **options: Any
 ) -> None:
@@ -61,8 +55,11 @@ def command(
     if theorem is not None:
         if quantity is not None:
             raise InvalidSetting(f"--quantity would change nothing: {theorem.name} bounds one thing; leave it out")
-        found_size = least_size(theorem, variable, target, inputs(theorem, question, given, without=variable))
-        _show_size(theorem.name, variable, target, found_size, form)
+        from boundcalc.cli.alone import inputs
+        from boundcalc.formulas.theorems.sizes import least_size
+
+        size = least_size(theorem, variable, target, inputs(theorem, question, given, without=variable).values)
+        _show_size(theorem.name, variable, target, size, form)
         return
     refuse_inputs(given)
     refuse_idle_bits(question, [bound])
@@ -81,8 +78,6 @@ def command(
     bounded = value.of(quantity)
     plain = _without_bits(found, variable, target, bound, quantity)
     if form == "json":
-        import json
-
         out = {
             "for": variable,
             "target": target,
@@ -96,21 +91,21 @@ def command(
         if plain is not None:
             reason = plain if isinstance(plain, str) else None
             out["without_bits"] = {"value": None if isinstance(plain, str) else plain.value, "reason": reason}
-        click.echo(json.dumps(out, indent=1))
+        write_json(out)
         return
     at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
     if quantity == "risk" and question.assumed("train_error"):
         at += " (assumed)"
-    size = at_least if found.direction == "smallest" else at_most
+    rounded = at_least if found.direction == "smallest" else at_most
     click.echo(
-        f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {size(found.value)}\n"
+        f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {rounded(found.value)}\n"
         f"there {bound!r} gives {upper(log10_up(bounded.log_value))} by {bounded.form}"
     )
     bits = question.setting.architecture.bits
     if bits is not None and plain is None:
         click.echo(f"to count stored weights of {bits} bits each (G13) would not help there")
     if plain is not None:
-        said = plain if isinstance(plain, str) else f"{variable} = {size(plain.value)}"
+        said = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
         click.echo(f"it rests on stored weights of {bits} bits each, fixed before the data (G13); without that: {said}")
     if found.at_end:
         end = "beyond it no network has the margin" if found.none_beyond else "the search ends there"
@@ -138,10 +133,8 @@ def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity
 
 def _show_size(theorem: str, variable: str, target: float, found: Size, form: str) -> None:
     if form == "json":
-        import json
-
         out = {"for": variable, "target": target, "direction": "smallest", "value": found.value}
-        click.echo(json.dumps(out | {"result": found.bound.to_json()}, indent=1))
+        write_json(out | {"result": found.bound.to_json()})
         return
     click.echo(
         f"smallest {variable} with {found.bound.quantity} <= {target:g}: {at_least(found.value)}\n"

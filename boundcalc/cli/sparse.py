@@ -10,8 +10,8 @@ import click
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, confidence, up
-from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_folder
+from boundcalc.cli.options import bounds_option, form_option, write_json
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Examples:
 @click.option("--delta", type=NUMBER, default=0.01, show_default=True, help="Failure probability.")
 @click.option("--class", "name", type=click.Choice(FAMILIES), default="any", show_default=True, help="Which functions.")
 @click.option("--compact", is_flag=True, help="Nearly orthonormal positions in few dimensions, instead of T.")
-@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
+@bounds_option
 @click.option(
     "--symbolic", is_flag=True, help="Formulas in s and T (class any, orthonormal positions, simple constants)."
 )
@@ -49,7 +49,7 @@ Examples:
     help="Folder for the certificates: one of every m, whose risk bound `boundcalc verify` re-derives.",
 )
 @click.option("--growth", is_flag=True, help="How the norms needed grow with s (at --T, default 512) and with T.")
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 def command(
     s: int | None,
     seq_len: int | None,
@@ -97,9 +97,7 @@ def command(
     )
     written = [] if certificates is None else _certificates(found, certificates)
     if form == "json":
-        import json
-
-        click.echo(json.dumps(found.to_json(), indent=1))
+        write_json(found.to_json())
         return
     _show(found)
     if written:
@@ -165,10 +163,8 @@ def _symbolic(s: int | None, seq_len: int | None, risk: float, delta: float, for
             raise InvalidSetting(f"the formulas are for 2s <= T and s <= 40, got s = {s}, T = {seq_len}")
         numbers = samples_needed(s, seq_len, risk, delta)
     if form == "json":
-        import json
-
         lines = [{"name": f.name, "meaning": f.meaning, "text": f.text, "latex": f.latex} for f in found]
-        click.echo(json.dumps({"formulas": lines, "m": numbers}, indent=1))
+        write_json({"formulas": lines, "m": numbers})
         return
     click.echo("Any s-sparse function of T >= 2s bits; r is the risk asked for, logarithms are natural.\n")
     for formula in found:
@@ -188,9 +184,7 @@ def _growth(seq_len: int, form: str) -> None:
         raise InvalidSetting(f"--growth is for T from {2 * SYMMETRIC[-1]} to {LENGTHS[-1]}, got {seq_len}")
     found = growth(seq_len)
     if form == "json":
-        import json
-
-        click.echo(json.dumps(found.to_json(), indent=1))
+        write_json(found.to_json())
         return
     click.echo(
         f"|W_QK|_F |W_V|_op |W_1|_op in which a class is represented at margin 1, T {seq_len}, orthonormal positions\n"

@@ -11,9 +11,10 @@ from boundcalc.base.strict_json import assignments
 from boundcalc.cli import complete
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import clock, device_option, kept, say_positions, store_option
-from boundcalc.cli.values import NUMBER
-from boundcalc.lab.train.certify import METHODS, Asked, wanted
+from boundcalc.cli.learning import device_option, say_positions, store_option
+from boundcalc.cli.predictors import certify_options
+from boundcalc.cli.progress import clock, kept
+from boundcalc.lab.train.certify import Asked, wanted
 
 
 @click.command(
@@ -47,15 +48,7 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option(
     "--compile", "compiled", is_flag=True, help="Use torch.compile where inputs are not bits (slow to start)."
 )
-@click.option(
-    "--certify",
-    "methods",
-    multiple=True,
-    type=click.Choice((*METHODS, "all")),
-    help="Certify a predictor's risk by this method, within --delta (repeatable).",
-)
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
+@certify_options
 @click.option("--list", "only_list", is_flag=True, help="Say what would be trained, and stop.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def command(
@@ -112,7 +105,7 @@ def command(
             where=where,
             stack=stack,
             keep_weights=keep_weights,
-            options={"compile": compiled},
+            compiled=compiled,
             progress=progress,
         )
         if plans and not ran.errors:
@@ -135,14 +128,15 @@ def command(
 def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     import copy
 
+    from boundcalc.base.documents import SUFFIXES, read_document
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.lab.train.presets import PRESETS
-    from boundcalc.lab.train.sweep import read_sweep_file, sweep_from_json
+    from boundcalc.lab.train.sweep import sweep_from_json
 
     if what in PRESETS:
         data: Any = {"name": what, **copy.deepcopy(PRESETS[what])}
-    elif Path(what).suffix.lower() in (".json", ".yaml", ".yml", ".toml") or Path(what).exists():
-        data = read_sweep_file(Path(what))
+    elif Path(what).suffix.lower() in SUFFIXES or Path(what).exists():
+        data = read_document(Path(what), "the sweep file")
     else:
         raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
     if isinstance(data, dict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,10 +13,11 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
 from boundcalc.cli.inputs import refuse_idle_bits
+from boundcalc.cli.progress import counted
 from boundcalc.cli.report_text import NO_MEMBER, TRIVIAL, amount
 from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
-from boundcalc.cli.text import Line, console, write_table
-from boundcalc.cli.values import short
+from boundcalc.cli.text import Line, write_table
+from boundcalc.cli.values import shown
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
@@ -25,8 +25,6 @@ from boundcalc.setting.accounting import refuse_missing
 
 _MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""
-_PATIENCE = 1.0
-"""Seconds after which a progress bar appears."""
 
 _Rows = Iterator[dict[str, Any]]
 
@@ -64,10 +62,10 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     def rows() -> _Rows:
         nonlocal found
         for point, results in _watched(run(make, grid, names), total):
-            shown = {typed[field]: value for field, value in point.items()}
+            at = {typed[field]: value for field, value in point.items()}
             for result in results:
                 found = found or result["refusal"] is None
-                yield shown | result
+                yield at | result
 
     if form == "csv":
         write_csv((*axes, *RESULT_COLUMNS), rows())
@@ -85,7 +83,7 @@ def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
     """
     done = 0
     try:
-        for point in _with_bar(points, total):
+        for point in counted(points, total):
             yield point
             done += 1
     except KeyboardInterrupt:
@@ -95,29 +93,6 @@ def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
             err=True,
         )
         raise
-
-
-def _with_bar(points: Iterator[Any], total: int) -> Iterator[Any]:
-    if not sys.stderr.isatty():
-        yield from points
-        return
-    started = time.monotonic()
-    done = 0
-    for point in points:
-        yield point
-        done += 1
-        if time.monotonic() - started > _PATIENCE:
-            break
-    if done == total:
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("sweep", total=total, completed=done)
-        for point in points:
-            yield point
-            bar.advance(task)
 
 
 def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows: _Rows) -> None:
@@ -142,7 +117,7 @@ def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several
     lines: list[Line] = []
     reasons: dict[str, int] = {}
     for row in rows:
-        start = [_shown(row[name]) for name in axes] + ([row["name"]] if several else [])
+        start = [shown(row[name]) for name in axes] + ([row["name"]] if several else [])
         if row["refusal"] is not None:
             lines.append(Line((*start, "refused"), "dim"))
             reasons[row["refusal"]] = reasons.get(row["refusal"], 0) + 1
@@ -154,16 +129,10 @@ def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several
         if row["risk_refusal"] is not None:
             text = f"risk {row['risk_refusal']}"
             reasons[text] = reasons.get(text, 0) + 1
-        shown = (*start, mark + gap, mark + risk, row["strategy"] or "", dominant)
-        lines.append(Line(shown, "dim" if row["vacuous"] else ""))
+        cells = (*start, mark + gap, mark + risk, row["strategy"] or "", dominant)
+        lines.append(Line(cells, "dim" if row["vacuous"] else ""))
     for text in setting_lines(question, without=list(typed)):
         click.echo(text)
     write_table(headings, lines, keys=len(axes) + several, right=frozenset(range(len(axes))))
     for reason, count in reasons.items():
         click.echo(f"refused {count} time{'s' * (count > 1)}: {reason}")
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return short(value) if isinstance(value, int | float) else str(value)

@@ -9,6 +9,7 @@ import click
 
 from boundcalc.cli.idle import Command
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.values import WHOLE
 
 
@@ -38,7 +39,7 @@ Examples:
 @click.option("--bootstrap", type=click.IntRange(10, 100000), default=1000, show_default=True, help="Resamples.")
 @click.option("--predict", type=WHOLE, multiple=True, metavar="T", help="Prediction interval of m* at another T.")
 @click.option("--held-out", type=WHOLE, multiple=True, metavar="T", help="Leave this T out of the fits; compare.")
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 def command(
     store_path: Path,
     runs: tuple[str, ...],
@@ -53,8 +54,6 @@ def command(
 
     Intervals are by bootstrap over trials. Three laws of m* in T are fitted to log m*.
     """
-    import json
-
     from boundcalc.base.errors import InvalidSetting, NoSolution
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.threshold import analyse, cells
@@ -82,7 +81,7 @@ def command(
     found = analyse(cells(records, accuracy), level=share, draws=bootstrap, held_out=held_out)
     predictions = {str(T): {fit.model: found.prediction(fit.model, T) for fit in found.fits} for T in predict}
     if form == "json":
-        click.echo(json.dumps({**found.to_json(), "predictions": predictions}, indent=1))
+        write_json({**found.to_json(), "predictions": predictions})
         return
     click.echo(f"m* at {share:.0%} of trials with test accuracy >= {accuracy:g}")
     click.echo("T      m*      95% interval     trials")

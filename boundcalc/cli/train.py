@@ -20,9 +20,6 @@ from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 
-_OPTIMISERS = ("adam", "adamw", "sgd")
-_PRECISIONS = ("float32", "float64", "bfloat16")
-
 
 def _certificates(file: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
     """One file, or one for each of several methods; and the states of runs that were killed."""
@@ -61,7 +58,7 @@ Examples:
 @click.option("--depth", type=WHOLE, help="Blocks.")
 @click.option("--d", "d", type=WHOLE, help="Width of a row.")
 @click.option("--heads", type=WHOLE, help="Attention heads per block.")
-@click.option("--optimiser", type=click.Choice(_OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
+@click.option("--optimiser", type=click.Choice(defaults.OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
 @click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True)
 @click.option("--weight-decay", type=NUMBER, default=defaults.WEIGHT_DECAY, help="Decay of the weights.")
 @click.option("--batch", type=WHOLE, default=defaults.BATCH, show_default=True, help="Examples per step (0: all).")
@@ -69,25 +66,17 @@ Examples:
 @click.option(
     "--curve-every", type=WHOLE, default=defaults.CURVE_EVERY, help="Steps between points of the curves (0: geometric)."
 )
-@click.option("--precision", type=click.Choice(_PRECISIONS), default=defaults.PRECISION, show_default=True)
+@click.option("--precision", type=click.Choice(defaults.PRECISIONS), default=defaults.PRECISION, show_default=True)
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the ramp loss.")
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @device_option
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each process.")
 @click.option("-o", "--out", "save", type=output_file(kinds.WEIGHTS), help="Write the model (safetensors).")
 @click.option("--store", "store_path", type=output_file(kinds.STORE, ".weights"), help="Keep the result.")
-@click.option(
-    "--certify",
-    "methods",
-    multiple=True,
-    type=click.Choice((*predictors.METHODS, "all")),
-    help="Certify a predictor's risk by this method, within --delta (repeatable).",
-)
+@predictors.certify_options
 @click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
 @click.option("--examples", type=output_file(kinds.EXAMPLES), help="Write the training examples (.npz).")
-@click.option("--prefix", type=NUMBER, default=0.0, help="Share of the examples that certified training starts from.")
 @click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)

@@ -35,7 +35,14 @@ def exactly(text: str) -> int | None:
     return int(exact) if exact == int(exact) else None
 
 
-class Number(click.ParamType):
+def shown(value: Any) -> str:
+    """A value of a setting, as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return short(value) if isinstance(value, int | float) else str(value)
+
+
+class _Number(click.ParamType):
     """A real number: 0.05, 5e-2, 10^-3."""
 
     name = "number"
@@ -49,7 +56,7 @@ class Number(click.ParamType):
         return found
 
 
-class Whole(click.ParamType):
+class _Whole(click.ParamType):
     """A whole number: 512, 1e6, 10^6, 1_000_000."""
 
     name = "integer"
@@ -67,4 +74,4 @@ class Whole(click.ParamType):
         return found
 
 
-NUMBER, WHOLE = Number(), Whole()
+NUMBER, WHOLE = _Number(), _Whole()

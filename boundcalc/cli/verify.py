@@ -14,8 +14,9 @@ from boundcalc.base.output import readable
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.idle import Command
+from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import FILE
-from boundcalc.cli.values import short, upper
+from boundcalc.cli.values import short, shown, upper
 
 if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
@@ -40,7 +41,7 @@ Examples:
 Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
 )
 @click.argument("file", type=FILE, required=False)
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@form_option("table", "json")
 @click.option(
     "--data",
     type=PythonName(),
@@ -83,9 +84,7 @@ def command(file: str | None, form: str, data: str | None, *, trust: bool) -> No
     except CertificateError as error:
         raise CertificateError(f"{file}: {error}") from error
     if form == "json":
-        import json
-
-        click.echo(json.dumps(_document(certificate, found), indent=1))
+        write_json(_document(certificate, found))
         return
     for line in _lines(certificate, found):
         click.echo(line)
@@ -175,15 +174,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
 
 
 def _named(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes"
-    if isinstance(value, dict):
-        return f"({_named(value)})"
-    return short(value) if isinstance(value, int | float) else str(value)
+    words = {name: f"({_named(value)})" if isinstance(value, dict) else shown(value) for name, value in values.items()}
+    return ", ".join(f"{name} {word}" for name, word in words.items())
 
 
 def _paid(certificate: Certificate) -> str:
@@ -226,26 +218,26 @@ def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
 
 
 def _trust(form: str) -> None:
-    from boundcalc.proof.trusted import BELIEVED, standing_alone, trusted_modules
+    from boundcalc.proof.trusted import BELIEVED, first_checker, standing_alone
 
-    start = "boundcalc.proof.checker"
-    bases = {"second": standing_alone(), "first": trusted_modules(start)}
-    bases["later"] = [each for each in trusted_modules(start, later=True) if each not in bases["first"]]
+    bases = {"second": standing_alone(), **first_checker()}
     if form == "json":
-        import json
-
         out = {name: [module._asdict() for module in modules] for name, modules in bases.items()}
-        click.echo(json.dumps({"modules": out, "believed": BELIEVED}, indent=1))
+        write_json({"modules": out, "believed": BELIEVED})
         return
     sizes = {name: f"{len(modules)} modules, {sum(m.lines for m in modules)} lines" for name, modules in bases.items()}
+    click.echo(f"A verified number rests on the second checker, which stands alone: {sizes['second']} (not blank) of")
     click.echo(
-        f"What is verified is confirmed by the second checker, which stands alone: {sizes['second']} (not blank),"
+        "boundcalc/proof/second, Python's standard library and mpmath, nothing else of boundcalc. It reads the file"
     )
-    click.echo("Python and mpmath, nothing else of boundcalc. A copy of its folder does: python -m second FILE.")
+    click.echo("itself, and a copy of its folder does the same: python -m second FILE.")
     _listed(bases["second"])
-    click.echo(f"The first checker, in interval arithmetic, imports {sizes['first']}:")
+    click.echo("The first checker, which must agree and says why a certificate fails, works in interval arithmetic")
+    click.echo(f"(python-flint). To check, it imports {sizes['first']}:")
     _listed(bases["first"])
-    click.echo(f"and, where it explains, writes a file or tells a comparison, {sizes['later']}:")
+    click.echo(f"of the rules of layers those of the layers that the network has, in all {sizes['layers']}:")
+    _listed(bases["layers"])
+    click.echo(f"and to read and write files, to explain and to word refusals {sizes['later']}:")
     _listed(bases["later"])
     click.echo("What else is believed:")
     for line in BELIEVED:

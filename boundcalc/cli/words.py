@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from boundcalc.base import words
+from boundcalc.base.spelling import LETTERS, british
 
-_LETTERS = {word.replace("_", "-"): letter for letter, word in words.LETTERS.items()} | {"tau": "temperature"}
+_LETTERS = {word.replace("_", "-"): letter for letter, word in LETTERS.items()} | {"tau": "temperature"}
 """The words of code, as options have them, and the letters that options are called by."""
-_STEMS = (("ormaliz", "ormalis"), ("ptimiz", "ptimis"))
 
 FORMER: Mapping[str, Mapping[str, str]] = {
     "--output": {"*": "-o or --out"},
@@ -36,14 +35,14 @@ FORMER: Mapping[str, Mapping[str, str]] = {
 
 def accepted(token: str) -> str:
     """The one name of an option or of a choice, of the spellings that are accepted."""
-    plain = token
-    for american, here in _STEMS:
-        plain = plain.replace(american, here)
+    plain = british(token)
     return _LETTERS.get(plain.replace("_", "-"), plain)
 
 
 def unknown_option(got: str, command: str, known: Iterable[str]) -> str:
     """What is said of an option that a command does not have."""
+    from boundcalc.base.words import suggestion  # only a slip of the keyboard needs it
+
     now = FORMER.get(got, {})
     path = command.split()
     new = next((now[part] for part in reversed(path) if part in now), now.get("*"))
@@ -51,5 +50,5 @@ def unknown_option(got: str, command: str, known: Iterable[str]) -> str:
     if new is not None and any(part.lstrip("-") in {o.lstrip("-") for o in options} for part in new.split()):
         return f"{got} is now {new}"
     names = {option.lstrip("-"): option for option in options}
-    near = words.suggestion(got.lstrip("-"), names)
+    near = suggestion(got.lstrip("-"), names)
     return f"no option {got}" + (f"; did you mean {names[near]}?" if near else "")

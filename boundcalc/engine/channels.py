@@ -7,218 +7,21 @@ counted once for every allocation; the noise on that path is chosen map by map, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator, Sequence
-from functools import lru_cache, partial
-from operator import itemgetter
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
-from boundcalc.base.numbers import FLOAT, log_add
 from boundcalc.engine.allocate import Point
+from boundcalc.engine.heard import FIRST, LARGEST, Map, Said, maps_of
 from boundcalc.engine.options import Item
 from boundcalc.engine.refine import Link, Refinements
 from boundcalc.proof.certificate import Choice, Cover
-from boundcalc.statements import channels
-from boundcalc.statements.covers import LEMMAS, Curve, Params
-from boundcalc.statements.covers.tuning import tuning
-from boundcalc.statements.noises import NOISES, Noise
-from boundcalc.statements.targets import Target
 
 _FARTHEST = 3.0
 """Log of the largest ratio of neighbouring scales that is tried."""
 _FINEST = 1e-4
 """Scales below this part of the least value found so far are of no use."""
-_LARGEST = 300.0
-"""Log of a budget over the size of noise whose square floats can hold."""
-_CENTRES = {"V2": "T13", "V2t": "T13", "V3": "T14"}
-"""Whose centres have the law that a noise is compared with: their parameters serve it too."""
-_MOST_EXPONENT = 30
-_STRIDES = (4, 1)
 _BEFORE = 0.05
 """How much the levels before the last add to its precision, about."""
-
-
-class _Told(Curve):
-    """What Gaussian noise tells of a map at most, by the log of budget over size: of one law."""
-
-    def __init__(self, law: Noise, d: int, k: int) -> None:
-        super().__init__(d * k, lambda log_z: math.log(max(self.exactly(log_z, self.params(log_z)), 1e-9)))
-        self._law = law
-        self._sides = d, k
-        self._tuned = tuning(LEMMAS[_CENTRES[law.name]], d, k, 1) if law.names else None  # type: ignore[arg-type]
-
-    def params(self, log_z: float) -> Params:
-        """Near-optimal ones: those of centres reached through noise of that size."""
-        if self._tuned is None:
-            return {}
-        least = sum(self._sides) + 1.0
-        found = self._tuned.params(log_z - math.log(least) / 2)
-        found = self._tuned.params(log_z - math.log(least + 2 * found["a"]) / 2)
-        return {name: found[name] for name in self._law.names}
-
-    def exactly(self, log_z: float, params: Params) -> float:
-        """As the checker counts it."""
-        return self._law.missed(FLOAT, math.exp(min(log_z, _LARGEST)), *self._sides, params)
-
-    def nearly(self, log_z: float) -> float:
-        """Off the curve, where there is one."""
-        if self._tuned is None or log_z <= 0:
-            return self.exactly(log_z, self.params(log_z))
-        return math.exp(self.log_cost(log_z))
-
-
-@lru_cache(maxsize=4096)
-def _told(law: str, d: int, k: int) -> _Told:
-    """One per law and shape."""
-    return _Told(NOISES[law], d, k)
-
-
-class _Noise(NamedTuple):
-    """Noise with the exponent a: log of its precision, and its excess."""
-
-    a: float
-    log_precision: float
-    excess: float
-
-
-@lru_cache(maxsize=65536)
-def _noise(d: int, k: int, at: int) -> _Noise:
-    """Noises on the spectral ball of d x k, from uniform to nearly Gaussian: the exponents that centres try."""
-    sides = channels.Shape(d, k, 1)
-    a = 0.0 if at == 0 else (d + k + 1) / 128 * _POWERS[at - 1]
-    return _Noise(a, math.log(channels.precision(FLOAT, sides, a)), channels.excess(FLOAT, sides, a))
-
-
-_POWERS = [math.sqrt(2) ** j for j in range(_MOST_EXPONENT)]
-_FIRST = 7
-"""Which of them is tried first."""
-
-
-class Said(NamedTuple):
-    """What a member says at one level, seen one way: its noise, the law of its outputs so far, and what they tell."""
-
-    target: int
-    law: str
-    params: Params
-    told: float
-
-
-class _Map:
-    """One member of an item, as channels see it: at least one law."""
-
-    def __init__(self, weight: float, index: int, target: Target, log_gain: float, laws: Container[str]) -> None:
-        self.weight = weight
-        self.index = index
-        self.copies = channels.shape(target).copies
-        self._sides = channels.shape(target)[:2]
-        self._laws = [
-            (law.reach(target).log + log_gain, name, _told(name, *law.sides(target)))
-            for name, law in NOISES.items()
-            if name in laws and channels.refuses(law, target) is None and _promising(name, target)
-        ]
-        self._slopes: dict[float, float] = {}  # chains through the same points ask again
-        self._exact: dict[float, tuple[float, str, Params]] = {}
-        self._chose: dict[tuple[float, ...], int] = {}
-        self.farthest = max((reach for reach, _, _ in self._laws), default=math.inf)
-
-    def noise(self, at: int) -> _Noise:
-        """One of the noises to choose from."""
-        return _noise(*self._sides, at)
-
-    def told(self, log_total: float) -> float:
-        """The least that a law gives at a sum of precisions, nearly."""
-        return min([told.nearly(reach + log_total / 2) for reach, _, told in self._laws])
-
-    def slope(self, log_total: float) -> float:
-        """How fast that grows with the log of the sum."""
-        if log_total not in self._slopes:
-            self._slopes[log_total] = (self.told(log_total + _STEP) - self.told(log_total)) / _STEP
-        return self._slopes[log_total]
-
-    def exactly(self, log_total: float) -> tuple[float, str, Params]:
-        """What the least of them gives, as the checker counts it; by which law."""
-        if log_total not in self._exact:
-            _, reach, name, told = min(
-                ((told.nearly(reach + log_total / 2), reach, name, told) for reach, name, told in self._laws),
-                key=itemgetter(0),
-            )
-            params = told.params(reach + log_total / 2)
-            self._exact[log_total] = told.exactly(reach + log_total / 2, params), name, params
-        return self._exact[log_total]
-
-    def said(self, log_shares: Sequence[float], weights: Sequence[float]) -> list[Said]:
-        """What it says at falling shares; a nat of level j weighs weights[j]."""
-        found: list[Said] = []
-        log_total = -math.inf
-        excess = 0.0
-        for log_share, noise in zip(log_shares, self._chosen(log_shares, weights), strict=True):
-            log_total = log_add(log_total, noise.log_precision - 2 * log_share)
-            excess += self.copies * noise.excess
-            told, law, params = self.exactly(log_total)
-            found.append(Said(self.index, law, {"a": noise.a, **params}, self.weight * (told + excess)))
-        return found
-
-    def _chosen(self, log_shares: Sequence[float], weights: Sequence[float]) -> list[_Noise]:
-        """The noise of every level: less of it tells more, now and for all levels to come, but costs less entropy.
-
-        All levels together tell told(total), which is taken as linear in the log of the total around where it is.
-        """
-        chosen: list[_Noise] = []
-        at = _FIRST
-        slopes: list[float] = []
-        log_total = -math.inf
-        for j, log_share in enumerate(log_shares):
-            log_total = log_add(log_total, self.noise(_FIRST).log_precision - 2 * log_share)
-            later = weights[j + 1] if j + 1 < len(weights) else 0.0
-            slopes.append(max(0.0, weights[j] - later) * self.slope(log_total))
-        log_total = -math.inf
-        for j, log_share in enumerate(log_shares):
-            key = log_total, *log_shares[j : j + 2], weights[j], *slopes[j : j + 2]
-            if key not in self._chose:
-                cost = partial(self._cost, log_total, log_shares[j : j + 2], weights[j], slopes[j : j + 2])
-                self._chose[key] = _least(cost, at, _MOST_EXPONENT)
-            at = self._chose[key]
-            chosen.append(self.noise(at))
-            log_total = log_add(log_total, chosen[-1].log_precision - 2 * log_share)
-        return chosen
-
-    def _cost(
-        self, log_total: float, log_shares: Sequence[float], weight: float, slopes: Sequence[float], at: int
-    ) -> float:
-        """What a noise costs at a level, and does to what is told there and at the next."""
-        noise = self.noise(at)
-        now = log_add(log_total, noise.log_precision - 2 * log_shares[0])
-        value = weight * self.copies * noise.excess + slopes[0] * now
-        if len(slopes) > 1:
-            value += slopes[1] * log_add(now, self.noise(_FIRST).log_precision - 2 * log_shares[1])
-        return value
-
-
-_STEP = 0.25
-"""Over how much of a log of precision a slope is taken."""
-
-
-def _least(cost: Callable[[int], float], start: int, last: int) -> int:
-    """Where a cost is least, downhill from a start."""
-    best, value = start, cost(start)
-    for stride in _STRIDES:
-        for way in (stride, -stride):
-            while 0 <= best + way <= last and (other := cost(best + way)) < value:
-                best, value = best + way, other
-    return best
-
-
-def _promising(name: str, target: Target) -> bool:
-    """Whether a law may give less than the others on a target."""
-    norms = target.norms
-    if name == "V1":
-        return target.kind in channels.PARTS or min(target.d, target.k) == 1 or norms.fro < norms.two_one
-    if name in ("V2", "V5"):
-        return target.k > 1
-    if name == "V2t":
-        return target.d > 1 and norms.two_one_t < norms.two_one
-    if name == "V3":
-        return min(target.d, target.k) > 1 and norms.nuclear < norms.two_one
-    return True
 
 
 class _Totals(NamedTuple):
@@ -249,7 +52,7 @@ class Channels:
     def __init__(self, items: Sequence[Item], laws: Container[str], refinements: Refinements) -> None:
         """`refinements`: those of the same items, for the maps that stay covered."""
         self._items = items
-        self._maps = [_maps(item, laws) for item in items]
+        self._maps = [maps_of(item, laws) for item in items]
         self._refinements = refinements
         self._known: dict[int, tuple[Point, _Totals]] = {}  # by id: the point is kept
 
@@ -285,11 +88,11 @@ class Channels:
             for maps, share, cost in zip(self._maps, point.shares, point.costs, strict=True):
                 if cost == -math.inf:
                     continue
-                if maps is None or any(each.farthest - share > _LARGEST for each in maps):
-                    fixed += math.exp(min(cost, _LARGEST))
+                if maps is None or any(each.farthest - share > LARGEST for each in maps):
+                    fixed += math.exp(min(cost, LARGEST))
                     continue
                 for each in maps:
-                    noise = each.noise(_FIRST)
+                    noise = each.noise(FIRST)
                     told += each.weight * each.told(noise.log_precision + _BEFORE - 2 * share)
                     fixed += each.weight * each.copies * noise.excess
             self._known[id(point)] = point, _Totals(told, fixed)
@@ -365,7 +168,7 @@ class Channels:
             yield Level(link, [None if said is None else said[j] for said in spoken], adds, None in spoken)
 
     def _said(
-        self, k: int, maps: Sequence[_Map], points: Sequence[Point], weights: Sequence[float]
+        self, k: int, maps: Sequence[Map], points: Sequence[Point], weights: Sequence[float]
     ) -> list[Sequence[Said] | None] | None:
         """What an item says at every level, None where it is left out; None where its noise is too small for floats."""
         at: list[int] = []
@@ -374,7 +177,7 @@ class Channels:
             if point.costs[k] > -math.inf and point.shares[k] < finest:
                 at.append(j)
                 finest = point.shares[k]
-        if not at or any(each.farthest - finest > _LARGEST for each in maps):
+        if not at or any(each.farthest - finest > LARGEST for each in maps):
             return None
         shares = [points[j].shares[k] for j in at]
         parts = [each.said(shares, [weights[j] for j in at]) for each in maps]
@@ -411,16 +214,4 @@ def _sums(said: Sequence[Sequence[Said] | None]) -> list[float]:
     found: list[float] = []
     for level in said:
         found.append(found[-1] if level is None and found else sum(each.told for each in level or ()))
-    return found
-
-
-def _maps(item: Item, laws: Container[str]) -> Sequence[_Map] | None:
-    """The members of an item as channels see them; None where some member has no such way."""
-    found: list[_Map] = []
-    for log_multiplicity, options in item.members:
-        seen = {option.index: option.target for option in options if channels.seen(option.target)}
-        ways = [_Map(math.exp(log_multiplicity), i, target, item.log_gain, laws) for i, target in seen.items()]
-        if not ways or any(way.farthest == math.inf for way in ways):
-            return None
-        found.append(ways[0])
     return found

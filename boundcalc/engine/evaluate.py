@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.value import Kind
 from boundcalc.engine.ground import Found, Shared
+from boundcalc.engine.proved import BoundValue, Comparison, Proved
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
@@ -21,10 +21,6 @@ from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
-
-if TYPE_CHECKING:
-    pass
-from boundcalc.engine.proved import BoundValue, Comparison, Proved
 
 
 def evaluate(setting: Setting, bound: str = "best") -> BoundValue:

@@ -20,23 +20,22 @@ from boundcalc.base.numbers import FLOAT
 BLOCK = 1 << 15
 """Points at once: few enough that intermediate arrays stay in the cache."""
 
+_SAME_NAME = (
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "negative",
+    "power",
+    "square",
+    "sqrt",
+    "cbrt",
+    "log",
+    "log1p",
+    "exp",
+)
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "negative": np.negative,
-    "power": np.power,
-    "square": np.square,
-    "sqrt": np.sqrt,
-    "cbrt": np.cbrt,
-    "log": np.log,
-    "log1p": np.log1p,
-    "exp": np.exp,
-    "expm1": np.expm1,
-    "ceil": np.ceil,
-    "minimum": np.minimum,
-    "maximum": np.maximum,
+    **{name: getattr(np, name) for name in (*_SAME_NAME, "expm1", "ceil", "minimum", "maximum")},
     "lgamma": lambda x, out: np.copyto(out, np.vectorize(math.lgamma)(x)),
 }
 _EITHER_WAY = frozenset(("add", "multiply", "minimum", "maximum"))
@@ -170,7 +169,7 @@ class Graph:
         todo, found = [node], dict[int, Any]()
         while todo:
             at = todo[-1]
-            inner = [arg for arg in at.args if isinstance(arg, Varying)] if at.name in _PRODUCTS else []
+            inner = _varying(at) if at.name in _PRODUCTS else []
             missing = [arg for arg in inner if arg.index not in found]
             todo += missing
             if missing:
@@ -220,7 +219,7 @@ class _Plan:
         needed = {node.index for node in results}
         for node in reversed(graph.nodes):
             if node.index in needed:
-                needed.update(arg.index for arg in node.args if isinstance(arg, Varying))
+                needed.update(arg.index for arg in _varying(node))
         self._sizes = graph.shape
         self._whole: dict[int, np.ndarray] = {}
         """Arrays, and what has so few values that it is computed once."""

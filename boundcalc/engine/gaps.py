@@ -204,7 +204,7 @@ def _chain(
 
 
 def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> _Way | None:
-    """G12, where some level refines another."""
+    """A chain in which some level refines another."""
     chain = ground.refinements.best(math.exp(ground.log_start), points, ground.m)
     if not any(link.refined for link in chain):
         return None

@@ -221,7 +221,7 @@ class Ground:
 
     @cached_property
     def refinements(self) -> Refinements:
-        """What the uniform allocations leave to one another (G12)."""
+        """What the uniform allocations leave to one another."""
         if self.beside is not None:
             return self.beside.refinements
         items = self.curve(uniform=True).items

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boundcalc.base.errors import CertificateError, Refusal
-from boundcalc.base.numbers import FLOAT, LOG, log_sum
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.links import Link
 from boundcalc.engine.noise import NoiseItems
@@ -27,7 +27,6 @@ from boundcalc.statements.strategies import (
     STRATEGIES,
     ChainStrategy,
     GhostChain,
-    MarginStrategy,
     UniformChain,
     noise_chance,
     stored_count,
@@ -77,7 +76,7 @@ class Held:
         def allowed(lemma: CoverLemma) -> bool:
             return policy.allows(lemma) and (lemma.uniform or not uniform)
 
-        if isinstance(strategy, MarginStrategy) and strategy.noisy:
+        if strategy.noisy:
             lowered = lower(whole, LOG)
             covers = build_items(lowered, 1, allowed)
             return NoiseItems(lowered, covers, policy.laws).at(noise_chance(setting.sample.n_train))
@@ -91,23 +90,19 @@ class Held:
         return self._combined(setting, [log_sum(list(each.values())) for each in counts])
 
     def _combined(self, setting: Setting, log_counts: Sequence[float]) -> float:
-        m, inverse = setting.sample.n_train, self.log_union - math.log(setting.sample.delta)
-        strategy = STRATEGIES[self.strategy]
-        if isinstance(strategy, MarginStrategy) and strategy.noisy:
-            inverse += math.log(2 + math.sqrt(math.pi * m / 2))
+        m, strategy = LogFloat.of(setting.sample.n_train), STRATEGIES[self.strategy]
+        inverse = LogFloat.of(self.log_union - math.log(setting.sample.delta))
+        counts = list(map(LogFloat, log_counts))
         if strategy.quantity == "risk":
-            return math.log((math.exp(min(log_counts[0], 600.0)) + inverse) / m)
-        scales = [level.log_scale for level in self.levels]
+            averaging = gap.averaging(LOG, m) if strategy.noisy else 0
+            return ((counts[0] + inverse + averaging) / m).log
         if strategy.stored:
-            return math.log(gap.deviation(FLOAT, math.exp(log_counts[0]) + inverse, m))
+            return gap.deviation(LOG, counts[0] + inverse, m).log
+        ends = [LogFloat(math.log(0.5)), *(LogFloat(level.log_scale) for level in self.levels)]
         if not isinstance(strategy, ChainStrategy):
-            count = math.exp(min(log_counts[0], 600.0))
-            return math.log(gap.gap_uniform_single(FLOAT, math.exp(scales[0]), count, inverse, m))
-        factor = strategy.factor(FLOAT, self.alpha)
-        coarser = [math.log(0.5), *scales[:-1]]
-        links = [c + 0.5 * (math.log(2 / m) + n) + math.log(factor) for c, n in zip(coarser, log_counts, strict=True)]
-        deviation = gap.deviation(FLOAT, inverse, m)
-        return log_sum([math.log(2) + scales[-1], math.log(deviation), *links])
+            return gap.gap_uniform_single(LOG, ends[-1], counts[0], inverse, m).log
+        links = sum(gap.refined_links(LOG, ends, counts, m), start=LOG.number(0))
+        return gap.gap_chain(LOG, ends[-1], links, strategy.factor(LOG, self.alpha), inverse, m).log
 
 
 def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:

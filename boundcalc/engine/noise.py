@@ -9,7 +9,7 @@ from boundcalc.engine.options import Item, Option
 from boundcalc.proof.certificate import Choice
 from boundcalc.statements import gap
 from boundcalc.statements.compose import Lowered
-from boundcalc.statements.covers import Curve
+from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.targets import Target
 

@@ -10,7 +10,8 @@ from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.base.records import dataclass
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.compose import Lowered, Piece
-from boundcalc.statements.covers import LEMMAS, CoverLemma, Curve, Params, Power
+from boundcalc.statements.covers import LEMMAS, CoverLemma, Params, Power
+from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0

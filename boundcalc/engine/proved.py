@@ -72,7 +72,7 @@ class BoundValue:
 
     Attributes:
         name: the policy or theorem.
-        kind: "bound", "a_posteriori" (P1 paid), "proxy" or "estimate".
+        kind: "bound", "a_posteriori" (what was looked at is paid for), "proxy" or "estimate".
         setting: what was asked.
         by_gap: the proof of the gap bound.
         by_risk: the proof of the risk bound; where it is a gap proof, the training error is added.

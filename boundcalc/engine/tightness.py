@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from boundcalc.base.numbers import LOG, LogFloat
@@ -17,7 +17,7 @@ from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CLOSED, COUNTING, LEMMAS, CoverLemma, family
 from boundcalc.statements.noises import NOISES
-from boundcalc.statements.strategies import STRATEGIES
+from boundcalc.statements.strategies import STRATEGIES, Strategy
 
 _LN10 = math.log(10)
 
@@ -112,7 +112,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
         ),
         ("random centres reached through noise", "T11-T14", apart),
         ("linear maps that meet are one", "A6, A7", fresh),
-        ("levels that refine one another", "G12", refined),
+        ("levels that refine one another", _resting(lambda s: s.refines and not s.channels), refined),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)
@@ -120,16 +120,21 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             yield Rung(name, statement, searched.log10)
     best: BoundValue = desk.value("best")
     if not best.trivial:
-        yield Rung("channels instead of covers", "G14", best.log10)
+        yield Rung("channels instead of covers", _resting(lambda s: s.channels), best.log10)
     if bits is not None:
         setting = setting.but(bits=bits)
         best = Desk(setting).value("best")
         if not best.trivial:
-            yield Rung(f"weights of {bits} bits, counted where that is less", "G13", best.log10)
+            yield Rung(f"weights of {bits} bits, counted where that is less", _resting(lambda s: s.stored), best.log10)
     least = _any(best)
     if least is not None:
         ways = [s.uses[-1] for s in STRATEGIES.values() if s.quantity == "risk" and s.refuses(setting) is None]
         yield Rung("any strategy, at training error 0", ", ".join(ways), least)
+
+
+def _resting(kind: Callable[[Strategy], bool]) -> str:
+    """What strategies of a kind rest on that others do not."""
+    return ", ".join(sorted({strategy.uses[-1] for strategy in STRATEGIES.values() if kind(strategy)}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +161,24 @@ def _less(whole: Policy, bits: int | None) -> Iterator[tuple[str, str, Policy]]:
     """The whole search, and searches that lack one thing."""
     yield "everything", "", whole
     if bits is not None:
-        yield f"weights of {bits} bits", "G13", replace(whole, stored=False)
+        yield f"weights of {bits} bits", _resting(lambda s: s.stored), replace(whole, stored=False)
     families = dict.fromkeys(LEMMAS[name].family for name in LEMMAS if name in whole.lemmas)
     lacking = [(name, family(name)) for name in families] + [("all centres of a chosen law", CENTRES)]
     for name, lemmas in lacking:
         yield name, ", ".join(sorted(lemmas)), replace(whole, lemmas=whole.lemmas - lemmas)
     yield "maps that meet", "A6, A7, V4", replace(whole, meeting=False)
-    yield "levels that refine one another", "G12, G14", replace(whole, refining=False, channels=False)
-    yield "channels instead of covers", "G14", replace(whole, channels=False)
+    yield (
+        "levels that refine one another",
+        _resting(lambda s: s.refines),
+        replace(whole, refining=False, channels=False),
+    )
+    yield "channels instead of covers", _resting(lambda s: s.channels), replace(whole, channels=False)
     for name in dict.fromkeys(law.family for law in NOISES.values()):
         laws = frozenset(law.name for law in NOISES.values() if law.family == name)
         yield name, ", ".join(sorted(laws)), replace(whole, laws=whole.laws - laws)
-    yield "all noise", "G11, G14", replace(whole, laws=whole.laws - LAWS)
+    yield "all noise", _resting(lambda s: s.noisy or s.channels), replace(whole, laws=whole.laws - LAWS)
     bare = replace(
         whole, lemmas=whole.lemmas - CENTRES, meeting=False, refining=False, channels=False, laws=whole.laws - LAWS
     )
-    yield "centres, maps that meet, refinements, channels, noise", "A6, A7, G11, G12, G14, T11-T14", bare
+    newer = _resting(lambda s: s.noisy or s.refines)
+    yield "centres, maps that meet, refinements, channels, noise", f"A6, A7, {newer}, T11-T14", bare

@@ -21,7 +21,7 @@ from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model, Options
 from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.checkpoints.parity import Call
+from boundcalc.checkpoints.passes import Call
 from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.engine.proved import BoundValue
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor

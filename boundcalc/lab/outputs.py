@@ -21,7 +21,8 @@ from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, of_double, ready, with_weights
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.parity import Call, Parity, rows_of_images
+from boundcalc.checkpoints.parity import Parity
+from boundcalc.checkpoints.passes import Call, rows_of_images
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.predictors.data import Data, digest_of_arrays
 from boundcalc.setting.attention import is_causal

@@ -17,7 +17,8 @@ from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.modules import bare, called
-from boundcalc.checkpoints.parity import Call, compare
+from boundcalc.checkpoints.parity import compare
+from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before
 from boundcalc.setting.layers import token_tables
@@ -99,8 +100,18 @@ def brief(mapping: Mapping[str, Any] | None) -> str:
     return ", ".join([*words, *extra])
 
 
-def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
-    """Refuses a model that is not, or not surely, what would be bounded."""
+def whole(
+    name: str, lacking: str | None = ", so it answers nothing: certify a model with its read-out"
+) -> Callable[[str, Any, tuple[str, ...]], None]:
+    """Refuses a model that is not, or not surely, what would be bounded.
+
+    Args:
+        name: of the model.
+        lacking: what to say of one without a read-out; None takes it.
+
+    Returns:
+        What `checkpoints.audit` is to ask.
+    """
 
     def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:
         if account.unknown:
@@ -110,10 +121,8 @@ def whole(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
             )
         if account.doubts:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0].text}")
-        if missing:
-            raise InvalidSetting(
-                f"{name} has no {missing[0]}, so it answers nothing: certify a model with its read-out"
-            )
+        if missing and lacking is not None:
+            raise InvalidSetting(f"{name} has no {missing[0]}{lacking}")
 
     return inspect
 

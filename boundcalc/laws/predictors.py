@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -164,6 +166,29 @@ def forged_facts_are_refused_on_the_examples(method: Method, at: PredictorExampl
     return None
 
 
+def forged_digests_are_refused_on_the_examples(method: Method, at: PredictorExample) -> str | None:
+    """What names the examples, the weights or else by a sha256 names these alone."""
+    with _known(method):
+        raw = at.issued_by(method).to_json()
+        for path, digest in _digests(raw["evidence"]):
+            forged = json.loads(json.dumps(raw))
+            inside = forged["evidence"]
+            for step in path[:-1]:
+                inside = inside[step]
+            inside[path[-1]] = ("0" if digest[0] != "0" else "1") + digest[1:]
+            if not _refused(forged, at, at.data):
+                return f"{'.'.join(path)} is not looked at"
+    return None
+
+
+def _digests(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _digests(inner, (*path, name))
+    elif isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value):
+        yield path, value
+
+
 def nothing_in_it_goes_unread(method: Method, at: PredictorExample) -> str | None:
     """Fields that nobody knows are refused, and so are missing ones, and failure probability spent twice."""
     with _known(method):
@@ -205,6 +230,7 @@ LAWS = (
     other_examples_are_refused,
     a_forged_number_is_refused,
     forged_facts_are_refused_on_the_examples,
+    forged_digests_are_refused_on_the_examples,
     nothing_in_it_goes_unread,
     its_number_fails_no_more_often_than_it_says,
 )

@@ -27,6 +27,8 @@ _SMALL, _LARGE = 2.0**-32, 2.0**32
 """Matrices whose largest entry is outside this range are first scaled by a power of two, exactly: squares then neither
 overflow nor vanish."""
 
+_SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -81,22 +83,25 @@ class Measured:
     @property
     def widened(self) -> Measured:
         """The norms of a matrix whose entries were each rounded once: op is then off by u |W|_F."""
-        names = ("fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
-        wider = {name: None if (value := getattr(self, name)) is None else up(value, 2) for name in names}
         fro = self.fro if self.fro is not None else self.op
         op = None if self.op is None else up(self.op + 2 * UNIT * (fro or 0.0), 2)
         spectrum = None if self.spectrum is None else tuple(up(s + 2 * UNIT * (fro or 0.0), 2) for s in self.spectrum)
-        return replace(self, op=op, spectrum=spectrum, **wider)  # type: ignore[arg-type]
+        return replace(self.each(lambda norm: up(norm, 2)), op=op, spectrum=spectrum)
+
+    def each(self, larger: Callable[[float], float]) -> Measured:
+        """`larger` of every norm and singular value: of what grows in proportion to the matrix."""
+        sizes = {name: larger(value) for name in _SIZES if (value := getattr(self, name)) is not None}
+        spectrum = None if self.spectrum is None else tuple(map(larger, self.spectrum))
+        return replace(self, spectrum=spectrum, **sizes)  # type: ignore[arg-type]
+
+    def times(self, factor: float) -> Measured:
+        """The norms of the matrix times a constant above 0."""
+        return self.each(lambda norm: up(norm * factor, 1))
 
     def unscaled(self, *scales: float) -> Measured:
         """The norms of the matrix itself, these being of its multiple by some powers of two."""
         shift = sum(1 - math.frexp(scale)[1] for scale in scales)
-        if shift == 0:
-            return self
-        names = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup")
-        sizes = {name: unscaled(value, shift) for name in names if (value := getattr(self, name)) is not None}
-        spectrum = None if self.spectrum is None else tuple(unscaled(value, shift) for value in self.spectrum)
-        return replace(self, spectrum=spectrum, **sizes)  # type: ignore[arg-type]
+        return self if shift == 0 else self.each(lambda norm: unscaled(norm, shift))
 
     def schatten(self, p: float) -> float | None:
         """An upper bound of the sum of p-th powers of the singular values."""

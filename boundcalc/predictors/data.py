@@ -12,6 +12,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import EXAMPLES
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import writing
 
 Array = np.ndarray[Any, Any]
@@ -47,16 +48,11 @@ class Data:
     @classmethod
     def load(cls, path: str) -> Data:
         """Arrays x and y of an .npz file; pickled objects are refused."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                missing = {"x", "y"} - set(file.files)
-                if missing:
-                    raise InvalidSetting(f"{path} has no array {sorted(missing)[0]!r}: it has {file.files}")
-                return cls(file["x"], file["y"])
-        except (OSError, ValueError, EOFError) as error:
-            if isinstance(error, InvalidSetting):
-                raise
-            raise InvalidSetting(f"{path} is not an .npz file of plain arrays x and y: {error}") from None
+        with plain_arrays(path, "plain arrays x and y") as file:
+            missing = {"x", "y"} - set(file.files)
+            if missing:
+                raise InvalidSetting(f"{path} has no array {sorted(missing)[0]!r}: it has {file.files}")
+            return cls(file["x"], file["y"])
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write them as an .npz file; `force` replaces a file there that this did not write."""

@@ -1,12 +1,12 @@
-"""What a certificate says of its examples: how many, and their digest; and what does not fit that."""
+"""What a certificate records beside its facts: its examples by number and digest, what answered them; what does not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import PredictorCertificate, object_of, sha256_text
+from boundcalc.predictors.certificate import PredictorCertificate, json_object, object_of, sha256_text
 from boundcalc.predictors.statements.base import positive_count
 
 
@@ -21,6 +21,30 @@ def data_evidence(name: str, value: object) -> Mapping[str, Any]:
     sha256_text(f"sha256 of {name}", raw["sha256"])
     positive_count(f"examples of {name}", raw["examples"])
     return raw
+
+
+class Answers(Protocol):
+    """What turns weights, or examples, into answers."""
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """All that determines it, as JSON."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        """What bit-equal answers also need, as JSON: versions, threads, the processor."""
+        ...
+
+
+def told(data: Any, by: Answers, **more: Any) -> dict[str, Any]:
+    """The evidence of a certificate: the examples, what answered them, and what else its method needs."""
+    return {"data": named(data), "recipe": by.recipe, **more, "environment": by.environment}
+
+
+def readers(**more: Callable[[str, object], Any]) -> dict[str, Callable[[str, object], Any]]:
+    """How such evidence is read."""
+    return {"data": data_evidence, "recipe": json_object, **more, "environment": json_object}
 
 
 def refuse_other_examples(certificate: PredictorCertificate, data: Any) -> None:

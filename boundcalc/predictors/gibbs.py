@@ -11,9 +11,9 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
-from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, json_object, object_of
+from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, object_of
 from boundcalc.predictors.data import Data
-from boundcalc.predictors.examples import data_evidence, named, refuse_other_examples
+from boundcalc.predictors.examples import readers, refuse_other_examples, told
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.pac_bayes import (
     LatticeLaw,
@@ -102,12 +102,7 @@ def certify_mixture(
             },
         ),
         chosen=0,
-        evidence={
-            "data": named(data),
-            "recipe": network.recipe,
-            "posterior": [[law.centre, law.deviation] for law in posterior],
-            "environment": network.environment,
-        },
+        evidence=told(data, network, posterior=[[law.centre, law.deviation] for law in posterior]),
     )
     return Mixed(certificate, tuple(posterior), prior)
 
@@ -175,7 +170,7 @@ GIBBS = METHODS.ours(
         "gibbs",
         (G6,),
         "drawn anew for every answer",
-        {"data": data_evidence, "recipe": json_object, "posterior": posterior_of, "environment": json_object},
+        readers(posterior=posterior_of),
         _alternative,
         _consistent,
         _establish,

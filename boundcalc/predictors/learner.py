@@ -6,24 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from boundcalc.predictors.data import Array, Data
+from boundcalc.predictors.examples import Answers
 
 
-class Learner(Protocol):
+class Learner(Answers, Protocol):
     """A deterministic learner.
 
     Its state is a function of its recipe, the seed and the examples it was given, in their order: no clock, no global
     generator, nothing of other examples. A replay refuses a learner that is not (as far as a replay can tell).
     """
-
-    @property
-    def recipe(self) -> Mapping[str, Any]:
-        """All that determines it, as JSON."""
-        ...
-
-    @property
-    def environment(self) -> Mapping[str, Any]:
-        """What bit-equal weights also need: versions, threads, the processor, as JSON."""
-        ...
 
     def start(self, seed: int) -> Any:
         """The state before any example."""

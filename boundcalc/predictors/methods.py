@@ -14,7 +14,7 @@ from boundcalc.predictors.certificate import (
     object_of,
     sha256_text,
 )
-from boundcalc.predictors.examples import data_evidence, refuse_other_examples
+from boundcalc.predictors.examples import data_evidence, readers, refuse_other_examples
 from boundcalc.predictors.plans import Member
 from boundcalc.predictors.statements import G9, G10F, G10R, H
 from boundcalc.predictors.statements.base import count
@@ -29,14 +29,7 @@ def _picks(name: str, value: object) -> list[int]:
     return found
 
 
-_EVIDENCE: Mapping[str, Callable[[str, object], Any]] = {
-    "data": data_evidence,
-    "order": count,
-    "picks": _picks,
-    "recipe": json_object,
-    "weights": sha256_text,
-    "environment": json_object,
-}
+_EVIDENCE = readers(order=count, picks=_picks, weights=sha256_text)
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:

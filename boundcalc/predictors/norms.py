@@ -13,7 +13,7 @@ import numpy as np
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, json_object, object_of
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.examples import data_evidence, named, of_another_count, refuse_other_examples
+from boundcalc.predictors.examples import of_another_count, readers, refuse_other_examples, told
 from boundcalc.predictors.pooling import PoolingClass, PoolingNetwork, margin_errors, signs
 from boundcalc.predictors.pooling_search import train
 from boundcalc.predictors.statements import CLASS
@@ -109,12 +109,7 @@ def certify_class(
             {**other.to_json(), "delta": share} for (other, _), share in zip(listed, shares, strict=True)
         ),
         chosen=place,
-        evidence={
-            "data": named(data),
-            "recipe": network.recipe,
-            "query": [float(value) for value in q],
-            "environment": network.environment,
-        },
+        evidence=told(data, network, query=[float(value) for value in q]),
     )
     return Fitted(certificate, {"q": q}, network, tried)
 
@@ -182,7 +177,7 @@ NORMS = METHODS.ours(
         "norms",
         (CLASS,),
         "as trained, a member of the class",
-        {"data": data_evidence, "recipe": _recipe, "query": _query, "environment": json_object},
+        readers(recipe=_recipe, query=_query),
         lambda entry: PoolingClass.from_json(dict(entry)),
         _consistent,
         _establish,

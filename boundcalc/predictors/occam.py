@@ -19,30 +19,19 @@ from boundcalc.predictors.certificate import (
     PredictorCertificate,
     equal_shares,
     issue,
-    json_object,
     object_of,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.examples import data_evidence, named, of_another_count, refuse_other_examples
+from boundcalc.predictors.examples import Answers, of_another_count, readers, refuse_other_examples, told
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G7
 from boundcalc.predictors.tails import float_limit
 from boundcalc.predictors.updates import Message, read, write
 
 
-class Network(Protocol):
+class Network(Answers, Protocol):
     """What turns weights into answers. All of it is fixed before the data, its float arithmetic too."""
-
-    @property
-    def recipe(self) -> Mapping[str, Any]:
-        """All that determines it, as JSON."""
-        ...
-
-    @property
-    def environment(self) -> Mapping[str, Any]:
-        """Versions, as JSON."""
-        ...
 
     @property
     def checkpoint(self) -> Mapping[str, Array] | None:
@@ -128,13 +117,7 @@ def certify_message(
         delta=delta,
         alternatives=tuple({**each.to_json(), "delta": share} for each in (code, *beside)),
         chosen=0,
-        evidence={
-            "data": named(data),
-            "recipe": network.recipe,
-            "file": file,
-            "weights": digest_of_arrays(weights),
-            "environment": network.environment,
-        },
+        evidence=told(data, network, file=file, weights=digest_of_arrays(weights)),
     )
     return Decoded(certificate, again, weights)
 
@@ -185,13 +168,7 @@ OCCAM = METHODS.ours(
         "occam",
         (G7,),
         "decoded from the file",
-        {
-            "data": data_evidence,
-            "recipe": json_object,
-            "file": _file,
-            "weights": sha256_text,
-            "environment": json_object,
-        },
+        readers(file=_file, weights=sha256_text),
         lambda entry: Code.from_json(dict(entry)),
         _consistent,
         _establish,

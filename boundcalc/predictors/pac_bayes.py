@@ -25,12 +25,11 @@ from boundcalc.predictors.certificate import (
     PredictorCertificate,
     equal_shares,
     issue,
-    json_object,
     object_of,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.examples import data_evidence, named, of_another_count
+from boundcalc.predictors.examples import of_another_count, readers, told
 from boundcalc.predictors.occam import Network, count_again
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G6_PRIME
@@ -262,13 +261,12 @@ def certify_draws(
         delta=delta,
         alternatives=tuple({**prior.to_json(), "draw": seed, "delta": share} for seed in range(draws)),
         chosen=best[1],
-        evidence={
-            "data": named(data),
-            "recipe": network.recipe,
-            "posterior": [[law.centre, law.deviation] for law in posterior],
-            "weights": digest_of_arrays(best[3]),
-            "environment": network.environment,
-        },
+        evidence=told(
+            data,
+            network,
+            posterior=[[law.centre, law.deviation] for law in posterior],
+            weights=digest_of_arrays(best[3]),
+        ),
     )
     return Drawn(certificate, best[3])
 
@@ -328,13 +326,7 @@ PAC_BAYES = METHODS.ours(
         "pac-bayes",
         (G6_PRIME,),
         "drawn once from the posterior",
-        {
-            "data": data_evidence,
-            "recipe": json_object,
-            "posterior": posterior_of,
-            "weights": sha256_text,
-            "environment": json_object,
-        },
+        readers(posterior=posterior_of, weights=sha256_text),
         _alternative,
         lambda certificate: of_another_size(certificate, _taken(certificate)[0]),
         _establish,

@@ -18,7 +18,7 @@ import numpy as np
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.predictors.certificate import PredictorCertificate, issue, plain
 from boundcalc.predictors.data import Data, order_of
-from boundcalc.predictors.examples import named
+from boundcalc.predictors.examples import named, told
 from boundcalc.predictors.learner import Learner
 from boundcalc.predictors.plans import Member
 from boundcalc.predictors.runs import Run, Saved, Stop
@@ -111,14 +111,9 @@ def pick_to_learn(
         delta=delta,
         alternatives=tuple(other.to_json() for other in members),
         chosen=index,
-        evidence={
-            "data": named(data),
-            "order": order,
-            "picks": [int(places[place]) for place in stop.picks],
-            "recipe": plain(learner.recipe),
-            "weights": stop.weights,
-            "environment": plain(learner.environment),
-        },
+        evidence=told(
+            data, learner, order=order, picks=[int(places[place]) for place in stop.picks], weights=stop.weights
+        ),
     )
     return Certified(certificate, state, risks)
 

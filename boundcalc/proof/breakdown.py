@@ -13,7 +13,7 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL, upper_log
 from boundcalc.base.numbers import LogFloat
 from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.checker import Booked
+from boundcalc.proof.levels import Booked
 from boundcalc.proof.network import Network
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers.base import cover_uses
@@ -128,13 +128,11 @@ def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) ->
         for choice, member in zip(entry.cover.choices, entry.slot.members, strict=True):
             if choice.lemma == "zero":
                 continue
+            kind = member.targets[choice.target].kind
             if choice.lemma in NOISES:
-                yield from (choice.lemma, *(("S3",) if member.targets[choice.target].kind == "query" else ()))
-                if key.partition("[")[0].partition("#")[0] in referred:
-                    yield "T7"
-                continue
-            lemma = LEMMAS[choice.lemma]
-            yield from cover_uses(lemma.name, member.targets[choice.target].kind, uniform=lemma.uniform)
+                yield from (choice.lemma, *(("S3",) if kind == "query" else ()))
+            else:
+                yield from cover_uses(choice.lemma, kind, uniform=LEMMAS[choice.lemma].uniform)
             if key.partition("[")[0].partition("#")[0] in referred:
                 yield "T7"
 

@@ -20,6 +20,11 @@ BELIEVED = (
 )
 
 
+_CHECKER = "boundcalc.proof.checker"
+_RULES = "boundcalc.statements.layers"
+"""Each module of this package is read where a layer of that label is met."""
+
+
 class Module(NamedTuple):
     """A module and how many of its lines are not blank."""
 
@@ -38,6 +43,21 @@ def _counted(name: str, path: Path) -> Module:
     return Module(name, sum(bool(line.strip()) for line in text.splitlines()))
 
 
+def first_checker() -> dict[str, list[Module]]:
+    """The modules of the first checker, in three parts.
+
+    What it imports to check; rules of layers, of which it reads those of the layers that a network has; and what it imports
+    later, to read and write files and to explain.
+    """
+    folder = Path(__file__).parents[1].joinpath(*_RULES.split(".")[1:])
+    starts = [_CHECKER, *(f"{_RULES}.{rule.name}" for rule in iter_modules([str(folder)]))]
+    first = trusted_modules(_CHECKER)
+    checking, all_of_it = (
+        {module for start in starts for module in trusted_modules(start, later=later)} for later in (False, True)
+    )
+    return {"first": first, "layers": sorted(checking - {*first}), "later": sorted(all_of_it - checking)}
+
+
 def trusted_modules(start: str, *, later: bool = False) -> list[Module]:
     """The modules of this package that a module imports, directly or not, what is imported for types alone left out.
 
@@ -52,17 +72,8 @@ def trusted_modules(start: str, *, later: bool = False) -> list[Module]:
             continue
         found[name] = _counted(name, Path(spec.origin))
         todo += [f"{name.rpartition('.')[0]}"] if "." in name else []
-        tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-        todo += _imports(tree, later)
-        if _imports_of_its_own(tree):
-            todo += [f"{name}.{inner.name}" for inner in iter_modules(spec.submodule_search_locations)]
+        todo += _imports(ast.parse(Path(spec.origin).read_text(encoding="utf-8")), later)
     return [found[name] for name in sorted(found)]
-
-
-def _imports_of_its_own(tree: ast.AST) -> bool:
-    """Whether a package imports those of its modules that are asked for, by name: `import_module(f"{__name__}.{label}")`."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
-    return any(ast.unparse(call).startswith("import_module(f'{__name__}.") for call in calls)
 
 
 def _spec(name: str) -> ModuleSpec | None:

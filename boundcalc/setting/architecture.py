@@ -51,7 +51,7 @@ class Architecture:
         rope: rotary positions (scores then use separate W_Q and W_K).
         causal: causal mask.
         vocabulary: rows of a trained token table; 0 for vector inputs.
-        own_row: the token that the row of a [CLS] read-out shows in every example, so that it has no data (A7).
+        own_row: the token that the row of a [CLS] read-out shows in every example, so that it has no data.
         d_patch: width of vector inputs mapped to d by a trained matrix; 0 for none.
         positions: "none", "fixed" or "learned".
         position_radius: largest norm of a fixed position row.

@@ -168,7 +168,7 @@ class Norms:
 
     Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most particular one
     counts. `C` sets the spectral and (2,1) norm of matrices, the token table's too, the sup norm of gains, the row
-    norm of tables and the l2 norm of biases. `measured` budgets were read off trained weights: a bound for them must pay P1.
+    norm of tables and the l2 norm of biases. `measured` budgets were read off trained weights, which a bound must pay for.
     `failure` is the chance that one of them is too small (norms found by random probes): delta pays for it.
     """
 

@@ -22,7 +22,7 @@ _LOOKED_UP = frozenset(("token_scores", "position_scores", "token_values", "posi
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A first attention on tokens, read at a row without data (A7): its layers, and what comes after them."""
+    """A first attention on tokens, read at a row without data: its layers, and what comes after them."""
 
     embedding: Embedding
     attention: Attention

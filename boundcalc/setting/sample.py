@@ -26,7 +26,7 @@ class Sample:
         lipschitz: Lipschitz constant of another [0, 1] loss in the read-out, instead of the ramp; risk
             bounds by margins then do not apply.
         measured: which of "margin" and "train_error" were seen on the sample before they were chosen: a bound must
-            then pay P1 for them.
+            then pay for them.
     """
 
     n_train: int = 10**6

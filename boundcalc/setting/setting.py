@@ -8,7 +8,6 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.records import dataclass
-from boundcalc.base.strict_json import parse_json
 from boundcalc.setting import validate
 from boundcalc.setting.accounting import account, lookups
 from boundcalc.setting.architecture import Architecture
@@ -104,6 +103,8 @@ class Setting:
     def from_json(cls, data: object) -> Setting:
         """A setting from its JSON object (or the text of one)."""
         if isinstance(data, str):
+            from boundcalc.base.strict_json import parse_json
+
             data = parse_json(data, "the setting")
         raw = validate.known_keys("setting", data, ["architecture", "norms", "sample"])
         try:

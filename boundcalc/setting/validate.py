@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.words import hint, spelling
+from boundcalc.base.spelling import spelling
 
 T = TypeVar("T")
 
@@ -99,6 +99,8 @@ def choice(name: str, value: object, options: Iterable[str]) -> str:
     known = tuple(options)
     found = spelling(value, known) if isinstance(value, str) else None
     if found not in known:
+        from boundcalc.base.words import hint  # only refusals need it
+
         end = hint(str(value), known, name)
         raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{end}")
     return found
@@ -127,6 +129,8 @@ def known_keys(where: str, data: object, known: Iterable[str]) -> Mapping[str, A
     for key, value in data.items():
         name = spelling(str(key), names)
         if name not in names:
+            from boundcalc.base.words import hint
+
             raise InvalidSetting(f"{where} has no {shown(key)}{hint(str(key), names)}; it knows {', '.join(names)}")
         if name in found:
             raise InvalidSetting(f"{where} gives {name} twice: {key} is another name of it; leave one out")

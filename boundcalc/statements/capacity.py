@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import CoverLemma
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.validate import shown
 from boundcalc.statements.covers.base import Params
 from boundcalc.statements.covers.noise import KEPT, LARGEST_SIDE, RANGES, is_number, noise

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Layer, Setting
 from boundcalc.setting.layer import rows_used
 from boundcalc.statements.layers import facts

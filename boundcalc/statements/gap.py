@@ -1,4 +1,4 @@
-"""G and P1: from covers to a gap or a risk. Formulas only, generic over the number system.
+"""G: from covers to a gap or a risk. Formulas only, generic over the number system.
 
 The loss lies in [0, 1]. Scales e are on the loss: N_j = N(F, e_j / L_l).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 
 
 def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
@@ -245,16 +245,3 @@ def sparse_class_size(ns: NumberSystem, s: int, seq_len: Number) -> Number:
 def support_floor(ns: NumberSystem, s: int, seq_len: Number) -> Number:
     """G8: labels without which no learner finds the support with probability 1/2: log_2 binom(T, s) - 1."""
     return _log_binomial(ns, s, seq_len) / ns.log(ns.number(2)) - 1
-
-
-def union_cost(ns: NumberSystem, steps: Sequence[int], two_sided: Sequence[bool]) -> Number:
-    """P1: added to log(1/delta) for budgets k_j steps up their grids: sum log((k+1)(k+2)), + log 1.5 if two-sided.
-
-    The weights 1/((k+1)(k+2)) sum to 1 over k >= 0; over all integers, with |k|, they sum to 3/2.
-    """
-    total = ns.number(0)
-    for k, both in zip(steps, two_sided, strict=True):
-        total = total + ns.log(ns.number((abs(k) + 1) * (abs(k) + 2)))
-        if both:
-            total = total + ns.log(ns.number(3) / 2)
-    return total

@@ -1,4 +1,4 @@
-"""A6 and A7 together: the class with fewer maps in which the class of a setting lies, and whose covers serve it."""
+"""The class with fewer maps in which the class of a setting lies, and whose covers serve it: maps that meet, and look-ups."""
 
 from __future__ import annotations
 

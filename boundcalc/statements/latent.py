@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
+from boundcalc.base.system import Number, NumberSystem
 
 
 def finite_mixture_distance(ns: NumberSystem, tokens: Number, length: Number) -> Number:
@@ -211,6 +211,8 @@ def _smooth(smoothness: float) -> Refusal | None:
     return Refusal("X3", f"smoothness r = {smoothness:g}", need)
 
 
+LEARNING = Statement("X5", compute=learning_gap)
+TRANSFER = Statement("X6", compute=transfer_error)
 LATENT = (
     Statement("X0", compute=hilbert_bernstein),
     Statement("X1", compute=finite_mixture_distance),
@@ -218,6 +220,6 @@ LATENT = (
     Statement("X3", compute=cme_error, applies=_smooth),
     Statement("X3k", compute=cme_error_given_keys),
     Statement("X4", compute=softmax_error),
-    Statement("X5", compute=learning_gap),
-    Statement("X6", compute=transfer_error),
+    LEARNING,
+    TRANSFER,
 )

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import Number
 from boundcalc.base.records import dataclass
+from boundcalc.base.system import Number
 from boundcalc.setting import Architecture, Budget, Layer, Linear, Setting
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of

@@ -8,16 +8,19 @@ fixed in advance. Costs are functions of z = norm/sigma. No covering strategy ta
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting.validate import shown
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.centres import log_tails
-from boundcalc.statements.covers.noise import LARGEST_SIDE, RANGES, is_number, levels
-from boundcalc.statements.covers.tuning import NoiseTuning, noise_tuning
+from boundcalc.statements.covers.noise import LARGEST_SIDE, levels, log_ball, problem_of
 from boundcalc.statements.targets import Target
+
+if TYPE_CHECKING:
+    from boundcalc.statements.covers.tuning import NoiseTuning
 
 _NEWTON_STEPS = 2
 
@@ -48,16 +51,35 @@ def events(target: Target) -> int:
     return target.size if target.kind in ("gain", "numbers") else max(1, target.points.count(1))
 
 
+@cache
+def _tuner() -> Callable[..., NoiseTuning]:
+    """What makes them; a checker has no use for it."""
+    from boundcalc.statements.covers.tuning import noise_tuning
+
+    return noise_tuning
+
+
 class Noise(CoverLemma):
-    """Gaussian noise, and the law it is compared with."""
+    """Gaussian noise, and the law it is compared with.
+
+    Attributes:
+        names: its parameters.
+        centres: the cover by random centres of that law, whose parameters serve it too.
+    """
 
     uniform = True
     quadratic = False
     names: ClassVar[tuple[str, ...]] = ()
+    centres: ClassVar[str] = ""
 
     def sides(self, target: Target) -> tuple[int, int]:
         """Length and number of the columns, as this law takes them."""
         return target.d, target.k
+
+    def tells_little(self, target: Target) -> bool:
+        """Whether a search should see a target through channels by this law (G14): another may be known to tell less."""
+        del target
+        return True
 
     @abstractmethod
     def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
@@ -72,13 +94,7 @@ class Noise(CoverLemma):
         return self.missed(ns, y, *self.sides(target), params)
 
     def check_params(self, params: Params) -> str | None:
-        if set(params) != set(self.names):
-            return f"{self.name} takes the parameters {', '.join(self.names) or 'none'}, got {shown(sorted(params))}"
-        for name in self.names:
-            low, high = RANGES[name]
-            if not is_number(params[name], low, high):
-                return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
-        return None
+        return problem_of(self.name, self.names, params)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return self.tuned(target).params(log_y) if self.names else {}
@@ -87,8 +103,8 @@ class Noise(CoverLemma):
         return self.tuned(target)
 
     def tuned(self, target: Target) -> NoiseTuning:
-        """Parameters and costs over all z, found as they are asked for."""
-        return noise_tuning(self, *self.sides(target))
+        """Parameters and costs over all z, found as they are asked for: for the optimiser alone."""
+        return _tuner()(self, *self.sides(target))
 
 
 class GaussianNoise(Noise):
@@ -97,6 +113,10 @@ class GaussianNoise(Noise):
     name = "V1"
     family = "Gaussian noise"
     kinds = frozenset({"map", "score", "vector", "gain", "table", "numbers", "pooled", "summed"})
+
+    def tells_little(self, target: Target) -> bool:
+        matrix = target.kind in ("map", "query") and min(target.d, target.k) > 1
+        return not matrix or target.norms.fro < target.norms.two_one
 
     def norm(self, target: Target) -> Number:
         return target.norms.op if target.kind in ("vector", "gain", "table") else target.norms.fro
@@ -117,11 +137,15 @@ class StudentNoise(Noise):
     family = "Student noise"
     kinds = frozenset({"map", "score", "summed"})
     names = ("s", "r")
+    centres = "T13"
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind in self.kinds and target.k == 1:
             return Refusal(self.name, "one column", "several (V1 is for one)")
         return super().applies(target)
+
+    def tells_little(self, target: Target) -> bool:
+        return target.k > 1
 
     def norm(self, target: Target) -> Number:
         return target.norms.two_one
@@ -145,6 +169,9 @@ class StudentRowsNoise(StudentNoise):
             return Refusal(self.name, "one row", "several (V1 is for one)")
         return Noise.applies(self, target)
 
+    def tells_little(self, target: Target) -> bool:
+        return target.d > 1 and target.norms.two_one_t < target.norms.two_one
+
     def norm(self, target: Target) -> Number:
         return target.norms.two_one_t
 
@@ -159,11 +186,15 @@ class MatrixStudentNoise(Noise):
     family = "matrix-t noise"
     kinds = frozenset({"map", "score", "numbers", "pooled", "summed"})
     names = ("s", "r")
+    centres = "T14"
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind in self.kinds and min(target.d, target.k) > LARGEST_SIDE:
             return Refusal(self.name, f"{target.d} x {target.k}", f"a side of at most {LARGEST_SIDE}")
         return super().applies(target)
+
+    def tells_little(self, target: Target) -> bool:
+        return min(target.d, target.k) > 1 and target.norms.nuclear < target.norms.two_one
 
     def norm(self, target: Target) -> Number:
         return target.norms.nuclear
@@ -191,7 +222,7 @@ class ExponentialNoise(StudentNoise):
     def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
         n, rows = ns.number(d * k), ns.number(d)
         c = ns.sqrt(rows) / y
-        ball = rows / 2 * ns.log(ns.pi) - ns.lgamma(rows / 2 + 1) + ns.lgamma(rows + 1)
+        ball = log_ball(ns, rows) + ns.lgamma(rows + 1)
         largest = ns.sqrt(1 + c**2) + (k - 1) * c
         return k * ball + n * (ns.log(largest / n) + ns.log(y) + (1 - ns.log(2 * ns.pi)) / 2)
 

@@ -9,11 +9,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import SIZES, place_of
-from boundcalc.statements.gap import union_cost
 from boundcalc.statements.strategies import GHOSTS, STRATEGIES, risk_candidates
 
 if TYPE_CHECKING:
@@ -192,6 +191,19 @@ def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
     if record:
         _check_norms(setting, record)
     return union(ns, setting, measured)
+
+
+def union_cost(ns: NumberSystem, steps: Sequence[int], two_sided: Sequence[bool]) -> Number:
+    """P1: added to log(1/delta) for budgets k_j steps up their grids: sum log((k+1)(k+2)), + log 1.5 if two-sided.
+
+    The weights 1/((k+1)(k+2)) sum to 1 over k >= 0; over all integers, with |k|, they sum to 3/2.
+    """
+    total = ns.number(0)
+    for k, both in zip(steps, two_sided, strict=True):
+        total = total + ns.log(ns.number((abs(k) + 1) * (abs(k) + 2)))
+        if both:
+            total = total + ns.log(ns.number(3) / 2)
+    return total
 
 
 def union(ns: NumberSystem, paid: Setting, measured: Mapping[str, Any]) -> Number:

@@ -14,7 +14,6 @@ from flint import arb
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float, upper_float
-from boundcalc.base.rounding import at_least, at_most
 from boundcalc.setting import Layer, Norms, Setting
 from boundcalc.setting.layer import widths_of
 from boundcalc.statements.layers import LAYERS, facts
@@ -42,6 +41,8 @@ def no_member(setting: Setting) -> Refusal | None:
     most, gamma = margin_of_class(setting), setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma)):
         return None
+    from boundcalc.base.rounding import at_least, at_most  # for the words of a refusal alone
+
     least = lower_float(most)
     return Refusal(
         f"a risk bound at training error {setting.sample.train_error:g}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boundcalc.base.intervals import upper_float
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget
 from boundcalc.statements.targets import MatrixNorms
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import Number
+from boundcalc.base.system import Number
 from boundcalc.setting import Architecture, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.layer import Layer
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Weights

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.records import dataclass
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget
 
 Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]

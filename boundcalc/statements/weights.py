@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
 from boundcalc.setting.products import is_product
@@ -40,7 +40,7 @@ class Weights:
         """Refuses budgets that no layer of the network just walked through has read.
 
         A setting refuses them by what its layers say of themselves; this holds their rules to their word. Budgets of
-        products are read where maps that meet are made one (A6, A7).
+        products are read where maps that meet are made one.
         """
         read = {(place_of(key)[:2], self.norms.budgets[key]) for key in self._read}  # one head stands for its equals
         for key, budget in self.norms.budgets.items():
@@ -106,7 +106,7 @@ class Weights:
         return self._size(kind, self.budget(kind, block), ("sup",), "sup")
 
     def table(self, weight: Weight) -> tuple[Number, MatrixNorms]:
-        """Of what heads look up (A7) the largest entry or row, and the norms of the matrix; each from others if unset."""
+        """Of what heads look up the largest entry or row, and the norms of the matrix; each from others if unset."""
         budget, ns = self.budget(weight.kind), self.ns
         d, k = weight.shape
         given = budget.sup if weight.role == "scores" else budget.row

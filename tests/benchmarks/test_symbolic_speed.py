@@ -60,7 +60,7 @@ def best_of(call: Callable[[], object], times: int = 5) -> float:
 
 
 def test_a_sweep_of_the_closed_form_keeps_up_with_numpy_written_by_hand() -> None:
-    setting = Setting.of(C=sym.C, seq_len=sym.T, n_train=sym.m, depth=sym.depth, d=64, delta=0.05)
+    setting = Setting.of(C=sym.C, seq_len=sym.T, n_train=sym.m, depth=sym.depth, d=64, delta=0.05, margin=1.0)
     sweep = closed_form(setting).gap.lambdify("C", "T", "m", "depth")
     rng = np.random.default_rng(0)
     C, D = rng.uniform(0.3, 3, POINTS), rng.integers(1, 12, POINTS).astype(float)

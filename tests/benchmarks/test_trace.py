@@ -1,4 +1,4 @@
-"""What one evaluation goes through: `pytest tests/benchmarks/test_trace.py -s`.
+"""What one evaluation goes through, and how much the package shows: `pytest tests/benchmarks/test_trace.py -s`.
 
 Counted are the package's files of which some function runs (not what importing them runs), their lines, the lines of
 them that run, and the functions.
@@ -6,9 +6,12 @@ them that run, and the functions.
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,30 @@ def test_what_eval_goes_through() -> None:
     assert parts <= {"base", "setting", "statements", "proof", "engine", "formulas", "cli"}, parts
     assert not [file for file in files if file.parts[:2] in (("formulas", "symbolic"), ("formulas", "derivation"))]
     assert {"best", "closed", "published"} <= set(out.stdout.split())
+
+
+def public(path: Path) -> Iterator[str]:
+    """The names without an underscore that a module defines at its top: functions, classes and values."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        found = [node] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        names = [each.name for each in found]
+        names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+        yield from (name for name in names if not name.startswith("_"))
+
+
+def test_how_much_is_public() -> None:
+    """Counted in modules without an underscore; what users import is what `boundcalc` exports and docs/api.md lists."""
+    root = Path(boundcalc.__file__).parent
+    rooms: Counter[str] = Counter()
+    for path in sorted(root.rglob("*.py")):
+        place = path.relative_to(root)
+        if not any(part.startswith("_") and part != "__init__.py" for part in place.parts):
+            rooms[place.parts[0]] += len(list(public(path)))
+    print(
+        f"\n{sum(rooms.values())} public names at the top of modules: "
+        + ", ".join(f"{r} {n}" for r, n in rooms.most_common())
+    )
+    assert rooms["cli"] > 0

@@ -8,6 +8,7 @@ import pickle
 import struct
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from boundcalc.checkpoints.decode import float8_values
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
+from boundcalc.laws.brought.models import MODELS
 
 Array = NDArray[Any]
 CODES = {
@@ -219,129 +221,14 @@ def payload(target: Path) -> bytes:
 # -- small models
 
 
-def bert(
-    rng: np.random.Generator, depth: int = 2, d: int = 8, d_ff: int = 12, words: int = 11, length: int = 6
-) -> tuple[dict[str, Array], dict[str, Any]]:
-    """BertForSequenceClassification."""
-    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
-    t: dict[str, Array] = {
-        "bert.embeddings.word_embeddings.weight": draw(words, d),
-        "bert.embeddings.position_embeddings.weight": draw(length, d),
-        "bert.embeddings.token_type_embeddings.weight": draw(2, d),
-        "bert.embeddings.position_ids": np.arange(length)[None],
-        "bert.embeddings.LayerNorm.weight": 1 + draw(d),
-        "bert.embeddings.LayerNorm.bias": draw(d),
-    }
-    for b in range(depth):
-        layer = f"bert.encoder.layer.{b}."
-        for name in ("query", "key", "value"):
-            t[f"{layer}attention.self.{name}.weight"], t[f"{layer}attention.self.{name}.bias"] = draw(d, d), draw(d)
-        for name, out, inn in (
-            ("attention.output.dense", d, d),
-            ("intermediate.dense", d_ff, d),
-            ("output.dense", d, d_ff),
-        ):
-            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = draw(out, inn), draw(out)
-        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
-            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = 1 + draw(d), draw(d)
-    t["bert.pooler.dense.weight"], t["bert.pooler.dense.bias"] = draw(d, d), draw(d)
-    t["classifier.weight"], t["classifier.bias"] = draw(3, d), draw(3)
-    config = {
-        "model_type": "bert",
-        "architectures": ["BertForSequenceClassification"],
-        "num_attention_heads": 2,
-        "hidden_act": "gelu",
-        "layer_norm_eps": 1e-12,
-        "max_position_embeddings": length,
-    }
-    return t, config
+def small(name: str, rng: np.random.Generator, depth: int = 2, **sizes: int) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The small model of a family, with so many blocks, or with other sizes than its config says; BERT's with a buffer."""
+    model = MODELS[name]
+    model = replace(model, reads=tuple(range(depth)), sizes={**model.sizes, **sizes})
+    drawn = model.drawn(int(rng.integers(2**31)))
+    buffers = {"bert.embeddings.position_ids": np.arange(6)[None]} if name == "bert" else {}
+    return {key: values.astype(np.float64) for key, values in drawn.items()} | buffers, dict(model.config)
 
 
-def gpt2(
-    rng: np.random.Generator, depth: int = 2, d: int = 8, words: int = 11, length: int = 6
-) -> tuple[dict[str, Array], dict[str, Any]]:
-    """GPT2LMHeadModel, its read-out tied to the embedding."""
-    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
-    t: dict[str, Array] = {"transformer.wte.weight": draw(words, d), "transformer.wpe.weight": draw(length, d)}
-    for b in range(depth):
-        h = f"transformer.h.{b}."
-        for name, inn, out in (
-            ("attn.c_attn", d, 3 * d),
-            ("attn.c_proj", d, d),
-            ("mlp.c_fc", d, 4 * d),
-            ("mlp.c_proj", 4 * d, d),
-        ):
-            t[f"{h}{name}.weight"], t[f"{h}{name}.bias"] = draw(inn, out), draw(out)
-        for name in ("ln_1", "ln_2"):
-            t[f"{h}{name}.weight"], t[f"{h}{name}.bias"] = 1 + draw(d), draw(d)
-    t["transformer.ln_f.weight"], t["transformer.ln_f.bias"] = 1 + draw(d), draw(d)
-    config = {
-        "model_type": "gpt2",
-        "architectures": ["GPT2LMHeadModel"],
-        "n_head": 2,
-        "activation_function": "gelu_new",
-        "n_positions": length,
-    }
-    return t, config
-
-
-def llama(
-    rng: np.random.Generator, depth: int = 2, d: int = 8, d_ff: int = 12, words: int = 11
-) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Qwen2ForCausalLM: grouped queries, biases of queries, keys and values."""
-    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
-    t: dict[str, Array] = {"model.embed_tokens.weight": draw(words, d)}
-    for b in range(depth):
-        layer = f"model.layers.{b}."
-        for name, out in (("q_proj", d), ("k_proj", d // 2), ("v_proj", d // 2)):
-            t[f"{layer}self_attn.{name}.weight"], t[f"{layer}self_attn.{name}.bias"] = draw(out, d), draw(out)
-        t[f"{layer}self_attn.o_proj.weight"] = draw(d, d)
-        t[f"{layer}mlp.gate_proj.weight"], t[f"{layer}mlp.up_proj.weight"] = draw(d_ff, d), draw(d_ff, d)
-        t[f"{layer}mlp.down_proj.weight"] = draw(d, d_ff)
-        t[f"{layer}input_layernorm.weight"], t[f"{layer}post_attention_layernorm.weight"] = 1 + draw(d), 1 + draw(d)
-    t["model.norm.weight"], t["lm_head.weight"] = 1 + draw(d), draw(words, d)
-    config = {
-        "model_type": "qwen2",
-        "architectures": ["Qwen2ForCausalLM"],
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "hidden_act": "silu",
-        "max_position_embeddings": 16,
-        "tie_word_embeddings": False,
-    }
-    return t, config
-
-
-def vit(
-    rng: np.random.Generator, depth: int = 2, d: int = 8, d_ff: int = 12
-) -> tuple[dict[str, Array], dict[str, Any]]:
-    """ViTForImageClassification of 2 x 2 patches of 2 x 2 pixels in 3 channels."""
-    draw = lambda *shape: 0.3 * rng.standard_normal(shape)  # noqa: E731
-    t: dict[str, Array] = {
-        "vit.embeddings.cls_token": draw(1, 1, d),
-        "vit.embeddings.position_embeddings": draw(1, 5, d),
-        "vit.embeddings.patch_embeddings.projection.weight": draw(d, 3, 2, 2),
-        "vit.embeddings.patch_embeddings.projection.bias": draw(d),
-    }
-    for b in range(depth):
-        layer = f"vit.encoder.layer.{b}."
-        for name in ("query", "key", "value"):
-            t[f"{layer}attention.attention.{name}.weight"], t[f"{layer}attention.attention.{name}.bias"] = (
-                draw(d, d),
-                draw(d),
-            )
-        for name, out, inn in (
-            ("attention.output.dense", d, d),
-            ("intermediate.dense", d_ff, d),
-            ("output.dense", d, d_ff),
-        ):
-            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = draw(out, inn), draw(out)
-        for name in ("layernorm_before", "layernorm_after"):
-            t[f"{layer}{name}.weight"], t[f"{layer}{name}.bias"] = 1 + draw(d), draw(d)
-    t["vit.layernorm.weight"], t["vit.layernorm.bias"] = 1 + draw(d), draw(d)
-    t["classifier.weight"], t["classifier.bias"] = draw(4, d), draw(4)
-    config = {"model_type": "vit", "num_attention_heads": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-6}
-    return t, config
-
-
-MODELS = {"bert": bert, "gpt2": gpt2, "llama": llama, "vit": vit}
+bert, gpt2, llama, vit = (partial(small, name) for name in ("bert", "gpt2", "llama", "vit"))
+SMALL = {"bert": bert, "gpt2": gpt2, "llama": llama, "vit": vit}

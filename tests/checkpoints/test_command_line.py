@@ -55,7 +55,7 @@ def test_the_table_has_every_weight_and_rounds_up(bert: Path) -> None:
     shown = float(lines["W_1[1]"].split()[2])
     exact = found.measured["W_1[1]"].op or 0
     assert exact <= shown <= exact * 1.001
-    assert "(2 heads)" in lines["W_QK[0]"]
+    assert "(4 heads)" in lines["W_QK[0]"]
     assert "16 in 2 tensors: softmax ignores" in text
     assert "W_QK[1,1]" in done("norms", bert, "--all")
 
@@ -81,7 +81,7 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
         done("eval", "--setting", setting, "--m", "1e8", "--bound", "trauger", "--no-solve", "--format", "json")
     )
     assert out["results"][0]["kind"] == "a_posteriori"
-    shape = ("--depth", 2, "--d", 8, "--heads", 2, "--d-ff", 12, "--T", 6, "--vocabulary", 11, "--classes", 3)
+    shape = ("--depth", 2, "--d", 8, "--heads", 4, "--d-ff", 12, "--T", 6, "--vocabulary", 11, "--classes", 3)
     data = json.loads(norms.read_text())
     data["budgets"].pop("segments")
     norms.write_text(json.dumps(data))

@@ -83,7 +83,7 @@ def outcome(path: Path, family: str, config: dict[str, Any]) -> str:
 @pytest.mark.parametrize("form", FORMATS)
 def test_damaged_weights(form: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(sum(map(ord, form)))
-    models = {name: make(np.random.default_rng(0)) for name, make in handmade.MODELS.items()}
+    models = {name: make(np.random.default_rng(0)) for name, make in handmade.SMALL.items()}
     path = tmp_path / f"w.{form}"
     refused = 0
     for attempt in range(TRIES):
@@ -98,10 +98,10 @@ def test_damaged_weights(form: str, tmp_path: Path) -> None:
 STRANGE: tuple[Any, ...] = (None, -1, 0, 2.5, 10**30, "x", "", [], {}, True, float("nan"), [[1]], "\n", {"a": 1})
 
 
-@pytest.mark.parametrize("family", handmade.MODELS)
+@pytest.mark.parametrize("family", handmade.SMALL)
 def test_strange_settings(family: str, tmp_path: Path) -> None:
     """Every value of config.json replaced by everything else."""
-    tensors, config = handmade.MODELS[family](np.random.default_rng(0))
+    tensors, config = handmade.SMALL[family](np.random.default_rng(0))
     handmade.save(tmp_path, tensors)
     refused = 0
     for key in config:
@@ -148,9 +148,9 @@ def test_rows_of_stride_zero_are_not_expanded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1e30, 1e150, 1e200, 1e308, 1e-308])
-@pytest.mark.parametrize("family", handmade.MODELS)
+@pytest.mark.parametrize("family", handmade.SMALL)
 def test_weights_of_absurd_size(family: str, size: float, tmp_path: Path) -> None:
-    tensors, config = handmade.MODELS[family](np.random.default_rng(0))
+    tensors, config = handmade.SMALL[family](np.random.default_rng(0))
     tensors = {name: np.sign(t) * size if t.dtype.kind == "f" else t for name, t in tensors.items()}
     text = outcome(handmade.save(tmp_path, tensors, config, "float64"), family, config)
     assert text == "read" if size < 1e160 else "larger than every float" in text

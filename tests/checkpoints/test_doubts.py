@@ -58,6 +58,15 @@ def test_options_without_effect_are_refused(tmp_path: Path, option: str, value: 
         assert option in text
 
 
+def test_heads_that_are_said_are_not_assumed(tmp_path: Path) -> None:
+    t, config = handmade.bert(np.random.default_rng(0))
+    del config["num_attention_heads"]
+    code, text = run("norms", handmade.save(tmp_path / "m", t, config), "--heads", 2)
+    assert code == 0
+    assert "Assumed" in text
+    assert "num_attention_heads" not in text
+
+
 def test_what_a_mapping_says_is_not_assumed(tmp_path: Path) -> None:
     """user.md P5: every value of the mapping was starred as assumed."""
     rng = np.random.default_rng(0)

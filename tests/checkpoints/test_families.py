@@ -17,6 +17,7 @@ from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.families import FAMILIES, NOT_YET, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
+from boundcalc.laws.brought.families import maps_of
 from boundcalc.setting import Architecture
 from tests.checkpoints import handmade
 
@@ -24,65 +25,8 @@ Floats = NDArray[np.float64]
 
 
 def tensors_of(name: str, seed: int = 0) -> tuple[dict[str, handmade.Array], dict[str, Any]]:
-    t, config = handmade.MODELS[name](np.random.default_rng(seed))
+    t, config = handmade.SMALL[name](np.random.default_rng(seed))
     return {k: v.astype(np.float32).astype(np.float64) if v.dtype.kind == "f" else v for k, v in t.items()}, config
-
-
-def expected(name: str, t: dict[str, handmade.Array]) -> dict[str, Floats]:
-    """Some maps x -> x W of each family, put together by hand."""
-    d = 8
-    if name == "bert":
-        a = "bert.encoder.layer.1.attention.self."
-        q, k, v = (t[f"{a}{n}.weight"].T for n in ("query", "key", "value"))
-        head = slice(4, 8)
-        joint = np.vstack([q[:, head], t[f"{a}query.bias"][head]]) @ k[:, head].T
-        return {
-            "W_QK[1,1]": joint,
-            "W_V[1,1]": v[:, head],
-            "b_V[1,1]": t[f"{a}value.bias"][head],
-            "W_VO[1,1]~": v[:, head] @ t["bert.encoder.layer.1.attention.output.dense.weight"].T[head],
-            "W_1[0]": t["bert.encoder.layer.0.intermediate.dense.weight"].T,
-            "W_pool": t["bert.pooler.dense.weight"].T,
-            "readout": t["classifier.weight"].T,
-            "embedding": t["bert.embeddings.word_embeddings.weight"],
-            "segments": t["bert.embeddings.token_type_embeddings.weight"],
-            "norm_ffn.gain[1]": t["bert.encoder.layer.1.output.LayerNorm.weight"],
-        }
-    if name == "gpt2":
-        w, b = t["transformer.h.0.attn.c_attn.weight"], t["transformer.h.0.attn.c_attn.bias"]
-        joint = np.vstack([w[:, 4:8], b[4:8]]) @ w[:, d + 4 : d + 8].T
-        return {
-            "W_QK[0,1]": joint,
-            "W_V[0,0]": w[:, 2 * d : 2 * d + 4],
-            "b_V[0,1]": b[2 * d + 4 :],
-            "W_VO[0,1]~": w[:, 2 * d + 4 :] @ t["transformer.h.0.attn.c_proj.weight"][4:8],
-            "W_1[1]": t["transformer.h.1.mlp.c_fc.weight"],
-            "W_O[1]": t["transformer.h.1.attn.c_proj.weight"],
-            "readout": t["transformer.wte.weight"].T,
-            "norm_final.offset": t["transformer.ln_f.bias"],
-        }
-    if name == "llama":
-        a = "model.layers.0.self_attn."
-        q, k = t[f"{a}q_proj.weight"].T, t[f"{a}k_proj.weight"].T
-        return {
-            "W_Q[0,3]": q[:, 6:8],
-            "W_K[0,1]": k[:, 2:4],
-            "b_Q[0,2]": t[f"{a}q_proj.bias"][4:6],
-            "b_K[0,0]": t[f"{a}k_proj.bias"][:2],
-            "W_QK[0,2]~": q[:, 4:6] @ k[:, 2:4].T,
-            "W_1[0]": t["model.layers.0.mlp.gate_proj.weight"].T,
-            "W_3[0]": t["model.layers.0.mlp.up_proj.weight"].T,
-            "W_2[1]": t["model.layers.1.mlp.down_proj.weight"].T,
-            "norm_final.gain": t["model.norm.weight"],
-        }
-    positions = t["vit.embeddings.position_embeddings"][0].copy()
-    positions[0] += t["vit.embeddings.cls_token"][0, 0] - t["vit.embeddings.patch_embeddings.projection.bias"]
-    return {
-        "W_patch": t["vit.embeddings.patch_embeddings.projection.weight"].reshape(d, 12).T,
-        "positions": positions,
-        "W_2[1]": t["vit.encoder.layer.1.output.dense.weight"].T,
-        "norm_attention.gain[0]": t["vit.encoder.layer.0.layernorm_before.weight"],
-    }
 
 
 def misfits(found: Audit, want: dict[str, Floats]) -> list[str]:
@@ -111,17 +55,17 @@ def misfits(found: Audit, want: dict[str, Floats]) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("name", handmade.MODELS)
+@pytest.mark.parametrize("name", handmade.SMALL)
 def test_norms_are_those_of_the_maps_they_name(name: str, tmp_path: Path) -> None:
     t, config = tensors_of(name)
     found = audit(handmade.save(tmp_path / "m", t, config))
     assert found.family == name
-    assert misfits(found, expected(name, t)) == []
+    assert misfits(found, maps_of(name, t)) == []
     other, _ = tensors_of(name, seed=1)
-    assert misfits(found, expected(name, other))  # the negative control: other weights do not pass
+    assert misfits(found, maps_of(name, other))  # the negative control: other weights do not pass
 
 
-@pytest.mark.parametrize("name", handmade.MODELS)
+@pytest.mark.parametrize("name", handmade.SMALL)
 def test_every_tensor_is_accounted_for(name: str, tmp_path: Path) -> None:
     t, config = tensors_of(name)
     found = audit(handmade.save(tmp_path / "m", t, config))
@@ -138,7 +82,7 @@ def test_every_tensor_is_accounted_for(name: str, tmp_path: Path) -> None:
     assert account.shared == (11 * 8 if name == "gpt2" else 0)
 
 
-@pytest.mark.parametrize("name", handmade.MODELS)
+@pytest.mark.parametrize("name", handmade.SMALL)
 def test_all_formats_give_the_same_norms(name: str, tmp_path: Path) -> None:
     t, config = tensors_of(name)
     whole = handmade.save(tmp_path / "whole", t, config)
@@ -152,7 +96,7 @@ def test_all_formats_give_the_same_norms(name: str, tmp_path: Path) -> None:
     assert Norms.from_json(json.loads(json.dumps(want))).to_json() == want
 
 
-@pytest.mark.parametrize("name", handmade.MODELS)
+@pytest.mark.parametrize("name", handmade.SMALL)
 def test_bounds_of_a_lowered_model_verify(name: str, tmp_path: Path) -> None:
     t, config = tensors_of(name)
     found = audit(handmade.save(tmp_path / "m", t, config))
@@ -176,7 +120,7 @@ def test_distances_from_a_reference(tmp_path: Path) -> None:
     moved = {k: v + 0.01 * rng.standard_normal(v.shape) if v.dtype.kind == "f" else v for k, v in t.items()}
     before = handmade.save(tmp_path / "before", t, config, "float64")
     found = audit(handmade.save(tmp_path / "after", moved, config, "float64"), reference=before)
-    was, now = expected("bert", t), expected("bert", moved)
+    was, now = maps_of("bert", t), maps_of("bert", moved)
     far = Audit(**{**found.__dict__, "measured": found.distances})
     keys = [k for k in was if not k.endswith("~")]
     assert misfits(far, {k: now[k] - was[k] for k in keys if k != "W_QK[1,1]"}) == []
@@ -193,7 +137,7 @@ def test_distances_from_a_reference(tmp_path: Path) -> None:
 
 def test_a_reference_of_another_shape_is_refused(tmp_path: Path) -> None:
     t, config = tensors_of("gpt2")
-    small, _ = handmade.gpt2(np.random.default_rng(0), words=7)
+    small, _ = handmade.gpt2(np.random.default_rng(0), V=7)
     with pytest.raises(CheckpointError, match="reference has a matrix of shape"):
         audit(handmade.save(tmp_path / "a", t, config), reference=handmade.save(tmp_path / "b", small, config))
 
@@ -240,7 +184,7 @@ def test_a_checkpoint_without_config(tmp_path: Path) -> None:
     path = handmade.save(tmp_path / "m", t)
     with pytest.raises(CheckpointError, match=r"without a config\.json.*--family"):
         audit(path)
-    said = Options(heads=2, settings={"hidden_act": "gelu", "max_position_embeddings": 6})
+    said = Options(heads=4, settings={"hidden_act": "gelu", "max_position_embeddings": 6})
     assert audit(path, family="bert", options=said).norms() == audit(handmade.save(tmp_path / "n", t, config)).norms()
     with pytest.raises(InvalidSetting, match="did you mean 'roberta'"):
         audit(path, family="robert")

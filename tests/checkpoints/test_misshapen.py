@@ -39,10 +39,10 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("model", handmade.MODELS)
+@pytest.mark.parametrize("model", handmade.SMALL)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_misshapen_tensors(model: str, shape: str) -> None:
-    good, config = handmade.MODELS[model](np.random.default_rng(0), depth=1)
+    good, config = handmade.SMALL[model](np.random.default_rng(0), depth=1)
     assert outcome(good, config) == "audited"
     seen: set[str] = set()
     for name in good:
@@ -52,9 +52,9 @@ def test_misshapen_tensors(model: str, shape: str) -> None:
     assert "refused" in seen
 
 
-@pytest.mark.parametrize("model", handmade.MODELS)
+@pytest.mark.parametrize("model", handmade.SMALL)
 def test_every_missing_tensor_is_missed_or_optional(model: str) -> None:
-    good, config = handmade.MODELS[model](np.random.default_rng(0), depth=1)
+    good, config = handmade.SMALL[model](np.random.default_rng(0), depth=1)
     for name in good:
         result = outcome({k: v for k, v in good.items() if k != name}, config)
         assert result in ("audited", "refused"), f"{name}: {result}"
@@ -63,9 +63,9 @@ def test_every_missing_tensor_is_missed_or_optional(model: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["x", 0, -1, 10**9, 0.5, float("nan"), [1], {}, True])
-@pytest.mark.parametrize("model", handmade.MODELS)
+@pytest.mark.parametrize("model", handmade.SMALL)
 def test_absurd_settings(model: str, value: object) -> None:
-    good, config = handmade.MODELS[model](np.random.default_rng(0), depth=1)
+    good, config = handmade.SMALL[model](np.random.default_rng(0), depth=1)
     for key in (*config, "num_key_value_heads", "layer_norm_eps", "rms_norm_eps", "layer_norm_epsilon", "pad_token_id"):
         result = outcome(good, config | {key: value})
         assert result in ("audited", "refused"), f"{key}: {result}"

@@ -12,7 +12,8 @@ from boundcalc import Architecture
 from boundcalc.checkpoints import CheckpointError
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.parity import ROUNDING, SINGLE, Parity, compare, example_inputs
+from boundcalc.checkpoints.parity import ROUNDING, SINGLE, Parity, compare
+from boundcalc.checkpoints.passes import example_inputs
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.setting import Activation, Attention, Layer, LayerNorm, Residual
 from tests.checkpoints.layouts import NanoGPT, made

@@ -75,9 +75,9 @@ def test_norms_are_those_of_the_audited_model(tmp_path: Path) -> None:
     found = audit(handmade.save(tmp_path / "m", t, config, "float64"))
     blocks = block_norms(found)
     a = "bert.encoder.layer.1.attention."
-    v = t[f"{a}self.value.weight"].T[:, 4:] @ t[f"{a}output.dense.weight"].T[4:]
-    q, k = t[f"{a}self.query.weight"].T[:, 4:], t[f"{a}self.key.weight"].T[:, 4:]
-    scores = np.vstack([q, t[f"{a}self.query.bias"][4:]]) @ k.T / 2  # sqrt(d_head) = 2
+    v = t[f"{a}self.value.weight"].T[:, 2:4] @ t[f"{a}output.dense.weight"].T[2:4]
+    q, k = t[f"{a}self.query.weight"].T[:, 2:4], t[f"{a}self.key.weight"].T[:, 2:4]
+    scores = np.vstack([q, t[f"{a}self.query.bias"][2:4]]) @ k.T / np.sqrt(2)  # of d_head
     assert math.exp(blocks[1].values[1].log_op) == pytest.approx(np.linalg.svd(v, compute_uv=False)[0])
     assert math.exp(blocks[1].scores[1].log_op) == pytest.approx(np.linalg.svd(scores, compute_uv=False)[0])
     assert math.exp(blocks[1].scores[1].log_21) == pytest.approx(np.linalg.norm(scores, axis=0).sum())

@@ -43,11 +43,11 @@ def test_an_interrupted_audit_is_resumed(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(done) == 7
     with journal.open("a") as file:
         file.write('{"task": "W_O[1]", "found": {"W_O')  # the last line was cut off
-    from boundcalc.checkpoints.audit import _Journal
+    from boundcalc.checkpoints.journal import Journal
 
     ran: list[str] = []
-    add = _Journal.add
-    monkeypatch.setattr(_Journal, "add", lambda self, name, found: ran.append(name) or add(self, name, found))
+    add = Journal.add
+    monkeypatch.setattr(Journal, "add", lambda self, name, found: ran.append(name) or add(self, name, found))
     seen: list[str] = []
     found = audit(path, journal=journal, progress=lambda name, done, total: seen.append(name))
     assert done + ran == seen

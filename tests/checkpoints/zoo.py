@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.parity import rows_of_images
+from boundcalc.checkpoints.passes import rows_of_images
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 
 TOKENS = (15, 27, 19, 13, 20, 11, 24, 16)

@@ -11,7 +11,7 @@ import pytest
 
 from boundcalc import Setting, compare
 from boundcalc.cli.eval import command
-from boundcalc.cli.setting import OPTIONS, defaults
+from boundcalc.cli.setting import DEFAULTS, OPTIONS
 from boundcalc.cli.values import short, upper
 from boundcalc.formulas.theorems import BOUNDS, POLICIES
 from boundcalc.setting import Architecture, Sample
@@ -25,7 +25,7 @@ def test_every_field_of_a_setting_has_an_option() -> None:
 
 
 def test_defaults_in_the_help_are_the_defaults() -> None:
-    known = defaults()
+    known = DEFAULTS
     shown = {parameter.name: getattr(parameter, "show_default", None) for parameter in command.params}
     assert shown["seq_len"] == str(Architecture().seq_len)
     assert shown["delta"] == str(Sample().delta)

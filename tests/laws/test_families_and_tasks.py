@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.checkpoints import audit
+from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.names import compiled
 from boundcalc.checkpoints.readers import open_checkpoint
@@ -22,7 +23,7 @@ from boundcalc.lab.train.tasks import TASKS, MixtureTask
 from boundcalc.laws import Cases, check_family, check_task
 from boundcalc.laws.brought.models import MODELS
 from boundcalc.laws.families import LAWS as FAMILY_LAWS
-from boundcalc.laws.families import norms_are_those_of_the_maps
+from boundcalc.laws.families import _audit, norms_are_those_of_the_maps
 from boundcalc.laws.tasks import LAWS as TASK_LAWS
 
 
@@ -33,13 +34,12 @@ def test_families(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_weight_of_a_family_is_put_together_by_hand(name: str, tmp_path: Path) -> None:
-    """Products that are only bounded (their keys end with ~) follow from the others."""
     (here,) = FAMILIES.cases(name).examples
     arrays: dict[str, Any] = dict(here.tensors)
     np.savez(tmp_path / "model.npz", **arrays)
     (tmp_path / "config.json").write_text(json.dumps(dict(here.config)))
     measured = audit(tmp_path / "model.npz").measured
-    assert {key for key in measured if not key.endswith("~")} == set(here.maps)
+    assert set(measured) == set(here.maps)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "architectures" in MODELS[name].config])
@@ -82,6 +82,30 @@ def test_tensors_that_change_places_are_seen(name: str) -> None:
         except BoundcalcError as error:
             said = str(error)
         assert said is not None
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if FAMILIES[name].tensors])
+def test_a_factor_of_any_tensor_is_that_of_its_numbers(name: str) -> None:
+    """What a table says that the model multiplies a weight by is never left out: maps of heads were once without theirs."""
+    family, model, (here,) = FAMILIES[name], MODELS[name], FAMILIES.cases(name).examples
+    roles = {each.role: each for each in model.stored if "[" not in each.role}
+    tied = set() if "readout" in roles else {"embedding"}  # whose factor is not that of the read-out
+    first = [role for role in ("W_V", "W_QKV", "W_13") if role in roles]
+    for role in [*first, *random.Random(name).sample(sorted(roles.keys() - tied), 3)]:
+        before = family.scales.get(role, lambda _: 1.0)
+        scales = {**family.scales, role: lambda model, before=before: 4 * before(model)}
+        larger = {each.name: 4 * here.tensors[each.name] for each in model.stored if each.role == role}
+        want = _audit(family, here.but(more=larger)).measured
+        refused, found = "", want
+        try:
+            found = _audit(replace(family, scales=scales), here).measured
+        except CheckpointError as error:
+            refused = str(error)
+        assert not refused or re.search("has (a )?scale", refused)
+        for key, norms in want.items():
+            for norm in ("op", "fro", "sup", "two_one"):
+                value, true = getattr(found[key], norm), getattr(norms, norm)
+                assert value == (None if true is None else pytest.approx(true, rel=1e-12)), (role, key)
 
 
 def test_a_small_encoder_is_that_of_torch() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from boundcalc.laws import Cases, World, check_predictor
 from boundcalc.laws.predictors import LAWS
-from boundcalc.predictors.certificate import METHODS, Method, known_methods
+from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, known_methods
 
 
 @pytest.mark.parametrize("name", known_methods())
@@ -34,11 +35,12 @@ def test_what_one_law_alone_sees() -> None:
         replace(held_out, establish=lambda *_: "believed"),
         "other_examples_are_refused",
         "forged_facts_are_refused_on_the_examples",
+        "forged_digests_are_refused_on_the_examples",
     )
     always = replace(statement, value=lambda facts, delta: 0.9)
     broken(replace(held_out, statements=(always,)), "a_forged_number_is_refused")
     assert METHODS["held-out"] is held_out
-    assert len(LAWS) == 7
+    assert len(LAWS) == 8
 
 
 def test_fields_that_nobody_reads_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +54,16 @@ def test_fields_that_nobody_reads_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(certificate, "object_of", lax)
     broken(METHODS["held-out"], "nothing_in_it_goes_unread")
+
+
+def test_weights_that_nobody_compares_are_seen() -> None:
+    held_out = METHODS["held-out"]
+
+    def careless(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
+        own = {**certificate.evidence, "weights": learner_of(certificate.evidence["recipe"]).weights}
+        return held_out.establish(replace(certificate, evidence=own), data, learner_of)
+
+    broken(replace(held_out, establish=careless), "forged_digests_are_refused_on_the_examples")
 
 
 def test_a_premise_has_to_be_named() -> None:

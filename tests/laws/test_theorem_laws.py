@@ -124,7 +124,7 @@ def test_the_comparison_of_shapes_can_fail() -> None:
 
     for wrong in (K, sympy.log(d)):
         shape = replace(theorem.published, expr=theorem.published.expr * wrong)
-        broken = replace(theorem, published_form=lambda shape=shape: shape, _made={})
+        broken = replace(theorem, published_form=lambda shape=shape: shape)
         name = "K" if wrong is K else "d"
         assert grows_as_published(theorem, name)
         assert not grows_as_published(broken, name)

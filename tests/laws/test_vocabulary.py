@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from boundcalc import Setting, closed_gap, evaluate, solve, sweep
 from boundcalc.base import words
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.spelling import LETTERS, spelling
 from boundcalc.cli import main
 from boundcalc.cli.files import Output
 from boundcalc.cli.words import FORMER
@@ -221,7 +222,7 @@ def test_former_names_are_gone_and_their_successors_are_there() -> None:
 # ------------------------------------------------------------------------------------------- other spellings
 
 
-@pytest.mark.parametrize(("letter", "word"), words.LETTERS.items())
+@pytest.mark.parametrize(("letter", "word"), LETTERS.items())
 def test_letters_and_words_are_taken_alike(letter: str, word: str) -> None:
     value: Any = {"T": 16, "m": 10**7, "gamma": 0.4}[letter]
     named = Setting.of(depth=1, **{word: value})
@@ -272,8 +273,8 @@ def test_every_british_name_has_its_twin() -> None:
     found = {name for name in names if BRITISH.search(name)}
     assert {"normaliser", "normalisation", "optimiser", "normaliser-c"} <= found
     for name in found:
-        assert words.spelling(BRITISH.sub(r"\1iz\2", name), [name]) == name
-    assert words.spelling("size", found) == "size"
+        assert spelling(BRITISH.sub(r"\1iz\2", name), [name]) == name
+    assert spelling("size", found) == "size"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.proof import certificate as module
+from boundcalc.proof import written as module
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Setting

@@ -18,7 +18,8 @@ from boundcalc.engine.evaluate import evaluate
 from boundcalc.formulas.symbolic.formula import Formula
 from boundcalc.formulas.symbolic.uniform import UniformForm
 from boundcalc.formulas.theorems import BOUNDS, THEOREMS, Theorem
-from boundcalc.formulas.theorems.counting import network, parameters
+from boundcalc.formulas.theorems.counting import parameters
+from boundcalc.formulas.theorems.network import network
 from boundcalc.laws import Cases, check_theorem
 from boundcalc.setting import Setting
 
@@ -28,9 +29,7 @@ def _of_a_network() -> tuple[Any, Any]:
     return form, {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number}
 
 
-WITH = replace(
-    parameters, name="mine", title="parameter counting again", forms=_of_a_network, lemmas=frozenset({"T4"}), _made={}
-)
+WITH = replace(parameters, name="mine", title="parameter counting again", forms=_of_a_network, lemmas=frozenset({"T4"}))
 """With a network form: it is derived, evaluated, and bounds the gap of any setting by the covers it names."""
 
 
@@ -71,7 +70,7 @@ def theorem(request: pytest.FixtureRequest) -> Iterator[Theorem]:
 def upside_down(theorem: Theorem) -> Theorem:
     """The negative control: a gap that grows with the sample."""
     gap = theorem.gap
-    return replace(theorem, forms=lambda: (None, {"gap": lambda: replace(gap, expr=1 / gap.expr)}), _made={})
+    return replace(theorem, forms=lambda: (None, {"gap": lambda: replace(gap, expr=1 / gap.expr)}))
 
 
 def brought(theorem: Theorem) -> Cases[Theorem, Mapping[str, Any]]:

@@ -22,7 +22,7 @@ from boundcalc.engine.risks import HALF
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.laws.drawing import Dice
-from boundcalc.proof import checker
+from boundcalc.proof import levels
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Activation, Budget, Norms, Setting
@@ -315,7 +315,7 @@ def test_a_look_at_one_example_is_counted(monkeypatch: pytest.MonkeyPatch) -> No
     """Negative control: a first checker without the union disagrees with the second."""
     certificate = found()
     assert check(certificate).log_value == pytest.approx(float(alone.log_value(certificate)), abs=1e-9)
-    monkeypatch.setattr(checker, "events", lambda of: 1)
+    monkeypatch.setattr(levels, "events", lambda of: 1)
     assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.02
 
 

@@ -13,6 +13,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.checker import check
 from boundcalc.statements import gap
+from boundcalc.statements.posthoc import union_cost
 from tests.oracle import gap_mp
 from tests.proof.samples import proved
 from tests.soundness import test_gap_theorems as theorems
@@ -145,7 +146,7 @@ def test_zero_errors(alpha: int) -> None:
 def test_choices_after_training_must_be_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     def cost(one_sided: Sequence[int], two_sided: Sequence[int] = ()) -> float:
         both = [*(False for _ in one_sided), *(True for _ in two_sided)]
-        return gap.union_cost(FLOAT, [*one_sided, *two_sided], both)
+        return union_cost(FLOAT, [*one_sided, *two_sided], both)
 
     monkeypatch.setattr(theorems.gap, "p1_cost", cost)
     assert theorems.hindsight_violations(paid=True) == []
@@ -176,7 +177,7 @@ def moved(monkeypatch: pytest.MonkeyPatch, name: str, broken: Any) -> bool:
 def test_every_formula_of_g_decides_some_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     """No formula is computed in vain: breaking any of them changes what the checker finds."""
     for name in (
-        *("chain_sum", "deviation", "chain_factor", "gap_chain", "gap_uniform_single", "gap_closed"),
+        *("chain_links", "deviation", "chain_factor", "gap_chain", "gap_uniform_single", "gap_closed"),
         *("gap_published", "risk_uniform", "risk_realizable", "binary_kl_inverse"),
     ):
         formula = getattr(gap, name)

@@ -26,9 +26,8 @@ from boundcalc.proof.second.value import numbers
 from boundcalc.setting import Architecture, Norms
 from boundcalc.setting.layer import Weight
 from boundcalc.setting.layers import Linear
-from boundcalc.statements import strategies
 from boundcalc.statements.larger import joined
-from boundcalc.statements.strategies import STRATEGIES, stored_count, stored_weights
+from boundcalc.statements.strategies import STRATEGIES, stored, stored_count, stored_weights
 from tests.laws.settings import settings
 from tests.proof import alone
 
@@ -207,8 +206,8 @@ def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert no_class_of_coins_exceeds_it(STRATEGIES["stored-gap"], coins) is None
     assert no_class_of_coins_exceeds_it(scaled(STRATEGIES["stored-gap"], 0.88), coins) is not None
     certificate, _ = certificates()
-    honest = strategies.stored_weights
-    monkeypatch.setattr(strategies, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
+    honest = stored.stored_weights
+    monkeypatch.setattr(stored, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
     assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.1
 
 

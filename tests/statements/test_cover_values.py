@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
-from boundcalc.base.numbers import FLOAT, NumberSystem
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import FLOAT, LOG, NumberSystem
 from boundcalc.proof.second import centres
 from boundcalc.statements.covers import LEMMAS, CoverLemma, lattice
+from boundcalc.statements.covers.noise import log_spectral_ball
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.texts import STATEMENTS
 from tests.oracle import covers_mp, extra_mp
@@ -222,3 +225,21 @@ def test_lattice_counts_are_bounded() -> None:
             upper = extra_mp.lattice_upper(n, s)
             assert exact <= upper <= exact * (1.1 if s <= n else 1.4)
             assert disagreements(lambda ns, n=n, s=s: lattice(ns, ns.number(n), ns.number(s)), upper) == []
+
+
+def factors_of_volume(d: int, k: int) -> list[arb]:
+    """Logarithms whose sum is that of the volume of the unit spectral ball, factor by factor."""
+    low, high = min(d, k), max(d, k)
+    gammas = [(arb(i + 1) / 2).lgamma() - (arb(high + i + 1) / 2).lgamma() for i in range(1, low + 1)]
+    return [arb(low * high) / 2 * arb.pi().log(), *gammas]
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (1, 7), (5, 3), (64, 64), (300, 1200), (3, 10**12)])
+def test_volumes_of_spectral_balls_are_products_of_gamma_functions(d: int, k: int) -> None:
+    factors = factors_of_volume(d, k)
+    found, exact = log_spectral_ball(INTERVAL, d, k), sum(factors, start=arb(0))
+    assert found.overlaps(exact)
+    assert found.rad() < 1e-18 * max(1.0, abs(float(exact)))
+    assert not found.overlaps(exact - factors[-1])  # a factor left out is seen
+    for system in (FLOAT, LOG):
+        assert float(log_spectral_ball(system, d, k)) == pytest.approx(float(exact.mid()), rel=1e-13, abs=1e-13)

@@ -15,6 +15,7 @@ from boundcalc.checkpoints.families.fields import (
     OLD_CONVERTER,
     START,
     TIED,
+    activation,
     every,
     neutral,
     only,
@@ -25,7 +26,7 @@ from boundcalc.checkpoints.families.fields import (
     width,
 )
 from boundcalc.checkpoints.families.names import with_offsets
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Layer, Linear
 
 _IGNORED = {

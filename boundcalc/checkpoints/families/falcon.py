@@ -10,6 +10,7 @@ from boundcalc.checkpoints.families.fields import (
     ROTATED,
     STACK,
     TIED,
+    activation,
     agrees,
     every,
     only,
@@ -20,7 +21,7 @@ from boundcalc.checkpoints.families.fields import (
 from boundcalc.checkpoints.families.heads import fused_groups
 from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
 from boundcalc.checkpoints.families.settings import refuse_rotation_factor
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 
 

@@ -7,9 +7,11 @@ doubted. `norms` warns of a doubt, `certify` refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from boundcalc.checkpoints.errors import CheckpointError
 
 NEEDED: Any = object()
 """A field without a default: nobody knows the number of heads unless it is said."""
@@ -239,3 +241,26 @@ WINDOW: Fields = {
     ),
 }
 """Windows of attention."""
+
+_ACTIVATIONS: Mapping[str, str] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "silu": "silu",
+    "swish": "silu",
+    "mish": "mish",
+    "tanh": "tanh",
+    "linear": "identity",
+}
+"""Names of activations in config.json, and ours."""
+
+
+def activation(name: object) -> str:
+    """Our name of an activation."""
+    if name == "relu2":
+        raise CheckpointError("activation 'relu2' is not Lipschitz: the slope of relu(x)^2 grows with the radius")
+    if not isinstance(name, str) or name not in _ACTIVATIONS:
+        raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(_ACTIVATIONS)}")
+    return _ACTIVATIONS[str(name)]

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from boundcalc.checkpoints.families.fields import DECODER, TIED, WINDOW, Fields, neutral, only, used
+from boundcalc.checkpoints.families.fields import DECODER, TIED, WINDOW, Fields, activation, neutral, only, used
 from boundcalc.checkpoints.families.llama import LLAMA, TENSORS, decoder
-from boundcalc.checkpoints.families.table import Model, activation
+from boundcalc.checkpoints.families.table import Model
 from boundcalc.setting import Architecture, SoftCap
 from boundcalc.setting.validate import positive
 

@@ -12,6 +12,7 @@ from boundcalc.checkpoints.families.fields import (
     STACK,
     TIED,
     Fields,
+    activation,
     every,
     neutral,
     renamed,
@@ -20,7 +21,7 @@ from boundcalc.checkpoints.families.fields import (
     used,
 )
 from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 
 

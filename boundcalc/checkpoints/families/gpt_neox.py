@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from boundcalc.checkpoints.families.blocks import Shape, sizes_of, stacked
-from boundcalc.checkpoints.families.fields import DROPOUT, ROTATED, STACK, UNTIED, agrees, every, neutral, there, used
+from boundcalc.checkpoints.families.fields import (
+    DROPOUT,
+    ROTATED,
+    STACK,
+    UNTIED,
+    activation,
+    agrees,
+    every,
+    neutral,
+    there,
+    used,
+)
 from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
 from boundcalc.checkpoints.families.settings import refuse_rotation_factor
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 
 

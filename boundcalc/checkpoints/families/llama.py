@@ -8,10 +8,10 @@ from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.blocks import Shape, sizes_of, stacked
-from boundcalc.checkpoints.families.fields import DECODER, WINDOW, head_width, neutral, only, used
+from boundcalc.checkpoints.families.fields import DECODER, WINDOW, activation, head_width, neutral, only, used
 from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
 from boundcalc.checkpoints.families.settings import rotation_factor
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 
 

@@ -1,4 +1,4 @@
-"""A model of no known family, described by a small JSON or YAML file, or by the same as a Python dictionary.
+"""A model of no known family, described by a small JSON, YAML or TOML file, or by the same as a Python dictionary.
 
 {"architecture": {"style": "pre", "depth": 6, ...},          as in a setting; offsets are those the file has
  "tensors": {"blocks.{b}.attn.q.weight": "W_Q.T", ...},      name pattern -> role (".T": torch.nn.Linear)
@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.documents import parse_document
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.strict_json import parse_json
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
@@ -82,7 +82,7 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
-    return _mapping_family(_parse(source, text), f"mapping {source}")
+    return _mapping_family(parse_document(source, text, CheckpointError), f"mapping {source}")
 
 
 def _mapping_family(data: Any, where: str) -> Family:
@@ -192,21 +192,6 @@ def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool) -> tuple[L
         if plain or fitted.weights(1) or not layer.weights(1):
             found.append(fitted)
     return tuple(found)
-
-
-def _parse(path: Path, text: str) -> Any:
-    if path.suffix in (".yaml", ".yml"):
-        try:
-            import yaml
-        except ModuleNotFoundError:
-            raise CheckpointError(
-                f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write it as JSON"
-            ) from None
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise CheckpointError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    return parse_json(text, str(path), CheckpointError)
 
 
 def _words(where: str, key: str, value: object) -> dict[str, str]:

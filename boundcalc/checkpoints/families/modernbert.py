@@ -13,6 +13,7 @@ from boundcalc.checkpoints.families.fields import (
     TIED,
     WINDOW,
     ConfigField,
+    activation,
     agrees,
     every,
     neutral,
@@ -20,7 +21,7 @@ from boundcalc.checkpoints.families.fields import (
     used,
 )
 from boundcalc.checkpoints.families.names import with_offsets
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Layer, Pool
 from boundcalc.setting.validate import choice
 

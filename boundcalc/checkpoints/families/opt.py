@@ -9,6 +9,7 @@ from boundcalc.checkpoints.families.fields import (
     BLOCKS,
     DROPOUT,
     TIED,
+    activation,
     agrees,
     every,
     renamed,
@@ -18,7 +19,7 @@ from boundcalc.checkpoints.families.fields import (
     width,
 )
 from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Embedding, Layer, Linear
 
 _UNREAD = 2

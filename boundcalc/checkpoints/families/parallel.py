@@ -8,6 +8,7 @@ from boundcalc.checkpoints.families.fields import (
     ROTATED,
     STACK,
     UNTIED,
+    activation,
     every,
     key_heads,
     neutral,
@@ -18,7 +19,7 @@ from boundcalc.checkpoints.families.fields import (
 from boundcalc.checkpoints.families.gpt2 import BUFFERS, FIELDS, NAMES
 from boundcalc.checkpoints.families.names import read_outs, with_offsets
 from boundcalc.checkpoints.families.settings import refuse_rotation_factor
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 
 

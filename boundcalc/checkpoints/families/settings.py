@@ -72,7 +72,7 @@ class Settings:
         return None
 
     def get(self, name: str, default: Any = NEEDED) -> Any:
-        """A field's value; where nothing is said, `default` or else the table's."""
+        """A field's value; where nothing is said, `default`, which is said elsewhere, or else the table's: that is assumed."""
         entry = self.entry(name)
         if entry is None or entry.use != "used":
             raise TypeError(f"family {self.family!r} reads {name!r}, which its table does not list as used")
@@ -80,7 +80,9 @@ class Settings:
         value = self.given(name)
         if value is not None:
             return value
-        value = entry.default if default is NEEDED else default
+        if default is not NEEDED:
+            return default
+        value = entry.default
         if value is NEEDED:
             raise CheckpointError(
                 f"{self.where} comes without {name!r}: put its config.json beside it, or say --set {name}=..."

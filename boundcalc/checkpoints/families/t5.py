@@ -8,6 +8,7 @@ from boundcalc.checkpoints.families.fields import (
     BLOCKS,
     DROPOUT,
     TIED,
+    activation,
     agrees,
     every,
     head_width,
@@ -18,7 +19,7 @@ from boundcalc.checkpoints.families.fields import (
     sizes,
     used,
 )
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture
 
 

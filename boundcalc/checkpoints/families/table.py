@@ -265,6 +265,15 @@ class Model:
                     return whole, parts.index(role)
         return role, None
 
+    def factor(self, role: str, block: int | None = None) -> float:
+        """What the model multiplies a weight by: said of it, or of the tensor that holds it beside others."""
+        whole, _ = self.role_of(role, block)
+        fused = f"{role[:2]}QKV"
+        if role[2:] in ("Q", "K", "V") and (role, self.stored(block)) not in self.places and self.has(fused, block):
+            whole = fused
+        scale = self.family.scales.get(whole)
+        return 1.0 if scale is None else float(scale(self))
+
     def place(self, role: str, block: int | None = None) -> Place:
         """The tensor of a role, or which half of it is; a clear line where it is missing."""
         role, _ = self.role_of(role, block)
@@ -362,28 +371,12 @@ class Model:
             start, stop, _ = part.indices(size)
             return slice(first + start, first + stop)
 
-        if place.transposed:
-            return Stored(
-                (size, whole.shape[1]), lambda rows, columns: whole.block(moved(rows), columns), whole.name
-            ), True
-        return Stored(
-            (whole.shape[0], size), lambda rows, columns: whole.block(rows, moved(columns)), whole.name
-        ), False
+        def cut(rows: slice, columns: slice) -> Native:
+            return whole.block(moved(rows), columns) if place.transposed else whole.block(rows, moved(columns))
 
+        shape = (size, whole.shape[1]) if place.transposed else (whole.shape[0], size)
+        return Stored(shape, cut, whole.name), place.transposed
 
-_ACTIVATIONS: Mapping[str, str] = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "silu": "silu",
-    "swish": "silu",
-    "mish": "mish",
-    "tanh": "tanh",
-    "linear": "identity",
-}
-"""Names of activations in config.json, and ours."""
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
     "seq_len": ("--T", "T is said by the model itself"),
@@ -392,12 +385,3 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
     "classes": ("--classes", "its read-out says how many logits there are"),
 }
 """Options of a model, and why one may have no effect."""
-
-
-def activation(name: object) -> str:
-    """Our name of an activation."""
-    if name == "relu2":
-        raise CheckpointError("activation 'relu2' is not Lipschitz: the slope of relu(x)^2 grows with the radius")
-    if not isinstance(name, str) or name not in _ACTIVATIONS:
-        raise CheckpointError(f"activation {name!r} has no Lipschitz constant here; known: {', '.join(_ACTIVATIONS)}")
-    return _ACTIVATIONS[str(name)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normalisation, read_out, sizes_of
-from boundcalc.checkpoints.families.fields import DROPOUT, depth, neutral, sizes, used, width
+from boundcalc.checkpoints.families.fields import DROPOUT, activation, depth, neutral, sizes, used, width
 from boundcalc.checkpoints.families.names import with_offsets
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Layer
 
 

@@ -15,6 +15,7 @@ from boundcalc.checkpoints.families.blocks import Shape, assemble, block, normal
 from boundcalc.checkpoints.families.fields import (
     DROPOUT,
     Fields,
+    activation,
     agrees,
     depth,
     every,
@@ -25,7 +26,7 @@ from boundcalc.checkpoints.families.fields import (
     width,
 )
 from boundcalc.checkpoints.families.names import with_offsets
-from boundcalc.checkpoints.families.table import Family, Model, activation
+from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Layer, Linear
 
 

@@ -112,12 +112,14 @@ def _index(path: Path) -> Checkpoint:
         if shard not in shards:
             shards[shard] = _file(_inside(path, shard))
         if name not in shards[shard].tensors:
-            raise CheckpointError(f"{path} says {name!r} is in {shard}, which does not have it; fetch the index again")
+            raise CheckpointError(
+                f"{path} says {name!r} is in {shard!r}, which does not have it; fetch the index again"
+            )
         tensors[name] = shards[shard].tensors[name]
     for shard, found in shards.items():
         for name in found.tensors:
             if weight_map.get(name) != shard:
-                raise CheckpointError(f"{shard} has {name!r}, which {path.name} does not place there")
+                raise CheckpointError(f"{shard!r} has {name!r}, which {path.name} does not place there")
     files = [path, *(path.parent / shard for shard in shards)]
     return Checkpoint(str(path), tensors, fingerprint=fingerprint(*files))
 
@@ -128,5 +130,5 @@ def _inside(index: Path, shard: object) -> Path:
         raise CheckpointError(f"{index} names the shard {shard!r}, which is not a file beside it: refused")
     path = index.parent / shard
     if not path.is_file():
-        raise CheckpointError(f"{index} names the shard {shard}, which is missing; fetch it")
+        raise CheckpointError(f"{index} names the shard {shard!r}, which is missing; fetch it")
     return path

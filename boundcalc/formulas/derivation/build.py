@@ -75,15 +75,7 @@ def _as_stated(theorem: Theorem, formula: Formula) -> Step:
 
 def _of_setting(setting: Setting, quantity: str, values: Mapping[str, Any]) -> Derivation:
     form = ClosedForm(setting)
-    formulas: Mapping[str, Callable[[], Formula]] = {
-        "gap": lambda: form.gap,
-        "covering_number": lambda: form.covering_number,
-        "rademacher": lambda: form.rademacher,
-        "sample_complexity": lambda: form.sufficient_m,
-        "capacity": lambda: form.capacity,
-    }
-    choice("quantity", quantity, formulas)
-    formula = formulas[quantity]()
+    formula = form.formulas[choice("quantity", quantity, form.formulas)]()
     if setting.norms.measured:
         raise InvalidSetting("a derivation is for budgets fixed before the data: measured norms pay P1 in `certify`")
     return Derivation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -144,6 +144,16 @@ def random_point(formula: Formula, random: Random, fixed: dict[str, Any] | None 
         value = low * (high / low) ** random.random() if low > 0 else random.uniform(low, high)
         point[symbol.name] = INTERVAL.number(round(value) if symbol.is_integer else value)
     return point
+
+
+def random_vector(random: Random, size: int = 3) -> list[arb]:
+    """Normal entries."""
+    return [arb(random.gauss(0, 1)) for _ in range(size)]
+
+
+def norm(x: Iterable[arb]) -> arb:
+    """The length of a vector."""
+    return sum((value**2 for value in x), arb(0)).sqrt()
 
 
 def on_intervals(formula: Formula) -> Callable[[dict[str, arb]], arb]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import cache
 from random import Random
 
 import sympy
@@ -15,7 +15,7 @@ from boundcalc.base.intervals import INTERVAL
 from boundcalc.formulas.derivation.check import on_intervals, random_point
 from boundcalc.formulas.derivation.covers import cover_steps
 from boundcalc.formulas.derivation.network import block_step, error_step, layers_step, loss_step
-from boundcalc.formulas.derivation.step import Identity, Relation, Step, Trial, Words
+from boundcalc.formulas.derivation.step import Identity, Relation, Step, Trial, Words, last_step
 from boundcalc.formulas.symbolic.closed import CAPACITY, SAMPLES, ClosedForm, R
 from boundcalc.formulas.symbolic.depth import PROBE, Progression, on_spheres
 from boundcalc.formulas.symbolic.formula import Definition, Formula
@@ -32,7 +32,7 @@ _COPIES = {"gap": SAMPLES, "capacity": SAMPLES, "sample_complexity": SAMPLES}
 def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
     """The tree of one of a closed form's quantities."""
     parts = {part.symbol.name: part for part in formula.where}
-    inner = form if quantity != "covering_number" else replace(form, setting=form.setting.but(lipschitz=1.0))
+    inner = form if quantity != "covering_number" else form.of_readout
     steps = _network_steps(inner, _COPIES.get(quantity, 1), formula, parts)
     if quantity in ("gap", "rademacher", "sample_complexity"):
         steps.append(_chain_step(form, quantity, parts))
@@ -41,16 +41,7 @@ def closed_steps(form: ClosedForm, quantity: str, formula: Formula) -> Step:
     if quantity == "sample_complexity":
         steps.append(_target_step())
     trials, identities = _final(form, quantity, formula)
-    return Step(
-        "the bound",
-        (),
-        "the last step with every part put in",
-        Relation(Words(formula.latex_name), formula.relation, formula.expr),
-        formula.where,
-        tuple(steps),
-        trials=trials,
-        identities=identities,
-    )
+    return last_step(formula, steps, trials=trials, identities=identities)
 
 
 def _network_steps(form: ClosedForm, copies: int, formula: Formula, parts: dict[str, Definition]) -> list[Step]:
@@ -191,14 +182,15 @@ def _sum_written_out(form: ClosedForm, copies: int, capacity: Formula, power: Ex
     blocks = depth if isinstance(depth, int) else _BLOCKS
     if not form.exact and blocks > _MOST_BLOCKS:
         return ()
-    made: list[tuple[Formula, _Function, _Function]] = []
+
+    @cache
+    def made() -> tuple[Formula, _Function, _Function]:  # lowering takes longer than printing does
+        each = form.pieces(copies) if form.exact else _written_out(form, copies, blocks)
+        direct = Formula("direct", sympy.Add(*(piece.weight for piece in each)) ** 3 * symbols.eps**power)
+        return direct, on_intervals(direct), on_intervals(capacity)
 
     def trial(random: Random) -> tuple[arb, arb]:
-        if not made:  # lowering takes longer than printing does
-            each = form.pieces(copies) if form.exact else _written_out(form, copies, blocks)
-            direct = Formula("direct", sympy.Add(*(piece.weight for piece in each)) ** 3 * symbols.eps**power)
-            made.append((direct, on_intervals(direct), on_intervals(capacity)))
-        direct, summed, closed = made[0]
+        direct, summed, closed = made()
         both = Formula("both", direct.expr + capacity.expanded)
         point = _ordered_point(random_point(both, random, {"depth": blocks}), form.order)
         return summed(point), closed(point)
@@ -348,8 +340,9 @@ def _final(form: ClosedForm, quantity: str, formula: Formula) -> tuple[tuple[Tri
         return (_enough(form, formula), _no_more_than_enough(form, formula)), ()
     copies = _COPIES.get(quantity, 1)
     of_loss = quantity != "covering_number" or any(symbol.name == "L_s" for symbol in formula.inputs)
-    inner = form if of_loss else replace(form, setting=form.setting.but(lipschitz=1.0))
-    return _sum_written_out(inner, copies, formula, sympy.S(-2 if quantity == "covering_number" else 0)), ()
+    return _sum_written_out(
+        form if of_loss else form.of_readout, copies, formula, sympy.S(-2 if quantity == "covering_number" else 0)
+    ), ()
 
 
 def _at_capacity(form: ClosedForm, formula: Formula, random: Random) -> tuple[arb, arb, arb, arb]:

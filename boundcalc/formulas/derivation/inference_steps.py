@@ -10,9 +10,8 @@ from flint import arb
 
 from boundcalc.base import symbols as s
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.formulas.derivation.check import on_intervals, random_point
-from boundcalc.formulas.derivation.other_steps import last_step
-from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
+from boundcalc.formulas.derivation.check import norm, on_intervals, random_point, random_vector
+from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words, last_step
 from boundcalc.formulas.symbolic import inference as form
 from boundcalc.formulas.symbolic.formula import Definition, Formula
 from boundcalc.formulas.symbolic.system import Expr
@@ -29,7 +28,7 @@ def _named(formula: Formula, *names: str) -> tuple[Definition, ...]:
 # -- X3
 
 
-def cme_steps(formula: Formula) -> Step:
+def _cme_steps(formula: Formula) -> Step:
     """Sampling and regularisation, added; then the best regularisation, or the pairs that are enough."""
     plain = formula.name == "error"
     bias = form.C_R * s.rho**form.POWER * s.g
@@ -128,9 +127,9 @@ def _radius_without_rho(random: Random) -> tuple[arb, arb]:
 def _inverse(random: Random) -> tuple[arb, arb]:
     """|(L_n + rho)^(-1) x| <= |x|/rho for a diagonal L_n >= 0."""
     rho = arb(10 ** random.uniform(-3, 1))
-    x = [arb(random.gauss(0, 1)) for _ in range(4)]
+    x = random_vector(random, 4)
     y = [value / (arb(random.expovariate(1)) + rho) for value in x]
-    return sum((v**2 for v in y), arb(0)).sqrt(), sum((v**2 for v in x), arb(0)).sqrt() / rho
+    return norm(y), norm(x) / rho
 
 
 def _saturation(random: Random) -> tuple[arb, arb]:
@@ -183,7 +182,7 @@ def _pairs_are_enough(formula: Formula) -> Trial:
 # -- X4
 
 
-def softmax_steps(formula: Formula) -> Step:
+def _softmax_steps(formula: Formula) -> Step:
     """The moments of the weights, the quadratic, and its root; or the plain argument."""
     if formula.name != "error":
         return _plain_steps(formula)
@@ -344,7 +343,7 @@ def _sharp_is_no_larger(formula: Formula) -> Trial:
 # -- X6
 
 
-def transfer_steps(formula: Formula) -> Step:
+def _transfer_steps(formula: Formula) -> Step:
     """Minkowski's inequality."""
     left = Words(r"\mathbb E|a\hat y-wh|^2")
     right = (s.head * sympy.sqrt(s.e_pre) + s.missed * s.spread) ** 2
@@ -382,21 +381,18 @@ def transfer_steps(formula: Formula) -> Step:
 def _minkowski(random: Random) -> tuple[arb, arb]:
     """Both sides over a few equally likely points, with two tasks and two latent coordinates."""
     points = range(4)
-    h, error = ([[arb(random.gauss(0, 1)) for _ in range(2)] for _ in points] for _ in range(2))
-    matrix = [[arb(random.gauss(0, 1)) for _ in range(2)] for _ in range(2)]
-    a, w = ([arb(random.gauss(0, 1)) for _ in range(2)] for _ in range(2))
+    h, error = ([random_vector(random, 2) for _ in points] for _ in range(2))
+    matrix = [random_vector(random, 2) for _ in range(2)]
+    a, w = (random_vector(random, 2) for _ in range(2))
     gap = [sum((a[i] * matrix[i][j] for i in range(2)), arb(0)) - w[j] for j in range(2)]
-
-    def size(x: Sequence[arb]) -> arb:
-        return sum((v**2 for v in x), arb(0)).sqrt()
 
     def dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
         return sum((u * v for u, v in zip(x, y, strict=True)), arb(0))
 
     left = sum(((dot(a, error[i]) + dot(gap, h[i])) ** 2 for i in points), arb(0)) / 4
-    pretext = sum((size(error[i]) ** 2 for i in points), arb(0)) / 4
-    spread = (sum((size(h[i]) ** 2 for i in points), arb(0)) / 4).sqrt()  # at least the root of the top eigenvalue
-    return left, latent.transfer_error(INTERVAL, size(a), pretext, size(gap), spread)
+    pretext = sum((norm(error[i]) ** 2 for i in points), arb(0)) / 4
+    spread = (sum((norm(h[i]) ** 2 for i in points), arb(0)) / 4).sqrt()  # at least the root of the top eigenvalue
+    return left, latent.transfer_error(INTERVAL, norm(a), pretext, norm(gap), spread)
 
 
-STEPS: Mapping[str, Callable[[Formula], Step]] = {"X3": cme_steps, "X4": softmax_steps, "X6": transfer_steps}
+STEPS: Mapping[str, Callable[[Formula], Step]] = {"X3": _cme_steps, "X4": _softmax_steps, "X6": _transfer_steps}

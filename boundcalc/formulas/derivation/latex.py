@@ -75,7 +75,7 @@ def _bibliography(derivation: Derivation, there: str = "") -> str:
     return "\n\n".join([*old, *new]) + "\n"
 
 
-def statements(derivation: Derivation, there: str = "") -> str:
+def _statements(derivation: Derivation, there: str = "") -> str:
     """The statements used, each once; those in a file of other derivations stay."""
     from boundcalc.statements.texts import STATEMENTS
 
@@ -109,38 +109,40 @@ def files(
         return {f"{stem}.tex": document(derivation, full=full), **shared}
     if full:
         name = f"{_STATEMENTS_FILE}.tex"
-        shared = {name: statements(derivation, there.get(name, "")), **shared}
+        shared = {name: _statements(derivation, there.get(name, "")), **shared}
     line = _COLUMNS_WIDE[columns]
-    return {f"{stem}.tex": theorem(derivation, line), f"{stem}-proof.tex": proof(derivation, full=full), **shared}
+    return {
+        f"{stem}.tex": _theorem_file(derivation, line),
+        f"{stem}-proof.tex": _proof_file(derivation, full=full),
+        **shared,
+    }
 
 
 def _file(derivation: Derivation) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", derivation.name).strip("-")
 
 
-def theorem(derivation: Derivation, line: float = 1.0) -> str:
+def _theorem_file(derivation: Derivation, line: float = 1.0) -> str:
     r"""What is proved, to be \input where the article states it."""
-    body = "\n".join(_claim(derivation, _names(derivation), line))
+    body = "\n".join(_claim(derivation, line))
     head = f"% \\input after \\input{{{MACROS}}} in the preamble; label {_label(derivation.name)}, "
     return f"{head}proof in {_file(derivation)}-proof.tex\n{_BEGIN}{body}\n{_END}"
 
 
-def proof(derivation: Derivation, *, full: bool) -> str:
+def _proof_file(derivation: Derivation, *, full: bool) -> str:
     r"""How it is proved, to be \input in one column; where all is shown, before the statements used."""
-    names = _names(derivation)
     out = [f"\\boundcalcheading{{Proof of Theorem~\\ref{{{_label(derivation.name)}}}}}"]
-    out += _assumptions(derivation) + _proof(derivation, names, full=full)
+    out += _assumptions(derivation) + _proof(derivation, full=full)
     return _BEGIN + "\n".join(out) + "\n" + _END
 
 
 def document(derivation: Derivation, *, full: bool, fragment: bool = False) -> str:
     r"""The article, or what goes between its \begin{document} and \end{document}."""
-    names = _names(derivation)
     out = ["\\boundcalcheading{Assumptions}", *_assumptions(derivation)]
-    out += ["\\boundcalcheading{Result}", *_claim(derivation, names, 1.0)]
-    out += ["\\boundcalcheading{Proof}", *_proof(derivation, names, full=full)]
+    out += ["\\boundcalcheading{Result}", *_claim(derivation, 1.0)]
+    out += ["\\boundcalcheading{Proof}", *_proof(derivation, full=full)]
     if full and derivation.statements():
-        out.append(statements(derivation))
+        out.append(_statements(derivation))
     body = _BEGIN + "\n".join(out) + "\n" + _END
     if fragment:
         return f"% \\input this after \\input{{{MACROS}}}; labels start with {_label(derivation.name)}\n{body}"
@@ -165,20 +167,20 @@ def _assumptions(derivation: Derivation) -> list[str]:
     return ["\\begin{itemize}", *items, "\\end{itemize}"]
 
 
-def _claim(derivation: Derivation, names: Mapping[Any, str], line: float) -> list[str]:
+def _claim(derivation: Derivation, line: float) -> list[str]:
     cited = "" if derivation.source == HERE else f"[after {_cite(derivation.source)}, all constants explicit]"
     if derivation.stated_by:
         cited = f"[{_cite(derivation.source) if derivation.source.key else prose.tex(derivation.stated_by)}]"
     out = [f"\\begin{{boundcalctheorem}}{cited}\\label{{{_label(derivation.name)}}}"]
     out.append(f"{prose.tex(derivation.claim)} In particular,")
-    return [*out, *_result(derivation, names, line), "\\end{boundcalctheorem}"]
+    return [*out, *_result(derivation, line), "\\end{boundcalctheorem}"]
 
 
-def _proof(derivation: Derivation, names: Mapping[Any, str], *, full: bool) -> list[str]:
-    out = _symbol_table(derivation, names) if full else []
+def _proof(derivation: Derivation, *, full: bool) -> list[str]:
+    out = _symbol_table(derivation) if full else []
     for number, step in derivation.steps():
         if number and (full or "." not in number):
-            out += _step(number, step, names, full=full)
+            out += _step(number, step, derivation.names, full=full)
     out += ["", "The last step with every part put in is the theorem.\\hfill$\\square$"]
     if full and derivation.differences:
         out += ["", "\\paragraph{What the paper has otherwise.}", "\\begin{itemize}"]
@@ -195,17 +197,10 @@ def _sentence(text: str) -> str:
     return first if first.endswith(".") else first + "."
 
 
-def _names(derivation: Derivation) -> dict[Any, str]:
-    names: dict[Any, str] = {part.symbol: part.latex for part in derivation.formula.where}
-    for _, step in derivation.steps():
-        names |= {part.symbol: part.latex for part in step.where}
-    return names
-
-
 # -- displays
 
 
-def rows(
+def _rows(
     left: str, sign: str, expr: Any, names: Mapping[Any, str], *, taken: float = 0.0, line: float = 1.0
 ) -> list[str]:
     """`left & sign expr` in as many rows as needed: broken before the terms of a sum, or with abbreviations.
@@ -250,15 +245,15 @@ def _align(lines: Sequence[str], label: str = "") -> list[str]:
     return ["\\begin{align}", " \\\\\n".join(numbered), "\\end{align}"]
 
 
-def _result(derivation: Derivation, names: Mapping[Any, str], line: float) -> list[str]:
-    formula = derivation.formula
-    lines = rows(left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names, line=line)
+def _result(derivation: Derivation, line: float) -> list[str]:
+    formula, names = derivation.formula, derivation.names
+    lines = _rows(left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names, line=line)
     out = _align(lines, _label(derivation.name, formula.name))
     if formula.where:
         out.append("where")
         definitions: list[str] = []
         for part in formula.where:
-            definitions += rows(part.latex, "=", part.expr, names, line=line)
+            definitions += _rows(part.latex, "=", part.expr, names, line=line)
         if formula.uses_lambda:
             left, right = _lambda(formula) if line < 1 else lambda_latex(formula)
             constant, where = right.split(r",\quad ", 1)
@@ -280,16 +275,16 @@ def _relation(relation: Relation, names: Mapping[Any, str]) -> list[str]:
     sign = RELATIONS[relation.sign][0]
     if isinstance(relation.after, Words):
         return [f"{left} &{sign} {relation.after.latex}"]
-    return rows(left, sign, relation.after, names)
+    return _rows(left, sign, relation.after, names)
 
 
 # -- sections
 
 
-def _symbol_table(derivation: Derivation, names: Mapping[Any, str]) -> list[str]:
+def _symbol_table(derivation: Derivation) -> list[str]:
     out = ["\\paragraph{Symbols.}", "\\begin{itemize}\\itemsep=0pt"]
     for symbol in derivation.formula.inputs:
-        out.append(f"\\item ${tex(symbol, names)}$: {prose.tex(symbols.meaning(symbol)) or 'an input'}")
+        out.append(f"\\item ${tex(symbol, derivation.names)}$: {prose.tex(symbols.meaning(symbol)) or 'an input'}")
     seen = set(derivation.formula.inputs)
     for _, step in derivation.steps():
         for part in step.where:
@@ -318,21 +313,13 @@ def _step(number: str, step: Step, names: Mapping[Any, str], *, full: bool) -> l
     lines: list[str] = [] if step.relation is None else _relation(step.relation, names)
     if lines:
         out += _align(lines)
-    if full and step.where and not _same_as_relation(step):
+    if full and step.defines:
         definitions: list[str] = []
         taken = max(0.0, max(len(str(part.symbol)) for part in step.where) - 14) * 0.7
-        for part in step.where:
-            if step.relation is None or step.relation.before != part.symbol:
-                definitions += rows(part.latex, "=", part.expr, names, taken=taken)
+        for part in step.defines:
+            definitions += _rows(part.latex, "=", part.expr, names, taken=taken)
         out += ["with", *_align(definitions)] if lines else _align(definitions)
     return out
-
-
-def _same_as_relation(step: Step) -> bool:
-    if len(step.where) != 1 or step.relation is None:
-        return False
-    (part,) = step.where
-    return step.relation.before == part.symbol
 
 
 def _lemmas(uses: Sequence[str]) -> str:

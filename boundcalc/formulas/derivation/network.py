@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import repeat
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 from flint import arb
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.formulas.derivation.check import norm, random_vector
 from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
 from boundcalc.formulas.symbolic.code import interval_function
 from boundcalc.formulas.symbolic.depth import PROBE, on_spheres
@@ -21,7 +23,7 @@ from boundcalc.formulas.symbolic.printing import latex
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
 from boundcalc.setting import Layer, Norms, Setting
 from boundcalc.setting.layer import rows_used
-from boundcalc.statements.compose import Lowered, loss_lipschitz
+from boundcalc.statements.compose import loss_lipschitz
 from boundcalc.statements.layers import facts
 from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.slots import Context, Facts, total
@@ -65,7 +67,7 @@ def _ramp(setting: Setting, constant: Expr) -> Trial:
             u[1] = arb(0)
         step = arb(random.choice((random.uniform(-0.1, 0.1), random.uniform(-5, 5))) * gamma)
         v = [u[0] + step, *u[1:]] if classes == 1 else [u[0] + step, u[1] - step, *u[2:]]
-        apart = _norm([x - y for x, y in zip(u, v, strict=True)])
+        apart = norm([x - y for x, y in zip(u, v, strict=True)])
         return abs(ramp(u, arb(gamma)) - ramp(v, arb(gamma))), value(*[arb(gamma)] * len(formula.inputs)) * apart
 
     return trial
@@ -74,56 +76,53 @@ def _ramp(setting: Setting, constant: Expr) -> Trial:
 # -- layers
 
 
-@dataclass(frozen=True)
-class Visit:
-    """A layer met on the way through the network."""
+class _Visit(NamedTuple):
+    """A layer met on the way through the network, and the radius of its input."""
 
     layer: Layer
     facts: Facts
     radius: Expr
-    inside: bool
 
 
-def _visits(setting: Setting, ns: SympySystem) -> list[Visit]:
-    """Every layer with its facts, input to read-out."""
+def _forward(setting: Setting, ns: SympySystem, eps: Iterator[Expr]) -> tuple[list[_Visit], Expr]:
+    """Every layer, input to read-out, and the read-out's error: err <- Lip err + sum of sensitivity eps, one per slot."""
     architecture = setting.architecture
-    weights = Weights(ns, setting.norms)
-    start = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len)
-    return list(_through(architecture.stages, start, 1, inside=False))
+    at = Context(Weights(ns, setting.norms), ns.number(architecture.input_radius), 1, architecture.seq_len)
+    visits: list[_Visit] = []
 
-
-def _through(layers: Sequence[Layer], at: Context, rows: Any, *, inside: bool) -> Iterator[Visit]:
-    radius = at.radius
-    for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
-        here = replace(at, radius=radius, rows=used)
-        if layer.branches:
-            reaches: list[Expr] = []
-            for branch in layer.branches:
-                reach: Expr = radius
-                for visit in _through(branch, here, used, inside=True):
-                    yield visit
-                    reach = visit.facts.radius
-                reaches.append(reach)
-            radius = total(reaches)
-        else:
-            found = facts(layer, here)
-            yield Visit(layer, found, radius, inside)
+    def through(layers: Sequence[Layer], radius: Expr, error: Expr, rows: Any) -> tuple[Expr, Expr]:
+        for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
+            if layer.branches:
+                walked = [through(branch, radius, error, used) for branch in layer.branches]
+                radius, error = total([reach for reach, _ in walked]), total([made for _, made in walked])
+                continue
+            found = facts(layer, replace(at, radius=radius, rows=used))
+            visits.append(_Visit(layer, found, radius))
+            error = found.lipschitz * error
+            for slot in found.slots:
+                error = error + slot.sensitivity * next(eps)
             radius = found.radius
+        return radius, error
+
+    return visits, through(architecture.stages, at.radius, sympy.S.Zero, 1)[1]
+
+
+def _visits(setting: Setting, order: Order) -> list[_Visit]:
+    return _forward(setting, SympySystem(cap=True, plain=True, order=order), repeat(sympy.S.Zero))[0]
 
 
 def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Order = ()) -> Step:
     """L: the layers of one block, and the factor r by which it multiplies errors of its input."""
     small = on_spheres(setting).but(depth=PROBE)
-    ns = SympySystem(cap=True, plain=True, order=order)
     children: dict[str, Step] = {}
-    for visit in _visits(small, ns):
+    for visit in _visits(small, order):
         if visit.layer.where() in (None, 1):
             step = _layer_step(visit, setting.norms)
             if step is not None:
                 children.setdefault(f"{step.title}{step.relation}", step)
 
     def amplifications() -> tuple[Expr, Expr]:
-        deeper = lowered(on_spheres(setting).but(depth=PROBE), cap=True, plain=True, order=order)[0].amplification
+        deeper = lowered(small, cap=True, plain=True, order=order)[0].amplification
         before = lowered(on_spheres(setting).but(depth=PROBE - 1), cap=True, plain=True, order=order)[0].amplification
         return deeper / before, ratio
 
@@ -141,9 +140,7 @@ def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Ord
 
 def layers_step(setting: Setting, order: Order = ()) -> Step:
     """L: the layers of a network that is not made of blocks."""
-    found = [
-        _layer_step(visit, setting.norms) for visit in _visits(setting, SympySystem(cap=True, plain=True, order=order))
-    ]
+    found = [_layer_step(visit, setting.norms) for visit in _visits(setting, order)]
     return Step(
         "the layers",
         (),
@@ -152,7 +149,7 @@ def layers_step(setting: Setting, order: Order = ()) -> Step:
     )
 
 
-def _layer_step(visit: Visit, norms: Norms) -> Step | None:
+def _layer_step(visit: _Visit, norms: Norms) -> Step | None:
     """The Lipschitz factor of a layer, where it says anything."""
     layer = visit.layer
     if not visit.facts.uses:  # a pool: neither stretches nor enlarges
@@ -196,32 +193,24 @@ def _sharper_head(random: Random) -> tuple[arb, arb]:
     return kap + (1 + kap**2).sqrt(), 1 + 2 * kap
 
 
-def _vector(random: Random, size: int = 3) -> list[arb]:
-    return [arb(random.gauss(0, 1)) for _ in range(size)]
-
-
-def _norm(x: Sequence[arb]) -> arb:
-    return sum((value**2 for value in x), arb(0)).sqrt()
-
-
 def _projection(random: Random) -> tuple[arb, arb]:
     """L4 at random points."""
-    x, y = _vector(random), _vector(random)
+    x, y = random_vector(random), random_vector(random)
 
     def projected(z: list[arb]) -> list[arb]:
-        size = INTERVAL.maximum(arb(1), _norm(z))
+        size = INTERVAL.maximum(arb(1), norm(z))
         return [value / size for value in z]
 
-    left = _norm([a - b for a, b in zip(projected(x), projected(y), strict=True)])
-    return left, _norm([a - b for a, b in zip(x, y, strict=True)])
+    left = norm([a - b for a, b in zip(projected(x), projected(y), strict=True)])
+    return left, norm([a - b for a, b in zip(x, y, strict=True)])
 
 
 def _linear(random: Random) -> tuple[arb, arb]:
     """L6 with the Frobenius norm, which is at least the spectral one."""
-    rows = [_vector(random) for _ in range(3)]
-    x = _vector(random)
+    rows = [random_vector(random) for _ in range(3)]
+    x = random_vector(random)
     image = [sum((x[i] * rows[i][j] for i in range(3)), arb(0)) for j in range(3)]
-    return _norm(image), _norm(x) * _norm([value for row in rows for value in row])
+    return norm(image), norm(x) * norm([value for row in rows for value in row])
 
 
 _FUNCTIONS: Mapping[str, Callable[[arb], arb]] = {
@@ -267,10 +256,10 @@ def derived(norms: Norms, kind: str, *fields: str) -> bool:
 
 def norms_in_order(random: Random) -> tuple[arb, arb]:
     """A5: |xW| <= |W|_F <= |W|_21 <= |W|_11 at a random matrix and a unit vector: the first against the last's next."""
-    rows = [_vector(random) for _ in range(3)]
+    rows = [random_vector(random) for _ in range(3)]
     columns = [[row[j] for row in rows] for j in range(3)]
     entries = [value for row in rows for value in row]
-    norms = [_norm(entries), sum((_norm(c) for c in columns), arb(0)), sum((abs(v) for v in entries), arb(0))]
+    norms = [norm(entries), sum((norm(c) for c in columns), arb(0)), sum((abs(v) for v in entries), arb(0))]
     which = random.randrange(2)
     return norms[which], norms[which + 1]
 
@@ -291,14 +280,12 @@ def error_step(
         small = small.but(depth=2)
 
     def forward_is_backward() -> tuple[Expr, Expr]:
-        ns = SympySystem(cap=True, plain=True, order=order)
-        low = lowered(small, cap=True, plain=True, order=order)[0]
-        eps = {piece.key: sympy.Symbol(f"eps_{i}", positive=True) for i, piece in enumerate(low.pieces)}
-        backward = sympy.Add(*(piece.gain * eps[piece.key] for piece in low.pieces))
-        return loss_lipschitz(ns, small) * _forward_error(small, ns, low, eps), backward
+        low, ns = lowered(small, cap=True, plain=True, order=order)
+        eps = [sympy.Symbol(f"eps_{i}", positive=True) for i in range(len(low.pieces))]
+        backward = sympy.Add(*(piece.gain * each for piece, each in zip(low.pieces, eps, strict=True)))
+        return loss_lipschitz(ns, small) * _forward(small, ns, iter(eps))[1], backward
 
-    names = [piece.piece.key for piece in back] + [piece.kind for piece in last]
-    gains = [piece.gain for piece in back] + [piece.gain for piece in last]
+    gains = [(piece.piece.key, piece.gain) for piece in back] + [(piece.kind, piece.gain) for piece in last]
     parts = tuple(
         Definition(
             sympy.Symbol(f"kappa_{name}", positive=True),
@@ -306,7 +293,7 @@ def error_step(
             rf"error of the loss per $\varepsilon$ of {named(name)}",
             rf"\kappa_{{{_index(name)}}}",
         )
-        for name, gain in zip(names, gains, strict=True)
+        for name, gain in gains
     )
     note = "covers are taken layer by layer, the later ones at the finitely many approximate inputs"
     if ratio is not None:
@@ -356,25 +343,3 @@ _LONGEST = 36
 def spoken(expr: Expr) -> str:
     """A size in prose, where it is short enough."""
     return f"${latex(expr)}$" if len(str(expr)) < _LONGEST else "a size that the budgets fix"
-
-
-def _forward_error(setting: Setting, ns: SympySystem, low: Lowered, eps: dict[str, Expr]) -> Expr:
-    """The error of the read-out by carrying it forward, layer by layer: err <- Lip err + sum of sensitivity eps."""
-    architecture = setting.architecture
-    at = Context(Weights(ns, setting.norms), ns.number(architecture.input_radius), 1, architecture.seq_len)
-    keys = iter([piece.key for piece in low.pieces])
-
-    def through(layers: Sequence[Layer], radius: Expr, error: Expr, rows: Any) -> tuple[Expr, Expr]:
-        for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
-            if layer.branches:
-                walked = [through(branch, radius, error, used) for branch in layer.branches]
-                radius, error = total([reach for reach, _ in walked]), total([made for _, made in walked])
-                continue
-            found = facts(layer, replace(at, radius=radius, rows=used))
-            error = found.lipschitz * error
-            for slot in found.slots:
-                error = error + slot.sensitivity * eps[next(keys)]
-            radius = found.radius
-        return radius, error
-
-    return through(architecture.stages, at.radius, sympy.S.Zero, 1)[1]

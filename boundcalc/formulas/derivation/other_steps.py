@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from functools import cache
 from random import Random
 
 import sympy
@@ -14,11 +14,11 @@ from boundcalc.base.intervals import INTERVAL
 from boundcalc.formulas.derivation.check import on_intervals, random_point
 from boundcalc.formulas.derivation.closed_steps import at_ratio_one, split_step, written_out
 from boundcalc.formulas.derivation.network import EPS, block_step, error_step, log_count_of, loss_step, named
-from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words
+from boundcalc.formulas.derivation.step import Relation, Step, Trial, Words, last_step
 from boundcalc.formulas.symbolic.closed import R
 from boundcalc.formulas.symbolic.depth import on_spheres
 from boundcalc.formulas.symbolic.formula import Formula
-from boundcalc.formulas.symbolic.pieces import costed, lowered
+from boundcalc.formulas.symbolic.pieces import allowed_by, costed, lowered
 from boundcalc.formulas.symbolic.system import SYMPY, Expr
 from boundcalc.formulas.symbolic.uniform import SpectrumForm, UniformForm, Volume
 from boundcalc.statements import gap
@@ -27,23 +27,6 @@ from boundcalc.statements.covers.base import cover_uses
 from boundcalc.statements.gap import sparse_class_size
 from boundcalc.statements.general import GeneralAttention, choose_share, log_count
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-
-
-def last_step(
-    formula: Formula, steps: Sequence[Step], check: Expr | None = None, trials: tuple[Trial, ...] = ()
-) -> Step:
-    """The formula itself, resting on the steps; `check`, computed another way, is what it must be equal to."""
-    return Step(
-        "the bound",
-        (),
-        "the last step with every part put in",
-        Relation(Words(formula.latex_name), formula.relation, formula.expr),
-        formula.where,
-        tuple(steps),
-        trials=trials,
-        identities=() if check is None else (lambda: (formula.expr, check),),
-    )
-
 
 # -- X5
 
@@ -97,21 +80,21 @@ def _count_written_out(form: UniformForm, quantity: str, formula: Formula | None
     """The counts of the pieces of a network of three blocks, one by one, add up to at most the formula's."""
     inner, scale = form, 1 / form._m
     if quantity == "covering_number":
-        inner, scale = replace(form, setting=form.setting.but(lipschitz=1.0)), symbols.eps
-    made: list[Formula] = []
+        inner, scale = form.of_readout, symbols.eps
+
+    @cache
+    def made() -> tuple[Formula, Formula]:
+        network = on_spheres(inner.setting).but(depth=_BLOCKS)
+        pieces = lowered(network, cap=True, plain=True)[0].pieces
+        volumes = inner.volumes(costed(pieces, form._m, allowed_by(frozenset({"T4"}))))
+        each = (v.dimension * sympy.log(1 + len(pieces) * v.stretch / scale) for v in volumes)
+        total, parts = inner._count(scale, inner._pattern)
+        return Formula("direct", sympy.Add(*each)), formula or Formula("count", total, tuple(parts))
 
     def trial(random: Random) -> tuple[arb, arb]:
-        if not made:
-            network = on_spheres(inner.setting).but(depth=_BLOCKS)
-            pieces = lowered(network, cap=True, plain=True)[0].pieces
-            volumes = inner.volumes(costed(pieces, form._m, lambda lemma: lemma.name in ("T4", "T8", "T9", "T10")))
-            each = (v.dimension * sympy.log(1 + len(pieces) * v.stretch / scale) for v in volumes)
-            made.append(Formula("direct", sympy.Add(*each)))
-            total, parts = inner._count(scale, inner._pattern)
-            made.append(formula or Formula("count", total, tuple(parts)))
-        both = Formula("both", made[0].expr + made[1].expanded)
-        point = random_point(both, random, {"depth": _BLOCKS})
-        return on_intervals(made[0])(point), on_intervals(made[1])(point)
+        direct, count = made()
+        point = random_point(Formula("both", direct.expr + count.expanded), random, {"depth": _BLOCKS})
+        return on_intervals(direct)(point), on_intervals(count)(point)
 
     return trial
 
@@ -243,7 +226,7 @@ def _schatten(random: Random) -> tuple[arb, arb]:
 # -- E
 
 
-def general_steps(formula: Formula) -> Step:
+def _general_steps(formula: Formula) -> Step:
     """E at A1's split."""
     A_s, A_in = symbols.A_s, symbols.A_in
     score = A_s / (EPS / (symbols.c_n * symbols.L_out * symbols.B_in)) ** 2
@@ -300,7 +283,7 @@ def _general(formula: Formula) -> Trial:
 # -- G8
 
 
-def finite_steps(formula: Formula) -> Step:
+def _finite_steps(formula: Formula) -> Step:
     """A finite class."""
     part = formula.where[0]
     steps = [
@@ -327,10 +310,8 @@ def finite_steps(formula: Formula) -> Step:
         s, T = symbols.s, symbols.T
         supports, functions = s * (1 + sympy.log(T) - sympy.log(s)), 2**s * sympy.log(2)
         expanded = sympy.expand_log(formula.expanded, force=True)
-        return replace(
-            last_step(formula, steps, trials=(_binomial(formula),)),
-            identities=(lambda: (expanded, supports + functions),),
-        )
+        same = (lambda: (expanded, supports + functions),)
+        return last_step(formula, steps, trials=(_binomial(formula),), identities=same)
     count = part.symbol + sympy.log(1 / symbols.delta)
     if formula.name == "gap":
         return last_step(formula, steps, gap.deviation(SYMPY, count, symbols.m))
@@ -362,6 +343,6 @@ def _binomial(formula: Formula) -> Trial:
 
 
 STEPS: Mapping[str, Callable[[Formula], Step]] = {
-    "edelman2022_attention": general_steps,
-    "sparse_boolean": finite_steps,
+    "edelman2022_attention": _general_steps,
+    "sparse_boolean": _finite_steps,
 }

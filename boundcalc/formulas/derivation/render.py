@@ -11,7 +11,7 @@ from boundcalc.base.prose import plain
 from boundcalc.formulas.derivation import latex
 from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
 from boundcalc.formulas.symbolic.formula import Definition, Formula
-from boundcalc.formulas.symbolic.printing import RELATIONS, case_text, equation, mathml, names_of, short_lambda, text
+from boundcalc.formulas.symbolic.printing import RELATIONS, case_text, equation, mathml, short_lambda, text
 from boundcalc.formulas.symbolic.printing import latex as tex
 from boundcalc.setting.validate import choice
 
@@ -34,12 +34,6 @@ def render(derivation: Derivation, form: str, *, steps: str = "full", fragment: 
         return _html(derivation, full=steps == "full", fragment=fragment)
     writers: Mapping[str, Callable[[Derivation, bool], str]] = {"text": _text, "markdown": _markdown, "json": _json}
     return writers[form](derivation, steps == "full")
-
-
-def _new_parts(step: Step) -> list[Definition]:
-    """What a step defines beside what its relation says."""
-    said = None if step.relation is None else step.relation.before
-    return [part for part in step.where if part.symbol != said]
 
 
 def _shown_steps(derivation: Derivation, full: bool) -> list[tuple[str, Step]]:
@@ -72,7 +66,7 @@ def _text(derivation: Derivation, full: bool) -> str:
         if step.relation is not None:
             lines.append(f"{indent}   {_relation_text(step.relation)}")
         if full:
-            lines += [f"{indent}     {part.symbol} = {case_text(part.expr)}" for part in _new_parts(step)]
+            lines += [f"{indent}     {part.symbol} = {case_text(part.expr)}" for part in step.defines]
             lines.append(f"{indent}   because {plain(step.hypothesis)}")
     if full and derivation.differences:
         lines += ["", f"Where {derivation.source.authors} ({derivation.source.year}) have it otherwise"]
@@ -99,16 +93,8 @@ def _relation_latex(relation: Relation, names: Mapping[Any, str]) -> str:
     return f"{sides[0]} {RELATIONS[relation.sign][0]} {sides[1]}"
 
 
-def _all_names(derivation: Derivation) -> dict[Any, str]:
-    """LaTeX of every named part of a derivation."""
-    names = names_of(derivation.formula)
-    for _, step in derivation.steps():
-        names |= {part.symbol: part.latex for part in step.where}
-    return names
-
-
 def _markdown(derivation: Derivation, full: bool) -> str:
-    names = _all_names(derivation)
+    names = derivation.names
     out = [
         f"# {derivation.title[:1].upper()}{derivation.title[1:]} (`{derivation.name}`)",
         "",
@@ -129,8 +115,8 @@ def _markdown(derivation: Derivation, full: bool) -> str:
             ]
             if step.relation is not None:
                 out += [f"$${_relation_latex(step.relation, names)}$$", ""]
-            if parts := _new_parts(step):
-                out += [f"- ${part.latex} = {tex(part.expr, names)}$ ({part.meaning})" for part in parts]
+            if step.defines:
+                out += [f"- ${part.latex} = {tex(part.expr, names)}$ ({part.meaning})" for part in step.defines]
                 out.append("")
         else:
             shown = "" if step.relation is None else f": ${_relation_latex(step.relation, names)}$"
@@ -189,7 +175,7 @@ def _paragraphs(prose: str) -> str:
 
 
 def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
-    names, formula = _all_names(derivation), derivation.formula
+    names, formula = derivation.names, derivation.formula
     head = f"<mtext>{escape(formula.name)}</mtext><mo>{_UNICODE[formula.relation]}</mo>"
     out = [
         f"<h1>{_words(derivation.title[0].upper() + derivation.title[1:])}</h1>",
@@ -213,7 +199,7 @@ def _html(derivation: Derivation, *, full: bool, fragment: bool) -> str:
         if step.relation is not None:
             out.append(_relation_mathml(step.relation, names))
         if full:
-            out += [_definition_mathml(part, names) for part in _new_parts(step)]
+            out += [_definition_mathml(part, names) for part in step.defines]
     if full:
         if derivation.differences:
             out += ["<h2>What the paper has otherwise</h2><ul>"]
@@ -262,7 +248,7 @@ def _step_json(step: Step, names: Mapping[Any, str], full: bool) -> dict[str, An
 
 
 def _json(derivation: Derivation, full: bool) -> str:
-    names, formula = _all_names(derivation), derivation.formula
+    names, formula = derivation.names, derivation.formula
     out = {
         "name": derivation.name,
         "title": derivation.title,

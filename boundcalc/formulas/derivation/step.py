@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from boundcalc.base.prose import plain
 from boundcalc.base.sources import HERE, Source
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.symbolic.formula import Definition, Formula
+from boundcalc.formulas.symbolic.system import Expr
 
 if TYPE_CHECKING:
     from boundcalc.formulas.derivation.check import Report
@@ -77,11 +79,37 @@ class Step:
     trials: tuple[Trial, ...] = ()
     identities: tuple[Identity, ...] = ()
 
+    @property
+    def defines(self) -> tuple[Definition, ...]:
+        """The parts it introduces beside the one that its relation is about."""
+        said = None if self.relation is None else self.relation.before
+        return tuple(part for part in self.where if part.symbol != said)
+
     def walk(self, number: str = "") -> Iterator[tuple[str, Step]]:
         """This step and all it rests on, numbered 1, 1.1, 1.2, ..."""
         yield number, self
         for index, child in enumerate(self.children, 1):
             yield from child.walk(f"{number}.{index}" if number else str(index))
+
+
+def last_step(
+    formula: Formula,
+    steps: Sequence[Step],
+    check: Expr | None = None,
+    trials: tuple[Trial, ...] = (),
+    identities: tuple[Identity, ...] = (),
+) -> Step:
+    """The formula itself, resting on the steps; `check`, computed another way, is what it must be equal to."""
+    return Step(
+        "the bound",
+        (),
+        "the last step with every part put in",
+        Relation(Words(formula.latex_name), formula.relation, formula.expr),
+        formula.where,
+        tuple(steps),
+        trials,
+        identities if check is None else (*identities, lambda: (formula.expr, check)),
+    )
 
 
 @dataclass(frozen=True)
@@ -111,6 +139,12 @@ class Derivation:
     differences: tuple[str, ...] = field(default=())
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stated_by: str = ""
+
+    @cached_property
+    def names(self) -> Mapping[Any, str]:
+        """LaTeX of every named part."""
+        parts = [*self.formula.where, *(part for _, step in self.steps() for part in step.where)]
+        return {part.symbol: part.latex for part in parts}
 
     def steps(self) -> list[tuple[str, Step]]:
         """All steps below the root with their numbers, in reading order; the root last."""

@@ -13,7 +13,7 @@ import sympy
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.symbols import eps
-from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.symbolic.formula import LEFT, Formula
 from boundcalc.formulas.symbolic.functions import factor
 from boundcalc.formulas.symbolic.pieces import lowered, points
 from boundcalc.formulas.symbolic.printing import latex
@@ -29,7 +29,7 @@ _Y = sympy.Symbol("y", positive=True)
 
 
 @dataclass(frozen=True)
-class Share:
+class _Share:
     """One piece: its symbol eps_j, its gain and its cost in terms of eps_j."""
 
     key: str
@@ -52,7 +52,7 @@ class Allocation:
         shares: the pieces.
     """
 
-    shares: tuple[Share, ...]
+    shares: tuple[_Share, ...]
 
     @property
     def covering_number(self) -> Formula:
@@ -61,7 +61,7 @@ class Allocation:
         names = {share.symbol: _latex(share.symbol) for share in self.shares}
         total = latex(sympy.Add(*(share.gain * share.symbol for share in self.shares)), names)
         conditions = (rf"$\sum_j\kappa_j\varepsilon_j = {total}$ is at most $\varepsilon$",)
-        return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", conditions)
+        return Formula("covering_number", expr, (), LEFT["covering_number"], conditions=conditions)
 
     @property
     def constraint(self) -> Expr:
@@ -101,7 +101,7 @@ def allocation(
         raise InvalidSetting("the pieces are listed one by one: give the depth as a number")
     chosen = {**_DEFAULT, **(lemmas or {})}
     count = number(setting.sample.n_train) if samples is None else samples
-    found: list[Share] = []
+    found: list[_Share] = []
     for piece in lowered(setting.but(lipschitz=1.0), cap=False, plain=True, order=order)[0].pieces:
         kind = piece.key.partition("[")[0].partition("#")[0]
         symbol = sympy.Symbol(f"eps_{piece.key}", positive=True)
@@ -111,7 +111,7 @@ def allocation(
             name, target = _pick(piece.key, chosen.get(kind, chosen["*"]), member.targets)
             names.append(name)
             cost = cost + member.multiplicity * _cost(name, target, symbol, count)
-        found.append(Share(piece.key, ", ".join(dict.fromkeys(names)), symbol, piece.gain, cost))
+        found.append(_Share(piece.key, ", ".join(dict.fromkeys(names)), symbol, piece.gain, cost))
     return Allocation(tuple(found))
 
 

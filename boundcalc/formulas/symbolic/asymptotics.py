@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Growth:
+class _Growth:
     """coefficient * base^x * x^power * (log x)^logs * (log log x)^loglogs, for x towards infinity."""
 
     coefficient: Expr
@@ -27,8 +27,8 @@ class Growth:
     logs: Expr = sympy.S.Zero
     loglogs: Expr = sympy.S.Zero
 
-    def times(self, other: Growth) -> Growth:
-        return Growth(
+    def times(self, other: _Growth) -> _Growth:
+        return _Growth(
             self.coefficient * other.coefficient,
             self.base * other.base,
             self.power + other.power,
@@ -36,8 +36,8 @@ class Growth:
             self.loglogs + other.loglogs,
         )
 
-    def raised(self, e: Expr) -> Growth:
-        return Growth(self.coefficient**e, self.base**e, self.power * e, self.logs * e, self.loglogs * e)
+    def raised(self, e: Expr) -> _Growth:
+        return _Growth(self.coefficient**e, self.base**e, self.power * e, self.logs * e, self.loglogs * e)
 
     def term(self, x: sympy.Symbol) -> Expr:
         """As an expression."""
@@ -74,7 +74,7 @@ def _sign_of_value(x: Expr) -> int:
     return signs.pop()
 
 
-def _compare(a: Growth, b: Growth) -> int:
+def _compare(a: _Growth, b: _Growth) -> int:
     ratio = a.base / b.base
     if ratio != 1:
         sign = _sign(sympy.log(ratio)) if ratio.is_number else _sign_of_base(ratio)
@@ -103,15 +103,15 @@ class _Walk:
     def __init__(self, x: sympy.Symbol) -> None:
         self.x = x
 
-    def of(self, e: Expr) -> Growth:
+    def of(self, e: Expr) -> _Growth:
         if not e.has(self.x):
-            return Growth(e)
+            return _Growth(e)
         if e == self.x:
-            return Growth(sympy.S.One, power=sympy.S.One)
+            return _Growth(sympy.S.One, power=sympy.S.One)
         if isinstance(e, sympy.Add):
             return self.total([self.of(arg) for arg in e.args])
         if isinstance(e, sympy.Mul):
-            product = Growth(sympy.S.One)
+            product = _Growth(sympy.S.One)
             for arg in e.args:
                 product = product.times(self.of(arg))
             return product
@@ -130,7 +130,7 @@ class _Walk:
         raise Unsupported(Refusal("leading()", f"a term {type(e).__name__}", "powers, logarithms, minima and maxima"))
 
     @staticmethod
-    def total(terms: list[Growth]) -> Growth:
+    def total(terms: list[_Growth]) -> _Growth:
         best = terms[0]
         for term in terms[1:]:
             order = _compare(term, best)
@@ -142,7 +142,7 @@ class _Walk:
             raise _Undecided("leading terms cancel")
         return best
 
-    def power(self, e: Expr) -> Growth:
+    def power(self, e: Expr) -> _Growth:
         base, exponent = e.as_base_exp()
         if not exponent.has(self.x):
             return self.of(base).raised(exponent)
@@ -152,20 +152,20 @@ class _Walk:
         if slope.has(self.x):
             raise _Undecided(str(e))
         rest = sympy.expand(exponent - slope * self.x)
-        return Growth(base**rest, base=base**slope)
+        return _Growth(base**rest, base=base**slope)
 
-    def log(self, inner: Growth) -> Growth:
+    def log(self, inner: _Growth) -> _Growth:
         if inner.base != 1:
-            return Growth(sympy.log(inner.base), power=sympy.S.One)
+            return _Growth(sympy.log(inner.base), power=sympy.S.One)
         if inner.power != 0:
-            return Growth(inner.power, logs=sympy.S.One)
+            return _Growth(inner.power, logs=sympy.S.One)
         if inner.logs != 0:
-            return Growth(inner.logs, loglogs=sympy.S.One)
+            return _Growth(inner.logs, loglogs=sympy.S.One)
         if inner.constant:
-            return Growth(sympy.log(inner.coefficient))
+            return _Growth(sympy.log(inner.coefficient))
         raise _Undecided("log log log")
 
-    def extreme(self, e: Expr) -> Growth:
+    def extreme(self, e: Expr) -> _Growth:
         sign = 1 if isinstance(e, sympy.Max) else -1
         best, *rest = [self.of(arg) for arg in e.args]
         for other in rest:

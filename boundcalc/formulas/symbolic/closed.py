@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import sympy
 
 from boundcalc.base import symbols
-from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.symbolic.depth import PROBE, Progression, progression
-from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
+from boundcalc.formulas.symbolic.form import Form
+from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import Lambda, geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import THIRD, Allowed, Costed, allowed_by, costed, lowered
 from boundcalc.formulas.symbolic.printing import latex
@@ -30,7 +31,7 @@ ON_THE_SAMPLE = (
     "the budgets are fixed before the sample is drawn",
 )
 
-R, SUM, SCALE, CAPACITY = (sympy.Symbol(name, positive=True) for name in ("r", "G", "k", "C_F"))
+R, _SUM, _SCALE, CAPACITY = (sympy.Symbol(name, positive=True) for name in ("r", "G", "k", "C_F"))
 _READ_ONE, _READ_ALL = "one row of its output is read", "all $T$ rows of its output are read"
 
 
@@ -51,24 +52,23 @@ class _Names:
         return sympy.Symbol(f"Lambda_s{self.tag}", positive=True)
 
 
-LAST, MIDDLE = _Names("1", "(1)", _READ_ONE), _Names("T", "(T)", _READ_ALL)
+_LAST, _MIDDLE = _Names("1", "(1)", _READ_ONE), _Names("T", "(T)", _READ_ALL)
 _BLOCK = _Names("b", "", "any block")
 _FIRST = _Names("0", "(0)", "the first block")
 
 
 @dataclass(frozen=True)
-class ClosedForm:
-    """Closed-form bounds of one setting, any of whose sizes and budgets may be symbols.
+class ClosedForm(Form):
+    """Closed-form bounds.
 
     Attributes:
-        setting: what is bounded.
         lemmas: names of the covering lemmas used.
         exact: lowered block by block with the true radii, instead of in symbolic depth with those of the balls.
         order: symbols each of which is assumed to be at most the next, such as C <= K_F <= K.
         plain: use the budgets given rather than smaller ones that may follow from others (in symbolic depth always).
     """
 
-    setting: Setting
+    quantities: ClassVar[tuple[str, ...]] = ("gap", "covering_number", "rademacher", "sample_complexity", "capacity")
     lemmas: frozenset[str] = COUNTING
     exact: bool = False
     order: Order = ()
@@ -87,22 +87,19 @@ class ClosedForm:
         m, factor = self._m, gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False)
         chain, scale = _chain(factor, m)
         expr = chain + gap.deviation(SYMPY, sympy.log(1 / self._delta), m)
-        return self._formula("gap", expr, [scale, *self._capacity(SAMPLES)], r"\mathrm{gap}")
+        return self._formula("gap", expr, [scale, *self._capacity(SAMPLES)], LEFT["gap"])
 
     @cached_property
     def rademacher(self) -> Formula:
         """Upper bound of the empirical Rademacher complexity of the loss class."""
         chain, scale = _chain(number(2), self._m)
-        return self._formula(
-            "rademacher", chain / 2, [scale, *self._capacity(1)], r"\mathfrak R_m(\ell\circ\mathcal F)"
-        )
+        return self._formula("rademacher", chain / 2, [scale, *self._capacity(1)], LEFT["rademacher"])
 
     @cached_property
     def covering_number(self) -> Formula:
         """Upper bound of log N(F, eps) on m samples, eps in the read-out."""
-        inner = replace(self, setting=self.setting.but(lipschitz=1.0))
-        expr = CAPACITY / symbols.eps**2
-        return self._formula("covering_number", expr, inner._capacity(1), r"\log N(\mathcal F,\varepsilon)")
+        parts = self.of_readout._capacity(1)
+        return self._formula("covering_number", CAPACITY / symbols.eps**2, parts, LEFT["covering_number"])
 
     @cached_property
     def capacity(self) -> Formula:
@@ -117,7 +114,7 @@ class ClosedForm:
         return self._formula("capacity", main.expr, rest, "C_F", relation="eq")
 
     @cached_property
-    def sufficient_m(self) -> Formula:
+    def sample_complexity(self) -> Formula:
         """A sample size that brings the gap to `target`, given C_F at that size (C_F grows like log m).
 
         Half the target to the chain, half to the deviation; u = t/(2(1.0853+log(1/t))) solves u(1.0853+log(1/u)) <= t.
@@ -130,37 +127,7 @@ class ClosedForm:
         expr = sympy.Max(chain, 2 * sympy.log(1 / self._delta) / tau**2)
         return self._formula("sample_complexity", expr, self._capacity(SAMPLES), "m", relation="ge")
 
-    def sample_complexity(self, target: float, **values: Any) -> int:
-        """The least m at which the gap's formula is at most `target`."""
-        formula = self.gap
-        if "m" not in {symbol.name for symbol in formula.inputs}:
-            raise InvalidSetting("the sample size is a number here: leave m a symbol to solve for it")
-        if not 0 < target < 1:
-            raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
-
-        def reached(m: int) -> bool:
-            return bool(formula.mp(**values, m=m) <= target)
-
-        high = 1
-        while not reached(high):
-            high *= 4
-            if high > 10**400:
-                raise NoSolution(f"no m below 10^400 brings the gap to {target:g}: lower C or the depth")
-        low = high // 4
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if reached(middle) else (middle, high)
-        return high
-
     # -- parts
-
-    @property
-    def _m(self) -> Expr:
-        return number(self.setting.sample.n_train)
-
-    @property
-    def _delta(self) -> Expr:
-        return number(self.setting.sample.delta)
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
@@ -213,8 +180,8 @@ class ClosedForm:
 def _chain(factor: Expr, m: Expr) -> tuple[Expr, Definition]:
     """2 e_J + factor * links in one line, and its k; `chain_closed` is asked at the capacity whose k is the symbol."""
     per_root = factor / 2 * sympy.E * sympy.sqrt(2 / m)
-    chain = gap.chain_closed(SYMPY, (SCALE / per_root) ** 2, factor, m)
-    return chain, Definition(SCALE, per_root * sympy.sqrt(CAPACITY), "the scale at which chaining stops, halved", "k")
+    chain = gap.chain_closed(SYMPY, (_SCALE / per_root) ** 2, factor, m)
+    return chain, Definition(_SCALE, per_root * sympy.sqrt(CAPACITY), "the scale at which chaining stops, halved", "k")
 
 
 def _reachable(expr: Expr, parts: Sequence[Definition]) -> list[Definition]:
@@ -234,18 +201,13 @@ def _reachable(expr: Expr, parts: Sequence[Definition]) -> list[Definition]:
 # -- sums of weights
 
 
-@dataclass
-class _Sum:
-    """A sum of terms factor * coefficient, the factors being logarithms and constants of lemmas."""
-
-    terms: list[Expr]
-
-    def collected(self) -> Expr:
-        by_factor: dict[Expr, Expr] = {}
-        for term in self.terms:
-            powers, logs = _split(term)
-            by_factor[logs] = by_factor.get(logs, sympy.S.Zero) + powers
-        return sympy.Add(*(logs * powers for logs, powers in by_factor.items()))
+def _collected(terms: Iterable[Expr]) -> Expr:
+    """A sum of terms factor * coefficient by its factors, which are logarithms and constants of lemmas."""
+    by_factor: dict[Expr, Expr] = {}
+    for term in terms:
+        powers, logs = _split(term)
+        by_factor[logs] = by_factor.get(logs, sympy.S.Zero) + powers
+    return sympy.Add(*(logs * powers for logs, powers in by_factor.items()))
 
 
 def _split(term: Expr) -> tuple[Expr, Expr]:
@@ -320,10 +282,10 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
     """A4: the sum over blocks is a geometric one."""
     ratio = R if pattern.ratio.free_symbols else pattern.ratio
     q = ratio**_TWO_THIRDS
-    last, parts = _weights(pattern.last, LAST)
-    middle, more = _weights(pattern.middle, MIDDLE, like=pattern.last if pattern.smooth else None)
+    last, parts = _weights(pattern.last, _LAST)
+    middle, more = _weights(pattern.middle, _MIDDLE, like=pattern.last if pattern.smooth else None)
     parts += more
-    back, more = _weights(pattern.back, LAST)
+    back, more = _weights(pattern.back, _LAST)
     parts += more
     blocks = depth - 1 if not pattern.first else depth - 2
     lower, upper = (1, blocks) if pattern.smooth else (0, blocks - 1)
@@ -333,15 +295,15 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
         shrink = _cube_root(pattern.ratio**2) ** (PROBE - 2)
         ends = [term / shrink for term in ends]
     factor = _common_factor([*last, *middle, *back, *ends])
-    inner = _Sum([term / factor for term in back]).collected()
-    inner = inner + LAST.total + MIDDLE.total * SUM
+    inner = _collected(term / factor for term in back)
+    inner = inner + _LAST.total + _MIDDLE.total * _SUM
     if ends:
         inner = inner + _FIRST.total * ratio ** (_TWO_THIRDS * (depth - 2))
         parts.append(_definition(_FIRST, ends, factor, "what comes before the second block"))
-    one = _definition(LAST, last, factor, f"a block of which {_READ_ONE}")
-    all_rows = _definition(MIDDLE, middle, factor, f"a block of which {_READ_ALL}")
+    one = _definition(_LAST, last, factor, f"a block of which {_READ_ONE}")
+    all_rows = _definition(_MIDDLE, middle, factor, f"a block of which {_READ_ALL}")
     if one.expr == all_rows.expr:  # nothing counts rows
-        inner = inner.xreplace({LAST.total: _BLOCK.total, MIDDLE.total: _BLOCK.total})
+        inner = inner.xreplace({_LAST.total: _BLOCK.total, _MIDDLE.total: _BLOCK.total})
         parts.append(_definition(_BLOCK, last, factor, "a block"))
     else:
         parts += [one, all_rows]
@@ -353,7 +315,7 @@ def _geometric(pattern: Progression, depth: Expr) -> list[Definition]:
 
 
 def _definition(names: _Names, terms: Sequence[Expr], factor: Expr, note: str) -> Definition:
-    expr = _Sum([term / factor for term in terms]).collected()
+    expr = _collected(term / factor for term in terms)
     return Definition(names.total, expr, f"A1's weights of {note}", f"S{names.latex}")
 
 
@@ -361,7 +323,7 @@ def _sum_definition(q: Expr, lower: int, upper: Expr) -> Definition:
     value = geometric_sum(q, upper, lower=lower)
     value = value.xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}) if q.has(R) else value
     note = rf"sum of $r^{{2i/3}}$ over $i = {lower},\ldots,{latex(upper)}$"
-    return Definition(SUM, value, note, "G", stable_geometric_sum(q, upper, lower=lower))
+    return Definition(_SUM, value, note, "G", stable_geometric_sum(q, upper, lower=lower))
 
 
 def _direct(pieces: Sequence[Costed]) -> list[Definition]:
@@ -380,7 +342,7 @@ def _direct(pieces: Sequence[Costed]) -> list[Definition]:
         parts += more
         inside.append((names, terms))
     factor = _common_factor([*outside, *(term for _, terms in inside for term in terms)])
-    totals.append(_Sum([term / factor for term in outside]).collected())
+    totals.append(_collected(term / factor for term in outside))
     for names, terms in inside:
         parts.append(_definition(names, terms, factor, names.note))
         totals.append(names.total)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import mpmath
 import sympy
-from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.jscode import JavascriptCodePrinter
 from sympy.printing.mathematica import MCodePrinter
 from sympy.printing.pycode import PythonCodePrinter
 
 from boundcalc.base.intervals import IntervalSystem
 from boundcalc.formulas.symbolic.functions import Lambda
+from boundcalc.formulas.symbolic.printing import Cases
 from boundcalc.formulas.symbolic.system import Expr
 from boundcalc.setting.validate import choice
 
@@ -31,8 +32,8 @@ class Cbrt(sympy.Function):  # type: ignore[misc]
     nargs = 1
 
 
-class _Products:
-    """Printing of powers shared by the languages."""
+class _Products(Cases):
+    """What the languages print alike: cases one by one, and short powers as products."""
 
     def _power(self, expr: Any) -> str | None:
         base, power = expr.as_base_exp()
@@ -41,41 +42,20 @@ class _Products:
         return None
 
 
+_FUNCTIONS = {"Cbrt": "cbrt", "expm1": "expm1", "log": "log", "exp": "exp", "loggamma": "lgamma", "ceiling": "ceil"}
+_CONSTANTS = {"Exp1": "e", "Pi": "pi"}
+
+
 class _PythonPrinter(_Products, PythonCodePrinter):
-    _module = "math"
+    module = "math"
+    functions: Mapping[str, str] = {}
+    """What a module calls otherwise than Python's own."""
 
-    def _function(self, name: str) -> str:
-        return f"{self._module}.{name}"
-
-    def _call(self, name: str, expr: Any) -> str:
-        return f"{self._function(name)}({self._print(expr.args[0])})"
-
-    def _print_Cbrt(self, expr: Any) -> str:
-        return self._call("cbrt", expr)
-
-    def _print_expm1(self, expr: Any) -> str:
-        return self._call("expm1", expr)
-
-    def _print_log(self, expr: Any) -> str:
-        return self._call("log", expr)
-
-    def _print_exp(self, expr: Any) -> str:
-        return self._call("exp", expr)
-
-    def _print_Exp1(self, expr: Any) -> str:
-        return self._function("e")
-
-    def _print_Pi(self, expr: Any) -> str:
-        return self._function("pi")
-
-    def _print_loggamma(self, expr: Any) -> str:
-        return self._call("lgamma", expr)
-
-    def _print_ceiling(self, expr: Any) -> str:
-        return self._call("ceil", expr)
-
-    def _print_LambertW(self, expr: Any) -> str:
-        raise PrintMethodNotImplementedError("LambertW")
+    def __init__(self) -> None:
+        super().__init__()
+        named = {**_FUNCTIONS, **self.functions}
+        self.known_functions.update({name: f"{self.module}.{here}" for name, here in named.items()})
+        self.known_constants.update({name: f"{self.module}.{here}" for name, here in _CONSTANTS.items()})
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         del rational
@@ -84,11 +64,10 @@ class _PythonPrinter(_Products, PythonCodePrinter):
             return product
         base, power = expr.as_base_exp()
         if base is sympy.E:
-            return self._print_exp(sympy.exp(power, evaluate=False))
-        if power == sympy.S.Half:
-            return f"{self._function('sqrt')}({self._print(base)})"
-        if power == -sympy.S.Half:
-            return f"(1/{self._function('sqrt')}({self._print(base)}))"
+            return f"{self.module}.exp({self._print(power)})"
+        if abs(power) == sympy.S.Half:
+            root = f"{self.module}.sqrt({self._print(base)})"
+            return root if power > 0 else f"(1/{root})"
         if power == -1:
             return f"(1/{self._paren(base)})"
         return f"{self._paren(base)}**({self._print(power)})"
@@ -106,49 +85,26 @@ class _PythonPrinter(_Products, PythonCodePrinter):
     def _print_Relational(self, expr: Any) -> str:
         return f"({self._print(expr.lhs)} {expr.rel_op} {self._print(expr.rhs)})"
 
-    def _print_Max(self, expr: Any) -> str:
-        return "max(" + ", ".join(self._print(arg) for arg in expr.args) + ")"
-
-    def _print_Min(self, expr: Any) -> str:
-        return "min(" + ", ".join(self._print(arg) for arg in expr.args) + ")"
-
-    def _print_Piecewise(self, expr: Any) -> Any:
-        (value, condition), *rest = expr.args
-        if not rest or condition is sympy.true:
-            return self._print(value)
-        other = self._print(sympy.Piecewise(*rest))
-        return f"({self._print(value)} if {self._print(condition)} else {other})"
+    def _case(self, condition: Any, value: str, other: str) -> str:
+        return f"({value} if {self._print(condition)} else {other})"
 
 
 class _NumpyPrinter(_PythonPrinter):
-    _module = "np"
-
-    def _function(self, name: str) -> str:
-        return f"{self._module}.{name}"
-
-    def _fold(self, name: str, args: Sequence[Any]) -> str:
-        first, *rest = args
-        text = self._print(first)
-        for arg in rest:
-            text = f"np.{name}({text}, {self._print(arg)})"
-        return text
+    module = "np"
 
     def _print_Max(self, expr: Any) -> str:
-        return self._fold("maximum", expr.args)
+        return reduce(lambda text, arg: f"np.maximum({text}, {arg})", map(self._print, expr.args))
 
     def _print_Min(self, expr: Any) -> str:
-        return self._fold("minimum", expr.args)
+        return reduce(lambda text, arg: f"np.minimum({text}, {arg})", map(self._print, expr.args))
 
-    def _print_Piecewise(self, expr: Any) -> str:
-        (value, condition), *rest = expr.args
-        if not rest or condition is sympy.true:
-            return self._print(value)
-        other = self._print(sympy.Piecewise(*rest))
-        return f"np.where({self._print(condition)}, {self._print(value)}, {other})"
+    def _case(self, condition: Any, value: str, other: str) -> str:
+        return f"np.where({self._print(condition)}, {value}, {other})"
 
 
 class _MpmathPrinter(_PythonPrinter):
-    _module = "mp"
+    module = "mp"
+    functions: Mapping[str, str] = {"loggamma": "loggamma"}
 
     def _print_Rational(self, expr: Any) -> str:
         return f"(mp.mpf({int(expr.p)})/{int(expr.q)})"
@@ -156,27 +112,16 @@ class _MpmathPrinter(_PythonPrinter):
     def _print_Integer(self, expr: Any) -> str:
         return f"mp.mpf({int(expr)})" if abs(int(expr)) > 10**15 else super()._print_Integer(expr)
 
-    def _print_loggamma(self, expr: Any) -> str:
-        return self._call("loggamma", expr)
 
-
-class _IntervalPrinter(_MpmathPrinter):
-    _module = "iv"
+class _IntervalPrinter(_PythonPrinter):
+    module = "iv"
+    functions: Mapping[str, str] = {"Max": "maximum", "Min": "minimum"}
 
     def _print_Rational(self, expr: Any) -> str:
         return f"(iv.number({int(expr.p)})/{int(expr.q)})"
 
     def _print_Integer(self, expr: Any) -> str:
         return f"iv.number({int(expr)})"
-
-    def _print_Max(self, expr: Any) -> str:
-        return "iv.maximum(" + ", ".join(self._print(arg) for arg in expr.args) + ")"
-
-    def _print_Min(self, expr: Any) -> str:
-        return "iv.minimum(" + ", ".join(self._print(arg) for arg in expr.args) + ")"
-
-    def _print_loggamma(self, expr: Any) -> str:
-        return self._call("lgamma", expr)
 
 
 class _Intervals(IntervalSystem):
@@ -201,28 +146,19 @@ class _JavascriptPrinter(_Products, JavascriptCodePrinter):
     def _print_Pow(self, expr: Any) -> str:
         return self._power(expr) or super()._print_Pow(expr)
 
-    def _print_Piecewise(self, expr: Any) -> str:
-        (value, condition), *rest = expr.args
-        if not rest or condition is sympy.true:
-            return self._print(value)
-        other = self._print(sympy.Piecewise(*rest))
-        return f"(({self._print(condition)}) ? {self._print(value)} : {other})"
+    def _case(self, condition: Any, value: str, other: str) -> str:
+        return f"(({self._print(condition)}) ? {value} : {other})"
 
 
-class _MathematicaPrinter(MCodePrinter):
+class _MathematicaPrinter(Cases, MCodePrinter):
     def _print_Cbrt(self, expr: Any) -> str:
         return f"CubeRoot[{self._print(expr.args[0])}]"
 
     def _print_expm1(self, expr: Any) -> str:
         return f"(Exp[{self._print(expr.args[0])}] - 1)"
 
-    def _print_Piecewise(self, expr: Any) -> str:
-        (value, condition), *rest = expr.args
-        if not rest or condition is sympy.true:
-            return self._print(value)
-        sign = "==" if isinstance(condition, sympy.Eq) else condition.rel_op
-        test = f"{self._print(condition.lhs)} {sign} {self._print(condition.rhs)}"
-        return f"If[{test}, {self._print(value)}, {self._print(sympy.Piecewise(*rest))}]"
+    def _case(self, condition: Any, value: str, other: str) -> str:
+        return f"If[{self._print(condition.lhs)} {condition.rel_op} {self._print(condition.rhs)}, {value}, {other}]"
 
 
 def _with_cube_roots(expr: Expr) -> Expr:

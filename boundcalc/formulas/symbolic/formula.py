@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -19,6 +20,13 @@ from boundcalc.formulas.symbolic.system import Expr, number
 
 _DIGITS = 40
 """Working precision of a single value; what is returned is a float."""
+LEFT: Mapping[str, str] = {
+    "gap": r"\mathrm{gap}",
+    "covering_number": r"\log N(\mathcal F,\varepsilon)",
+    "rademacher": r"\mathfrak R_m(\ell\circ\mathcal F)",
+    "excess": r"\mathrm{excess}",
+}
+"""The left-hand sides of bounds of a network, by quantity."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,14 @@ class Definition:
     meaning: str
     latex: str
     stable: Expr | None = None
+
+
+def _both_ways(operation: Callable[[Any, Any], Expr]) -> tuple[Callable[[Formula, Any], Expr], ...]:
+    """An operation on formulas, as expressions in terms of the inputs: with a formula on the left, and on the right."""
+    return (
+        lambda self, other: operation(self.expanded, sympy.sympify(other)),
+        lambda self, other: operation(sympy.sympify(other), self.expanded),
+    )
 
 
 @dataclass(frozen=True)
@@ -160,32 +176,11 @@ class Formula:
         """Of the expression in terms of the inputs."""
         return set(self.expanded.free_symbols)
 
-    def __add__(self, other: Any) -> Expr:
-        return self.expanded + sympy.sympify(other)
-
-    def __radd__(self, other: Any) -> Expr:
-        return sympy.sympify(other) + self.expanded
-
-    def __sub__(self, other: Any) -> Expr:
-        return self.expanded - sympy.sympify(other)
-
-    def __rsub__(self, other: Any) -> Expr:
-        return sympy.sympify(other) - self.expanded
-
-    def __mul__(self, other: Any) -> Expr:
-        return self.expanded * sympy.sympify(other)
-
-    def __rmul__(self, other: Any) -> Expr:
-        return sympy.sympify(other) * self.expanded
-
-    def __truediv__(self, other: Any) -> Expr:
-        return self.expanded / sympy.sympify(other)
-
-    def __rtruediv__(self, other: Any) -> Expr:
-        return sympy.sympify(other) / self.expanded
-
-    def __pow__(self, other: Any) -> Expr:
-        return self.expanded ** sympy.sympify(other)
+    __add__, __radd__ = _both_ways(operator.add)
+    __sub__, __rsub__ = _both_ways(operator.sub)
+    __mul__, __rmul__ = _both_ways(operator.mul)
+    __truediv__, __rtruediv__ = _both_ways(operator.truediv)
+    __pow__, __rpow__ = _both_ways(operator.pow)
 
     def __neg__(self) -> Expr:
         return -self.expanded

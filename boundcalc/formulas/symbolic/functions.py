@@ -40,21 +40,6 @@ class PerceptronConstant(sympy.Function):  # type: ignore[misc]
         columns, points = (printer.doprint(arg) for arg in self.args)
         return rf"\Lambda{power}({columns},\,{points})"
 
-    def _mathml(self, printer: Any) -> Any:
-        row = printer.dom.createElement("mrow")
-        name = printer.dom.createElement("mi")
-        name.appendChild(printer.dom.createTextNode("\u039b"))
-        row.appendChild(name)
-        for index, arg in enumerate(self.args):
-            mark = printer.dom.createElement("mo")
-            mark.appendChild(printer.dom.createTextNode("(" if index == 0 else ","))
-            row.appendChild(mark)
-            row.appendChild(printer._print(arg))
-        mark = printer.dom.createElement("mo")
-        mark.appendChild(printer.dom.createTextNode(")"))
-        row.appendChild(mark)
-        return row
-
     def _sympystr(self, printer: Any) -> str:
         columns, points = (printer.doprint(arg) for arg in self.args)
         return f"Lambda({columns}, {points})"

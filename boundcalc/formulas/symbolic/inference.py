@@ -1,4 +1,4 @@
-"""X3, X4 and X6 as formulas: the functions of `calculus.latent` with names for their parts."""
+"""X3, X4 and what transfer carries over, as formulas: the functions of `statements.latent`, their parts named."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from boundcalc.statements import latent
 
 ELL = sympy.Symbol("ell", positive=True)
 ELL_PART = Definition(ELL, sympy.log(2 / s.delta), "log of 2 over the failure probability", r"\ell")
-SAMPLING, RADIUS, LARGEST, C_R, POWER = (sympy.Symbol(name, positive=True) for name in ("A", "b", "F", "c_r", "a"))
-RATIO, SECOND, SPREAD, TILT, PSI, HALF, RISE, CONST = (
-    sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "psi", "q_1", "q_2", "q_0")
+SAMPLING, _RADIUS, LARGEST, C_R, POWER = (sympy.Symbol(name, positive=True) for name in ("A", "b", "F", "c_r", "a"))
+RATIO, _SECOND, SPREAD, _TILT, HALF, RISE, CONST = (
+    sympy.Symbol(name, positive=True) for name in ("R", "W_2", "U_2", "theta", "q_1", "q_2", "q_0")
 )
 _SOLUTION = sympy.Symbol("tau_0", positive=True)
 _CME = r"\|\hat f-f^*\|_{\mathcal H}"
@@ -37,7 +37,7 @@ def _power_parts() -> list[Definition]:
 
 def mean_error() -> Expr:
     """A: Bernstein's bound of the mean of L centred terms."""
-    return latent.hilbert_bernstein(SYMPY, (s.kappa * s.M) ** 2, RADIUS, ELL, s.L)
+    return latent.hilbert_bernstein(SYMPY, (s.kappa * s.M) ** 2, _RADIUS, ELL, s.L)
 
 
 def cme_error() -> Formula:
@@ -48,7 +48,7 @@ def cme_error() -> Formula:
     expr = sympy.Min(SAMPLING / s.rho, always) + C_R * s.rho**POWER * s.g
     parts = [
         Definition(SAMPLING, mean_error(), "error of the mean over $L$ pairs", "A"),
-        Definition(RADIUS, radius.xreplace({largest: LARGEST}), "largest norm of a centred term", "b"),
+        Definition(_RADIUS, radius.xreplace({largest: LARGEST}), "largest norm of a centred term", "b"),
         Definition(LARGEST, largest, "norm of the regularised target", "F"),
         *_power_parts(),
         ELL_PART,
@@ -61,7 +61,7 @@ def _no_regularisation() -> list[Definition]:
     radius = 2 * s.kappa * s.M + s.kappa ** (2 * s.smoothness + 1) * s.g
     return [
         Definition(SAMPLING, mean_error(), "error of the mean over $L$ pairs", "A"),
-        Definition(RADIUS, radius, "largest norm of a centred term, whatever the regularisation", "b"),
+        Definition(_RADIUS, radius, "largest norm of a centred term, whatever the regularisation", "b"),
     ]
 
 
@@ -75,7 +75,7 @@ def cme_best_error() -> Formula:
 def cme_input_size() -> Formula:
     """How many pairs are enough for a target: half of it for either part."""
     half = sympy.Symbol("A_t", positive=True)
-    expr = 2 * ELL * ((s.kappa * s.M) ** 2 + RADIUS * half / 3) / half**2
+    expr = 2 * ELL * ((s.kappa * s.M) ** 2 + _RADIUS * half / 3) / half**2
     reg = sympy.Symbol("rho_t", positive=True)
     parts = [
         Definition(half, reg * s.target / 2, "what the error of the mean may be", "A_t"),
@@ -103,11 +103,11 @@ def softmax_error() -> Formula:
     solution = sympy.Piecewise((2, sympy.Lt(s.L, least)), (tail_root(CONST, HALF, RISE), True))
     parts: list[Definition] = [
         Definition(_SOLUTION, solution, "error for values of norm at most 1", "t_0"),
-        Definition(CONST, (1 + 1 / (1 - 2 * TILT * RATIO / 3)) * ELL / s.L, "constant term of the quadratic", "q_0"),
-        Definition(HALF, TILT * (1 - TILT * sympy.sqrt(SECOND * SPREAD)) / 2, "half the linear term", "q_1"),
-        Definition(RISE, TILT**2 * SECOND / 2, "quadratic term", "q_2"),
-        Definition(TILT, latent.default_tilt(SYMPY, s.L, SPREAD, ELL), "tilt of the Chernoff bound", r"\theta"),
-        Definition(SECOND, second, r"bound of $\mathbb E[w^2]/(\mathbb Ew)^2$", "W_2"),
+        Definition(CONST, (1 + 1 / (1 - 2 * _TILT * RATIO / 3)) * ELL / s.L, "constant term of the quadratic", "q_0"),
+        Definition(HALF, _TILT * (1 - _TILT * sympy.sqrt(_SECOND * SPREAD)) / 2, "half the linear term", "q_1"),
+        Definition(RISE, _TILT**2 * _SECOND / 2, "quadratic term", "q_2"),
+        Definition(_TILT, latent.default_tilt(SYMPY, s.L, SPREAD, ELL), "tilt of the Chernoff bound", r"\theta"),
+        Definition(_SECOND, second, r"bound of $\mathbb E[w^2]/(\mathbb Ew)^2$", "W_2"),
         Definition(SPREAD, spread, r"bound of $\mathbb E[w^2|v-\mu|^2]/(\mathbb Ew)^2$", "U_2"),
         _ratio(),
         ELL_PART,
@@ -131,16 +131,16 @@ def softmax_input_size() -> Formula:
     return Formula("input_size", expr, (_ratio(), ELL_PART), "L", "ge")
 
 
-# -- X6
+# -- transfer
 
 
 def transfer_error() -> Formula:
-    """X6 with the head w M^+."""
+    """What the head w M^+ carries to the downstream task."""
     expr: Any = sympy.expand(latent.transfer_error(SYMPY, s.kappa_w, s.e_pre))
     return Formula("error", expr, (), r"\mathbb E|wM^+\hat y-wh|^2")
 
 
 def any_head_error() -> Formula:
-    """X6 with any head a."""
+    """The same of any head a."""
     expr = latent.transfer_error(SYMPY, s.head, s.e_pre, s.missed, s.spread)
     return Formula("any_head_error", expr, (), r"\mathbb E|a\hat y-wh|^2")

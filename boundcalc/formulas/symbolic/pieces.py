@@ -10,7 +10,7 @@ import sympy
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.formulas.symbolic.functions import factor
-from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, known_le
+from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, known_le, undominated
 from boundcalc.setting import Setting
 from boundcalc.statements.compose import Lowered, Piece, lower
 from boundcalc.statements.covers import ALWAYS, LEMMAS, Counting, CoverLemma
@@ -22,7 +22,7 @@ Allowed = Callable[[CoverLemma], bool]
 
 
 @dataclass(frozen=True)
-class Option:
+class _Option:
     """One way to cover one map: a lemma on one of its targets; A = factor * reach^2 at gain 1."""
 
     lemma: CoverLemma
@@ -48,7 +48,7 @@ class Costed:
     kind: str
     block: int | None
     coefficient: Expr
-    options: tuple[tuple[Option, ...], ...]
+    options: tuple[tuple[_Option, ...], ...]
 
     @property
     def gain(self) -> Expr:
@@ -92,7 +92,7 @@ def _costed(piece: Piece, samples: Expr, allowed: Allowed, order: Order) -> Cost
     if match is None:
         raise InvalidSetting(f"a piece's key is like W_V[3], got {piece.key!r}")
     total = sympy.S.Zero
-    options: list[tuple[Option, ...]] = []
+    options: list[tuple[_Option, ...]] = []
     for member in piece.members:
         left = _options(piece.key, member, samples, allowed, order)
         options.append(left)
@@ -107,13 +107,13 @@ def _costed(piece: Piece, samples: Expr, allowed: Allowed, order: Order) -> Cost
     )
 
 
-def _options(key: str, member: Member, samples: Expr, allowed: Allowed, order: Order) -> tuple[Option, ...]:
-    found: list[Option] = []
+def _options(key: str, member: Member, samples: Expr, allowed: Allowed, order: Order) -> tuple[_Option, ...]:
+    found: list[_Option] = []
     for target in member.targets:
         for lemma in LEMMAS.values():
             if allowed(lemma) and lemma.applies(target) is None:
                 n = points(target, samples)
-                found.append(Option(lemma, target, n, factor(lemma, target, n), lemma.reach(target)))
+                found.append(_Option(lemma, target, n, factor(lemma, target, n), lemma.reach(target)))
     if not found:
         names = ", ".join(name for name, lemma in LEMMAS.items() if allowed(lemma))
         kind = member.targets[0].kind
@@ -126,13 +126,7 @@ def _options(key: str, member: Member, samples: Expr, allowed: Allowed, order: O
                 f"Lemmas that cover a {kind}: {others}. `boundcalc eval` finds a number for any mixture of them.",
             )
         )
-    kept: list[Option] = []
-    for option in found:
-        if any(_dominates(other, option, order) for other in kept):
-            continue
-        kept = [other for other in kept if not _dominates(option, other, order)]
-        kept.append(option)
-    return tuple(kept)
+    return tuple(undominated(found, lambda a, b: _dominates(a, b, order)))
 
 
 def points(target: Target, samples: Expr) -> Expr:
@@ -141,7 +135,7 @@ def points(target: Target, samples: Expr) -> Expr:
     return shown if target.points.cap is None else SYMPY.minimum(shown, target.points.cap)
 
 
-def _dominates(a: Option, b: Option, order: Order) -> bool:
+def _dominates(a: _Option, b: _Option, order: Order) -> bool:
     """Whether option a never costs more than option b: counts grow with the reach, the points and their coordinates."""
     if not known_le(a.reach, b.reach, order):
         return False
@@ -155,7 +149,7 @@ def _dominates(a: Option, b: Option, order: Order) -> bool:
     return known_le(a.factor, b.factor)
 
 
-def _least(options: Sequence[Option]) -> Expr:
+def _least(options: Sequence[_Option]) -> Expr:
     """The least coefficient; a reach that all options share stands before the minimum."""
     shared = options[0].reach
     if all(option.reach == shared for option in options):

@@ -14,6 +14,7 @@ from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from boundcalc.base import symbols
+from boundcalc.base.prose import GREEK
 from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS, expand_constants
 from boundcalc.formulas.symbolic.system import Expr
 
@@ -63,31 +64,48 @@ def _merge_roots(expr: Any) -> tuple[Any, Any] | None:
     return coefficient * others, radicand
 
 
-class _Order:
-    """Sums start with a positive term."""
+class Cases:
+    """The cases of an expression one after the other, each printed as `_case` says."""
+
+    def _print_Piecewise(self, expr: Any) -> Any:
+        (value, condition), *rest = expr.args
+        shown = self._print(value)  # type: ignore[attr-defined]
+        if not rest or condition is sympy.true:
+            return shown
+        return self._case(condition, shown, self._print(sympy.Piecewise(*rest)))  # type: ignore[attr-defined]
+
+
+class _Formulas:
+    """How formulas are printed: sums start with a positive term, roots that are multiplied are one root, as `_root` says."""
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
         terms = super()._as_ordered_terms(expr, order=order)  # type: ignore[misc]
         return sorted(terms, key=lambda term: bool(term.as_coeff_Mul()[0] < 0))
 
+    def _print_Mul(self, expr: Any) -> Any:
+        merged = _merge_roots(expr)
+        return super()._print_Mul(expr) if merged is None else self._root(expr, *merged)  # type: ignore[attr-defined]
 
-class _Latex(_Order, LatexPrinter):
+
+def _in_thousands(expr: Any) -> tuple[str, int]:
+    """An integer's digits without the zeros at its end, and how many those are where they are many."""
+    digits = str(int(expr))
+    head = digits.rstrip("0")
+    zeros = len(digits) - len(head)
+    return (digits, 0) if zeros < _ZEROS else (head, zeros)
+
+
+class _Latex(_Formulas, LatexPrinter):
     def _print_Rational(self, expr: Any) -> str:
         return decimal(expr) or super()._print_Rational(expr)
 
     def _print_Integer(self, expr: Any) -> str:
-        digits = str(int(expr))
-        head = digits.rstrip("0")
-        if len(digits) - len(head) < _ZEROS:
-            return digits
-        power = f"10^{{{len(digits) - len(head)}}}"
-        return power if head == "1" else rf"{head} \cdot {power}"
+        head, zeros = _in_thousands(expr)
+        if not zeros:
+            return head
+        return f"10^{{{zeros}}}" if head == "1" else rf"{head} \cdot 10^{{{zeros}}}"
 
-    def _print_Mul(self, expr: Any) -> str:
-        merged = _merge_roots(expr)
-        if merged is None:
-            return super()._print_Mul(expr)
-        rest, radicand = merged
+    def _root(self, expr: Any, rest: Any, radicand: Any) -> str:
         root = rf"\sqrt{{{self._print(radicand)}}}"
         return root if rest == 1 else f"{self._print(rest)} {root}"
 
@@ -117,24 +135,18 @@ class _Latex(_Order, LatexPrinter):
         return r"\begin{cases}" + r" \\[2pt] ".join(rows) + r"\end{cases}"
 
     def _print_Max(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme(r"\max", expr, exp)
-
-    def _print_Min(self, expr: Any, exp: Any = None) -> str:
-        return self._extreme(r"\min", expr, exp)
-
-    def _extreme(self, name: str, expr: Any, exp: Any) -> str:
         power = "" if exp is None else f"^{{{exp}}}"
         listed = r",\, ".join(self._print(arg) for arg in sorted(expr.args, key=lambda a: a.count_ops()))
-        return rf"{name}{power}\Big\{{{listed}\Big\}}"
+        return rf"\{type(expr).__name__.lower()}{power}\Big\{{{listed}\Big\}}"
+
+    _print_Min = _print_Max  # noqa: N815 - as sympy calls it
 
 
-class _Text(_Order, StrPrinter):
+class _Text(Cases, _Formulas, StrPrinter):
     def _print_Integer(self, expr: Any) -> str:
-        digits = str(int(expr))
-        head = digits.rstrip("0")
-        zeros = len(digits) - len(head)
-        if zeros < _ZEROS:
-            return digits
+        head, zeros = _in_thousands(expr)
+        if not zeros:
+            return head
         return f"{head[:-1]}10**{zeros}" if head in ("1", "-1") else f"{head}e{zeros}"
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
@@ -147,11 +159,7 @@ class _Text(_Order, StrPrinter):
     def _print_Rational(self, expr: Any) -> str:
         return decimal(expr) or super()._print_Rational(expr)
 
-    def _print_Mul(self, expr: Any) -> str:
-        merged = _merge_roots(expr)
-        if merged is None:
-            return super()._print_Mul(expr)
-        rest, radicand = merged
+    def _root(self, expr: Any, rest: Any, radicand: Any) -> str:
         root = f"sqrt({self._print(radicand)})"
         if rest.could_extract_minus_sign():
             return f"-{self._print_Mul(-expr)}"
@@ -162,40 +170,30 @@ class _Text(_Order, StrPrinter):
         tail = "" if bottom == 1 else f"/{self.parenthesize(bottom, PRECEDENCE['Pow'])}"
         return f"{head}{root}{tail}"
 
-    def _print_Piecewise(self, expr: Any) -> str:
-        (value, condition), *rest = expr.args
-        if not rest or condition is sympy.true:
-            return self._print(value)
-        sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
-        test = f"{self._print(condition.lhs)} {sign} {self._print(condition.rhs)}"
-        return f"({self._print(value)} if {test} else {self._print(sympy.Piecewise(*rest))})"
+    def _case(self, condition: Any, value: str, other: str) -> str:
+        return f"({value} if {_condition(condition)} else {other})"
 
     def _print_Max(self, expr: Any) -> str:
-        return self._extreme("max", expr)
-
-    def _print_Min(self, expr: Any) -> str:
-        return self._extreme("min", expr)
-
-    def _extreme(self, name: str, expr: Any) -> str:
         listed = ", ".join(self._print(arg) for arg in sorted(expr.args, key=lambda a: a.count_ops()))
-        return f"{name}({listed})"
+        return f"{type(expr).__name__.lower()}({listed})"
+
+    _print_Min = _print_Max  # noqa: N815 - as sympy calls it
 
     def _print_Exp1(self, expr: Any) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return "e"
 
 
-class _MathML(_Order, MathMLPresentationPrinter):
-    printmethod = "_mathml"
+class _MathML(_Formulas, MathMLPresentationPrinter):
+    def _print_PerceptronConstant(self, expr: Any) -> Any:
+        columns, points = map(self._print, expr.args)
+        marks = [self._node("mo", mark) for mark in "(,)"]
+        return self._node("mrow", self._node("mi", "Λ"), marks[0], columns, marks[1], points, marks[2])
 
     def _print_Rational(self, e: Any) -> Any:
         text = decimal(e)
-        return super()._print_Rational(e) if text is None else self._number(text)
+        return super()._print_Rational(e) if text is None else self._node("mn", text)
 
-    def _print_Mul(self, expr: Any) -> Any:
-        merged = _merge_roots(expr)
-        if merged is None:
-            return super()._print_Mul(expr)
-        rest, radicand = merged
+    def _root(self, expr: Any, rest: Any, radicand: Any) -> Any:
         root = self._node("msqrt", self._print(radicand))
         if rest == 1:
             return root
@@ -222,9 +220,6 @@ class _MathML(_Order, MathMLPresentationPrinter):
             node.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
         return node
 
-    def _number(self, text: str) -> Any:
-        return self._node("mn", text)
-
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """An expression in LaTeX, with the library's names of symbols and more."""
@@ -242,6 +237,12 @@ def text(expr: Any) -> str:
     return _Text().doprint(expr)
 
 
+def _condition(condition: Any) -> str:
+    """A comparison in plain text."""
+    sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
+    return f"{text(condition.lhs)} {sign} {text(condition.rhs)}"
+
+
 def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """An expression in presentation MathML, without the surrounding element."""
     plain = {symbol: sympy.Symbol(_unicode(name)) for symbol, name in {**symbols.LATEX, **dict(names or {})}.items()}
@@ -250,44 +251,16 @@ def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     return re.sub(r"&(?!amp;|lt;|gt;|quot;)(\w+);", lambda found: f"&#{ord(unescape(found[0]))};", printed)
 
 
-_LETTERS = dict(
-    zip(
-        (
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "varepsilon",
-            "theta",
-            "kappa",
-            "lambda",
-            "mu",
-            "rho",
-            "sigma",
-            "tau",
-            "phi",
-        ),
-        "αβγδεθκλμρστφ",
-        strict=True,
-    )
-)
 _MACROS = {
-    **{rf"\{name}": letter for name, letter in _LETTERS.items()},
-    r"\Lambda": "Λ",
-    r"\psi": "ψ",
+    **{rf"\{name}": letter for name, letter in GREEK.items()},
+    **dict.fromkeys((r"\mathcal", r"\mathfrak", r"\mathrm", r"\text", "{", "}"), ""),
     r"\log": "log ",
-    r"\mathcal": "",
-    r"\mathfrak": "",
-    r"\mathrm": "",
-    r"\text": "",
     r"\_": "_",
     r"\#": "#",
     r"\circ": "∘",
     r"\ell": "\u2113",
     r"\|": "‖",
     r"\,": " ",
-    "{": "",
-    "}": "",
 }
 
 
@@ -297,7 +270,7 @@ def _unicode(latex_name: str) -> str:
     return latex_name
 
 
-def names_of(formula: Formula) -> dict[Any, str]:
+def _names_of(formula: Formula) -> dict[Any, str]:
     """LaTeX of the named parts of a formula."""
     return {part.symbol: part.latex for part in formula.where}
 
@@ -310,7 +283,7 @@ def left_hand_side(formula: Formula) -> str:
 def equation(formula: Formula) -> str:
     """LaTeX of the formula itself, without its named parts."""
     sign = RELATIONS[formula.relation][0]
-    return f"{left_hand_side(formula)} {sign} {latex(formula.expr, names_of(formula))}"
+    return f"{left_hand_side(formula)} {sign} {latex(formula.expr, _names_of(formula))}"
 
 
 def short_lambda(formula: Formula) -> tuple[Expr, Expr, Expr]:
@@ -331,7 +304,7 @@ def formula_latex(formula: Formula, *, expand: bool = False) -> str:
     if expand:
         sign = RELATIONS[formula.relation][0]
         return f"{left_hand_side(formula)} {sign} {latex(expand_constants(formula.expanded))}"
-    names, sign = names_of(formula), RELATIONS[formula.relation][0]
+    names, sign = _names_of(formula), RELATIONS[formula.relation][0]
     rows = [f"{left_hand_side(formula)} &{sign} {latex(formula.expr, names)}"]
     rows += [f"{part.latex} &= {latex(part.expr, names)}" for part in formula.where]
     if formula.uses_lambda:
@@ -359,11 +332,7 @@ def case_text(expr: Expr) -> str:
     """An expression in plain text, its cases side by side."""
     if not isinstance(expr, sympy.Piecewise):
         return text(expr)
-    cases: list[str] = []
-    for value, condition in expr.args:  # type: ignore[misc]
-        if condition is sympy.true:
-            cases.append(f"{text(value)} otherwise")
-        else:
-            sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
-            cases.append(f"{text(value)} if {text(condition.lhs)} {sign} {text(condition.rhs)}")
-    return ", ".join(cases)
+    return ", ".join(
+        f"{text(value)} {'otherwise' if condition is sympy.true else f'if {_condition(condition)}'}"
+        for value, condition in expr.args  # type: ignore[misc]
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy
 
@@ -92,14 +93,15 @@ def known_le(a: Expr, b: Expr, order: Order = ()) -> bool:
     return difference.count_ops() < _SIMPLE and bool(difference.is_nonnegative)
 
 
-def _undominated(xs: tuple[Expr, ...], order: Order = ()) -> list[Expr]:
-    """Those of which none of the others is known to be at most as large."""
-    kept: list[Expr] = []
+_Any = TypeVar("_Any")
+
+
+def undominated(xs: Iterable[_Any], dominates: Callable[[_Any, _Any], bool]) -> list[_Any]:
+    """Those that none of the others is known to dominate."""
+    kept: list[_Any] = []
     for x in xs:
-        if any(known_le(other, x, order) for other in kept):
-            continue
-        kept = [other for other in kept if not known_le(x, other, order)]
-        kept.append(x)
+        if not any(dominates(other, x) for other in kept):
+            kept = [*(other for other in kept if not dominates(x, other)), x]
     return kept
 
 
@@ -158,7 +160,7 @@ class SympySystem:
         return sympy.Add(*(sympy.loggamma(x + i) for i in range(count)))
 
     def minimum(self, *xs: Any) -> Expr:
-        kept = _undominated(tuple(sympy.sympify(x) for x in xs), self.order)
+        kept = undominated(map(sympy.sympify, xs), lambda a, b: known_le(a, b, self.order))
         if len(kept) == 1:
             return kept[0]
         numbers = [x for x in kept if x.is_number]
@@ -172,12 +174,7 @@ class SympySystem:
 
     @staticmethod
     def maximum(*xs: Any) -> Expr:
-        values = [sympy.sympify(x) for x in xs]
-        kept: list[Expr] = []
-        for x in values:
-            if not any(known_le(x, other) for other in kept):
-                kept = [other for other in kept if not known_le(other, x)]
-                kept.append(x)
+        kept = undominated(map(sympy.sympify, xs), lambda a, b: known_le(b, a))
         return kept[0] if len(kept) == 1 else sympy.Max(*kept)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
 import sympy
 
@@ -16,18 +17,18 @@ from boundcalc.base import symbols
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.formulas.symbolic.closed import ON_THE_SAMPLE, R
 from boundcalc.formulas.symbolic.depth import Progression, progression
-from boundcalc.formulas.symbolic.formula import Definition, Formula, ordered
+from boundcalc.formulas.symbolic.form import Form
+from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
 from boundcalc.formulas.symbolic.functions import geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import Costed, allowed_by
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, number
-from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.latent import excess_risk
 from boundcalc.statements.targets import Target
 
-J, P, N_BLOCK, N_OUT = (sympy.Symbol(name, positive=True) for name in ("J", "P", "N_b", "N_w"))
-V, SCALE, LOG, POWER_SUM = (sympy.Symbol(name, positive=True) for name in ("V", "e_0", "ell", "G_p"))
+_J, _P, _N_BLOCK, _N_OUT = (sympy.Symbol(name, positive=True) for name in ("J", "P", "N_b", "N_w"))
+_V, _SCALE, _LOG, _POWER_SUM = (sympy.Symbol(name, positive=True) for name in ("V", "e_0", "ell", "G_p"))
 _Y = sympy.Symbol("y", positive=True)
 
 
@@ -43,16 +44,15 @@ class Volume:
 
 
 @dataclass(frozen=True)
-class UniformForm:
-    """One uniform cover for every piece.
+class UniformForm(Form):
+    """One uniform cover for every piece; T plays no role.
 
     Attributes:
-        setting: what is bounded; T plays no role.
         lemmas: which lemma covers a kind of matrix; "*" for all others.
         rank: the rank that T5 may use, where the setting's widths do not say.
     """
 
-    setting: Setting
+    quantities: ClassVar[tuple[str, ...]] = ("gap", "covering_number", "excess")
     lemmas: Mapping[str, str] = field(default_factory=lambda: {"*": "T4"})
     rank: Expr | None = None
 
@@ -63,32 +63,23 @@ class UniformForm:
         """X5: scale 1/m."""
         total, parts = self._count(1 / self._m, self._pattern)
         expr = gap.gap_uniform_single(SYMPY, 1 / self._m, total, sympy.log(1 / self._delta), self._m)
-        return Formula("gap", expr, ordered(parts), r"\mathrm{gap}", "le", self.conditions)
+        return Formula("gap", expr, ordered(parts), LEFT["gap"], conditions=self.conditions)
 
     @cached_property
     def excess(self) -> Formula:
         """X5: risk of an empirical minimiser above the best of the class, with probability 1 - 2 delta."""
         formula = self.gap
         expr = excess_risk(SYMPY, formula.expr, sympy.log(1 / self._delta), self._m)
-        return replace(formula, name="excess", expr=expr, latex_name=r"\mathrm{excess}")
+        return replace(formula, name="excess", expr=expr, latex_name=LEFT["excess"])
 
     @cached_property
     def covering_number(self) -> Formula:
         """Bound of log N(F, eps), eps in the read-out, on every sample at once."""
-        inner = replace(self, setting=self.setting.but(lipschitz=1.0))
+        inner, name = self.of_readout, "covering_number"
         total, parts = inner._count(symbols.eps, inner._pattern)
-        name = r"\log N(\mathcal F,\varepsilon)"
-        return Formula("covering_number", total, ordered(parts), name, "le", self.conditions)
+        return Formula(name, total, ordered(parts), LEFT[name], conditions=self.conditions)
 
     # -- parts
-
-    @property
-    def _m(self) -> Expr:
-        return number(self.setting.sample.n_train)
-
-    @property
-    def _delta(self) -> Expr:
-        return number(self.setting.sample.delta)
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
@@ -147,36 +138,45 @@ class UniformForm:
 
     def _count(self, scale: Expr, pattern: Progression) -> tuple[Expr, list[Definition]]:
         """The log count at a scale of the loss, split equally."""
-        depth = number(self.setting.architecture.depth)
-        block, back = self.volumes(pattern.last), self.volumes(pattern.back)
-        pieces = len(pattern.last) * depth + len(pattern.back)
-
-        def top(volumes: Sequence[Volume]) -> Expr:
-            return sympy.Add(*(v.dimension * sympy.log(1 + J * v.stretch / scale) for v in volumes))
-
+        depth, block = number(self.setting.architecture.depth), self.volumes(pattern.last)
         steep = sympy.Max(0, sympy.log(R))
-        total = N_OUT + depth * N_BLOCK + P * depth * (depth - 1) / 2 * steep
+        total = _N_OUT + depth * _N_BLOCK + _P * depth * (depth - 1) / 2 * steep
+        back, *rest = self._shared(scale, pattern)
         parts = [
-            Definition(N_OUT, top(back), "log count of what follows the blocks", "N_w"),
-            Definition(N_BLOCK, top(block), "log count of the last block", "N_b"),
-            Definition(P, sympy.Add(*(v.dimension for v in block)), "parameters of a block", "P"),
-            Definition(J, pieces, "pieces that share the error", "J"),
-            Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"),
+            back,
+            Definition(_N_BLOCK, _log_count(block, scale), "log count of the last block", "N_b"),
+            Definition(_P, sympy.Add(*(v.dimension for v in block)), "parameters of a block", "P"),
+            *rest,
         ]
         return total, parts
 
+    def _shared(self, scale: Expr, pattern: Progression) -> list[Definition]:
+        """The parts of any count at a scale of the loss."""
+        pieces = len(pattern.last) * number(self.setting.architecture.depth) + len(pattern.back)
+        out = _log_count(self.volumes(pattern.back), scale)
+        return [
+            Definition(_N_OUT, out, "log count of what follows the blocks", "N_w"),
+            Definition(_J, pieces, "pieces that share the error", "J"),
+            Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"),
+        ]
+
+
+def _log_count(volumes: Sequence[Volume], scale: Expr) -> Expr:
+    """Of J pieces with equal shares of a scale of the loss."""
+    return sympy.Add(*(v.dimension * sympy.log(1 + _J * v.stretch / scale) for v in volumes))
+
 
 @dataclass(frozen=True)
-class SpectrumForm:
+class SpectrumForm(Form):
     """T6 for every matrix of a block, T4 for the read-out, at the scale that balances count and error.
 
     A matrix with sum sigma^p <= S_p costs at most S_p (2 J kappa b/e)^p (d+k) log(1 + 8 J kappa b B/e): T6 at t = 1/2,
     its rank not rounded down.
     """
 
-    setting: Setting
     power: Expr
     total: Expr
+    quantities: ClassVar[tuple[str, ...]] = ("gap", "covering_number")
 
     @cached_property
     def _volumes(self) -> UniformForm:
@@ -186,7 +186,6 @@ class SpectrumForm:
     def gap(self) -> Formula:
         """2 e_0 + sqrt((V e_0^(-p) ell + N_w + log(1/delta))/(2m)) at e_0 = (V/m)^(1/(p+2))."""
         base, pattern = self._volumes, self._volumes._pattern
-        m, delta = base._m, base._delta
         depth = number(self.setting.architecture.depth)
         p = self.power
         terms: list[Expr] = []
@@ -197,47 +196,40 @@ class SpectrumForm:
                 gain = piece.gain * target.radius
                 terms.append(member.multiplicity * (target.d + target.k) * gain**p)
                 largest.append(gain * target.norms.op)
-        pieces = len(pattern.last) * depth + len(pattern.back)
         q = R**p
-        back = base.volumes(pattern.back)
-        count = V * SCALE ** (-p) * LOG + N_OUT
+        back, *rest = base._shared(_SCALE, pattern)
+        count = _V * _SCALE ** (-p) * _LOG + _N_OUT
         parts = [
-            Definition(SCALE, (V / m) ** (1 / (p + 2)), "the scale of the cover", r"e_0"),
+            Definition(_SCALE, (_V / self._m) ** (1 / (p + 2)), "the scale of the cover", r"e_0"),
             Definition(
-                LOG,
-                sympy.log(1 + 8 * J * sympy.Max(*largest) * sympy.Max(1, R) ** (depth - 1) / SCALE),
+                _LOG,
+                sympy.log(1 + 8 * _J * sympy.Max(*largest) * sympy.Max(1, R) ** (depth - 1) / _SCALE),
                 "logarithm of the largest relative accuracy",
                 r"\ell",
             ),
+            back,
+            Definition(_V, self.total * (2 * _J) ** p * sympy.Add(*terms) * _POWER_SUM, "effective volume", "V"),
             Definition(
-                N_OUT,
-                sympy.Add(*(v.dimension * sympy.log(1 + J * v.stretch / SCALE) for v in back)),
-                "log count of what follows the blocks",
-                "N_w",
-            ),
-            Definition(V, self.total * (2 * J) ** p * sympy.Add(*terms) * POWER_SUM, "effective volume", "V"),
-            Definition(
-                POWER_SUM,
+                _POWER_SUM,
                 geometric_sum(q, depth - 1, lower=0).xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}),
                 "sum of $r^{ip}$ over the blocks",
                 "G_p",
                 stable_geometric_sum(q, depth - 1, lower=0),
             ),
-            Definition(J, pieces, "pieces that share the error", "J"),
-            Definition(R, pattern.ratio, "what one block multiplies earlier errors by", "r"),
+            *rest,
         ]
-        expr = gap.gap_uniform_single(SYMPY, SCALE, count, sympy.log(1 / delta), m)
-        return Formula("gap", expr, ordered(parts), r"\mathrm{gap}", "le", base.conditions)
+        expr = gap.gap_uniform_single(SYMPY, _SCALE, count, sympy.log(1 / self._delta), self._m)
+        return Formula("gap", expr, ordered(parts), LEFT["gap"], conditions=base.conditions)
 
     @cached_property
     def covering_number(self) -> Formula:
         """The same count at any scale eps of the read-out."""
-        form = replace(self, setting=self.setting.but(lipschitz=1.0)).gap
-        count = (V * SCALE ** (-self.power) * LOG + N_OUT).xreplace({SCALE: symbols.eps})
+        form = self.of_readout.gap
+        count = (_V * _SCALE ** (-self.power) * _LOG + _N_OUT).xreplace({_SCALE: symbols.eps})
         where = tuple(
-            replace(part, expr=part.expr.xreplace({SCALE: symbols.eps}))
+            replace(part, expr=part.expr.xreplace({_SCALE: symbols.eps}))
             for part in form.where
-            if part.symbol is not SCALE
+            if part.symbol is not _SCALE
         )
-        name = r"\log N(\mathcal F,\varepsilon)"
-        return Formula("covering_number", count, where, name, "le", form.conditions)
+        name = "covering_number"
+        return Formula(name, count, where, LEFT[name], conditions=form.conditions)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.sources import EDELMAN2022
-from boundcalc.formulas.theorems.counting import RAMP, READ_OUT, ROWS, SAMPLE
-from boundcalc.formulas.theorems.theorem import Forms, Theorem
+from boundcalc.formulas.theorems.network import DEEP, LIPSCHITZ, SAMPLE, network
+from boundcalc.formulas.theorems.theorem import Forms, Theorem, shape
 from boundcalc.statements.covers import COUNTING
 
 if TYPE_CHECKING:
@@ -20,40 +21,15 @@ _SHARPER = (
 )
 
 
-def _deep_published() -> Formula:
-    import sympy
-
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
-
-    expr = s.C ** (s.c * s.depth) * s.C**4 * sympy.log(s.d * s.m * s.T) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
+def _deep_published(s: Any, sympy: Any) -> Any:
+    return s.C ** (s.c * s.depth) * s.C**4 * sympy.log(s.d * s.m * s.T) / s.eps**2
 
 
 def _deep() -> tuple[Any, Forms]:
-    from boundcalc.base import symbols as s
     from boundcalc.formulas.symbolic.closed import closed_form
-    from boundcalc.setting import Setting
 
-    form = closed_form(
-        Setting.of(
-            C=s.C,
-            depth=s.depth,
-            seq_len=s.T,
-            n_train=s.m,
-            d=s.d,
-            heads=s.heads,
-            delta=s.delta,
-            margin=s.gamma,
-        )
-    )
-    return form, {
-        "gap": lambda: form.gap,
-        "covering_number": lambda: form.covering_number,
-        "rademacher": lambda: form.rademacher,
-        "sample_complexity": lambda: form.sufficient_m,
-        "capacity": lambda: form.capacity,
-    }
+    form = closed_form(network())
+    return form, form.formulas
 
 
 edelman2022 = Theorem(
@@ -63,7 +39,7 @@ edelman2022 = Theorem(
     statement=r"For $D$ blocks $\Pi(\sigma(\Pi(\text{attention}))W)$ whose matrices have spectral and $(2,1)$ norm at most "
     r"$C$, a linear read-out of norm at most $C$ and the margin loss, the gap grows with the sequence length only through "
     r"$\log T$.",
-    assumptions=(*SAMPLE, ROWS, READ_OUT, RAMP),
+    assumptions=DEEP,
     published_note=_CONSTANT + "; the exponent of $C$ is $O(D)$, written $cD$ here",
     compares="covering_number",
     differs={
@@ -72,28 +48,8 @@ edelman2022 = Theorem(
         "heads": "the paper's deep theorem has one head; here the first two terms of every block carry $H$, and $r$ too",
     },
     also=_SHARPER,
-    uses=(
-        "T1",
-        "T2",
-        "L1",
-        "L2",
-        "L3",
-        "L4",
-        "L6",
-        "L7",
-        "L8",
-        "S1",
-        "S2",
-        "A0",
-        "A1",
-        "A3",
-        "A4",
-        "A5",
-        "G0",
-        "G1",
-        "G2",
-    ),
-    published_form=_deep_published,
+    uses=("T1", "T2", *LIPSCHITZ, "S1", "S2", "A0", "A1", "A3", "A4", "A5", "G0", "G1", "G2"),
+    published_form=shape("covering_number", _deep_published),
     forms=_deep,
     lemmas=COUNTING,
     search="closed",
@@ -103,23 +59,16 @@ edelman2022 = Theorem(
 # -- one layer
 
 
-def _head_published(heads: bool) -> Formula:
-    import sympy
-
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
-
-    third = sympy.Rational(2, 3)
-    size = s.K_V**third + (s.C_V * s.K_QK * s.B_X) ** third
-    count = s.heads**3 if heads else 1
-    expr = s.c * count * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
+def _heads_published(s: Any, sympy: Any, heads: Any = 1) -> Any:
+    power = sympy.Rational(2, 3)
+    size = s.K_V**power + (s.C_V * s.K_QK * s.B_X) ** power
+    return s.c * heads**3 * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
 
 
 def _head_forms(heads: bool) -> tuple[Any, Forms]:
     from boundcalc.base import symbols as s
     from boundcalc.formulas.symbolic.closed import closed_form
-    from boundcalc.formulas.symbolic.formula import Formula
+    from boundcalc.formulas.symbolic.formula import LEFT, Formula
     from boundcalc.setting import Architecture, Attention, Budget, Norms, Sample, Setting
 
     layer = Attention(d=s.d, heads=s.heads if heads else 1)
@@ -133,15 +82,8 @@ def _head_forms(heads: bool) -> tuple[Any, Forms]:
     form = closed_form(setting, exact=True, order=(s.C_V, s.K_V), plain=True)
 
     def covering() -> Formula:
-        main = form.on_sample
-        return Formula(
-            "covering_number",
-            main.expr / s.eps**2,
-            main.where,
-            r"\log N(\mathcal F,\varepsilon)",
-            "le",
-            form.conditions,
-        )
+        main, name = form.on_sample, "covering_number"
+        return Formula(name, main.expr / s.eps**2, main.where, LEFT[name], conditions=form.conditions)
 
     return form, {"covering_number": covering}
 
@@ -175,23 +117,17 @@ edelman2022_head = Theorem(
     also=_SHARPER,
     uses=("T1", "T2", "L1", "L2", "L7", "S1", "S2", "A0", "A1", "A3", "A5"),
     of="log N(F, epsilon)",
-    published_form=lambda: _head_published(heads=False),
+    published_form=shape("covering_number", _heads_published),
     forms=lambda: _head_forms(heads=False),
 )
 
-edelman2022_multihead = Theorem(
+edelman2022_multihead = replace(
+    edelman2022_head,
     name="edelman2022_multihead",
     title=r"$H$ attention heads, $\log T$",
-    source=EDELMAN2022,
     statement="The sum of $H$ attention heads: covers of the heads add up, and so do their errors.",
-    assumptions=_ONE_LAYER,
-    published_note=_CONSTANT,
-    compares="covering_number",
-    differs={"B_X": _RADIUS, "T": _LENGTH, "d": _WIDTH},
-    also=_SHARPER,
     uses=("T1", "T2", "L1", "L2", "L7", "L8", "S1", "S2", "A0", "A1", "A3", "A5"),
-    of="log N(F, epsilon)",
-    published_form=lambda: _head_published(heads=True),
+    published_form=shape("covering_number", lambda s, sympy: _heads_published(s, sympy, s.heads)),
     forms=lambda: _head_forms(heads=True),
 )
 
@@ -199,31 +135,24 @@ edelman2022_multihead = Theorem(
 # -- general attention
 
 
-def _general_published() -> Formula:
-    import sympy
-
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
-
+def _general_published(s: Any, sympy: Any) -> Any:
     third = sympy.Rational(1, 3)
     inner = s.A_s**third * (s.c_n * s.L_out * s.B_in) ** (2 * third) + s.A_in**third * s.L_out ** (2 * third)
-    expr = s.c * inner**3 / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
+    return s.c * inner**3 / s.eps**2
 
 
 def _general_forms() -> tuple[Any, Forms]:
     import sympy
 
     from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
+    from boundcalc.formulas.symbolic.formula import LEFT, Formula
 
     def covering() -> Formula:
         # A1: E's infimum over the shares t and 1 - t of the error, for costs A_s/e^2 and A_in/e^2
         third = sympy.Rational(1, 3)
         scores = (s.A_s * (s.c_n * s.L_out * s.B_in) ** 2) ** third
         features = (s.A_in * (s.mu * s.L_out) ** 2) ** third
-        expr = (scores + features) ** 3 / s.eps**2
-        return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)")
+        return Formula("covering_number", (scores + features) ** 3 / s.eps**2, (), LEFT["covering_number"])
 
     return None, {"covering_number": covering}
 
@@ -246,6 +175,6 @@ edelman2022_attention = Theorem(
     uses=("L1", "L2", "A1", "E"),
     of="log N(F, epsilon)",
     statement_name="E",
-    published_form=_general_published,
+    published_form=shape("covering_number", _general_published),
     forms=_general_forms,
 )

@@ -27,7 +27,7 @@ class Policy:
         fixed_positions: whether learned positions, whose number grows with T, are refused.
         meeting: whether linear maps that meet may be covered as one (A6).
         laws: names of the laws with which noise may be compared that stands for covers (G11, G14).
-        refining: whether levels of a chain may refine one another (G12).
+        refining: whether levels of a chain may refine one another.
         channels: whether levels of a uniform chain may see maps through channels (G14).
         polish: whether the first scale of the best chain is looked at more closely.
         stored: whether weights of so many bits, where a setting says how many, may be counted instead of covered (G13).

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boundcalc.base.sources import SAKAI2026
-from boundcalc.formulas.theorems.counting import NETWORK, network
+from boundcalc.formulas.theorems.network import HIDDEN, LIPSCHITZ, NETWORK, network
 from boundcalc.formulas.theorems.policies import VOLUMES
-from boundcalc.formulas.theorems.theorem import Forms, Theorem
-
-if TYPE_CHECKING:
-    from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.theorems.theorem import Forms, Theorem, shape
 
 
-def _published() -> Formula:
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
-
+def _published(s: Any, sympy: Any) -> Any:
+    del sympy
     power = 1 / (s.p + 2)
     scale = s.C ** (s.c * s.depth) * s.depth
-    expr = s.c * s.S_p**power * scale ** (s.p * power) * s.d ** ((s.p + 1) * power) * s.depth
-    return Formula("gap", expr / s.m**power, (), r"\mathrm{gap}", "le", kind="proxy")
+    return s.c * s.S_p**power * scale ** (s.p * power) * s.d ** ((s.p + 1) * power) * s.depth / s.m**power
 
 
 def _forms() -> tuple[Any, Forms]:
@@ -28,7 +22,7 @@ def _forms() -> tuple[Any, Forms]:
     from boundcalc.formulas.symbolic.uniform import SpectrumForm
 
     form = SpectrumForm(network(), s.p, s.S_p)
-    return form, {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number}
+    return form, form.formulas
 
 
 sakai2026 = Theorem(
@@ -52,15 +46,14 @@ sakai2026 = Theorem(
         "C": "the exponent of $C$ is explicit here",
         "m": r"a factor $\sqrt{\log m}$ more, from the logarithm of the accuracy",
         "heads": "hidden in the paper's product of norms",
-        "gamma": "hidden in the paper's constant",
-        "delta": "hidden in the paper's constant",
+        **dict.fromkeys(("gamma", "delta"), HIDDEN),
     },
     also=(
         "one $p$ for all matrices here; the paper chooses it matrix by matrix and layer by layer",
         "logarithms of the accuracy are explicit here",
     ),
-    uses=("T4", "T6", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2"),
-    published_form=_published,
+    uses=("T4", "T6", *LIPSCHITZ, "S3", "A0", "A2", "G0", "G2"),
+    published_form=shape("gap", _published),
     forms=_forms,
     lemmas=VOLUMES | {"T5", "T6"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.sources import EDELMAN2022
-from boundcalc.formulas.theorems.theorem import Forms, Theorem
+from boundcalc.formulas.theorems.theorem import Forms, Theorem, shape
 
 if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
@@ -13,21 +13,15 @@ if TYPE_CHECKING:
 _SAMPLE = ("$m$ strings of $T$ bits are drawn independently", "the loss lies in $[0, 1]$")
 
 
-def _published() -> Formula:
-    import sympy
-
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
-
-    expr = s.c * sympy.sqrt((s.s * sympy.log(s.T) + 2**s.s) / s.m)
-    return Formula("gap", expr, (), r"\mathrm{gap}", "le", kind="proxy")
+def _published(s: Any, sympy: Any) -> Any:
+    return s.c * sympy.sqrt((s.s * sympy.log(s.T) + 2**s.s) / s.m)
 
 
 def _forms() -> tuple[Any, Forms]:
     import sympy
 
     from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Definition, Formula
+    from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula
     from boundcalc.formulas.symbolic.system import SYMPY
     from boundcalc.statements import gap
 
@@ -38,11 +32,10 @@ def _forms() -> tuple[Any, Forms]:
     inverse = sympy.log(1 / s.delta)
 
     def the_gap() -> Formula:
-        expr = gap.deviation(SYMPY, size + inverse, s.m)
-        return Formula("gap", expr, (part,), r"\mathrm{gap}")
+        return Formula("gap", gap.deviation(SYMPY, size + inverse, s.m), (part,), LEFT["gap"])
 
     def covering() -> Formula:
-        return Formula("covering_number", size, (part,), r"\log N(\mathcal F,\varepsilon)")
+        return Formula("covering_number", size, (part,), LEFT["covering_number"])
 
     def needed() -> Formula:
         expr = (size + inverse) / (2 * s.target**2)
@@ -68,6 +61,6 @@ sparse_boolean = Theorem(
     ),
     uses=("G8",),
     statement_name="G8",
-    published_form=_published,
+    published_form=shape("gap", _published),
     forms=_forms,
 )

@@ -94,8 +94,9 @@ _FOOT = """## Formulas, derivations, code
 
 ## Adding a theorem
 
-1. Write a module in `boundcalc/formulas/theorems/` with a `Theorem`: the paper's shape, the forms of
-   `boundcalc.formulas.symbolic` that give the explicit formula, assumptions, and for every input in which the two grow
+1. Write a module in `boundcalc/formulas/theorems/` with a `Theorem`: the paper's shape, as
+   `shape("gap", lambda s, sympy: s.c * s.d / sympy.sqrt(s.m))`; the forms of `boundcalc.formulas.symbolic` that give the
+   explicit formula, of `network()` where it is about deep attention; assumptions, and for every input in which the two grow
    differently a sentence why. What of these words is mathematics stands between dollars, as LaTeX (a test finds what does not).
    A theorem that is a statement of [theory.md](theory.md) takes its conditions from there.
    With `lemmas`, the covers its paper uses, `eval`, `solve`, `sweep` and `plot` take its name for any setting; without, they

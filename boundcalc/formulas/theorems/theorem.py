@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import Refusal, Unsupported
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
 
 Forms = Mapping[str, Callable[[], "Formula"]]
+
+
+def shape(quantity: str, expr: Callable[[Any, Any], Any]) -> Callable[[], Formula]:
+    """How a paper's bound grows, as a proxy: `expr` makes it of the library's symbols and sympy, unspecified constants c."""
+
+    def made() -> Formula:
+        import sympy
+
+        from boundcalc.base import symbols
+        from boundcalc.formulas.symbolic.formula import LEFT, Formula
+
+        return Formula(quantity, expr(symbols, sympy), (), LEFT[quantity], kind="proxy")
+
+    return made
 
 
 @dataclass(frozen=True)
@@ -38,7 +53,7 @@ class Theorem:
         also: further differences from the paper.
         uses: statements of the calculus the explicit formula rests on.
         of: what the quantity it is about is, where its name does not say.
-        statement_name: the statement of the calculus it is, if it is one ("X5").
+        statement_name: the statement of the calculus it is, if it is one.
         lemmas: the covers by which `boundcalc eval` bounds the gap of any setting; None where the theorem is not about
             the gap of a setting.
         search: how it goes about it, as `Policy.form`.
@@ -75,7 +90,6 @@ class Theorem:
     examples: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: str = "bound"
     stated_by: str = ""
-    _made: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     @property
     def policy(self) -> Policy | None:
@@ -109,11 +123,14 @@ class Theorem:
         """What derives the formulas: a form of `boundcalc.formulas.symbolic`, or None where there is no network."""
         return self._built[0]
 
-    @property
+    @cached_property
     def _built(self) -> tuple[Any, Forms]:
-        if "forms" not in self._made:
-            self._made["forms"] = self.forms()
-        return self._made["forms"]
+        return self.forms()
+
+    @cached_property
+    def _made(self) -> dict[str, Formula]:
+        """The formulas that were asked for."""
+        return {}
 
     def formula(self, quantity: str = "gap") -> Formula:
         """One of the explicit formulas."""
@@ -147,12 +164,10 @@ class Theorem:
         """The explicit formula of the quantity that `published` is about."""
         return self.formula(self.compares)
 
-    @property
+    @cached_property
     def published(self) -> Formula:
         """The paper's shape, its unspecified constant the symbol c."""
-        if "published" not in self._made:
-            self._made["published"] = self.published_form()
-        return self._made["published"]
+        return self.published_form()
 
     # -- uses
 
@@ -181,6 +196,17 @@ class Theorem:
         value = upper_float(interval_function(formula)(*exact))
         what = self.of if self.of and quantity in (None, self.main_quantity) else formula.name.replace("_", " ")
         return Value.of(self.name, what, self.kind, value, formula.name, dict(values))
+
+    @property
+    def needed(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The inputs of its values, and those that its search chooses unless they are given."""
+        if self.sharper is not None:
+            return tuple(self.defaults), self.chosen
+        return tuple(symbol.name for symbol in self.formula(self.main_quantity).inputs), ()
+
+    def values(self, **inputs: float) -> Sequence[Value]:
+        """Values at a point, re-derived in interval arithmetic: by its own search, or of its formula."""
+        return [self.checked(None, **inputs)] if self.sharper is None else self.sharper(**inputs)
 
     def latex(self, quantity: str | None = None, *, expand: bool = False) -> str:
         """A formula (the gap, unless named) as the content of a display."""

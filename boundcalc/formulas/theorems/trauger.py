@@ -2,52 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boundcalc.base.sources import TRAUGER2024
-from boundcalc.formulas.theorems.counting import RAMP, READ_OUT, ROWS, SAMPLE
+from boundcalc.formulas.theorems.network import DEEP, LIPSCHITZ, network
 from boundcalc.formulas.theorems.policies import T_FREE
-from boundcalc.formulas.theorems.theorem import Forms, Theorem
-
-if TYPE_CHECKING:
-    from boundcalc.formulas.symbolic.formula import Formula
+from boundcalc.formulas.theorems.theorem import Forms, Theorem, shape
 
 
-def _published() -> Formula:
-    import sympy
-
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
-
-    expr = s.C ** (s.c * s.depth) * s.K**2 * sympy.log(s.d) / s.eps**2
-    return Formula("covering_number", expr, (), r"\log N(\mathcal F,\varepsilon)", "le", kind="proxy")
+def _published(s: Any, sympy: Any) -> Any:
+    return s.C ** (s.c * s.depth) * s.K**2 * sympy.log(s.d) / s.eps**2
 
 
 def _forms() -> tuple[Any, Forms]:
     from boundcalc.base import symbols as s
     from boundcalc.formulas.symbolic.closed import closed_form
-    from boundcalc.setting import Budget, Norms, Setting
+    from boundcalc.setting import Budget, Norms
 
     budget = Budget(op=s.C, one_one=s.K)
     norms = Norms(budgets={kind: budget for kind in ("W_QK", "W_V", "W_1", "readout")})
-    setting = Setting.of(
-        norms=norms,
-        depth=s.depth,
-        seq_len=s.T,
-        n_train=s.m,
-        d=s.d,
-        heads=s.heads,
-        delta=s.delta,
-        margin=s.gamma,
-    )
-    form = closed_form(setting, lemmas=frozenset({"T3"}), order=(s.C, s.K))
-    return form, {
-        "gap": lambda: form.gap,
-        "covering_number": lambda: form.covering_number,
-        "rademacher": lambda: form.rademacher,
-        "sample_complexity": lambda: form.sufficient_m,
-        "capacity": lambda: form.capacity,
-    }
+    form = closed_form(network().but(norms=norms), lemmas=frozenset({"T3"}), order=(s.C, s.K))
+    return form, form.formulas
 
 
 trauger2024 = Theorem(
@@ -56,7 +31,7 @@ trauger2024 = Theorem(
     source=TRAUGER2024,
     statement=r"With entrywise $\ell_1$ norms at most $K$ (and spectral norms at most $C$) every matrix has a cover that "
     "serves every sample, so neither $T$ nor $m$ enters the covering number.",
-    assumptions=(*SAMPLE, ROWS, READ_OUT, RAMP),
+    assumptions=DEEP,
     published_note=r"$O(\cdot)$ in the paper, for one or more layers; the exponent of $C$ is written $cD$ here",
     compares="covering_number",
     differs={
@@ -69,8 +44,8 @@ trauger2024 = Theorem(
         "the gap is stated with ghost samples (factor $17/16$), so that the checker of closed forms can re-derive it; "
         "for uniform covers the factor could be 1",
     ),
-    uses=("T3", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A1", "A3", "A4", "G0", "G1", "G2"),
-    published_form=_published,
+    uses=("T3", *LIPSCHITZ, "S3", "A0", "A1", "A3", "A4", "G0", "G1", "G2"),
+    published_form=shape("covering_number", _published),
     forms=_forms,
     lemmas=T_FREE,
 )

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boundcalc.base.sources import TRUONG2024
-from boundcalc.formulas.theorems.counting import NETWORK, network
+from boundcalc.formulas.theorems.network import HIDDEN, LIPSCHITZ, NETWORK, network
 from boundcalc.formulas.theorems.policies import VOLUMES
-from boundcalc.formulas.theorems.theorem import Forms, Theorem
-
-if TYPE_CHECKING:
-    from boundcalc.formulas.symbolic.formula import Formula
-
-
-def _published() -> Formula:
-    import sympy
-
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import Formula
-
-    return Formula("gap", s.c * sympy.log(1 + s.rank) / sympy.sqrt(s.m), (), r"\mathrm{gap}", "le", kind="proxy")
+from boundcalc.formulas.theorems.theorem import Forms, Theorem, shape
 
 
 def _forms() -> tuple[Any, Forms]:
@@ -27,11 +15,7 @@ def _forms() -> tuple[Any, Forms]:
     from boundcalc.formulas.symbolic.uniform import UniformForm
 
     form = UniformForm(network(), {"*": "T5", "readout": "T4"}, s.rank)
-    return form, {
-        "gap": lambda: form.gap,
-        "covering_number": lambda: form.covering_number,
-        "excess": lambda: form.excess,
-    }
+    return form, form.formulas
 
 
 truong2024 = Theorem(
@@ -50,17 +34,14 @@ truong2024 = Theorem(
         "m": r"a factor $\sqrt{\log m}$ more, for the scale $1/m$ of the one cover",
         "d": r"$\sqrt d$ here; in the paper's constant there",
         "depth": "the paper is about one layer",
-        "heads": "hidden in the paper's constant",
-        "C": "hidden in the paper's constant",
-        "gamma": "hidden in the paper's constant",
-        "delta": "hidden in the paper's constant",
+        **dict.fromkeys(("heads", "C", "gamma", "delta"), HIDDEN),
     },
     also=(
         r"no bound on $|W|_F$ or $|W|_{2,1}$ is needed: spectral norm and rank suffice (T5)",
         "$r_w$ limits the rank of every matrix of a block here; in the paper it is that of queries times keys",
     ),
-    uses=("T4", "T5", "L1", "L2", "L3", "L4", "L6", "L7", "L8", "S3", "A0", "A2", "G0", "G2", "X5"),
-    published_form=_published,
+    uses=("T4", "T5", *LIPSCHITZ, "S3", "A0", "A2", "G0", "G2", "X5"),
+    published_form=shape("gap", lambda s, sympy: s.c * sympy.log(1 + s.rank) / sympy.sqrt(s.m)),
     forms=_forms,
     lemmas=VOLUMES | {"T5"},
 )

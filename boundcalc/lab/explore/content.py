@@ -31,13 +31,13 @@ FIELDS: Mapping[str, tuple[str, str, float, float, bool]] = {
 }
 """Letter -> field of a setting, words, least, most, whether whole. The page's sliders and the server's limits."""
 STYLES = ("edelman", "post", "pre")
-EXTRAS: Mapping[str, tuple[str, float]] = {
-    "K": ("bound of every entrywise l1 norm", 1.0),
-    "rank": ("bound of every rank", 8.0),
-    "p": ("Schatten exponent", 1.0),
-    "S_p": ("bound of every Schatten sum", 8.0),
+EXTRAS: Mapping[str, tuple[float, str, float, float, bool]] = {
+    "K": (1.0, "bound of every entrywise l1 norm", 0.1, 1e4, False),
+    "rank": (8.0, "bound of every rank", 1, 4096, True),
+    "p": (1.0, "Schatten exponent", 0.05, 2, False),
+    "S_p": (8.0, "bound of every Schatten sum", 0.1, 1e6, False),
 }
-"""Inputs of some theorems that settings with one budget C do not have."""
+"""Inputs of some theorems that settings with one budget C do not have: where each starts, words, least, most, whether whole."""
 GRID: Mapping[str, tuple[float, ...]] = {
     "m": tuple(float(round(10 ** (i / 2))) for i in range(6, 19)),
     "depth": (1, 2, 4),

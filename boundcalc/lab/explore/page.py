@@ -15,8 +15,6 @@ from boundcalc.setting import Setting
 
 _SCRIPTS = ("state.js", "drawing.js", "page.js")
 """One script, in this order: what the page shows and where its numbers are from, how it draws, what can be done with it."""
-MOST_BYTES = 500_000
-"""A page that is mailed stays below this."""
 
 
 def build(setting: Setting, *, points: Sequence[dict[str, Any]] = (), served: bool = False, base: str = "") -> str:
@@ -95,9 +93,6 @@ def _field(name: str) -> dict[str, Any]:
 
 
 def _extra(name: str) -> dict[str, Any]:
-    words, value = content.EXTRAS[name]
-    least, most, whole = {"K": (0.1, 1e4, False), "rank": (1, 4096, True), "p": (0.05, 2, False)}.get(
-        name, (0.1, 1e6, False)
-    )
+    value, words, least, most, whole = content.EXTRAS[name]
     wide = math.log10(most / least) > 1.7
     return {"words": words, "value": value, "least": least, "most": most, "whole": whole, "log": wide}

@@ -1,4 +1,4 @@
-"""X5 for any setting: one uniform cover of every piece at scale 1/m, so that no sequence length enters."""
+"""The learning gap of any setting: one uniform cover of every piece at scale 1/m, so that no sequence length enters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COVERS = ("T4", "T5", "T8", "T9", "T10")
 
 
 def learning_bound(setting: Setting, *, excess: bool = False) -> Value:
-    """X5: the generalization gap of every model of the setting, or (`excess`) an empirical minimiser's excess risk.
+    """The generalization gap of every model of the setting, or (`excess`) an empirical minimiser's excess risk.
 
     The loss is in [0, 1]: the setting's ramp, or one with its Lipschitz constant; for masked tokens its mean over them.
     """
@@ -37,7 +37,7 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> Value:
     seen = setting.norms.measured or setting.sample.measured  # nothing is paid for it here
     kind = "estimate" if seen else "bound"
     form = "excess" if excess else "gap"
-    return Value.of("X5", quantity, kind, upper_float(value), form, inputs, chosen, 1.0)
+    return Value.of(latent.LEARNING.name, quantity, kind, upper_float(value), form, inputs, chosen, 1.0)
 
 
 def _cost(piece: Piece, eps: Number) -> Number:
@@ -45,11 +45,18 @@ def _cost(piece: Piece, eps: Number) -> Number:
     for member in piece.members:
         if piece.key.startswith("positions"):
             raise Unsupported(
-                Refusal("X5", "learned positions, whose number grows with T", "fixed positions, or none", _FIX)
+                Refusal(
+                    latent.LEARNING.name,
+                    "learned positions, whose number grows with T",
+                    "fixed positions, or none",
+                    _FIX,
+                )
             )
         costs = [cost for target in member.targets for cost in _covers(target, eps)]
         if not costs:
-            raise Unsupported(Refusal("X5", f"a piece {piece.key} without a uniform cover", "a spectral norm budget"))
+            raise Unsupported(
+                Refusal(latent.LEARNING.name, f"a piece {piece.key} without a uniform cover", "a spectral norm budget")
+            )
         total = total + member.multiplicity * INTERVAL.minimum(*costs)
     return total
 

@@ -22,10 +22,9 @@ _DENSE = 1500
 
 @dataclass(frozen=True)
 class Factor:
-    """The Cholesky factor of a matrix, upper triangular, and an estimate of its condition number."""
+    """The Cholesky factor of a matrix, upper triangular."""
 
     upper: Array
-    condition: float
 
     def solve(self, b: Array) -> Array:
         """The matrix's inverse times b."""
@@ -47,74 +46,61 @@ def factor_gram(make: Callable[[], Array], lam: float, most: float, *, what: str
     gram = make()
     norm = float(_LANGE("1", gram.T))
     if not math.isfinite(norm):
-        raise Unsupported(Refusal("CME attention", f"{what} with entries that are not finite", "finite entries"))
+        raise _refused(f"{what} with entries that are not finite", "finite entries")
     if check:
         _check(gram, what)
     a = gram.T if gram.flags.c_contiguous and gram.flags.writeable else np.array(gram.T, order="F")
     diagonal = np.einsum("ii->i", a)
     diagonal += lam
     upper, info = _POTRF(a, overwrite_a=1, clean=0)  # gram is symmetric: its transpose is itself in Fortran's order
-    if info:
-        raise Unsupported(_singular(make(), lam, what))
-    reciprocal, _ = _POCON(upper, norm + lam)
-    condition = 1 / reciprocal if reciprocal > 0 else math.inf
-    if condition > most:
-        if lam == 0 and condition * np.finfo(float).eps > 0.1:
-            raise Unsupported(_singular(make(), lam, what))
-        raise Unsupported(
-            Refusal(
-                "CME attention",
-                f"{what} + lam I with condition number about {condition:.3g} (lam = {lam:g})",
-                f"a condition number of at most {most:.3g}",
-                f"Raise lam to {norm / most:.2g} or more, or max_condition if fewer digits will do.",
-            )
+    reciprocal = 0.0 if info else float(_POCON(upper, norm + lam)[0])
+    if info or (lam == 0 and reciprocal < 10 * np.finfo(float).eps):
+        raise _singular(make(), lam, what)
+    if reciprocal * most < 1:
+        condition = 1 / reciprocal if reciprocal > 0 else math.inf
+        raise _refused(
+            f"{what} + lam I with condition number about {condition:.3g} (lam = {lam:g})",
+            f"a condition number of at most {most:.3g}",
+            f"Raise lam (--ridge) to {norm / most:.2g} or more, or max_condition if fewer digits will do.",
         )
-    return Factor(upper, condition)
+    return Factor(upper)
+
+
+def _refused(got: str, needs: str, fix: str = "") -> Unsupported:
+    return Unsupported(Refusal("CME attention", got, needs, fix))
 
 
 def _check(gram: Array, what: str) -> None:
+    """Symmetric, and positive but for rounding."""
     scale = float(np.abs(gram).max()) or 1.0
     skew = float(np.abs(gram - gram.T).max())
     if skew > 1e-8 * scale:
-        raise Unsupported(
-            Refusal(
-                "CME attention", f"{what} with |K_ij - K_ji| up to {skew:.3g}", "a symmetric kernel, k(x, y) = k(y, x)"
-            )
-        )
+        raise _refused(f"{what} with |K_ij - K_ji| up to {skew:.3g}", "a symmetric kernel, k(x, y) = k(y, x)")
     jittered = np.array(gram.T, order="F")
     jittered[np.diag_indices_from(jittered)] += 1e-10 * scale * len(gram)
     if _POTRF(jittered, overwrite_a=1, clean=0)[1]:
-        raise Unsupported(
-            Refusal(
-                "CME attention",
-                f"{what} with least eigenvalue {_extreme(gram)[0]:.3g}",
-                "a positive semi-definite kernel",
-                "Use a kernel such as RBF or exp(<x, y>), or add its feature map.",
-            )
+        needs, fix = (
+            "a positive semi-definite kernel",
+            "Use a kernel such as RBF or exp(<x, y>), or add its feature map.",
         )
+        raise _refused(f"{what} with least eigenvalue {_eigenvalues(gram)[0]:.3g}", needs, fix)
 
 
-def _extreme(gram: Array) -> tuple[float, float]:
-    """The least and the greatest eigenvalue."""
+def _eigenvalues(gram: Array) -> Array:
+    """All from the least to the greatest; of a large matrix these two."""
     if len(gram) <= _DENSE:
-        values = eigvalsh(gram)
-        return float(values[0]), float(values[-1])
-    ends = eigsh(gram, k=2, which="BE", return_eigenvectors=False, tol=1e-3)  # type: ignore[arg-type]
-    return float(min(ends)), float(max(ends))
+        return eigvalsh(gram)
+    return np.sort(eigsh(gram, k=2, which="BE", return_eigenvectors=False, tol=1e-3))  # type: ignore[arg-type]
 
 
-def _singular(gram: Array, lam: float, what: str) -> Refusal:
-    scale = float(np.trace(gram)) / len(gram)
-    least, greatest = _extreme(gram)
-    tiny = len(gram) * np.finfo(float).eps * greatest
+def _singular(gram: Array, lam: float, what: str) -> Unsupported:
+    scale, values = float(np.trace(gram)) / len(gram), _eigenvalues(gram)
+    least, tiny = float(values[0]), len(gram) * np.finfo(float).eps * float(values[-1])
     if least < -1e3 * tiny:
         got = f"{what} with least eigenvalue {least:.3g} and lam = {lam:g}"
-        return Refusal("CME attention", got, "a positive semi-definite kernel, or lam above the negative part")
-    rank = ""
-    if len(gram) <= _DENSE:
-        rank = f", of rank {int((eigvalsh(gram) > tiny).sum())} among {len(gram)},"
-    return Refusal(
-        "CME attention",
+        return _refused(got, "a positive semi-definite kernel, or lam above the negative part")
+    rank = f", of rank {int((values > tiny).sum())} among {len(gram)}," if len(values) == len(gram) else ""
+    return _refused(
         f"{what}{rank} with least eigenvalue {max(least, 0.0):.3g} and lam = {lam:g}",
         "lam above 0 where the matrix is singular",
         f"Give lam, for instance {max(1e-6 * scale, 1e-300):.1g}.",

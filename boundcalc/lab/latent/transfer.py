@@ -1,4 +1,4 @@
-"""X6: what a pretext task is worth downstream. The condition number |w M^+|, and the bound it gives."""
+"""What a pretext task is worth downstream. The condition number |w M^+|, and the bound it gives."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
     if missed > _ROW_SPACE_TOLERANCE:
         raise Unsupported(
             Refusal(
-                "X6",
+                latent.TRANSFER.name,
                 f"w with {missed:.3g} of its length outside the row space of M (rank {rank} of {m.shape[1]}), so kappa "
                 "= |w M^+| is infinite",
                 "a downstream direction that the pretext tasks see",
@@ -109,18 +109,10 @@ def _rational(x: float) -> fmpq:
     return fmpq(*float(x).as_integer_ratio())
 
 
-def transfer_bound(
-    pretext: ArrayLike,
-    downstream: ArrayLike,
-    pretext_error: float,
-    *,
-    spread: float | None = None,
-    measured: bool = False,
-) -> Value:
-    """X6 with the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
+def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, measured: bool = False) -> Value:
+    """The downstream error of the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
 
-    Where w lies in the row space of M but for rounding, `spread` (s: the root of the largest eigenvalue of E hh^T) pays for
-    what is missed; without it the value is an estimate.
+    Where w lies in the row space of M but for rounding the value is an estimate: `head_bound` pays for what is missed.
     """
     m, w = _task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
@@ -132,10 +124,9 @@ def transfer_bound(
         value = latent.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
         top = upper_float(value)
         given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
-        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, top, "w M^+", given, chosen)
-    bound = head_bound(m, w, found.head, pretext_error, spread=spread if spread is not None else 0.0, measured=measured)
-    top, kind = (bound.value, bound.kind) if spread is not None else (bound.value * (1 + 1e-9), "estimate")
-    return Value.of(bound.name, bound.quantity, kind, top, "w M^+", bound.inputs, chosen)
+        return Value.of(latent.TRANSFER.name, "E|w M^+ yhat - w h|^2", kind, top, "w M^+", given, chosen)
+    bound = head_bound(m, w, found.head, pretext_error, spread=0.0)
+    return Value.of(bound.name, bound.quantity, "estimate", bound.value * (1 + 1e-9), "w M^+", bound.inputs, chosen)
 
 
 def head_bound(
@@ -147,7 +138,7 @@ def head_bound(
     spread: float,
     measured: bool = False,
 ) -> Value:
-    """X6 for any head a: (|a| sqrt(e_pre) + |aM - w| s)^2, both norms in intervals."""
+    """The downstream error of any head a: (|a| sqrt(e_pre) + |aM - w| s)^2, both norms in intervals."""
     m, w = _task_matrices(pretext, downstream)
     a = np.asarray(head, dtype=float).reshape(-1)
     if len(a) != len(m):
@@ -163,7 +154,7 @@ def head_bound(
     chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
     given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
     kind = "estimate" if measured else "bound"
-    return Value.of("X6", "E|a yhat - w h|^2", kind, upper_float(value), "any head", given, chosen)
+    return Value.of(latent.TRANSFER.name, "E|a yhat - w h|^2", kind, upper_float(value), "any head", given, chosen)
 
 
 def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:

@@ -37,8 +37,7 @@ def collect(spec: Spec) -> FigureData:
             if found is not None:
                 series.append(found)
     uniform = _uniform(good, letter)
-    facts = {"task": runs.described(chosen), "letter": letter, "learned": len(good)}
-    return FigureData((*series, *uniform), facts, tuple(r.hash for r in chosen))
+    return runs.shown((*series, *uniform), chosen, letter=letter, learned=len(good))
 
 
 def _share(name: str) -> Any:

@@ -30,7 +30,7 @@ def collect(spec: Spec) -> FigureData:
     """Shares of the log counts as the checker confirmed them: by kind per depth, by kind and block at the deepest."""
     setting = setting_of(spec)
     layered = setting.architecture.layers is not None
-    depths = [0] if layered else [round(v) for v in spec.values] or list(range(1, 13))
+    depths = [0] if layered else list(spec.whole) or list(range(1, 13))
     bound = (spec.bounds or ("best",))[0]
     by_depth: dict[str, list[float]] = {}
     facts: dict[str, Any] = {"bound": bound, "setting": setting.to_json()}

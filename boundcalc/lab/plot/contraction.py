@@ -12,7 +12,7 @@ from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.style import look
 
-_DEFAULT_VALUES = tuple(2.0**i for i in range(13))
+_DEFAULT_VALUES = tuple(2**i for i in range(13))
 _REPETITIONS = 400
 _BIT = 0.3
 """The share of ones in the sequences whose posteriors are drawn."""
@@ -29,7 +29,7 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.latent.experiments.statistics import mean_interval
     from boundcalc.lab.latent.models import BetaBernoulli, GaussianLinear
 
-    lengths = [round(value) for value in spec.values or _DEFAULT_VALUES]
+    lengths = spec.whole or _DEFAULT_VALUES
     repetitions = spec.repetitions or _REPETITIONS
     if max(lengths) * repetitions > _MOST:
         raise InvalidSetting(

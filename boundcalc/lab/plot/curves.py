@@ -41,10 +41,8 @@ def collect(spec: Spec) -> FigureData:
         steps.append(learned)
         fitted.append(next((p["step"] for p in points if p["train_error"] == 0), None))
         lengths.append(None if learned is None or begun is None else learned - begun)
-    facts = {"task": runs.described(chosen), "learned": steps, "transition": lengths, "online": online}
-    if not online:
-        facts["fitted"] = fitted
-    return FigureData(tuple(series), facts, tuple(r.hash for r in chosen))
+    facts = {} if online else {"fitted": fitted}
+    return runs.shown(series, chosen, learned=steps, transition=lengths, online=online, **facts)
 
 
 def draw(spec: Spec, data: FigureData) -> Any:

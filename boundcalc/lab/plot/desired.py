@@ -16,7 +16,7 @@ def collect(spec: Spec) -> FigureData:
     """Excess risks and distances of trained models over m, at every L, and the bound on the excess."""
     from boundcalc.lab.train.desired import DesiredPlan, learned
 
-    plan = DesiredPlan(samples=tuple(round(value) for value in spec.values)) if spec.values else DesiredPlan()
+    plan = DesiredPlan(samples=spec.whole) if spec.values else DesiredPlan()
     rows = learned(plan)
     x = tuple(float(m) for m in plan.samples)
     series: list[Series] = []

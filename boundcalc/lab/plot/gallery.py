@@ -7,8 +7,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.setting import validate
@@ -28,6 +30,7 @@ class Plate:
         sweep: whose trials it shows; empty for predicted curves alone.
         certified: sweeps whose certificates it shows.
         vector: whether a PDF stands beside the PNG.
+        quick: what of the specification is another in a quick gallery.
     """
 
     name: str
@@ -36,10 +39,22 @@ class Plate:
     sweep: str = ""
     certified: tuple[str, ...] = ()
     vector: bool = False
+    quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 _ASKED = ("best", "closed", "published")
 """Where every bound is vacuous, how many samples these ask for."""
+
+_OVER_M: Mapping[str, Any] = {"values": [16, 1e3, 1e5, 1e7]}
+_TINY_MODELS: Mapping[str, Any] = {"target": 0.1}
+"""What counts as learned by tiny models on few examples."""
+
+
+def _alone(name: str, title: str, quick: Sequence[float] = (), **more: Any) -> Plate:
+    """The plate of a figure that shows no trials, as the figure is; and its few values in a quick gallery."""
+    values = {"values": list(quick)} if quick else {}
+    return Plate(name, title, {"figure": name}, quick=values | more)
+
 
 PLATES: Sequence[Plate] = (
     Plate(
@@ -49,6 +64,7 @@ PLATES: Sequence[Plate] = (
         "overlay",
         ("certified", "certified-small"),
         vector=True,
+        quick=_OVER_M,
     ),
     Plate(
         "sample-complexity",
@@ -56,12 +72,14 @@ PLATES: Sequence[Plate] = (
         {"figure": "sample-complexity", "norms": "runs"},
         "conjunction",
         ("certified", "certified-small"),
+        quick=_TINY_MODELS,
     ),
     Plate(
         "sample-laws",
         "Two laws, more and fewer bits that matter, other widths",
         {"figure": "sample-laws"},
         "laws",
+        quick=_TINY_MODELS,
     ),
     Plate("parity", "Parity: a phase transition", {"figure": "parity"}, "parity"),
     Plate("parity-growth", "Parity over T and s", {"figure": "parity-growth"}, "parity-growth"),
@@ -70,14 +88,27 @@ PLATES: Sequence[Plate] = (
         "Parity from few examples: late generalisation",
         {"figure": "parity", "runs": {"m": 150}},
         "parity-late",
+        quick={"runs": {"m": 48}},
     ),
     Plate("tightness", "Bounds over measured gaps", {"figure": "tightness", "norms": "runs"}, "overlay"),
-    Plate("attention", "Attention finds the coordinates that matter", {"figure": "attention"}, "conjunction"),
-    Plate("attention-training", "Attention over training", {"figure": "attention"}, "training"),
-    Plate("attention-mass", "Sparse on what matters, or nearly even", {"figure": "attention-mass"}),
+    Plate(
+        "attention",
+        "Attention finds the coordinates that matter",
+        {"figure": "attention"},
+        "conjunction",
+        quick=_TINY_MODELS,
+    ),
+    Plate("attention-training", "Attention over training", {"figure": "attention"}, "training", quick=_TINY_MODELS),
+    _alone("attention-mass", "Sparse on what matters, or nearly even", (40,)),
     Plate("norms", "Norms of trained weights", {"figure": "norms"}, "conjunction"),
     Plate("norms-training", "Norms over training", {"figure": "norms"}, "training"),
-    Plate("norms-layers", "Norms layer by layer", {"figure": "norms", "runs": {"depth": 8, "m": 64}}, "depth"),
+    Plate(
+        "norms-layers",
+        "Norms layer by layer",
+        {"figure": "norms", "runs": {"depth": 8, "m": 64}},
+        "depth",
+        quick={"runs": {"depth": 2, "m": 64}},
+    ),
     Plate(
         "gap-vs-T-measured",
         "Longer sequences, trained",
@@ -89,31 +120,34 @@ PLATES: Sequence[Plate] = (
             "bounds": list(_ASKED),
         },
         "conjunction",
+        quick={"runs": {"m": 32}, "values": [8, 16, 32]},
     ),
     Plate(
         "gap-vs-depth-measured",
         "Deeper models, trained",
         {"figure": "gap-vs-depth", "runs": {"m": 64}, "norms": "runs", "values": [1, 2, 4, 8], "bounds": list(_ASKED)},
         "depth",
+        quick={"values": [1, 2]},
     ),
-    Plate("gap-vs-m", "The gap bound against m", {"figure": "gap-vs-m"}),
-    Plate("gap-slopes", "Slopes of the gap, where bounds say something", {"figure": "gap-slopes"}),
+    _alone("gap-vs-m", "The gap bound against m", _OVER_M["values"]),
+    _alone("gap-slopes", "Slopes of the gap, where bounds say something", (250, 500), repetitions=10),
     Plate(
         "gap-vs-T",
         "The gap bound against T",
         {"figure": "gap-vs-T", "setting": {"sample": {"n_train": 10**8}}},  # where those that grow say something, too
+        quick={"values": [64, 1024]},
     ),
-    Plate("gap-vs-depth", "The gap bound against depth", {"figure": "gap-vs-depth"}),
-    Plate("gap-vs-C", "The gap bound against the norms allowed", {"figure": "gap-vs-C"}),
-    Plate("constants", "From published constants to the best bound", {"figure": "constants"}),
-    Plate("breakdown", "Where the entropy goes", {"figure": "breakdown"}),
-    Plate("norms-vs-s", "Norms that represent sparse functions", {"figure": "norms-vs-s"}),
-    Plate("posterior-contraction", "Posteriors contract", {"figure": "posterior-contraction"}),
-    Plate("attention-error", "Attention finds the conditional mean", {"figure": "attention-error"}),
-    Plate("attention-smooth", "A conditional mean that is not linear", {"figure": "attention-smooth"}),
-    Plate("minimality", "Trained representations are posteriors", {"figure": "minimality"}),
-    Plate("desired", "Learning the desired parameter", {"figure": "desired"}),
-    Plate("pretext", "From masked tokens to a task never seen", {"figure": "pretext"}),
+    _alone("gap-vs-depth", "The gap bound against depth", (1, 2, 4)),
+    _alone("gap-vs-C", "The gap bound against the norms allowed", (0.5, 1, 2)),
+    _alone("constants", "From published constants to the best bound"),
+    _alone("breakdown", "Where the entropy goes", (1, 3)),
+    _alone("norms-vs-s", "Norms that represent sparse functions", (1, 2, 3, 4, 6)),
+    _alone("posterior-contraction", "Posteriors contract", (4, 32, 256), repetitions=50),
+    _alone("attention-error", "Attention finds the conditional mean", (8, 64, 128, 256), repetitions=50),
+    _alone("attention-smooth", "A conditional mean that is not linear", (8, 64, 256), repetitions=50),
+    _alone("minimality", "Trained representations are posteriors", (1, 30)),
+    _alone("desired", "Learning the desired parameter", (100, 1000)),
+    _alone("pretext", "From masked tokens to a task never seen", (30,), repetitions=50),
     Plate("gap-vs-L", "Learning independent of the input size", {"figure": "gap-vs-L"}, "latent-masked"),
     Plate(
         "gap-vs-L-supervised",
@@ -121,11 +155,8 @@ PLATES: Sequence[Plate] = (
         {"figure": "gap-vs-L", "runs": {"task": "gaussian-linear"}},
         "latent-supervised",
     ),
-    Plate("kappa", "What the diversity of pretext tasks is worth", {"figure": "kappa"}),
+    _alone("kappa", "What the diversity of pretext tasks is worth", repetitions=50),
 )
-
-_CONJUNCTION: dict[str, Any] = {"task": "conjunction", "s": 3}
-_SMALL: dict[str, Any] = {"d": 32, "heads": 8, "d_ff": 64}
 
 CERTIFIED: Mapping[str, Sequence[str]] = {
     "certified": ("holdout", "p2l", "norms"),
@@ -134,31 +165,6 @@ CERTIFIED: Mapping[str, Sequence[str]] = {
 """By what the trials of a sweep are certified."""
 _TINY: dict[str, Any] = {"d": 8, "heads": 1, "d_ff": 8}
 
-QUICK_VALUES: Mapping[str, Sequence[float]] = {
-    "gap-vs-m": (16, 1e3, 1e5, 1e7),
-    "overlay": (16, 1e3, 1e5, 1e7),
-    "gap-slopes": (250, 500),
-    "gap-vs-T": (64, 1024),
-    "gap-vs-depth": (1, 2, 4),
-    "gap-vs-C": (0.5, 1, 2),
-    "breakdown": (1, 3),
-    "norms-vs-s": (1, 2, 3, 4, 6),
-    "posterior-contraction": (4, 32, 256),
-    "attention-error": (8, 64, 128, 256),
-    "attention-smooth": (8, 64, 256),
-    "minimality": (1, 30),
-    "desired": (100, 1000),
-    "pretext": (30,),
-    "attention-mass": (40,),
-}
-
-QUICK: Mapping[str, Mapping[str, Any]] = {
-    "gap-vs-T-measured": {"runs": {"m": 32}, "values": [8, 16, 32]},
-    "gap-vs-depth-measured": {"values": [1, 2]},
-    "norms-layers": {"runs": {"depth": 2, "m": 64}},
-    "parity-late": {"runs": {"m": 48}},
-}
-
 
 def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
     """The sweeps of the gallery, as `sweep_from_json` reads them."""
@@ -166,54 +172,8 @@ def sweeps(*, quick: bool) -> dict[str, dict[str, Any]]:
     from boundcalc.lab.train.presets import PRESETS
 
     if quick:
-        train = {"lr": 4e-3, "batch": 16, "steps": 400, "stop_loss": 5e-3}
-        base = {"task": _CONJUNCTION, "model": _SMALL, "train": train, "n_test": 512}
-        parity = {"lr": 1e-2, "batch": 64, "steps": 300, "stop_test_error": 0.005, "curve_every": 25}
-        return {
-            "overlay": {**base, "seeds": 3, "grid": {"T": 16, "m": [12, 24, 48, 96]}},
-            "certified": {**base, "seeds": [201], "grid": {"T": 16, "m": [60, 200]}},
-            "certified-small": {**base, "model": _TINY, "seeds": [201], "grid": {"T": 16, "m": [60, 200]}},
-            "conjunction": {**base, "seeds": 6, "grid": {"T": [8, 16, 32], "m": [8, 16, 32, 64]}},
-            "parity": {
-                "task": {"task": "parity", "T": 6, "s": 2},
-                "m": 0,
-                "model": _SMALL,
-                "train": parity,
-                "seeds": 3,
-                "n_test": 512,
-            },
-            "laws": {
-                **base,
-                "task": {"task": "conjunction"},
-                "seeds": 6,
-                "grid": [{"s": 2, "T": [8, 16], "m": [8, 16, 32]}, {"s": 2, "T": 8, "d": 16, "m": [8, 16, 32]}],
-            },
-            "parity-growth": {
-                "task": {"task": "parity"},
-                "m": 0,
-                "model": _SMALL,
-                "train": parity,
-                "seeds": 3,
-                "n_test": 512,
-                "grid": {"s": 2, "T": [4, 6]},
-            },
-            "parity-late": {
-                "task": {"task": "parity", "T": 6, "s": 2},
-                "m": 48,
-                "model": _SMALL,
-                "train": {**parity, "batch": 16},
-                "seeds": 3,
-                "n_test": 512,
-            },
-            "depth": {**base, "seeds": 2, "grid": {"T": 8, "depth": [1, 2], "m": 64}},
-            "training": {
-                **base,
-                "train": {**train, "stop_loss": 0.0},
-                "seeds": 3,
-                "grid": {"T": 16, "m": 64, "train.steps": [1, 10, 40, 100]},
-            },
-            **_latent(LearnPlan(lengths=(4, 8, 16), samples=(16, 32), seeds=3, steps=60, n_test=512)),
-        }
+        found = read_document(Path(__file__).with_name("quick.toml"), "the quick gallery")
+        return found | _latent(LearnPlan(lengths=(4, 8, 16), samples=(16, 32), seeds=3, steps=60, n_test=512))
     found = {name: copy.deepcopy(PRESETS[name]) for name in _AS_THEY_ARE}
     found["laws"] = _laws()
     found["overlay"] = {

@@ -31,7 +31,7 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.represent.classes import class_budgets
 
     length = spec.setting.architecture.seq_len if spec.setting is not None else _SEQ_LEN
-    places = [round(value) for value in spec.values] or list(_DEFAULT_VALUES)
+    places = spec.whole or _DEFAULT_VALUES
     series: list[Series] = []
     growth: dict[str, float] = {}
     margins: list[float] = []

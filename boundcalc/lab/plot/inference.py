@@ -23,8 +23,7 @@ def collect(spec: Spec) -> FigureData:
     """The 1 - delta quantiles of measured errors, and the bounds that hold with that probability."""
     from boundcalc.lab.latent.experiments.infer import LENGTHS, InferPlan, infer
 
-    lengths = tuple(round(value) for value in spec.values) or LENGTHS
-    plan = InferPlan(lengths=lengths, repetitions=spec.repetitions or _REPETITIONS, taus=_TAUS)
+    plan = InferPlan(lengths=spec.whole or LENGTHS, repetitions=spec.repetitions or _REPETITIONS, taus=_TAUS)
     result = infer(plan)
     points: dict[str, list[Any]] = {}
     for point in result.points:

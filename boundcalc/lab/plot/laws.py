@@ -38,7 +38,7 @@ def collect(spec: Spec) -> FigureData:
                 growth[f"{law}, s = {s:g}"] = _exponent(found)
     if not series:
         raise NoSolution("sample-laws needs trials at two lengths or more: boundcalc sweep conjunction-natural")
-    facts: dict[str, Any] = {"task": runs.described(chosen), "growth": growth, "d": usual}
+    facts: dict[str, Any] = {"growth": growth, "d": usual}
     if len(widths) > 1:
         length, s, law = max(
             {(runs.where(r, "T"), runs.where(r, "s"), runs.where(r, "law")) for r in chosen},
@@ -54,7 +54,7 @@ def collect(spec: Spec) -> FigureData:
         series += [replace(least_samples(at, name, spec.target), panel=_WIDTH) for name in spec.bounds or _BOUNDS]
         facts |= {"setting": setting.to_json(), "T": length, "s": s, "law": law}
         facts["over width"] = {one.key: _growth_of(one) for one in series if one.panel == _WIDTH}
-    return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
+    return runs.shown(series, chosen, **facts)
 
 
 def _by(records: Sequence[Any], letter: str, **fixed: Any) -> list[tuple[float, list[Any]]]:

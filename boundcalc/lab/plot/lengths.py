@@ -51,9 +51,7 @@ def collect(spec: Spec) -> FigureData:
             sizes = [value or 1.0 for value in values]
             series.append(Series.capped(key, BOUNDS[key], "ramp gap", x, sizes, kind=kind, panel="growth"))
     slopes = [found.to_json() for found in flatness(points)]
-    kind = rows[0].kind
-    facts = {"task": runs.described(chosen), "kind": kind, "slopes": slopes, "radius": radius, "delta": _DELTA}
-    return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
+    return runs.shown(series, chosen, kind=rows[0].kind, slopes=slopes, radius=radius, delta=_DELTA)
 
 
 def draw(spec: Spec, data: FigureData) -> Any:

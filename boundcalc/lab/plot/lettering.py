@@ -22,8 +22,6 @@ POINTS = 7.0
 LINE = 8.6
 """From line to line."""
 QUIET = "#555555"
-MOST_LEGEND = 0.15
-"""Of the height of a figure."""
 _NAME_WIDTH = 15
 """Characters in a line of a name."""
 

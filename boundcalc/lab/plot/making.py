@@ -11,8 +11,7 @@ from typing import Any
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import BoundcalcError, NoSolution
 from boundcalc.lab.plot import render
-from boundcalc.lab.plot.gallery import CERTIFIED, QUICK, QUICK_VALUES, Plate, sweep_name, sweeps
-from boundcalc.lab.plot.registry import FIGURES
+from boundcalc.lab.plot.gallery import CERTIFIED, Plate, sweep_name, sweeps
 from boundcalc.lab.plot.spec import Spec
 
 _Say = Callable[[str], None]
@@ -83,18 +82,12 @@ def build(
 
 def specification(plate: Plate, store: Path, *, quick: bool = False) -> Spec:
     """What a plate shows; its trials are read from a store."""
-    raw = {**plate.spec, **(QUICK.get(plate.name, {}) if quick else {})}
+    raw = {**plate.spec, **(plate.quick if quick else {})}
     if plate.sweep:
         name = sweep_name(plate.sweep, quick=quick)
         raw |= {"store": str(store), "runs": {**raw.get("runs", {}), "sweep": name}}
     if plate.certified:
         raw["runs"]["certified"] = [sweep_name(each, quick=quick) for each in plate.certified]
-    if quick and raw["figure"] in QUICK_VALUES and plate.name not in QUICK:
-        raw["values"] = list(QUICK_VALUES[raw["figure"]])
-    if quick and "repetitions" in FIGURES[raw["figure"]].fields:
-        raw["repetitions"] = 10 if plate.name == "gap-slopes" else 50
-    if quick and raw["figure"] in ("attention", "sample-complexity", "sample-laws"):
-        raw["target"] = 0.1  # tiny models on few examples
     return Spec.from_json(raw)
 
 

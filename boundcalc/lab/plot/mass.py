@@ -19,7 +19,7 @@ def collect(spec: Spec) -> FigureData:
     """Trains networks on every task, and sorts their attention by the size of its weights."""
     from boundcalc.lab.train.attending import EDGES, AttendingPlan, attending
 
-    plan = AttendingPlan(steps=round(spec.values[0])) if spec.values else AttendingPlan()
+    plan = AttendingPlan(steps=spec.whole[0]) if spec.values else AttendingPlan()
     rows = attending(plan)
     x = tuple(math.sqrt(low * high) for low, high in itertools.pairwise(EDGES))
     series: list[Series] = []

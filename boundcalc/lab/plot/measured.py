@@ -13,13 +13,13 @@ from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.output import reading
 from boundcalc.engine.evaluate import compare
-from boundcalc.lab.plot.data import Series
+from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.predicted import log_height, why_not
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import called, many
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
-from boundcalc.lab.train.export import read_records
+from boundcalc.lab.train.export import is_database, read_records
 from boundcalc.lab.train.record import Record
 from boundcalc.lab.train.store import Store
 from boundcalc.setting import Budget, Norms, Setting
@@ -88,6 +88,7 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
     path = Path(spec.store)
     if not path.exists():
         raise NoSolution(f"there is no store {path}: `{make_runs(spec)}` makes one")
+    reading(path)
     found = [
         r
         for r in _records(path, spec)
@@ -105,15 +106,9 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
     return kept
 
 
-def _is_database(path: Path) -> bool:
-    reading(path)
-    with path.open("rb") as file:
-        return file.read(16).startswith(b"SQLite format 3")
-
-
 def _sweeps(path: Path) -> list[str]:
     """Names of the sweeps of a store; an export knows none."""
-    if not _is_database(path):
+    if not is_database(path):
         return []
     with Store(path, create=False, read_only=True) as store:
         return sorted(store.sweeps())
@@ -121,7 +116,7 @@ def _sweeps(path: Path) -> list[str]:
 
 def _records(path: Path, spec: Spec) -> list[Record]:
     if "sweep" in spec.runs:
-        if not _is_database(path):
+        if not is_database(path):
             raise InvalidSetting(f"{path} is an export, which knows no sweeps: choose by task=, T=, m=, lr=, batch=")
         with Store(path, create=False, read_only=True) as store:
             chosen = list(store.select(sweep=str(spec.runs["sweep"])))
@@ -198,6 +193,11 @@ def described(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
+def shown(series: Iterable[Series], records: Sequence[Record], **facts: Any) -> FigureData:
+    """Series of trials, with what the trials are."""
+    return FigureData(tuple(series), {"task": described(records), **facts}, tuple(record.hash for record in records))
+
+
 def grouped(records: Sequence[Record], letter: str) -> list[tuple[float, list[Record]]]:
     """Trials by their place on the axis, in order."""
     groups: dict[float, list[Record]] = {}
@@ -242,7 +242,7 @@ _PAID = ("best", "closed")
 def a_posteriori(
     records: Sequence[Record], letter: str, quantities: Sequence[str], asked: Setting, bounds: Sequence[str] = _PAID
 ) -> list[Series]:
-    """A bound at the norms of trained models (P1 paid): the median over some trials, and their range.
+    """A bound at the norms of trained models (which is paid for): the median over some trials, and their range.
 
     Of each quantity the first of the bounds that is not trivial for all of them.
     """

@@ -21,7 +21,7 @@ def collect(spec: Spec) -> FigureData:
     """Shares of variance that probes of the representation explain, over training."""
     from boundcalc.lab.train.minimal import TARGETS, MinimalPlan, minimal
 
-    plan = MinimalPlan(steps=tuple(round(value) for value in spec.values)) if spec.values else MinimalPlan()
+    plan = MinimalPlan(steps=spec.whole) if spec.values else MinimalPlan()
     *trained, known = minimal(plan)
     x = tuple(float(row.steps or 0) for row in trained)
     series: list[Series] = []

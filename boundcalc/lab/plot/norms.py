@@ -44,8 +44,7 @@ def collect(spec: Spec) -> FigureData:
             )
             if one is not None:
                 found.append(one)
-    facts = {"task": runs.described(chosen), "letter": letter}
-    return FigureData(tuple(found), facts, tuple(r.hash for r in chosen))
+    return runs.shown(found, chosen, letter=letter)
 
 
 def _largest(record: Any, kind: str, symbol: str, block: int | None) -> float | None:

@@ -43,13 +43,9 @@ def collect(spec: Spec) -> FigureData:
         needs[name] = None
         with suppress(NoSolution, Unsupported):
             needs[name] = solve(setting, "m", SMALL, bound=name, quantity="risk", digits=3).value
-    facts = {
-        "task": runs.described(trials),
-        "setting": setting.to_json(),
-        "needs": needs,
-        "certificates": [group.to_json() for group in made],
-    }
-    return FigureData((*predicted, *seen, *certified), facts, tuple(run.hash for run in trials))
+    certificates = [group.to_json() for group in made]
+    series = (*predicted, *seen, *certified)
+    return runs.shown(series, trials, setting=setting.to_json(), needs=needs, certificates=certificates)
 
 
 def _one_model_each(found: Sequence[Any]) -> list[Any]:

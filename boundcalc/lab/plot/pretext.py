@@ -19,7 +19,7 @@ def collect(spec: Spec) -> FigureData:
     from boundcalc.lab.train.pretext import PretextPlan, pretrained
 
     usual = PretextPlan()
-    steps = round(spec.values[0]) if spec.values else usual.steps
+    steps = spec.whole[0] if spec.values else usual.steps
     plan = PretextPlan(steps=steps, fresh=spec.repetitions or usual.fresh)
     rows = pretrained(plan)
     series: list[Series] = []

@@ -10,9 +10,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.plot.data import FigureData
-from boundcalc.lab.plot.spec import Spec, read_file
+from boundcalc.lab.plot.spec import Spec
 from boundcalc.setting import validate
 
 _FORMAT = "boundcalc-figure/1"
@@ -53,7 +54,7 @@ def record(spec: Spec, data: FigureData, command: str, caption: str, alt: str) -
 
 def read(path: Path) -> tuple[Spec, FigureData, str]:
     """Specification, data and command of a figure's JSON; data that were changed are refused."""
-    raw = validate.known_keys(f"{path}: a figure's JSON", read_file(path), _KEYS)
+    raw = validate.known_keys(f"{path}: a figure's JSON", read_document(path, "the figure's JSON"), _KEYS)
     if raw.get("format") != _FORMAT:
         raise InvalidSetting(f"{path} is no figure's JSON (format {_FORMAT}): boundcalc plot FIGURE makes one")
     missing = [key for key in ("spec", "data", "digest") if key not in raw]

@@ -26,7 +26,7 @@ def collect(spec: Spec) -> FigureData:
 
     plan = SlopesPlan()
     if spec.values:
-        plan = replace(plan, samples=tuple(round(value) for value in spec.values))
+        plan = replace(plan, samples=spec.whole)
     if spec.repetitions:
         plan = replace(plan, seeds=spec.repetitions // plan.starts)
     base = plan.setting(plan.m, plan.T, plan.C)

@@ -17,7 +17,7 @@ def collect(spec: Spec) -> FigureData:
     """Root mean square errors of every estimator, and for softmax attention what each part of them is."""
     from boundcalc.lab.latent.experiments.smooth import BEST, EXACT, LENGTHS, LINEAR, SmoothPlan, smooth
 
-    lengths = tuple(round(value) for value in spec.values) or LENGTHS
+    lengths = spec.whole or LENGTHS
     plan = SmoothPlan(lengths=lengths, repetitions=spec.repetitions or _REPETITIONS)
     points = smooth(plan)
     fixed = [f"softmax, tau = {tau:g}" for tau in plan.taus]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
-from boundcalc.base.strict_json import parse_json
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.lab.plot.style import SIZES
@@ -114,6 +112,11 @@ class Spec:
         if entry.single and len(several := getattr(self, entry.single)) > 1:
             raise InvalidSetting(f"{self.figure} shows one of {entry.single} at a time: leave out {several[1]!r}")
 
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The values of the axis as whole numbers."""
+        return tuple(round(value) for value in self.values)
+
     def but(self, **changes: Any) -> Spec:
         """The same with some fields changed."""
         return replace(self, **changes)
@@ -148,29 +151,3 @@ class Spec:
 
 _RUN_KEYS = ("task", "T", "m", "s", "law", "d", "depth", "lr", "batch", "steps", "sweep", "seed", "certified")
 """By what trials can be chosen."""
-
-
-def read_file(path: Path) -> Any:
-    """The content of a .json, .yaml or .toml file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InvalidSetting(f"{path} is no text: a specification is JSON, YAML or TOML") from None
-    suffix = path.suffix.lower()
-    if suffix == ".toml":
-        import tomllib
-
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidSetting(f"{path} is not TOML: {error}") from None
-    if suffix in (".yaml", ".yml"):
-        try:
-            import yaml  # type: ignore[import-not-found, import-untyped]
-        except ImportError:
-            raise InvalidSetting(f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write JSON") from None
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise InvalidSetting(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    return parse_json(text, str(path))

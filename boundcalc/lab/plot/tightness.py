@@ -36,8 +36,7 @@ def collect(spec: Spec) -> FigureData:
     series = [_ratio(name, quantity, setting, reached) for name in spec.bounds or _DEFAULT_BOUNDS]
     if not any(one.known() for one in series):
         raise NoSolution(f"there is nothing to draw: no bound promises these gaps ({series[0].refusal})")
-    facts = {"setting": setting.to_json(), "task": runs.described(chosen), "quantity": quantity}
-    return FigureData((seen, *series), facts, tuple(r.hash for r in chosen))
+    return runs.shown((seen, *series), chosen, setting=setting.to_json(), quantity=quantity)
 
 
 def _ratio(name: str, quantity: Quantity, setting: Setting, reached: list[tuple[float, float]]) -> Series:

@@ -47,8 +47,7 @@ def collect(spec: Spec) -> FigureData:
                 label = f"$T^{{{law.exponent:.1f}}}$, s = {s:g}"
                 x = tuple(T for T, _, _ in rows)
                 series.append(Series(look, label, "fit", "steps", x, tuple(law(T) for T in x)))
-    facts = {"task": runs.described(chosen), "places": places, "laws": laws}
-    return FigureData(tuple(series), facts, tuple(record.hash for record in chosen))
+    return runs.shown(series, chosen, places=places, laws=laws)
 
 
 def _waited(record: Any) -> Waited:

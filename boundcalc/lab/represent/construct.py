@@ -119,16 +119,9 @@ def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
     )
 
 
-def construct(
-    function: SparseFunction, positions: Positions, kind: str, *, most: float | None = None, all_corners: bool = False
-) -> Construction:
-    """The weights of one construction, at the amplitudes, beta and scales of least capacity, margin about 1.
-
-    The function must be `usable`. `most`: values on the two sides of 0 stay within [1, most] of each other, for
-    constructions that later layers read. `all_corners`: one hidden unit per corner, not the fewest.
-    """
-    selection = Selection(positions, function.variables)
-    view, tuner = make_tuner(function, selection, kind, most=most, all_corners=all_corners)
+def construct(function: SparseFunction, positions: Positions, kind: str) -> Construction:
+    """The weights of one construction of a `usable` function, at the numbers of least capacity, margin about 1."""
+    view, tuner = make_tuner(function, Selection(positions, function.variables), kind)
     return build(function, view, kind, tuner.best()).normalised()
 
 
@@ -141,13 +134,16 @@ def literal_signs(function: SparseFunction) -> np.ndarray:
 
 
 def make_tuner(
-    function: SparseFunction, selection: Selection, kind: str, *, most: float | None = None, all_corners: bool = False
+    function: SparseFunction, selection: Selection, kind: str, *, most: float | None = None
 ) -> tuple[Selected, Tuner]:
-    """What is selected, and how a construction's numbers are to be found."""
+    """What is selected, and how a construction's numbers are to be found.
+
+    `most`: values on the two sides of 0 stay within [1, most] of each other, where later layers read them.
+    """
     if kind == "corners":
         table = function.table
         view = Selected(selection, shared=False, signs=None)
-        fit = partial(fit_bits, table, most=most, all_corners=all_corners)
+        fit = partial(fit_bits, table, most=most)
         return view, Tuner(view, fit, lambda units, slack: Cases.of_bits(units, table, slack))
     signs = literal_signs(function)
     view = Selected(selection, shared=bool((signs > 0).all()) and kind != "signed mean", signs=signs)

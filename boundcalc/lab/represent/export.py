@@ -10,6 +10,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import WEIGHTS
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import write_bytes, writing
 from boundcalc.lab.represent.encoding import Encoding
 from boundcalc.lab.represent.network import Block, Network
@@ -61,7 +62,7 @@ def load(path: Path | str) -> Network:
     """The network of such a file, with its encoding: nothing but the file is needed."""
     source = Path(path)
     if source.suffix == ".npz":
-        with np.load(source, allow_pickle=False) as file:
+        with plain_arrays(source, writer="`boundcalc represent --out`") as file:
             arrays = {name: file[name] for name in file.files}
         encoding = arrays.get("encoding")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -76,12 +76,13 @@ def _symmetric(node: Node) -> SparseFunction | None:
     return SparseFunction(tuple(i for i, _ in found), (), profile, tuple(b for _, b in found))
 
 
-def _rule(kind: str, ones: int, count: int) -> bool:
+def _rule(kind: str, ones: Any, count: int) -> Any:
+    """Whether a name holds of so many parts of which so many are 1; numbers, or arrays of them."""
     if kind == "AND":
         return ones == count
     if kind == "OR":
         return ones > 0
-    return bool(ones % 2) if kind == "PARITY" else 2 * ones > count
+    return ones % 2 > 0 if kind == "PARITY" else 2 * ones > count
 
 
 def _tabulated(node: Node, names: Sequence[int]) -> SparseFunction:
@@ -99,12 +100,7 @@ def _evaluate(node: Node, columns: dict[int, np.ndarray], size: int) -> np.ndarr
     parts = [_evaluate(part, columns, size) for part in node.parts]
     if node.kind == "NOT":
         return 1 - parts[0]
-    ones = np.sum(parts, axis=0)
-    if node.kind == "AND":
-        return (ones == len(parts)).astype(np.int64)
-    if node.kind == "OR":
-        return (ones > 0).astype(np.int64)
-    return ones % 2 if node.kind == "PARITY" else (2 * ones > len(parts)).astype(np.int64)
+    return _rule(node.kind, np.sum(parts, axis=0), len(parts)).astype(np.int64)
 
 
 class _Parser:

@@ -18,21 +18,7 @@ from flint import arb, arb_mat, fmpz_mat
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import certainly_le
 
-_PRIMITIVE = {
-    2: 7,
-    3: 11,
-    4: 19,
-    5: 37,
-    6: 67,
-    7: 137,
-    8: 285,
-    9: 529,
-    10: 1033,
-    11: 2053,
-    12: 4179,
-    13: 8219,
-    14: 17475,
-}
+_PRIMITIVE = dict(enumerate((7, 11, 19, 37, 67, 137, 285, 529, 1033, 2053, 4179, 8219, 17475), start=2))
 """A primitive polynomial of each degree over the field of two elements, as bits."""
 SAFETY = 0.9
 """Compact positions keep (2s - 1) coherence below this, so that scores on the support stay apart from all others."""

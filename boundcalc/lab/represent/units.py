@@ -87,14 +87,7 @@ def fit_mean(profile: tuple[int, ...], slack: float, sizes: tuple[float, float],
     return _used(Units(alpha[None], theta, weight), costs)
 
 
-def fit_bits(
-    table: tuple[int, ...],
-    slack: float,
-    sizes: tuple[float, float],
-    most: float | None = None,
-    *,
-    all_corners: bool = False,
-) -> Units:
+def fit_bits(table: tuple[int, ...], slack: float, sizes: tuple[float, float], most: float | None = None) -> Units:
     """Units of the bits for any function: hinges on subcubes (s <= 6), or on the corners of the rarer value."""
     s = len(table).bit_length() - 1
     signs = 2.0 * np.asarray(table) - 1
@@ -104,7 +97,7 @@ def fit_bits(
             f"and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered. Symmetric functions of any number "
             f"of (negated) bits are cheap"
         )
-    if s > MOST_FITTED or all_corners:
+    if s > MOST_FITTED:
         return corner_units(signs, sizes)
     alpha, theta = _subcubes(s)
     points = corners(s)

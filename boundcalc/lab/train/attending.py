@@ -8,7 +8,7 @@ sequences are put in a histogram by size, each weight counting as much as it is,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,13 @@ import torch
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.attended import summary
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.train.layers import weights_of_read
 from boundcalc.lab.train.measure import head_sizes
 from boundcalc.lab.train.model import rows_before
-from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import Init, read_row
 from boundcalc.lab.train.source import NumpySource
+from boundcalc.lab.train.stack import with_read_row
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for
@@ -108,7 +109,7 @@ class AttendingPlan:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Numbers):
     """Networks of one task.
 
     Attributes:
@@ -132,10 +133,6 @@ class Row:
     mass: tuple[float, ...]
     rest: tuple[float, ...]
     error: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        return asdict(self)
 
 
 def attending(plan: AttendingPlan, cases: tuple[Case, ...] = CASES) -> list[Row]:
@@ -206,7 +203,7 @@ def _fresh(task: Task, world: Mapping[str, Any], seed: int) -> tuple[torch.Tenso
     x, _ = task.sample(world, NumpySource(10**6 + seed), _FRESH)
     tokens = torch.from_numpy(np.ascontiguousarray(x)).long()
     if task.shape.inputs == "bits":
-        tokens = torch.cat([tokens.new_full((len(tokens), 1), CLS), tokens], -1)
+        tokens = with_read_row(tokens)
     return tokens, tuple(int(c) + 1 for c in world.get("coordinates", ()))
 
 

@@ -67,45 +67,39 @@ class Where:
 
 
 def _work(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a worker does with a stack: trains it, or certifies what its trials' data teach."""
-    return _certify_stack(configs, options) if options.get("certify") else _train_stack(configs, options)
+    """What a worker does with a stack, as plain data: it trains it, or certifies what its trials' data teach.
 
-
-def _certify_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked of every trial, one after the other, as plain data. A Python error is returned, as text."""
+    A Python error is returned, as text.
+    """
     import torch
 
-    from boundcalc.lab.train.certify import Asked, certify_trial
-
-    torch.set_num_threads(int(options.get("threads", 1)))
+    torch.set_num_threads(options["threads"])
     try:
-        found: list[list[dict[str, Any]]] = []
-        for config, asked in zip(configs, options["certify"], strict=True):
-            made = certify_trial(Trial.from_json(config), [Asked(**one) for one in asked])
-            found.append([one.to_json() for one in made])
+        trials = [Trial.from_json(config) for config in configs]
+        return _certify_stack(trials, options) if options.get("certify") else _train_stack(trials, options)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def _certify_stack(trials: Sequence[Trial], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked of every trial, one after the other."""
+    from boundcalc.lab.train.certify import Asked, certify_trial
+
+    found: list[list[dict[str, Any]]] = []
+    for trial, asked in zip(trials, options["certify"], strict=True):
+        made = certify_trial(trial, [Asked(**one) for one in asked])
+        found.append([one.to_json() for one in made])
     return {"certificates": found}
 
 
-def _train_stack(configs: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Train a stack, return plain data. A Python error is returned, as text."""
-    import torch
-
+def _train_stack(trials: Sequence[Trial], options: Mapping[str, Any]) -> dict[str, Any]:
     from boundcalc.lab.train.trainer import train
 
-    torch.set_num_threads(int(options.get("threads", 1)))
-    try:
-        trials = [Trial.from_json(config) for config in configs]
-        outcomes = train(
-            trials, device=options.get("device"), path=options.get("path"), compiled=bool(options.get("compile"))
-        )
-    except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
-    keep = bool(options.get("keep_weights"))
+    outcomes = train(trials, compiled=options["compiled"])
+    keep = options["keep_weights"]
     return {
         "results": [outcome.result for outcome in outcomes],
-        "weights": [{k: v.cpu().numpy() for k, v in o.weights.items()} for o in outcomes] if keep else None,
+        "weights": [outcome.arrays if keep else None for outcome in outcomes],
     }
 
 

@@ -121,8 +121,8 @@ def reach(dtype: torch.dtype) -> float:
     return 800.0 if dtype == torch.float64 else 120.0
 
 
-def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """For a read row (trials, 1, d): score map and value map (trials, d, heads (1 + d_value)), their offsets.
+def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tensor, Tensor]:
+    """For a read row (trials, 1, d): score map and value map (trials, d, heads (1 + d_value)), and their offset.
 
     The first `heads` columns give the scores of a row, the rest its values.
     """
@@ -150,7 +150,7 @@ def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tenso
         value_offset = weights[weight_name("b_V", block)].repeat_interleave(repeat, 1).flatten(1)
     else:
         value_offset = value.new_zeros(value.shape[0], heads * layer.out)
-    return maps, score_offset, value_offset
+    return maps, torch.cat([score_offset, value_offset], -1).unsqueeze(1)
 
 
 def _additive(
@@ -159,8 +159,7 @@ def _additive(
     """Heads' outputs (trials, n, heads, d_value) where rows are position + bit row."""
     trials, n, _, seq_len = sides.shape
     heads = layer.heads
-    maps, score_offset, value_offset = _head_maps(layer, weights, query)
-    offset = torch.cat([score_offset, value_offset], -1).unsqueeze(1)
+    maps, offset = _head_maps(layer, weights, query)
     few = torch.baddbmm(offset, torch.cat([bit_rows, query], 1), maps)  # zero, one, and the read row itself
     table = positions @ maps
     with torch.no_grad():
@@ -178,8 +177,7 @@ def _tabled(layer: Attention, weights: Weights, query: Tensor, rows: Tensor, sid
     """The same for any rows (trials, 2 T, d), zeros first."""
     trials, n, _, seq_len = sides.shape
     heads, width = layer.heads, layer.out
-    maps, score_offset, value_offset = _head_maps(layer, weights, query)
-    offset = torch.cat([score_offset, value_offset], -1).unsqueeze(1)
+    maps, offset = _head_maps(layer, weights, query)
     own = torch.baddbmm(offset, query, maps).squeeze(1)
     own_score, own_value = own[:, :heads], own[:, heads:].unflatten(-1, (heads, width))
     table = torch.baddbmm(offset, rows, maps)

@@ -204,6 +204,11 @@ def certify_trial(
 _Error = Callable[[Any], float]
 
 
+def _missed(scorer: Any, state: Any) -> _Error:
+    """Share of examples that a predictor gets wrong."""
+    return lambda test: float((scorer.scores(state, test) <= 0).mean())
+
+
 def _holdout(bench: Bench) -> tuple[PredictorCertificate, _Error]:
     from boundcalc.predictors.picking import pick_to_learn
     from boundcalc.predictors.plans import default_splits, shared, splits
@@ -228,7 +233,7 @@ def _picked(bench: Bench, pick_to_learn: Any, members: Any) -> tuple[PredictorCe
     made = pick_to_learn(
         bench.learner, bench.data, members, delta, method=method, progress=bench.progress, resume=bench.resume
     )
-    return made.certificate, lambda test: float((bench.learner.scores(made.state, test) <= 0).mean())
+    return made.certificate, _missed(bench.learner, made.state)
 
 
 def _occam(bench: Bench) -> tuple[PredictorCertificate, _Error]:
@@ -236,7 +241,7 @@ def _occam(bench: Bench) -> tuple[PredictorCertificate, _Error]:
 
     bench.starts_from_none()
     made = search(bench.network, bench.data, bench.asked.delta, seed=bench.trial.seed, progress=bench.progress)
-    return made.certificate, lambda test: float((bench.network.scores(made.state, test) <= 0).mean())
+    return made.certificate, _missed(bench.network, made.state)
 
 
 def _pac_bayes(bench: Bench) -> tuple[PredictorCertificate, _Error]:
@@ -246,7 +251,7 @@ def _pac_bayes(bench: Bench) -> tuple[PredictorCertificate, _Error]:
     bench.starts_from_none()
     found, draws = bench.posterior, PosteriorRule().draws
     made = certify_draws(bench.network, found.prior, found.laws, bench.data, bench.asked.delta, draws)
-    return made.certificate, lambda test: float((bench.network.scores(made.state, test) <= 0).mean())
+    return made.certificate, _missed(bench.network, made.state)
 
 
 def _gibbs(bench: Bench) -> tuple[PredictorCertificate, _Error]:
@@ -263,7 +268,7 @@ def _norms(bench: Bench) -> tuple[PredictorCertificate, _Error]:
 
     bench.starts_from_none()
     made = certify_class(bench.data, bench.asked.delta, progress=bench.progress)
-    return made.certificate, lambda test: float((made.network.scores(made.state, test) <= 0).mean())
+    return made.certificate, _missed(made.network, made.state)
 
 
 _MAKE: Mapping[str, Callable[[Bench], tuple[PredictorCertificate, _Error]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ class Examples:
         self.device = device
         self.world: dict[str, Any] = trial.task.world(self._source("world"))
         self._order = TorchSource(substream(trial.seed, "order"), device)
-        self._drawn = 0
+        self._start = 0
         self._queue: Tensor | None = None
         self._held: tuple[int, Tensor, Tensor] | None = None
         self.streamed = trial.m * trial.task.shape.rows > most_kept
@@ -65,7 +65,7 @@ class Examples:
         if self.trial.online:
             return self._fresh(size)
         if self.streamed:
-            return self._next_streamed(size)
+            return self._next_held(size, self._shuffled)
         assert self.train is not None  # noqa: S101 - kept unless streamed
         picked = self._next(size, self.trial.m)
         return self.train[0][picked], self.train[1][picked]
@@ -81,27 +81,25 @@ class Examples:
 
     def _fresh(self, size: int) -> tuple[Tensor, Tensor]:
         many = max(1, CHUNK // size) * size
-        if self._held is None or self._drawn + size > len(self._held[1]):
-            number = 0 if self._held is None else self._held[0] + 1
-            self._held = (number, *self._draw(self._source("fresh", number), many))
-            self._drawn = 0
-        start, self._drawn = self._drawn, self._drawn + size
-        return self._held[1][start : self._drawn], self._held[2][start : self._drawn]
+        return self._next_held(size, lambda number: self._draw(self._source("fresh", number), many))
 
-    def _next_streamed(self, size: int) -> tuple[Tensor, Tensor]:
+    def _shuffled(self, number: int) -> tuple[Tensor, Tensor]:
         """Chunks in a random order, each shuffled in itself: at most one chunk is in memory."""
-        if self._held is None or self._drawn + size > len(self._held[1]):
-            chunks = max(1, self.trial.m // CHUNK)
+        chunks = max(1, self.trial.m // CHUNK)
+        if number % chunks == 0:
+            self._queue = self._order.permutation(chunks)
+        assert self._queue is not None  # noqa: S101 - set when number is 0
+        x, y = self._chunk("train", int(self._queue[number % chunks]), self.trial.m)
+        shuffled = self._order.permutation(len(y))
+        return x[shuffled], y[shuffled]
+
+    def _next_held(self, size: int, drawn: Callable[[int], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """The next of what is held; where that is too few, of what is drawn next."""
+        if self._held is None or self._start + size > len(self._held[1]):
             number = 0 if self._held is None else self._held[0] + 1
-            if number % chunks == 0:
-                self._queue = self._order.permutation(chunks)
-            assert self._queue is not None  # noqa: S101 - set when number is 0
-            x, y = self._chunk("train", int(self._queue[number % chunks]), self.trial.m)
-            shuffled = self._order.permutation(len(y))
-            self._held = (number, x[shuffled], y[shuffled])
-            self._drawn = 0
-        start, self._drawn = self._drawn, self._drawn + size
-        return self._held[1][start : self._drawn], self._held[2][start : self._drawn]
+            self._held, self._start = (number, *drawn(number)), 0
+        start, self._start = self._start, self._start + size
+        return self._held[1][start : self._start], self._held[2][start : self._start]
 
     def training_parts(self, most: int, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """The training examples (the first `most` of them), a few at a time; for online training, fresh ones."""

@@ -1,6 +1,10 @@
-"""How a model is trained unless told otherwise: the same on the command line and in sweep files."""
+"""How a model can be trained, and how it is unless told otherwise: the same on the command line and in sweep files."""
 
 from __future__ import annotations
+
+OPTIMISERS = ("adam", "adamw", "sgd")
+PRECISIONS = ("float32", "float64", "bfloat16")
+DEVICES = ("cpu", "cuda", "mps")
 
 OPTIMISER = "adam"
 LR = 1e-3

@@ -10,14 +10,15 @@ The conditional mean of y is (sum of what the key showed)/(its tokens + 2): atte
 is shown the value, and the question's own row twice the weight of a token: the prior is where attention rests when it has seen
 nothing. So the desired parameter is known, lies in the class but for a weight exp(-C) of the other key, and depends on no L.
 
-The loss (y - f)^2/4, f cut at +-1, lies in [0, 1] and is 1-Lipschitz: X5 bounds the gap of the whole class. Everything is a
-function of four counts, so risks are sums over all of them: exact, and training on m sequences is training on their counts.
+The loss (y - f)^2/4, f cut at +-1, lies in [0, 1] and is 1-Lipschitz: one uniform cover bounds the gap of the whole class.
+Everything is a function of four counts, so risks are sums over all of them: exact, and training on m sequences is training
+on their counts.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.learning import learning_bound
 from boundcalc.lab.train.optim import nearest
@@ -55,7 +57,7 @@ class DesiredPlan:
         C: largest spectral norm of A.
         steps: of projected Adam on all examples.
         rate: of learning, falling to 0.
-        delta: failure probability of the bound on the excess risk, and of X5.
+        delta: failure probability of the bound on the excess risk, and of that of the gap.
         against: whether models are trained to make the gap as large as they can instead.
     """
 
@@ -236,7 +238,7 @@ def fitted(plan: DesiredPlan, law: Law, data: Drawn) -> tuple[Tensor, Tensor]:
 
 
 def opposed(plan: DesiredPlan, law: Law, data: Drawn) -> tuple[Tensor, Tensor]:
-    """Models of the class whose gap is made as large as it can be: what X5 must still bound."""
+    """Models of the class whose gap is made as large as it can be: what the bound must still hold for."""
     return _descended(plan, law, data, against=True)
 
 
@@ -273,7 +275,7 @@ def is_member(plan: DesiredPlan, a: Tensor, v: Tensor) -> bool:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Numbers):
     """Trained models of one L and m.
 
     Attributes:
@@ -283,7 +285,7 @@ class Row:
         gap: risk less mean training loss, over seeds.
         apart: mean total variation of attention from that of the desired parameter, over seeds; exact for each model.
         map_apart: distance of the value map from the desired one, over seeds.
-        bound: on the excess risk: X5 for a minimiser, what training lost against the desired parameter, that one's own excess.
+        bound: on the excess risk: that of a minimiser, what training lost against the desired parameter, that one's own excess.
         x5: the bound on the gap.
         bayes: the least risk.
         ignorant: excess risk of the constant 0.
@@ -304,20 +306,10 @@ class Row:
     exceeded: int
     members: int
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        ends = {name: getattr(self, name).to_json() for name in ("excess", "gap", "apart", "map_apart")}
-        return {**asdict(self), **ends}
-
 
 def learned(plan: DesiredPlan) -> list[Row]:
     """All places."""
     return [_row(plan, length, m) for length in plan.lengths for m in plan.samples]
-
-
-def document(plan: DesiredPlan, rows: list[Row]) -> dict[str, Any]:
-    """As JSON."""
-    return {"experiment": "desired", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
 def _row(plan: DesiredPlan, length: int, m: int) -> Row:
@@ -331,7 +323,7 @@ def _row(plan: DesiredPlan, length: int, m: int) -> Row:
     gaps = above + law.bayes - seen
     away = attention_apart(a, best_a, law)
     off = (v - best_v).norm(dim=-1)
-    # X5 for a minimiser holds with probability 1 - 2 delta, for the gap alone with 1 - delta
+    # the bound for a minimiser holds with probability 1 - 2 delta, for the gap alone with 1 - delta
     minimiser = learning_bound(plan.setting(length, m, plan.delta / 2), excess=True).value
     x5 = learning_bound(plan.setting(length, m, plan.delta)).value
     bounds = minimiser + lost + float(excess(best_a, best_v, law))

@@ -6,6 +6,7 @@ import platform
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.train.defaults import DEVICES
 from boundcalc.setting import validate
 
 
@@ -22,7 +23,7 @@ def resolve(name: str) -> str:
     """The kind of a device by name: "auto" picks; one that is not there is refused."""
     import torch
 
-    name = validate.choice("device", name.partition(":")[0], ("auto", "cpu", "cuda", "mps"))
+    name = validate.choice("device", name.partition(":")[0], ("auto", *DEVICES))
     if name == "auto":
         return _best_device()
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}

@@ -23,7 +23,7 @@ class DamagedRecord(UserWarning):
     """A record that is not as it was written, and was left out."""
 
 
-_KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
+KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
 
 
 def flat(record: Record) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def export(records: Iterable[Record], form: str, path: Path | None = None) -> st
         text = _csv(rows)
     if path is None:
         return text
-    write_text(path, text, _KINDS[form])
+    write_text(path, text, KINDS[form])
     return ""
 
 
@@ -84,18 +84,23 @@ def _parquet(rows: list[dict[str, Any]], path: Path | None) -> str:
     except ImportError:
         raise StoreError("parquet needs pyarrow: pip install pyarrow, or export csv") from None
     table = pa.Table.from_pylist(rows)
-    with writing(path, _KINDS["parquet"]) as part:
+    with writing(path, KINDS["parquet"]) as part:
         pq.write_table(table.replace_schema_metadata({"made by": "boundcalc"}), part)
     return ""
 
 
-def read_records(path: Path) -> list[Mapping[str, Any]]:
-    """The records of another store, or of a JSON export."""
+def is_database(path: Path) -> bool:
+    """Whether a file is a store rather than an export of one."""
     try:
-        head = path.read_bytes()[:16]
+        with path.open("rb") as file:
+            return file.read(16).startswith(b"SQLite format 3")
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None
-    if head.startswith(b"SQLite format 3"):
+
+
+def read_records(path: Path) -> list[Mapping[str, Any]]:
+    """The records of another store, or of a JSON export."""
+    if is_database(path):
         with Store(path, create=False, read_only=True) as store:
             found: list[Mapping[str, Any]] = [record.to_json() for record in store.records()]
             for said in store.damaged:

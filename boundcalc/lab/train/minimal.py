@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.train.layers import through
 from boundcalc.lab.train.parameters import read_row
@@ -82,7 +83,7 @@ class MinimalPlan:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Numbers):
     """Networks after some steps.
 
     Attributes:
@@ -97,10 +98,6 @@ class Row:
     bayes: float
     shares: Mapping[str, Interval]
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        return {**asdict(self), "shares": {name: share.to_json() for name, share in self.shares.items()}}
-
 
 def minimal(plan: MinimalPlan) -> list[Row]:
     """The representation while it is trained, and the posterior beside it."""
@@ -114,11 +111,6 @@ def minimal(plan: MinimalPlan) -> list[Row]:
     known = [_shares(plan, seed, numbers[:, :1], numbers) for seed, numbers in _inputs(plan)]
     rows.append(Row(None, bayes, bayes, _mean(known)))
     return rows
-
-
-def document(plan: MinimalPlan, rows: list[Row]) -> dict[str, Any]:
-    """As JSON."""
-    return {"experiment": "minimal", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
 def _sequences(plan: MinimalPlan, seed: int) -> tuple[_Array, _Array]:

@@ -118,7 +118,7 @@ def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tens
     return value * parameter.scale
 
 
-def save(path: Path | str, architecture: Architecture, weights: Mapping[str, Tensor], *, force: bool = False) -> None:
+def save(path: Path | str, architecture: Architecture, weights: Mapping[str, Tensor]) -> None:
     """Write a model as safetensors; the architecture travels in the file's metadata."""
     import json
 
@@ -127,7 +127,7 @@ def save(path: Path | str, architecture: Architecture, weights: Mapping[str, Ten
     safetensors_name(path)
     tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
     metadata = {"format": "boundcalc-model/1", "architecture": json.dumps(architecture.to_json())}
-    write_bytes(path, as_bytes(tensors, metadata), WEIGHTS, force=force)
+    write_bytes(path, as_bytes(tensors, metadata), WEIGHTS)
 
 
 def load(path: Path | str) -> Transformer:

@@ -30,16 +30,18 @@ class ModelNetwork:
     Attributes:
         architecture: of the model.
         shape: of its task.
-        checkpoint: weights that updates are relative to, where they are not drawn from a seed.
     """
 
     architecture: Architecture
     shape: Shape
-    checkpoint: Mapping[str, Array] | None = None
 
     def __post_init__(self) -> None:
         if self.shape.answer == "real":
             raise InvalidSetting("certificates of predictors need answers that are right or wrong, not real numbers")
+
+    @property
+    def checkpoint(self) -> None:
+        """None: updates are relative to weights that a seed draws."""
 
     @classmethod
     def of(cls, trial: Trial) -> ModelNetwork:

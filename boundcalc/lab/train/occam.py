@@ -47,8 +47,7 @@ class SearchRule:
         seeds: of the reference that they are tried on.
         screen: examples that candidates are tried on first.
         full: candidates that are tried on all.
-        everything: whether all tensors are trained where positions alone do not do.
-        all_steps: of that training.
+        all_steps: of training all tensors, where positions alone do not do.
         moves: most changes that shaving tries.
     """
 
@@ -63,7 +62,6 @@ class SearchRule:
     seeds: int = 24
     screen: int = 96
     full: int = 12
-    everything: bool = True
     all_steps: int = 1500
     moves: int = 600
 
@@ -82,7 +80,6 @@ class _Search:
     seed: int
     x: Tensor = field(init=False)
     y: Tensor = field(init=False)
-    tried: dict[Message, float] = field(default_factory=dict[Message, float])
 
     def __post_init__(self) -> None:
         self.x = torch.from_numpy(np.ascontiguousarray(self.data.x))
@@ -91,13 +88,8 @@ class _Search:
 
     def references(self, seeds: Sequence[int]) -> dict[str, Tensor]:
         """The weights of some seeds, stacked, in float32."""
-        drawn = [self.code.reference.weights(s, self.network.checkpoint) for s in seeds]
+        drawn = [self.code.reference.weights(s) for s in seeds]
         return {name: torch.as_tensor(np.stack([one[name] for one in drawn]), dtype=torch.float32) for name in drawn[0]}
-
-    @property
-    def restarts(self) -> int:
-        """A checkpoint is there once."""
-        return 1 if self.code.reference.checkpoint is not None else self.rule.restarts
 
     def stack(self, weights: Mapping[str, Tensor]) -> Stack:
         return Stack(self.network.architecture, self.network.shape, weights)
@@ -127,7 +119,7 @@ class _Search:
 
     def risk(self, message: Message) -> float:
         """The bound of a message, its errors counted as a certificate counts them."""
-        weights = self.code.weights(message, self.network.checkpoint)
+        weights = self.code.weights(message)
         wrong = int((self.network.scores(weights, self.data) <= 0).sum())
         return float_risk(wrong, len(self.data), self.code.write(message)[1], self.delta)
 
@@ -137,24 +129,22 @@ def search(
     data: Data,
     delta: float,
     *,
-    code: Code | None = None,
-    rule: SearchRule | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Decoded:
     """The certificate of the best message that was found; `NothingFound` where none is better than guessing."""
-    code = code or Code(network.reference(INIT), _EXPONENT)
-    run = _Search(network, code, data, delta, rule or SearchRule(), seed)
+    code = Code(network.reference(INIT), _EXPONENT)
+    run = _Search(network, code, data, delta, SearchRule(), seed)
     say = progress or (lambda _: None)
     best: tuple[float, Message | None] = (1.0, None)
     if "positions" in code.reference.laws and network.shape.inputs != "rows":
         best = min(best, _by_positions(run, say), key=lambda pair: pair[0])
-    if run.rule.everything and best[0] > 0.5:
+    if best[0] > 0.5:
         best = min(best, _by_all(run, say), key=lambda pair: pair[0])
     risk, message = best
     if message is None:
         raise NothingFound(
-            f"no predictor of few bits and errors was found among {run.restarts} starts: give more examples, or more "
+            f"no predictor of few bits and errors was found among {run.rule.restarts} starts: give more examples, or more "
             "restarts and steps"
         )
     return certify_message(network, code, _shave(run, risk, message), data, delta)
@@ -162,9 +152,9 @@ def search(
 
 def _by_positions(run: _Search, say: Callable[[str], None]) -> tuple[float, Message | None]:
     """Signs at a few positions, in one column: which positions, training says; all else is tried."""
-    weights = run.references(range(run.restarts))
+    weights = run.references(range(run.rule.restarts))
     rows, losses_ = _trained_positions(run, weights)
-    say(f"trained {run.restarts} rank-one updates of the positions")
+    say(f"trained {run.rule.restarts} rank-one updates of the positions")
     supports: list[dict[int, int]] = []
     for s in losses_.argsort()[: run.rule.supports].tolist():
         support = _support(rows[s], run.rule.rows)
@@ -196,7 +186,7 @@ def _by_positions(run: _Search, say: Callable[[str], None]) -> tuple[float, Mess
 def _candidates(run: _Search, supports: list[dict[int, int]], width: int) -> list[tuple[float, Message]]:
     """Bits and messages, fewest bits first: they do not depend on the column."""
     found: list[tuple[float, Message]] = []
-    for s in range(1 if run.code.reference.checkpoint is not None else run.rule.seeds):
+    for s in range(run.rule.seeds):
         for support in supports:
             for turn in (1, -1):
                 rows = {place: value * turn for place, value in support.items()}
@@ -255,9 +245,9 @@ def _trained_positions(run: _Search, weights: Mapping[str, Tensor]) -> tuple[Ten
 
 def _by_all(run: _Search, say: Callable[[str], None]) -> tuple[float, Message | None]:
     """Sparse updates of every tensor: trained, the largest kept, rounded to powers of two."""
-    weights = run.references(range(run.restarts))
+    weights = run.references(range(run.rule.restarts))
     updates, losses_ = _trained_all(run, weights)
-    say(f"trained sparse updates of {len(updates)} tensors from {run.restarts} seeds")
+    say(f"trained sparse updates of {len(updates)} tensors from {run.rule.restarts} seeds")
     best: tuple[float, Message | None] = (1.0, None)
     for s in losses_.argsort()[:3].tolist():
         one = {name: value[s] for name, value in updates.items()}
@@ -273,7 +263,7 @@ def _trained_all(run: _Search, weights: Mapping[str, Tensor]) -> tuple[dict[str,
     free = {name: torch.zeros_like(value).requires_grad_() for name, value in weights.items()}
     optimiser = torch.optim.Adam(free.values(), lr=rule.lr)
     stack = run.stack(weights)
-    recent = torch.ones(run.restarts)
+    recent = torch.ones(run.rule.restarts)
     for step, (x, y) in enumerate(run.batches(rule.all_steps)):
         rate = rule.lr * (1 - step / rule.all_steps)
         optimiser.param_groups[0]["lr"] = rate

@@ -57,13 +57,13 @@ class PosteriorRule:
     l1: float = 1e-3
 
 
-def _prior_for(network: ModelNetwork, seed: int = _SEED) -> Prior:
-    """The prior of a model with learned positions: it depends on its shapes and a seed alone."""
+def _prior_for(network: ModelNetwork) -> Prior:
+    """The prior of a model with learned positions: it depends on its shapes alone."""
     reference = network.reference(INIT)
     layers = list(attentions(network.architecture.stages))
     if "positions" not in reference.laws or "readout" not in reference.laws or not layers:
         raise InvalidSetting("pac-bayes needs a model with attention, learned positions and a read-out")
-    weights = reference.weights(seed)
+    weights = reference.weights(_SEED)
     read = weights["positions"][read_row(network.architecture)]
     row = weights["embedding"][-1] + read if "embedding" in weights else read
     layer = layers[0]
@@ -80,7 +80,7 @@ def _prior_for(network: ModelNetwork, seed: int = _SEED) -> Prior:
         for name, deviation in _DEVIATIONS.items()
         if name in reference.laws
     ]
-    return Prior(reference, seed, tuple(groups), _EXPONENT)
+    return Prior(reference, _SEED, tuple(groups), _EXPONENT)
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,11 @@ def train_posterior(
     network: ModelNetwork,
     data: Data,
     *,
-    prior: Prior | None = None,
-    rule: PosteriorRule | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Posterior:
     """A posterior that makes its expected loss and its divergence small together."""
-    prior, rule = prior or _prior_for(network), rule or PosteriorRule()
+    prior, rule = _prior_for(network), PosteriorRule()
     say = progress or (lambda _: None)
     fit = _Fit(network, prior, rule, data, torch.Generator().manual_seed(substream(seed, "pac-bayes")))
     centre = fit.start()
@@ -132,7 +130,7 @@ class _Fit:
         self.network, self.prior, self.rule, self.generator = network, prior, rule, generator
         self.x = torch.from_numpy(np.ascontiguousarray(data.x))
         self.y = torch.from_numpy(np.ascontiguousarray(data.y))
-        drawn = prior.reference.weights(prior.seed, network.checkpoint)
+        drawn = prior.reference.weights(prior.seed)
         self.weights = {name: torch.as_tensor(value, dtype=torch.float32).unsqueeze(0) for name, value in drawn.items()}
         self.stack = Stack(network.architecture, network.shape, self.weights)
         shapes = prior.reference.shapes

@@ -5,16 +5,16 @@ network reads pairs (place, word); it learns to tell the word at any place of th
 the hidden places are the features of the digit. M (places x words by digits) holds the law of each hidden word given
 the digit, estimated from labelled images; the head w M^+ asks for one digit less another, and kappa = |w M^+|.
 
-X6 needs answers M h, h = P(digit | X): words that are independent once the digit is known. So that it is a bound there is a
+A bound of its error needs answers M h, h = P(digit | X): words that are independent once the digit is known. So there is a
 second law, `redrawn`: the digit first, then every word by itself from the law M of its place. There h is known. On the images
-themselves h is what would hold if their patches were independent, and what X6 gives is an estimate.
+themselves h is what would hold if their patches were independent, and what is called a bound an estimate.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.transfer import condition, transfer_bound
 from boundcalc.lab.train.model import Transformer, read_only
@@ -112,19 +113,19 @@ class PatchPlan:
 
 
 @dataclass(frozen=True)
-class Row:
-    """Networks of one law, asked at some places. What X6 multiplies is averaged in logarithms: kappa differs much by split.
+class Row(Numbers):
+    """Networks of one law, asked at some places. What is multiplied is averaged in logarithms: kappa differs much by split.
 
     Attributes:
         law: "redrawn" or "images".
-        kind: of X6: "bound", or "estimate" on the images.
+        kind: of the limit: "bound", or "estimate" on the images.
         asked: places.
         kappa: root mean square of |w M^+| over the pairs of digits.
         pretext: E|yhat - M h|^2, with a 95% interval over networks, as all below.
         limit: upper limits of it, each with probability 1 - delta.
         induced: E(w M^+ yhat - w h)^2 over pairs, as a share of Var(w h).
-        bound: X6 at the limit, as a share of the same.
-        exceeded: pairs and networks whose measured error lies above X6.
+        bound: what the limit of the pretext error carries over, as a share of the same.
+        exceeded: pairs and networks whose measured error lies above it.
         without: errors of the ten digits by the head M^+, a mean like those that follow.
         fitted: the same of heads fitted to m labels on the frozen answers.
         untrained: likewise on the answers of the network before training.
@@ -146,17 +147,6 @@ class Row:
     untrained: Mapping[int, Interval]
     raw: Mapping[int, Interval]
     known: Interval
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        out = asdict(self)
-        for name, value in out.items():
-            found = getattr(self, name)
-            if isinstance(found, Interval):
-                out[name] = found.to_json()
-            elif isinstance(value, dict):
-                out[name] = {str(m): one.to_json() for m, one in found.items()}
-        return out
 
 
 @dataclass(frozen=True)
@@ -243,11 +233,6 @@ def patches(plan: PatchPlan) -> list[Row]:
             for places, one in _measured(plan, law, world, before, after, seed):
                 found.setdefault((law, places), []).append(one)
     return [_joined(law, places, several) for (law, places), several in found.items()]
-
-
-def document(plan: PatchPlan, rows: list[Row]) -> dict[str, Any]:
-    """As JSON."""
-    return {"experiment": "patches", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
 def pretrained(plan: PatchPlan, world: World, seed: int) -> tuple[Transformer, Transformer]:
@@ -344,7 +329,7 @@ def _measured(
 
 
 def _task(law: Law, m: _Array, w: _Array, limit: float, yhat: _Array, h: _Array) -> tuple[float, ...]:
-    """(kappa, error of the head w M^+, X6, error of the best constant)."""
+    """(kappa, error of the head w M^+, its bound, error of the best constant)."""
     found = condition(m, w)
     bound = transfer_bound(m, w, limit, measured=law == "images")
     return found.kappa, float(np.square(yhat @ found.head - h @ w).mean()), bound.value, float((h @ w).var())
@@ -376,7 +361,7 @@ def _joined(law: Law, asked: int, several: list[dict[str, Any]]) -> Row:
 
     def factor(name: str) -> Interval:
         found = mean_interval([math.log(one[name]) for one in several])
-        return Interval(*(math.exp(end) for end in (found.value, found.low, found.high)))
+        return Interval(*(math.exp(end) for end in found))
 
     return Row(
         law=law,

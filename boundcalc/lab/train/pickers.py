@@ -117,10 +117,11 @@ class _TorchLearner(ABC):
             found.append(self._margins(state, full, filled)[: len(part)])
         return torch.cat(found).double().cpu().numpy()
 
+    @torch.no_grad()
     def _done(self, state: _State, x: Tensor, y: Tensor, enough: float) -> bool:
         loss, ahead = 0.0, True
         for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
-            loss += self._loss(state, part, answers) * len(part)
+            loss += float(self._mean(state, part, answers)) * len(part)
             ahead = ahead and bool((self._margins(state, part, answers) > 0).all())
         return ahead and loss / len(y) < enough
 
@@ -135,7 +136,8 @@ class _TorchLearner(ABC):
     def _set_rate(self, state: _State, lr: float) -> None: ...
 
     @abstractmethod
-    def _loss(self, state: _State, x: Tensor, y: Tensor) -> float: ...
+    def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
+        """The loss."""
 
     @abstractmethod
     def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor: ...
@@ -230,13 +232,7 @@ class ModelLearner(_TorchLearner):
 
     def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
         loss = self._mean(state, x, y)
-        trained = state.model.trained
-        slopes = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-        grads = {
-            name: torch.zeros_like(value) if slope is None else slope.contiguous()
-            for (name, value), slope in zip(trained.items(), slopes, strict=True)
-        }
-        state.optimiser.step(grads)
+        state.optimiser.step(state.model.gradients(loss))
         return float(loss.detach())
 
     def _set_rate(self, state: _State, lr: float) -> None:
@@ -245,10 +241,6 @@ class ModelLearner(_TorchLearner):
     def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
         stack = state.model
         return losses(self._of()[1], stack(stack.inputs(x.unsqueeze(0))), y.unsqueeze(0)).mean()
-
-    @torch.no_grad()
-    def _loss(self, state: _State, x: Tensor, y: Tensor) -> float:
-        return float(self._mean(state, x, y))
 
     @torch.no_grad()
     def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
@@ -356,10 +348,6 @@ class ModuleLearner(_TorchLearner):
             score = outputs.reshape(len(y))
             return nn.functional.binary_cross_entropy_with_logits(score, y.to(score.dtype))
         return nn.functional.cross_entropy(outputs, y.long())
-
-    @torch.no_grad()
-    def _loss(self, state: _State, x: Tensor, y: Tensor) -> float:
-        return float(self._mean(state, x, y))
 
     @torch.no_grad()
     def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:

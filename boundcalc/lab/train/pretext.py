@@ -3,8 +3,8 @@
 Task `masked-token`: the answer to the mask, given what is shown, has law M h with h = E[z | X], and both are known exactly. A
 network trained on masks alone gives yhat(X); its pretext error e = E|yhat - M h|^2 is bounded from above by fresh sequences
 (kl limit of the mean of a bounded number). Downstream one asks for w z, the share of even words less that of their odd twins:
-w h is what X tells of it. The head w M^+ on the frozen outputs needs no downstream label, and its error is at most kappa^2 e
-(X6), kappa = |w M^+|. `blur` hides twins from the pretext and leaves the sequences as they are: kappa grows, nothing else
+w h is what X tells of it. The head w M^+ on the frozen outputs needs no downstream label, and its error is at most kappa^2 e,
+kappa = |w M^+|. `blur` hides twins from the pretext and leaves the sequences as they are: kappa grows, nothing else
 changes.
 """
 
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.transfer import condition, transfer_bound
 from boundcalc.lab.train.model import read_only
@@ -98,7 +99,7 @@ class PretextPlan:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Numbers):
     """Networks of one blur and length.
 
     Attributes:
@@ -108,14 +109,14 @@ class Row:
         pretext: E|yhat - M h|^2, over networks.
         limit: upper limits of it, each with probability 1 - delta; mean over networks.
         induced: E(w M^+ yhat - w h)^2 of the head without labels, over networks.
-        bound: X6 at the limit, mean over networks.
+        bound: kappa^2 times the limit, mean over networks.
         fitted: the same error of a head fitted to downstream labels on the frozen outputs.
         untrained: of a head fitted likewise to the outputs of networks after one step.
         nothing: of the best constant: Var(w h).
         unknown: E Var(w z | X), which no one can know from X.
         exceeded: networks whose measured error lies above their bound.
         short: of the draws, in how many the limit fell short of the pretext error.
-        over: in how many X6 at that limit fell short of the downstream error.
+        over: in how many kappa^2 times that limit fell short of the downstream error.
     """
 
     blur: float
@@ -133,23 +134,12 @@ class Row:
     short: int = 0
     over: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        found = {name: value for name, value in asdict(self).items() if not isinstance(value, dict)}
-        ends = {name: getattr(self, name).to_json() for name in ("pretext", "induced", "fitted", "untrained")}
-        return {**found, **ends}
-
 
 def pretrained(plan: PretextPlan) -> list[Row]:
     """All places: the blurs at one length, then the other lengths without blur."""
     places = [(blur, plan.length) for blur in plan.blurs]
     places += [(0.0, length) for length in plan.lengths if (0.0, length) not in places]
     return [_row(plan, blur, length) for blur, length in places]
-
-
-def document(plan: PretextPlan, rows: list[Row]) -> dict[str, Any]:
-    """As JSON."""
-    return {"experiment": "pretrain", "plan": asdict(plan), "rows": [row.to_json() for row in rows]}
 
 
 def _row(plan: PretextPlan, blur: float, length: int) -> Row:
@@ -209,7 +199,7 @@ def _row(plan: PretextPlan, blur: float, length: int) -> Row:
 
 
 def coverage(plan: PretextPlan, square: _Array, kappa: float, downstream: float, seed: int) -> tuple[int, int]:
-    """How often the limit from few draws misses the mean of these numbers, and X6 the downstream error.
+    """How often the limit from few draws misses the mean of these numbers, and kappa^2 times it the downstream error.
 
     The numbers are the law that is drawn from, so their mean is what the limit is of.
     """

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from boundcalc.base.progress import Progress
 from boundcalc.lab.train.backends import Where, spread
 from boundcalc.lab.train.certify import Asked, Made, certify_trial
 from boundcalc.lab.train.store import Store
@@ -18,45 +19,49 @@ _STACK = 10
 """Trials trained as one tensor program: on a CPU, between 4 and 16 are about as quick."""
 
 
-class Progress(Protocol):
-    """What wants to know how far a sweep is."""
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """Before the first trial, or certificate."""
-        ...
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Some trials are finished; seconds left, where that can be told."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Something worth a line."""
-        ...
-
-
-class Silent:
-    """Nobody wants to know."""
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """Nothing."""
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-
 @dataclass
 class Ran:
-    """What a run of a sweep did."""
+    """What was there, and what was made of the rest."""
 
     total: int
     present: int
     added: int = 0
-    diverged: int = 0
     seconds: float = 0.0
     errors: list[str] = field(default_factory=list[str])
+
+
+@dataclass
+class Trained(Ran):
+    """What training a sweep did."""
+
+    diverged: int = 0
+
+
+@dataclass
+class Certified(Ran):
+    """What certifying a sweep did."""
+
+    refused: int = 0
+
+
+def _elsewhere(
+    stacks: Sequence[Sequence[Trial]], where: Where, options: Any, shown: Progress, ran: Ran
+) -> Generator[tuple[int, Mapping[str, Any] | None], None, None]:
+    """What workers hand back, by the number of the stack; None for an error, which is noted.
+
+    It is to be closed: workers go when something goes wrong here.
+    """
+    with closing(spread(stacks, where, options, shown.note)) as results:
+        for number, found in results:
+            if "error" in found:
+                ran.errors.append(f"{_named(stacks[number])}: {found['error']}")
+                shown.note(ran.errors[-1])
+            yield number, None if "error" in found else found
+
+
+def _named(stack: Sequence[Trial]) -> str:
+    count = f"{len(stack)} trials like" if len(stack) > 1 else "trial"
+    return f"{count} {stack[0].hash[:12]}"
 
 
 def stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
@@ -89,16 +94,16 @@ def run_sweep(
     where: Where | None = None,
     stack: int = _STACK,
     keep_weights: bool = False,
-    options: Mapping[str, Any] | None = None,
+    compiled: bool = False,
     progress: Progress | None = None,
-) -> Ran:
+) -> Trained:
     """Train what the store does not have; every finished trial is stored at once."""
     where = where or Where()
-    shown = progress or Silent()
+    shown = progress or Progress()
     started = time.monotonic()
     present = store.hashes()
     todo = missing(sweep.trials, present)
-    ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo))
+    ran = Trained(len(sweep.trials), len(sweep.trials) - len(todo))
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
     shown.begin(ran.present, ran.total)
     stacks = stacks_of(todo, stack)
@@ -112,23 +117,18 @@ def run_sweep(
         spent = time.monotonic() - started
         shown.advance(1, ran.present + ran.added, ran.total, spent / done * (1 - done) if done > 0.02 else None)
 
-    common = {"threads": where.threads, "keep_weights": keep_weights, **(options or {})}
+    common = {"threads": where.threads, "keep_weights": keep_weights, "compiled": compiled}
     if where.here:
         for each, cost in zip(stacks, costs, strict=True):
             _train_here(each, store, common, keep, ran)
             finished += cost
     else:
-        with closing(spread(stacks, where, common, shown.note)) as results:  # workers go when something goes wrong here
+        with closing(_elsewhere(stacks, where, common, shown, ran)) as results:
             for number, found in results:
                 finished += costs[number]
-                mine = stacks[number]
-                if "error" in found:
-                    ran.errors.append(f"{len(mine)} trials like {mine[0].hash[:12]}: {found['error']}")
-                    shown.note(ran.errors[-1])
-                    continue
-                weights = found["weights"] or [None] * len(mine)
-                for trial, result, tensors in zip(mine, found["results"], weights, strict=True):
-                    keep(trial, result, tensors)
+                if found is not None:
+                    for each in zip(stacks[number], found["results"], found["weights"], strict=True):
+                        keep(*each)
     ran.seconds = time.monotonic() - started
     return ran
 
@@ -140,7 +140,7 @@ def _train_here(
     import torch
 
     from boundcalc.base.errors import BoundcalcError
-    from boundcalc.lab.train.trainer import train
+    from boundcalc.lab.train.trainer import Outcome, train
 
     torch.set_num_threads(options["threads"])
     held = store.hashes()  # another sweep may have been quicker
@@ -149,34 +149,15 @@ def _train_here(
     if not left:
         return
 
-    def done(outcome: Any) -> None:
-        tensors = {k: v.cpu().numpy() for k, v in outcome.weights.items()} if options["keep_weights"] else None
-        keep(outcome.trial, outcome.result, tensors)
+    def done(outcome: Outcome) -> None:
+        keep(outcome.trial, outcome.result, outcome.arrays if options["keep_weights"] else None)
 
     try:
-        train(
-            left,
-            device=options.get("device"),
-            path=options.get("path"),
-            compiled=bool(options.get("compile")),
-            on_done=done,
-        )
+        train(left, compiled=options["compiled"], on_done=done)
     except BoundcalcError:
         raise
     except (RuntimeError, MemoryError) as error:
-        ran.errors.append(f"{len(left)} trials like {left[0].hash[:12]}: {type(error).__name__}: {error}")
-
-
-@dataclass
-class Certified:
-    """What certifying a sweep did."""
-
-    total: int
-    present: int
-    added: int = 0
-    refused: int = 0
-    seconds: float = 0.0
-    errors: list[str] = field(default_factory=list[str])
+        ran.errors.append(f"{_named(left)}: {type(error).__name__}: {error}")
 
 
 def certify_sweep(
@@ -189,7 +170,7 @@ def certify_sweep(
 ) -> Certified:
     """Everything asked of every trial that the store does not have; each certificate is stored as it is made."""
     where = where or Where()
-    shown = progress or Silent()
+    shown = progress or Progress()
     started = time.monotonic()
     held = store.certified()
     todo: list[tuple[Trial, list[Asked]]] = []
@@ -217,14 +198,9 @@ def certify_sweep(
             certify_trial(trial, asked, done=lambda made, trial=trial: keep(trial, made))
     else:
         options = [{"threads": where.threads, "certify": [[one.to_json() for one in asked]]} for _, asked in todo]
-        with closing(spread([[trial] for trial, _ in todo], where, options, shown.note)) as results:
+        with closing(_elsewhere([[trial] for trial, _ in todo], where, options, shown, ran)) as results:
             for number, found in results:
-                trial = todo[number][0]
-                if "error" in found:
-                    ran.errors.append(f"trial {trial.hash[:12]}: {found['error']}")
-                    shown.note(ran.errors[-1])
-                    continue
-                for made in found["certificates"][0]:
-                    keep(trial, Made.from_json(made))
+                for made in found["certificates"][0] if found is not None else ():
+                    keep(todo[number][0], Made.from_json(made))
     ran.seconds = time.monotonic() - started
     return ran

@@ -124,8 +124,7 @@ def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fit
             optimiser.set_rule(replace(rule, lr=plan.lr / 5))
         ahead = stack(x).squeeze(-1) * y
         loss = (1 - ahead / plan.margin).clamp_min(0).mean(1).sum()
-        slopes = torch.autograd.grad(loss, list(stack.trained.values()))
-        optimiser.step({name: slope.contiguous() for name, slope in zip(stack.trained, slopes, strict=True)})
+        optimiser.step(stack.gradients(loss))
         project_on_balls(stack.trained, balls)
     with torch.no_grad():
         train = _ramp(stack(x).squeeze(-1) * y, plan.margin).view(plan.seeds, plan.starts)

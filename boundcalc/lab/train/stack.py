@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -79,8 +79,7 @@ class Stack:
         if self.path == "bits":
             return two_sided(x, dtype)
         if self.shape.inputs == "bits":
-            front = x.new_full((*x.shape[:-1], 1), CLS)
-            return torch.cat([front, x], -1).long()
+            return with_read_row(x)
         return x.long() if self.shape.inputs == "tokens" else x.to(dtype)
 
     def __call__(self, inputs: Tensor) -> Tensor:
@@ -106,12 +105,20 @@ class Stack:
                 mine = sides[which]
                 order.append(which)
                 if sharp:
-                    tokens = mine[..., 1, :].long()
-                    tokens = torch.cat([tokens.new_full((*tokens.shape[:-1], 1), CLS), tokens], -1)
+                    tokens = with_read_row(mine[..., 1, :])
                     parts.append(torch.cat([self._row(some, few) for few in tokens.split(_FEW, 1)], 1))
                 else:
                     parts.append(bit_forward(self.plan, some, mine)[0])
         return torch.cat(parts)[torch.cat(order).argsort()]
+
+    def gradients(self, loss: Tensor) -> dict[str, Tensor]:
+        """Of the trained tensors; zeros where the loss does not depend on one."""
+        trained = self.trained
+        slopes = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+        return {
+            name: torch.zeros_like(value) if slope is None else slope.contiguous()
+            for (name, value), slope in zip(trained.items(), slopes, strict=True)
+        }
 
     def keep(self, kept: Tensor) -> None:
         """Drop the other models."""
@@ -128,6 +135,11 @@ class Stack:
         return {name: value[index].detach().clone() for name, value in self.weights.items()}
 
 
+def with_read_row(bits: Tensor) -> Tensor:
+    """Bits (..., T) as tokens (..., T + 1), the row that is read out before them."""
+    return torch.cat([bits.new_full((*bits.shape[:-1], 1), CLS), bits], -1).long()
+
+
 def losses(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
     """The training loss of every example: logistic, cross-entropy or squared."""
     if shape.answer == "classes":
@@ -140,11 +152,9 @@ def losses(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
 
 def wrongs(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
     """The loss in [0, 1] that is reported: misclassification, or the squared error cut at 1."""
-    if shape.answer == "classes":
-        return (margins(shape, outputs, y) <= 0).to(outputs.dtype)
-    if shape.answer == "binary":
-        return (margins(shape, outputs, y) <= 0).to(outputs.dtype)
-    return losses(shape, outputs, y).clamp_max(1.0)
+    if shape.answer == "real":
+        return losses(shape, outputs, y).clamp_max(1.0)
+    return (margins(shape, outputs, y) <= 0).to(outputs.dtype)
 
 
 def margins(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
@@ -156,8 +166,3 @@ def margins(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
         own = outputs.gather(-1, right).squeeze(-1)
         ahead = own - outputs.scatter(-1, right, -torch.inf).amax(-1)
     return ahead.nan_to_num(nan=-torch.inf)
-
-
-def stacked(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Single models' weights, stacked."""
-    return {name: torch.stack([one[name] for one in weights]) for name in weights[0]}

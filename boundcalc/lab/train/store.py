@@ -91,10 +91,14 @@ class Store(StoreFile):
             if digest_of(key, asked, content) == digest:
                 found.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
                 continue
-            said = f"a certificate of {key[:12]} was changed after it was written: `boundcalc runs rm {key[:12]}`"
-            if said not in self.damaged:
-                self.damaged.append(said)
+            self._left_out(
+                f"a certificate of {key[:12]} was changed after it was written: `boundcalc runs rm {key[:12]}`"
+            )
         return tuple(found)
+
+    def _left_out(self, said: str) -> None:
+        if said not in self.damaged:
+            self.damaged.append(said)
 
     def enrol(self, sweep: str, hashes: Iterable[str]) -> None:
         """Note that trials belong to a sweep, whoever ran them."""
@@ -198,11 +202,8 @@ class Store(StoreFile):
                         key, json.loads(config), json.loads(result), digest, created, weights, self._certificates(key)
                     )
                     continue
-                said = (
-                    f"{key[:12]} was changed after it was written: `boundcalc runs rm {key[:12]}`, then train it again"
-                )
-                if said not in self.damaged:
-                    self.damaged.append(said)
+                again = f"`boundcalc runs rm {key[:12]}`, then train it again"
+                self._left_out(f"{key[:12]} was changed after it was written: {again}")
 
     def select(
         self,

@@ -6,12 +6,10 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.strict_json import parse_json
-from boundcalc.base.words import spelling
+from boundcalc.base.spelling import spelling
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, init_from_json, model_for
@@ -38,39 +36,6 @@ class Sweep:
     about: str
     trials: tuple[Trial, ...]
     data: Mapping[str, Any]
-
-
-def read_sweep_file(path: Path) -> Any:
-    """The content of a .json, .yaml or .toml file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise InvalidSetting(f"cannot read the sweep file {path}: {why}") from None
-    suffix = path.suffix.lower()
-    if suffix in (".yaml", ".yml"):
-        return _yaml(path, text)
-    if suffix == ".toml":
-        import tomllib
-
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidSetting(f"{path} is not TOML: {error}") from None
-    return parse_json(text, str(path))
-
-
-def _yaml(path: Path, text: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise InvalidSetting(
-            f"reading {path} needs PyYAML: pip install pyyaml, or write it as .json or .toml"
-        ) from None
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidSetting(f"{path} is not YAML: {' '.join(str(error).split())}") from None
 
 
 def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -> Sweep:

@@ -20,7 +20,7 @@ from boundcalc.lab.train.measure import attention_mass, margin_summary, measured
 from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
 from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.source import substream
-from boundcalc.lab.train.stack import Stack, losses, margins, wrongs
+from boundcalc.lab.train.stack import Stack, losses, margins, with_read_row, wrongs
 from boundcalc.lab.train.trial import Trial, canonical
 
 _CURVE_EXAMPLES = 512
@@ -43,6 +43,11 @@ class Outcome:
     trial: Trial
     result: dict[str, Any]
     weights: dict[str, Tensor]
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The weights as NumPy arrays, as a store keeps them."""
+        return {name: value.cpu().numpy() for name, value in self.weights.items()}
 
 
 def stack_key(trial: Trial) -> str:
@@ -200,15 +205,9 @@ class _Training:
         inputs, y, shares = self._batch()
         per = losses(self.shape, self._outputs(self.stack, inputs), y)
         loss = per.mean(1) if shares is None else (per * shares).sum(1)
-        trained = self.stack.trained
-        slopes = torch.autograd.grad(loss.sum(), list(trained.values()), allow_unused=True)
-        grads = {
-            name: torch.zeros_like(value) if slope is None else slope.contiguous()
-            for (name, value), slope in zip(trained.items(), slopes, strict=True)
-        }
-        self.optimiser.step(grads)
+        self.optimiser.step(self.stack.gradients(loss.sum()))
         if self.rule.balls:
-            project_on_balls(trained, self.rule.balls)
+            project_on_balls(self.optimiser.weights, self.rule.balls)
         return loss.detach()
 
     def _check(self, step: int, reached: set[int], last: bool) -> dict[int, str]:
@@ -354,7 +353,7 @@ class _Training:
         result["norms"] = norms.to_json()
         if "coordinates" in examples.world and self.shape.inputs == "bits":
             x = examples.test[0][:64].unsqueeze(0)
-            tokens = torch.cat([x.new_full((*x.shape[:-1], 1), 2), x], -1).long()[0]
+            tokens = with_read_row(x)[0]
             masses = attention_mass(trial.architecture, weights, tokens, examples.world["coordinates"])
             result["attention"] = masses
         return result

@@ -18,9 +18,6 @@ from boundcalc.setting.named import layer_to_json
 _RESULT_VERSION = 1
 """Raised whenever training code changes what a trial gives, so that old results are not taken for new ones."""
 
-_OPTIMISERS = ("adam", "adamw", "sgd")
-_PRECISIONS = ("float32", "float64", "bfloat16")
-_DEVICES = ("cpu", "cuda", "mps")
 _BALLS = ("op", "F", "21")
 
 
@@ -61,8 +58,8 @@ class Optimisation:
     balls: Mapping[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
 
     def __post_init__(self) -> None:
-        validate.choice("optimiser", self.optimiser, _OPTIMISERS)
-        validate.choice("precision", self.precision, _PRECISIONS)
+        validate.choice("optimiser", self.optimiser, defaults.OPTIMISERS)
+        validate.choice("precision", self.precision, defaults.PRECISIONS)
         validate.positive("lr", self.lr)
         for name in ("weight_decay", "momentum", "clip", "stop_loss"):
             validate.positive(name, getattr(self, name), zero=True)
@@ -111,7 +108,7 @@ class Trial:
         object.__setattr__(self, "m", validate.size("m", self.m, least=0))
         object.__setattr__(self, "seed", validate.size("seed", self.seed, least=0))
         object.__setattr__(self, "n_test", validate.size("n_test", self.n_test))
-        validate.choice("device", self.device, _DEVICES)
+        validate.choice("device", self.device, defaults.DEVICES)
         _fits(self.task.shape, self.architecture)
         if self.m == 0 and (self.optimisation.batch == 0 or self.task.size is not None):
             raise InvalidSetting(

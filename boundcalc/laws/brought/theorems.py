@@ -17,7 +17,7 @@ def _inverted(theorem: Theorem) -> Theorem:
     def turned(make: Callable[[], Formula]) -> Callable[[], Formula]:
         return lambda: replace(make(), expr=1 / make().expr)
 
-    return replace(theorem, forms=lambda: (form, {name: turned(make) for name, make in forms.items()}), _made={})
+    return replace(theorem, forms=lambda: (form, {name: turned(make) for name, make in forms.items()}))
 
 
 def cases(name: str) -> Cases[Theorem, Mapping[str, Any]]:

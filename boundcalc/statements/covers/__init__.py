@@ -10,7 +10,6 @@ from boundcalc.statements.covers.base import lattice as lattice
 from boundcalc.statements.covers.base import random_cover as random_cover
 from boundcalc.statements.covers.centres import Centres as Centres
 from boundcalc.statements.covers.centres import Exponential, Gaussian, MatrixStudent, StudentColumns
-from boundcalc.statements.covers.curve import Curve as Curve
 from boundcalc.statements.covers.empirical import Counting as Counting
 from boundcalc.statements.covers.empirical import MatrixPerceptron as MatrixPerceptron
 from boundcalc.statements.covers.empirical import Perceptron as Perceptron
@@ -43,7 +42,7 @@ ALWAYS = frozenset({"T8", "T9", "T10"})
 """Offsets, gains and tables have only these covers: every policy has them."""
 
 REFINING = ("T4r", "T8", "T9", "T10")
-"""Covers of the ball of a target's own metric, in which the residual of any uniform cover lies (G12)."""
+"""Covers of the ball of a target's own metric, in which the residual of any uniform cover lies."""
 
 CLOSED = (T1, T2, T8, T9, T10)
 """The covers of the closed forms."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.validate import shown
-from boundcalc.statements.covers.curve import Curve
 from boundcalc.statements.targets import Target
+
+if TYPE_CHECKING:
+    from boundcalc.statements.covers.curve import Curve
 
 Params = Mapping[str, float]
 
@@ -35,7 +37,7 @@ class Volume(NamedTuple):
     """Whether the cost is never below this."""
 
 
-Profile = Power | Volume | Curve
+Profile: TypeAlias = "Power | Volume | Curve"
 
 
 def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
@@ -64,7 +66,7 @@ class CoverLemma(ABC):
         name: as docs/theory.md, certificates and policies have it.
         text: its entry, "### NAME. Title" and what follows in the manner of docs/theory.md, where it has none there.
         uniform: whether one cover serves every sample (no points are counted). Its centres are maps of the same kind, within
-            eps on the whole ball: a level of G12 may cover the map that such a centre leaves.
+            eps on the whole ball: a level that refines may cover the map that such a centre leaves.
         kinds: the kinds of target it is made for.
         family: what it and its like are called in the plural, where one asks what each is worth.
         published: whether it has the word of the literature only (PUB), so that only published strategies may use it.

@@ -8,30 +8,36 @@ scaled so that the norm's budget is 1; then eps' = (1-t)/y and the noise is `ene
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.setting.validate import shown
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.noise import (
     KEPT,
     LARGEST_SIDE,
-    RANGES,
     ROUGH_SHARE,
     drawn_cover,
     gammas,
-    is_number,
     levels,
+    log_ball,
     noise,
+    problem_of,
 )
-from boundcalc.statements.covers.tuning import Tuning, tuning
 from boundcalc.statements.targets import Target
 
+if TYPE_CHECKING:
+    from boundcalc.statements.covers.tuning import Tuning
 
-def _log_ball(ns: NumberSystem, n: Number) -> Number:
-    """Log volume of the unit ball of R^n."""
-    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
+
+@cache
+def _tuner() -> Callable[..., Tuning]:
+    """What makes them; a checker has no use for it."""
+    from boundcalc.statements.covers.tuning import tuning
+
+    return tuning
 
 
 class Centres(CoverLemma):
@@ -80,13 +86,7 @@ class Centres(CoverLemma):
         return self.count(ns, y, target, params)
 
     def check_params(self, params: Params) -> str | None:
-        if set(params) != set(self.names):
-            return f"{self.name} takes the parameters {', '.join(self.names)}, got {shown(sorted(params))}"
-        for name in self.names:
-            low, high = RANGES[name]
-            if not is_number(params[name], low, high):
-                return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
-        return None
+        return problem_of(self.name, self.names, params)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return self.tuned(target).params(log_y)
@@ -95,8 +95,8 @@ class Centres(CoverLemma):
         return self.tuned(target)
 
     def tuned(self, target: Target) -> Tuning:
-        """Parameters and costs over all y, found as they are asked for."""
-        return tuning(self, *self.sides(target), self.copies(target))
+        """Parameters and costs over all y, found as they are asked for: for the optimiser alone."""
+        return _tuner()(self, *self.sides(target), self.copies(target))
 
 
 class Exponential(Centres):
@@ -116,7 +116,7 @@ class Exponential(Centres):
         kind = noise(ns, d, k, params["a"])
         c = ns.sqrt(kind.energy * rows / max(d, k)) / y
         largest = ns.sqrt(1 + c**2) + (columns - 1) * c
-        mass = columns * (_log_ball(ns, rows) + ns.lgamma(rows + 1))
+        mass = columns * (log_ball(ns, rows) + ns.lgamma(rows + 1))
         return mass + n * (1 + ns.log(largest / n) + ns.log(y)) - kind.entropy
 
     def default(self, d: int, k: int) -> Params:

@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import CoverLemma, Params, Power, Profile, inside, lattice, steps
 from boundcalc.statements.targets import Target
 

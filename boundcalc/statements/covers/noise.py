@@ -7,9 +7,11 @@ Gaussian for large a. Z_a is a product of gamma functions; all else follows from
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.setting.validate import shown
 
 LARGEST_SIDE = 10**5
 """The volume of a spectral ball is a product of as many factors as its smaller side."""
@@ -50,6 +52,20 @@ def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
     if ns.name in KEPT:
         _KNOWN[key] = found
     return found
+
+
+def log_ball(ns: NumberSystem, n: Number) -> Number:
+    """Log volume of the unit ball of R^n."""
+    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
+
+
+def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
+    """Log volume of the unit spectral ball of R^(d x k)."""
+    if ns.name == "log":  # floats hold it, and lose less
+        from boundcalc.base.numbers import FLOAT
+
+        return ns.number(log_spectral_ball(FLOAT, d, k))
+    return _log_mass(ns, min(d, k), max(d, k), ns.number(0))
 
 
 def _log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:
@@ -104,3 +120,14 @@ ROUGH_SHARE = 0.5
 def is_number(value: object, low: float, high: float) -> bool:
     """Whether a parameter from a certificate is a finite float in [low, high]."""
     return isinstance(value, float) and math.isfinite(value) and low <= value <= high
+
+
+def problem_of(lemma: str, names: Sequence[str], params: Mapping[str, float]) -> str | None:
+    """What is wrong with the parameters of a law from a certificate, or None."""
+    if set(params) != set(names):
+        return f"{lemma} takes the parameters {', '.join(names) or 'none'}, got {shown(sorted(params))}"
+    for name in names:
+        low, high = RANGES[name]
+        if not is_number(params[name], low, high):
+            return f"{lemma} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
+    return None

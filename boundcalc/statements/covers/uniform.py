@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import (
     CoverLemma,
     Params,
@@ -17,10 +17,8 @@ from boundcalc.statements.covers.base import (
     random_cover,
     steps,
 )
+from boundcalc.statements.covers.noise import LARGEST_SIDE, log_ball, log_spectral_ball
 from boundcalc.statements.targets import Target
-
-_MOST_FACTORS = 10**5
-"""The volume of a spectral ball is a product of as many factors as its smaller side."""
 
 
 class Maurey(CoverLemma):
@@ -80,9 +78,12 @@ class RandomCover(Volumetric):
 
     name = "T4r"
 
+    def drawn(self, ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:
+        """The cost of random centres, with t of eps for the net."""
+        return random_cover(ns, ns.number(target.size), y, t, ns.number(0))
+
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        drawn = random_cover(ns, ns.number(target.size), y, ns.number(params["t"]), ns.number(0))
-        return ns.minimum(drawn, self.closed(ns, y, target, n))
+        return ns.minimum(self.drawn(ns, y, target, ns.number(params["t"])), self.closed(ns, y, target, n))
 
     def check_params(self, params: Params) -> str | None:
         return inside(self.name, params, "t", 0.0, 0.75)
@@ -103,8 +104,8 @@ class ColumnBody(RandomCover):
 
     def applies(self, target: Target) -> Refusal | None:
         least = min(target.d, target.k)
-        if isinstance(least, int) and least > _MOST_FACTORS:
-            return Refusal(self.name, f"{target.d} x {target.k}", f"a side of at most {_MOST_FACTORS}")
+        if isinstance(least, int) and least > LARGEST_SIDE:
+            return Refusal(self.name, f"{target.d} x {target.k}", f"a side of at most {LARGEST_SIDE}")
         return super().applies(target)
 
     def norm(self, target: Target) -> Number:
@@ -114,12 +115,13 @@ class ColumnBody(RandomCover):
         scale, excess = _body(ns, self._norm, target.d, target.k)
         return ns.number(target.size) * ns.log1p(2 * y / scale) + excess
 
-    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+    def drawn(self, ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:
         scale, excess = _body(ns, self._norm, target.d, target.k)
-        drawn = random_cover(ns, ns.number(target.size), y / scale, ns.number(params["t"]), excess)
-        return ns.minimum(drawn, self.closed(ns, y, target, n))
+        return random_cover(ns, ns.number(target.size), y / scale, t, excess)
 
     def profile(self, target: Target, n: int) -> Profile:
+        from boundcalc.base.numbers import FLOAT  # for the optimiser alone
+
         scale, excess = _body(FLOAT, self._norm, target.d, target.k)
         return Volume(target.size, 1 / float(scale), float(excess), floor=True)
 
@@ -134,39 +136,6 @@ class FrobeniusBody(ColumnBody):
         return target.norms.fro
 
 
-def _log_ball(ns: NumberSystem, n: Number) -> Number:
-    """Log volume of the unit ball of R^n."""
-    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
-
-
-def _log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
-    """Log volume of the unit spectral ball of R^(d x k)."""
-    low, high = min(d, k), max(d, k)
-    if ns.name == "log":  # floats hold it, and are quicker
-        return ns.number(_log_spectral_ball(FLOAT, d, k))
-    total = ns.number(low * high) / 2 * ns.log(ns.pi)
-    if ns.name in ("float", "interval") and low + high <= _MOST_SUMS:
-        sums = _half_gammas(ns, low + high)
-        return total + sums[low] + sums[high] - sums[low + high]
-    for i in range(1, low + 1):
-        total = total + ns.lgamma(ns.number(i + 1) / 2) - ns.lgamma(ns.number(high + i + 1) / 2)
-    return total
-
-
-def _half_gammas(ns: NumberSystem, n: int) -> list[Number]:
-    """Sums of log Gamma((i+1)/2) over 1 <= i <= 0, 1, ..., n, by log Gamma(x+1) = log Gamma(x) + log x."""
-    zero = ns.number(0)
-    gammas, sums = _HALF_GAMMAS.setdefault(ns.name, ([ns.lgamma(ns.number(1) / 2), zero], [zero, zero]))
-    for i in range(len(sums), n + 1):
-        gammas.append(gammas[i - 2] + ns.log(ns.number(i - 1) / 2))
-        sums.append(sums[-1] + gammas[i])
-    return sums
-
-
-_HALF_GAMMAS: dict[str, tuple[list[Number], list[Number]]] = {}
-_MOST_SUMS = 20_000  # the longer side alone may be 10^15: its table would fill the memory
-
-
 def _body(ns: NumberSystem, norm: str, d: int, k: int) -> tuple[Number, Number]:
     """(lambda, R): |W|_norm <= lambda |W|_op, and log vol(lambda B_norm) - log vol(B_op)."""
     key = (ns.name, norm, d, k)
@@ -174,11 +143,11 @@ def _body(ns: NumberSystem, norm: str, d: int, k: int) -> tuple[Number, Number]:
         size = ns.number(d * k)
         if norm == "F":
             log_scale = ns.log(ns.number(min(d, k))) / 2
-            volume = _log_ball(ns, size)
+            volume = log_ball(ns, size)
         else:
             log_scale = ns.log(ns.number(k * min(d, k))) / 2
-            volume = k * (_log_ball(ns, ns.number(d)) + ns.lgamma(ns.number(d + 1))) - ns.lgamma(size + 1)
-        _BODIES[key] = ns.exp(log_scale), size * log_scale + volume - _log_spectral_ball(ns, d, k)
+            volume = k * (log_ball(ns, ns.number(d)) + ns.lgamma(ns.number(d + 1))) - ns.lgamma(size + 1)
+        _BODIES[key] = ns.exp(log_scale), size * log_scale + volume - log_spectral_ball(ns, d, k)
     return _BODIES[key]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from boundcalc.base.numbers import Number, NumberSystem
-from boundcalc.statements.covers.base import CoverLemma, Params, Profile, Volume, inside, random_cover
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.statements.covers.base import CoverLemma, Params, Profile, Volume, random_cover
 from boundcalc.statements.covers.uniform import RandomCover
 from boundcalc.statements.targets import Target
 
@@ -37,29 +37,15 @@ class Gain(CoverLemma):
         return Volume(target.k, 1.0)
 
 
-class Table(CoverLemma):
-    """T10."""
+class Table(RandomCover):
+    """T10: each row by itself."""
 
     name = "T10"
     family = "offsets, gains and tables"
-    uniform = True
     kinds = frozenset({"table"})
 
-    def norm(self, target: Target) -> Number:
-        return target.norms.op
-
-    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
-        return ns.number(target.size) * ns.log1p(2 * y)
-
-    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        drawn = target.d * random_cover(ns, ns.number(target.k), y, ns.number(params["t"]), ns.number(0))
-        return ns.minimum(drawn, self.closed(ns, y, target, n))
-
-    def check_params(self, params: Params) -> str | None:
-        return inside(self.name, params, "t", 0.0, 0.75)
+    def drawn(self, ns: NumberSystem, y: Number, target: Target, t: Number) -> Number:
+        return target.d * random_cover(ns, ns.number(target.k), y, t, ns.number(0))
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return {"t": min(0.5, 1 / target.k)}
-
-    def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 1.0, floor=True)

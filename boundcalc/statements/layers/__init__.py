@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.registry import Registry
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.layer import Layer, flat
 from boundcalc.setting.named import CLASSES, is_ours, register_layer, remove_layer
 from boundcalc.statements.slots import Context, Facts, LayerRule

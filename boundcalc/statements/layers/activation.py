@@ -5,7 +5,7 @@ from __future__ import annotations
 from flint import arb
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Activation
 from boundcalc.statements.layers import asked
 from boundcalc.statements.slots import Context, End, Facts, LayerRule, Said

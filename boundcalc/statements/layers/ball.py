@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boundcalc.base.intervals import INTERVAL, certainly_le
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Ball
 from boundcalc.statements.layers import asked
 from boundcalc.statements.slots import Context, Facts, LayerRule, Said, Values

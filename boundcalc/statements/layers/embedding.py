@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Embedding
 from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Slot
 from boundcalc.statements.targets import MatrixNorms, Points, Target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Experts, GatedFeedForward
 from boundcalc.statements.layers import asked
 from boundcalc.statements.layers.activation import has_slope

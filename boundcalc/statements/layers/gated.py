@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flint import arb
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import GatedFeedForward, Layer
 from boundcalc.statements.layers import asked
 from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ, has_slope, largest_entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Hidden
 from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Slot, offset_slot

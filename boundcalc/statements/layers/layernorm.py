@@ -7,7 +7,7 @@ from typing import Any
 from flint import arb
 
 from boundcalc.base.errors import InvalidSetting, Refusal
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import LayerNorm
 from boundcalc.statements.layers import asked
 from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Said, Slot, Values, offset_slot, vector_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Linear
 from boundcalc.statements.layers import asked
 from boundcalc.statements.slots import (

@@ -1,4 +1,4 @@
-"""Every statement of the calculus by name: T, V, L, S, A, G, P1, PUB, E and X; `STATEMENTS` is the registry.
+"""Every statement of the calculus by name: T, V, L, S, A, G, P, E and X; `STATEMENTS` is the registry.
 
 What the library proves with does not import this: it is for readers (`boundcalc explain A1`, printed derivations) and
 for programs that want a statement's value by itself.

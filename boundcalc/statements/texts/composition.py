@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import NumberSystem
 from boundcalc.base.statement import Statement
+from boundcalc.base.system import NumberSystem
 from boundcalc.setting import Budget, Norms
 from boundcalc.statements.covers import LEMMAS, T8
 from boundcalc.statements.targets import MatrixNorms

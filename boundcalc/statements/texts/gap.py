@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.statement import Statement
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import channels, gap
 from boundcalc.statements.compose import loss_lipschitz

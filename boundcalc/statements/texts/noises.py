@@ -6,5 +6,5 @@ from boundcalc.base.statement import Statement
 from boundcalc.statements.layers.hidden import summed_move
 from boundcalc.statements.noises import NOISES
 
-LAWS = tuple(Statement(law.name, law.sharp, applies=law.applies, text=law.text) for law in NOISES.values())
-NOISE = (*LAWS, Statement("V4", compute=summed_move))
+_LAWS = tuple(Statement(law.name, law.sharp, applies=law.applies, text=law.text) for law in NOISES.values())
+NOISE = (*_LAWS, Statement("V4", compute=summed_move))

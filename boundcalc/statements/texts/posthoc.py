@@ -6,6 +6,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.statement import Statement
 from boundcalc.setting import Norms
 from boundcalc.statements import gap
+from boundcalc.statements.posthoc import union_cost
 
 
 def _on_grids(norms: Norms) -> Refusal | None:
@@ -17,6 +18,6 @@ def _on_grids(norms: Norms) -> Refusal | None:
 
 
 POSTHOC = (
-    Statement("P1", compute=gap.union_cost, applies=_on_grids),
+    Statement("P1", compute=union_cost, applies=_on_grids),
     Statement("PUB", compute=gap.gap_published),
 )

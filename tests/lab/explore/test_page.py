@@ -406,6 +406,6 @@ def test_served_every_point_is_the_engine_s(browser: Browser) -> None:
 
 
 def test_the_page_is_small(text: str) -> None:
-    assert len(text.encode()) < page.MOST_BYTES
+    assert len(text.encode()) < 500_000  # a page that is mailed stays below this
     assert json.loads(text.partition('id="data">')[2].partition("</script>")[0])["closed"] is True
     assert not re.search(r"https?://(?!www\.w3\.org/(2000/svg|1998/Math))", text)  # nothing to fetch, no library

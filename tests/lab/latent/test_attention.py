@@ -239,7 +239,7 @@ def test_refusals_name_the_quantity() -> None:
     bad = refused(lam=1e-15, kernel=RBF(30.0))
     assert "condition number about" in bad
     assert "at most 1e+12" in bad
-    assert "Raise lam to" in bad
+    assert "Raise lam (--ridge) to" in bad
     assert "|K_ij - K_ji|" in refused(lam=1.0, kernel=_not_symmetric)
     assert "lam must be finite and at least 0, got -1" in refused(lam=-1)
     assert "not finite" in refused(lam=1.0, kernel=lambda x, y: np.full((len(x), len(y)), np.nan))

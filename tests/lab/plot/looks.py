@@ -8,7 +8,6 @@ from typing import Any
 
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.lab.plot.data import FigureData, Series
-from boundcalc.lab.plot.lettering import MOST_LEGEND
 from boundcalc.lab.plot.style import KIND_WORDS, LOOKS
 from boundcalc.lab.plot.words import called
 
@@ -16,6 +15,8 @@ WORDS = (*KIND_WORDS.values(), "measured")
 NAMES = {called(name): name for name in BOUNDS}
 SMALLEST = 7.0
 """Points, at the size a figure is printed."""
+MOST_LEGEND = 0.15
+"""Of the height of a figure."""
 
 
 def by_gid(figure: Any) -> dict[str, list[Any]]:

@@ -12,7 +12,7 @@ from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided  # 
 from boundcalc.lab.train.model import Transformer, plain, read_only  # noqa: E402
 from boundcalc.lab.train.own_row import CLS  # noqa: E402
 from boundcalc.lab.train.parameters import Init, read_row  # noqa: E402
-from boundcalc.lab.train.stack import Stack, stacked  # noqa: E402
+from boundcalc.lab.train.stack import Stack  # noqa: E402
 from boundcalc.lab.train.tasks import Shape  # noqa: E402
 from boundcalc.setting import Architecture, Normaliser  # noqa: E402
 
@@ -54,7 +54,7 @@ def models(arch: Architecture, dtype: Any, scale: float, count: int, init: Init 
     for seed in range(count):
         weights = Transformer(arch, init or Init(1.0, 0.3), torch.Generator().manual_seed(seed)).weights
         drawn.append({k: v.detach() * (scale if k[:3] in ("W_Q", "W_K") else 1.0) for k, v in weights.items()})
-    return {k: v.to(dtype) for k, v in stacked(drawn).items()}
+    return {k: torch.stack([one[k] for one in drawn]).to(dtype) for k in drawn[0]}
 
 
 def bits(count: int, n: int, T: int) -> Any:

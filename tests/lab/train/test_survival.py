@@ -29,6 +29,7 @@ pytest.importorskip("joblib")
 from boundcalc.base import kinds, output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import STORE_ID
+from boundcalc.base.progress import Progress
 from boundcalc.lab.train.backends import Where
 from boundcalc.lab.train.run import run_sweep
 from boundcalc.lab.train.store import Store
@@ -228,7 +229,7 @@ def workers(*marks: str) -> list[int]:
     return [pid for pid, line in mine if any(mark in line for mark in marks) and "resource_tracker" not in line]
 
 
-class Killer:
+class Killer(Progress):
     """Progress that kills a worker as soon as the first trials are stored."""
 
     def __init__(self, *marks: str) -> None:
@@ -236,15 +237,11 @@ class Killer:
         self.at: int | None = None
         """Trials that were stored when the worker was killed."""
 
-    def begin(self, done: int, total: int, what: str = "trials") -> None: ...
-
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
         found = workers(*self.marks) if self.at is None else []
         if found:
             os.kill(found[-1], signal.SIGKILL)
             self.at = done
-
-    def note(self, text: str) -> None: ...
 
 
 def survives(path: Path, where: Where, *marks: str) -> None:

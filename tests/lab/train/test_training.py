@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 
 from boundcalc.base.confidence import clopper_pearson  # noqa: E402
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported  # noqa: E402
+from boundcalc.base.progress import Progress  # noqa: E402
 from boundcalc.lab.train import data as data_module  # noqa: E402
 from boundcalc.lab.train.bits import bit_forward, bit_plan  # noqa: E402
 from boundcalc.lab.train.bounds import by_block  # noqa: E402
@@ -521,17 +522,13 @@ def test_stacks_hold_only_what_may_share_one() -> None:
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
-    class Impatient:
+    class Impatient(Progress):
         count = 0
-
-        def begin(self, done: int, total: int, what: str = "trials") -> None: ...
 
         def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
             self.count += 1
             if self.count == 3:
                 raise KeyboardInterrupt
-
-        def note(self, text: str) -> None: ...
 
     with Store(tmp_path / "runs.db") as store:
         with pytest.raises(KeyboardInterrupt):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.formulas.theorems.attention_bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import (
     Interval,
     fit_rate,
@@ -91,7 +92,7 @@ class InferPlan:
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Numbers):
     """One estimator at one length.
 
     Attributes:
@@ -113,14 +114,6 @@ class Point:
     failures: Interval | None
     limit: float = 0.0
     by: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        out = asdict(self)
-        for key in ("mean", "quantile", "failures"):
-            found = getattr(self, key)
-            out[key] = None if found is None else found.to_json()
-        return out
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,22 @@
 
 Supervised: the value of one more key from L pairs that share a latent z. Masked: the hidden token of a sequence whose
 tokens share a law of their own. In both longer inputs tell more: the Bayes risk falls with L. Models have no positions
-(the sequences are exchangeable) and weights projected onto norm balls after every step, so that X5 holds for the whole
-class they are trained in. The sweep is plain data for `boundcalc sweep`, its records are those of the store: this module
-imports no training code.
+(the sequences are exchangeable) and weights projected onto norm balls after every step, so that the bound without T holds
+for the whole class they are trained in. The sweep is plain data for `boundcalc sweep`, its records are those of the store:
+this module imports no training code.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, fit_slope, mean_interval
 from boundcalc.lab.latent.learning import learning_bound
 from boundcalc.setting import Architecture, Budget, Norms, Sample, Setting, validate
@@ -86,7 +87,7 @@ class LearnPlan:
 
 
 @dataclass(frozen=True)
-class GapRow:
+class GapRow(Numbers):
     """Trials of one kind, L and m.
 
     Attributes:
@@ -97,7 +98,7 @@ class GapRow:
         train: training error, mean over trials.
         test: test error, mean over trials.
         trials: how many.
-        x5: the bound X5 for the class trained in.
+        x5: the bound without T for the class trained in.
         log_t: the closed form of covers that count points, uncapped, which grows like a power of log T.
         bayes: the least risk of anyone who sees L tokens.
     """
@@ -113,13 +114,9 @@ class GapRow:
     log_t: float | None = None
     bayes: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        return {**asdict(self), "gap": self.gap.to_json()}
-
 
 @dataclass(frozen=True)
-class Flatness:
+class Flatness(Numbers):
     """Slope of the gap against log L at matched m.
 
     Attributes:
@@ -139,7 +136,7 @@ class Flatness:
 
     def to_json(self) -> dict[str, Any]:
         """The numbers and the verdict."""
-        return {"kind": self.kind, "m": self.m, "slope": self.slope.to_json(), "rises": self.rises}
+        return {**super().to_json(), "rises": self.rises}
 
 
 def gap_points(records: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[int, int, Mapping[str, Any]]]]:
@@ -194,7 +191,7 @@ _ROW_RADIUS = 6.0
 
 
 def with_bounds(row: GapRow, plan: LearnPlan, architecture: Architecture, delta: float = 0.05) -> GapRow:
-    """The row with X5 and the log T bound of the class its models were trained in."""
+    """The row with both bounds, without T and with log T, of the class its models were trained in."""
     rows = bool(architecture.d_patch)
     budgets = {name: Budget(op=plan.C) for name in _KINDS if rows or name != "W_patch"}
     if not rows:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import ive
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.setting import validate
 
@@ -88,7 +89,7 @@ class SmoothPlan:
 
 
 @dataclass(frozen=True)
-class SmoothPoint:
+class SmoothPoint(Numbers):
     """One estimator at one length: root mean squares over inputs, with 95% intervals.
 
     Attributes:
@@ -108,14 +109,6 @@ class SmoothPoint:
     bias: float = 0.0
     tau: float | None = None
     expected: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers."""
-        out = asdict(self)
-        for key in ("error", "sampling"):
-            found = getattr(self, key)
-            out[key] = None if found is None else found.to_json()
-        return out
 
 
 EXACT, LINEAR, BEST = "CME, exponential kernel", "CME, linear kernel", "softmax, best tau"

@@ -1,4 +1,4 @@
-"""Means, quantiles and failure counts with intervals, and rates fitted to them."""
+"""Means, quantiles and failure counts with 95% intervals, and rates fitted to them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
 
 _Array = NDArray[Any]
+_CONFIDENCE = 0.95
+_UPPER = (1 + _CONFIDENCE) / 2
+"""Where the upper end of an interval stands."""
 
 
 @dataclass(frozen=True)
@@ -37,23 +40,22 @@ class Interval:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
-def mean_interval(x: Any, confidence: float = 0.95) -> Interval:
+def mean_interval(x: Any) -> Interval:
     """A mean with Student's interval."""
     values = np.asarray(x, dtype=float)
     mean = float(values.mean())
-    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
+    half = float(stdtrit(len(values) - 1, _UPPER) * values.std(ddof=1) / math.sqrt(len(values)))
     return Interval(mean, mean - half, mean + half)
 
 
-def quantile_interval(x: Any, level: float, confidence: float = 0.95) -> Interval:
+def quantile_interval(x: Any, level: float) -> Interval:
     """A quantile with the order statistics that enclose it (distribution-free); an end may be infinite."""
     values = np.sort(np.asarray(x, dtype=float))
     n = len(values)
-    tail = (1 - confidence) / 2
     from scipy.stats import binom  # slow to load, and seldom needed
 
-    low = int(binom.ppf(tail, n, level)) - 1
-    high = int(binom.ppf(1 - tail, n, level))
+    low = int(binom.ppf(1 - _UPPER, n, level)) - 1
+    high = int(binom.ppf(_UPPER, n, level))
     return Interval(
         float(np.quantile(values, level)),
         float(values[low]) if low >= 0 else -math.inf,
@@ -61,16 +63,13 @@ def quantile_interval(x: Any, level: float, confidence: float = 0.95) -> Interva
     )
 
 
-def share_interval(failures: int, n: int, confidence: float = 0.95) -> Interval:
+def share_interval(failures: int, n: int) -> Interval:
     """A share with Clopper and Pearson's exact interval."""
-    return Interval(failures / n, *clopper_pearson(failures, n, confidence))
+    return Interval(failures / n, *clopper_pearson(failures, n, _CONFIDENCE))
 
 
 def fit_slope(
-    x: Sequence[float] | _Array,
-    y: Sequence[float] | _Array,
-    errors: Sequence[float] | _Array | None = None,
-    confidence: float = 0.95,
+    x: Sequence[float] | _Array, y: Sequence[float] | _Array, errors: Sequence[float] | _Array | None = None
 ) -> Interval:
     """Slope of a straight line by (weighted) least squares, with its interval.
 
@@ -86,11 +85,11 @@ def fit_slope(
     residual = b - float((weights * b).sum() / weights.sum()) - slope * (a - centre)
     chi = float((weights * residual**2).sum()) / (len(a) - 2)
     variance = (chi if errors is None else max(1.0, chi)) / scatter
-    half = float(stdtrit(len(a) - 2, (1 + confidence) / 2)) * math.sqrt(variance)
+    half = float(stdtrit(len(a) - 2, _UPPER)) * math.sqrt(variance)
     return Interval(slope, slope - half, slope + half)
 
 
-def fit_rate(lengths: Sequence[float], means: Sequence[Interval], confidence: float = 0.95) -> Interval:
+def fit_rate(lengths: Sequence[float], means: Sequence[Interval]) -> Interval:
     """The power r of error ~ L^r, from means with intervals."""
     errors = [(m.high - m.low) / 2 / 1.96 / m.value for m in means]
-    return fit_slope(np.log(lengths), np.log([m.value for m in means]), errors, confidence)
+    return fit_slope(np.log(lengths), np.log([m.value for m in means]), errors)

@@ -4,20 +4,21 @@ z ~ N(0, I_p); a sequence is L tokens z + noise, so h = E[z|X] is the shrunken m
 X, by least squares on m labelled sequences; the downstream task is w z, through the head w M^+ on the pretext outputs.
 As the law is known, the error of what was learned is known exactly, and measured too.
 
-X6 takes the errors of the pretext task as hostile. They need not be: those of least squares are linear in X and betray
+The bound takes the errors of the pretext task as hostile. They need not be: those of least squares are linear in X and betray
 directions that M hides, so a head fitted to downstream labels (last column) may do better than any bound from e_pre.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import Unsupported
+from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.latent.experiments.statistics import Interval, mean_interval
 from boundcalc.lab.latent.transfer import best_head, condition, head_bound, transfer_bound
 from boundcalc.setting import validate
@@ -67,7 +68,7 @@ class TransferPlan:
 
 
 @dataclass(frozen=True)
-class TransferRow:
+class TransferRow(Numbers):
     """One diversity.
 
     Attributes:
@@ -75,9 +76,9 @@ class TransferRow:
         kappa: |w M^+|; infinite where w leaves the row space.
         pretext: E|yhat - M h|^2 of what was learned, exact, over runs.
         induced: measured E|w M^+ yhat - w h|^2; None where there is no such head.
-        bound: X6 for it, mean over runs; None where refused.
+        bound: the limit for it, mean over runs; None where refused.
         best: measured error of the head with the least bound.
-        best_bound: X6 for that head, mean over runs.
+        best_bound: the limit for that head, mean over runs.
         fitted: measured error of a head fitted to downstream labels.
         violations: runs in which an exact downstream error exceeds its bound.
         reason: why there is no bound.
@@ -93,15 +94,6 @@ class TransferRow:
     fitted: Interval
     violations: int
     reason: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The numbers; an infinite kappa is null."""
-        out = asdict(self)
-        for key in ("pretext", "induced", "best", "fitted"):
-            found = getattr(self, key)
-            out[key] = None if found is None else found.to_json()
-        out["kappa"] = self.kappa if math.isfinite(self.kappa) else None
-        return out
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
-from zipfile import is_zipfile
 
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name, load_name
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.examples import MASKS, Sequences
@@ -81,23 +81,14 @@ class ArraysTask(Task):
         """The arrays; pickled objects are refused."""
         if not self.path.endswith(".npz") and (is_name(self.path) or self.path.endswith((".csv", ".parquet"))):
             return _filled_up(self._sequences())
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                missing = {"x", "y"} - set(file.files)
-                if missing:
-                    raise InvalidSetting(f"{self.path} has no array {sorted(missing)[0]!r}: it has {file.files}")
-                if set(file.files) & set(MASKS):
-                    return _filled_up(sequences(self.path))
-                y = file["y"]
-                return file["x"], y.astype(np.int64) if y.dtype == np.bool_ else y
-        except (ValueError, OSError, EOFError) as error:
-            if isinstance(error, InvalidSetting):
-                raise
-            if Path(self.path).is_file() and not is_zipfile(self.path):
-                raise InvalidSetting(
-                    f"{self.path} is not an .npz file: np.savez(path, x=..., y=...) writes one"
-                ) from None
-            raise InvalidSetting(f"{self.path} is not an .npz file of plain arrays: {error}") from None
+        with plain_arrays(self.path) as file:
+            missing = {"x", "y"} - set(file.files)
+            if missing:
+                raise InvalidSetting(f"{self.path} has no array {sorted(missing)[0]!r}: it has {file.files}")
+            if set(file.files) & set(MASKS):
+                return _filled_up(sequences(self.path))
+            y = file["y"]
+            return file["x"], y.astype(np.int64) if y.dtype == np.bool_ else y
 
     @property
     def _file(self) -> str:

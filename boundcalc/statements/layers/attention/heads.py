@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import Number
 from boundcalc.base.records import dataclass
+from boundcalc.base.system import Number
 from boundcalc.setting import Attention, Normaliser
 from boundcalc.statements.slots import Context, Facts, Member, Slot, total, vector_target
 from boundcalc.statements.targets import Points, Target

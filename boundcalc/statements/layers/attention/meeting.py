@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boundcalc.base.intervals import upper_float
-from boundcalc.base.numbers import Number
+from boundcalc.base.system import Number
 from boundcalc.setting import Attention, Budget
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.product_norms import below, bordered, budget_of, product, transposed

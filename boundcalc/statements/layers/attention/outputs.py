@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import Number
+from boundcalc.base.system import Number
 from boundcalc.setting import Attention, Budget, Linear
 from boundcalc.setting.norms import place_named
 from boundcalc.statements.product_norms import budget_of, product

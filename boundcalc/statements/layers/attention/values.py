@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Attention, Normaliser
 from boundcalc.statements.covers import LEMMAS, Counting
 from boundcalc.statements.covers.uniform import Volumetric

@@ -1,0 +1,19 @@
+"""What wants to know how far many trials are."""
+
+from __future__ import annotations
+
+
+class Progress:
+    """Told how far it is; this one tells nobody."""
+
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
+        """Before the first trial, or certificate."""
+
+    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
+        """Some trials are finished; seconds left, where that can be told."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+
+    def stop(self) -> None:
+        """Nothing more will come."""

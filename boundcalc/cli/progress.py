@@ -1,0 +1,162 @@
+"""Progress on stderr: bars on a terminal, lines now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boundcalc.base.progress import Progress as Silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+    from boundcalc.checkpoints.audit import Progress as Told
+
+_PATIENCE = 1.0
+"""Seconds after which the bar of a grid appears."""
+
+
+def _bar(what: str, *columns: ProgressColumn | str, transient: bool = False) -> Progress:
+    """A text, a bar, and what stands behind it; transient: gone when it is full."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress
+
+    return Progress(what, BarColumn(), *columns, console=Console(stderr=True), transient=transient)
+
+
+def counted(points: Iterator[Any], total: int) -> Iterator[Any]:
+    """The points of a grid, with a bar once they take long, if there is a terminal."""
+    if not sys.stderr.isatty():
+        yield from points
+        return
+    started = time.monotonic()
+    done = 0
+    for point in points:
+        yield point
+        done += 1
+        if time.monotonic() - started > _PATIENCE:
+            break
+    if done == total:
+        return
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+
+    with _bar("sweep", MofNCompleteColumn(), TimeRemainingColumn(), transient=True) as bar:
+        task = bar.add_task("sweep", total=total, completed=done)
+        for point in points:
+            yield point
+            bar.advance(task)
+
+
+@contextmanager
+def measuring(quiet: bool) -> Iterator[Told | None]:
+    """Tells what is measured of a checkpoint, and how much is left; nothing where stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import TimeRemainingColumn
+
+    shown = _bar("{task.description:20}", "{task.percentage:>3.0f}%", TimeRemainingColumn(), transient=True)
+    with shown as bar:
+        task = bar.add_task("reading", total=None)
+
+        def show(name: str, done: int, total: int) -> None:
+            bar.update(task, description=name, completed=done, total=total)
+
+        yield show
+
+
+# -- trials
+
+
+def clock(seconds: float) -> str:
+    """A duration a person can read."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class _Log(Silent):
+    """Progress as lines, a few seconds apart: for files and pipes."""
+
+    def __init__(self, every: float = 10.0) -> None:
+        self.every = every
+        self.last = time.monotonic()
+        self.what = "trials"
+
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
+        """How much is there already."""
+        self.what = what
+        click.echo(f"{done} of {total} {what} are in the store", err=True)
+
+    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
+        """One line now and then."""
+        del trials
+        if time.monotonic() - self.last >= self.every or done == total:
+            self.last = time.monotonic()
+            eta = "" if left is None or done == total else f", about {clock(left)} left"
+            click.echo(f"{done} of {total} {self.what}{eta}", err=True)
+
+    def note(self, text: str) -> None:
+        """A line of its own."""
+        click.echo(text, err=True)
+
+
+class _Bar(Silent):
+    """Progress as a bar, on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.progress import MofNCompleteColumn
+
+        self.bar = _bar("{task.description}", MofNCompleteColumn(), "{task.fields[left]}")
+        self.task: Any = None
+
+    def begin(self, done: int, total: int, what: str = "trials") -> None:
+        """Show the bar."""
+        self.bar.start()
+        self.task = self.bar.add_task(what, completed=done, total=total, left="")
+
+    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
+        """Move it."""
+        del trials
+        eta = "" if left is None or done == total else f"about {clock(left)} left"
+        self.bar.update(self.task, completed=done, left=eta)
+
+    def note(self, text: str) -> None:
+        """A line above it."""
+        self.bar.console.print(text, markup=False)
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
+        self.bar.stop()
+
+
+def _say_kept(store: Any, trials: Iterable[Any]) -> None:
+    """After an interruption: what is there, and how to go on."""
+    kept = len(store.hashes() & {trial.hash for trial in trials})
+    click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
+
+
+@contextmanager
+def watched(quiet: bool = False) -> Iterator[Silent]:
+    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet; the terminal is left as it was."""
+    progress = Silent() if quiet else _Bar() if sys.stderr.isatty() else _Log()
+    try:
+        yield progress
+    finally:
+        progress.stop()
+
+
+@contextmanager
+def kept(store: Any, trials: Iterable[Any], quiet: bool) -> Iterator[Any]:
+    """The same for trials that a store takes one by one: an interruption says what is there."""
+    with watched(quiet) as progress:
+        try:
+            yield progress
+        except KeyboardInterrupt:
+            _say_kept(store, trials)
+            raise

@@ -1,0 +1,80 @@
+"""Strategies: how counts of covers become a bound, one object per theorem of G; `STRATEGIES` is the registry.
+
+A strategy says what it bounds, when it may be used, on how many samples covers are counted, how many levels it takes,
+and its value, generic over the number system. The search, the checker, the breakdown and the commands read the object
+and know none by name.
+"""
+
+from __future__ import annotations
+
+from boundcalc.base.registry import Registry
+from boundcalc.setting import Setting
+from boundcalc.statements.strategies.base import Known, Quantity, Strategy, Term
+from boundcalc.statements.strategies.chains import (
+    Chain,
+    ChainStrategy,
+    ChannelChain,
+    GhostChain,
+    RefinedChain,
+    UniformChain,
+)
+from boundcalc.statements.strategies.closed import Closed, ClosedStrategy, Published
+from boundcalc.statements.strategies.margins import Ghost, GhostRealizable, MarginStrategy, UniformMargin
+from boundcalc.statements.strategies.noise import NoiseMargin, noise_chance
+from boundcalc.statements.strategies.single import SingleStrategy, UniformSingle
+from boundcalc.statements.strategies.stored import StoredGap, StoredMargin, stored_count, stored_weights
+
+__all__ = [
+    "GHOSTS",
+    "STRATEGIES",
+    "ChainStrategy",
+    "ClosedStrategy",
+    "GhostChain",
+    "Known",
+    "MarginStrategy",
+    "Quantity",
+    "SingleStrategy",
+    "Strategy",
+    "Term",
+    "UniformChain",
+    "noise_chance",
+    "risk_candidates",
+    "stored_count",
+    "stored_weights",
+]
+
+GHOSTS = (1, 2, 4, 8, 16, 32)
+"""Ghost samples per sample that a search tries: fixed in advance, so that a choice among them can be paid for."""
+
+STRATEGIES: Registry[Strategy] = Registry(
+    "strategy",
+    (
+        Chain(),
+        GhostChain(),
+        UniformChain(),
+        ChannelChain(),
+        RefinedChain(),
+        UniformSingle(),
+        Closed(),
+        Published(),
+        UniformMargin(),
+        GhostRealizable(),
+        Ghost(),
+        NoiseMargin(),
+        StoredGap(),
+        StoredMargin(),
+    ),
+    "boundcalc.laws.brought.strategies",
+)
+"""Every strategy by name; one is registered with its cases, which enrols it in search, checker, tables and laws."""
+
+
+def risk_candidates(setting: Setting) -> int:
+    """Ways to bound the risk that one may choose among after seeing the training error, which is what the choice costs.
+
+    The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
+    counts once, or once per number of ghosts; those about stored weights where the setting says how many bits they have.
+    """
+    of_risk = [each for each in STRATEGIES.values() if each.quantity == "risk"]
+    able = [each for each in of_risk if not each.stored or setting.architecture.bits is not None]
+    return 1 + sum(len(GHOSTS) if "alpha" in each.parameters else 1 for each in able)

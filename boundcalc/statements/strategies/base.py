@@ -1,0 +1,148 @@
+"""What a strategy is, and what it is told."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Literal, NamedTuple
+
+from boundcalc.base.records import dataclass
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.setting import Setting
+from boundcalc.statements import gap
+
+Quantity = Literal["gap", "risk"]
+
+
+@dataclass(slots=True)  # not frozen: a search makes thousands
+class Known:
+    """What a strategy is told, in some number system.
+
+    Attributes:
+        start: e_0, how far the loss is from its centre at most (and at most 1/2).
+        scales: e_1, e_2, ... on the loss.
+        counts: log N at each scale.
+        log_inverse_delta: log(1/delta), with the price of what was looked at.
+        m: samples.
+        train_error: share of training sequences with margin at most gamma.
+        alpha: ghost samples per sample.
+        mu: parameter of the kl inverse; None for its limit, which is for training error 0.
+        eta: chance that noise moves the loss of an example by more than the scale (G11).
+        weights: w_j of every level, where links are taken by their dual form.
+    """
+
+    start: Number
+    scales: Sequence[Number]
+    counts: Sequence[Number]
+    log_inverse_delta: Number
+    m: Number
+    train_error: Number
+    alpha: int = 1
+    mu: Number | None = None
+    eta: Number | None = None
+    weights: Sequence[Number] | None = None
+
+
+class Term(NamedTuple):
+    """A summand (or ingredient) of the value, as a formula and a number."""
+
+    formula: str
+    value: Number
+    statement: str
+
+
+class Strategy(ABC):
+    """A theorem of G, as a way to bound something by counts of covers.
+
+    What the search offers it depends on what it is: a `ChainStrategy` falling scales, a `SingleStrategy` one free scale, a
+    `MarginStrategy` one at half the margin, a `ClosedStrategy` one that is split in proportion.
+
+    Attributes:
+        name: in certificates and tables.
+        title: a few words.
+        quantity: what is bounded.
+        uses: the statements it rests on, beside those of covers and layers.
+        formula: how the terms make the value.
+        one_level: whether it takes just one level.
+        every_scale: whether that level's cover stands for those of all scales (closed forms).
+        uniform: whether covers must serve every sample.
+        noisy: whether maps may carry noise (V) instead of being covered (T).
+        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta"; "weights" it may.
+        published: whether the constants of the literature are taken (PUB), in covers and layers too.
+        follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
+        refines: whether a level may refine what the level before has left, its counts being what each level adds.
+        channels: whether a level may see maps through channels instead of covers (G14).
+        stored: whether it counts the values that stored weights may take (G13) instead of covers: it has no levels, one
+            count, and is about settings that say how many bits a weight has.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    quantity: ClassVar[Quantity]
+    uses: ClassVar[tuple[str, ...]]
+    formula: ClassVar[str]
+    one_level: ClassVar[bool] = True
+    every_scale: ClassVar[bool] = False
+    uniform: ClassVar[bool] = False
+    noisy: ClassVar[bool] = False
+    parameters: ClassVar[tuple[str, ...]] = ()
+    published: ClassVar[bool] = False
+    follows_m: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
+    channels: ClassVar[bool] = False
+    stored: ClassVar[bool] = False
+
+    @property
+    def proportional(self) -> bool:
+        """Whether the risk is a share of ghosts that the counts allow, instead of where kl crosses them."""
+        return self.quantity == "risk" and "mu" not in self.parameters
+
+    @property
+    def counted(self) -> str:
+        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11, G14)."""
+        return "I" if self.noisy else "added I" if self.channels else "log N"
+
+    def samples(self, m: int, alpha: int) -> int:
+        """How many samples covers are counted on."""
+        return (1 + alpha) * m if "alpha" in self.parameters else m
+
+    def refuses(self, setting: Setting) -> str | None:
+        """Why the strategy is not about a setting, or None."""
+        del setting
+        return None
+
+    def needs_mu(self, setting: Setting) -> bool:
+        """Whether a finite mu must be given: above training error 0."""
+        return "mu" in self.parameters and setting.sample.train_error != 0
+
+    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+        """(a, b, what fails): a <= b must be certain."""
+        del ns, known
+        yield from ()
+
+    @abstractmethod
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        """The bound."""
+
+    @abstractmethod
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        """Its ingredients, for readers."""
+
+    def links(self, ns: NumberSystem, known: Known) -> list[Number] | None:
+        """What each level adds to the value; None where levels do not add up."""
+        del ns, known
+        return None
+
+    def weights(self, ns: NumberSystem, known: Known) -> list[Number]:
+        """How much each level matters, up to a factor."""
+        return [ns.number(1) for _ in known.counts]
+
+
+def deviation_term(ns: NumberSystem, known: Known) -> Term:
+    """What confidence costs in a gap (McDiarmid)."""
+    return Term("sqrt(log(1/delta)/(2m))", gap.deviation(ns, known.log_inverse_delta, known.m), "G2")
+
+
+def confidence_term(known: Known) -> Term:
+    """What confidence costs in a risk."""
+    return Term("log(1/delta)", known.log_inverse_delta, "")
