@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -153,6 +154,13 @@ class Attention(Layer):
     def out(self) -> int:
         """Width of one head's value map."""
         return self.d_value or self.d
+
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by: unless it is given, 1, or sqrt(d_head) where queries and keys are apart."""
+        if self.normaliser.temperature is not None:
+            return self.normaliser.temperature
+        return math.sqrt(self.d_head) if self.qk == "split" and self.d_head is not None else 1.0
 
     @classmethod
     def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
