@@ -35,7 +35,7 @@ from boundcalc.norms.limits import budget as budget_of
 from boundcalc.norms.matrix import Floats, Measured
 from boundcalc.norms.rounding import up
 from boundcalc.setting import Architecture, Attention, Budget, Norms, validate
-from boundcalc.setting.layer import of_class
+from boundcalc.setting.attention import attentions
 from boundcalc.setting.norms import place_of
 
 Progress = Callable[[str, int, int], None]
@@ -106,12 +106,12 @@ class Audit:
         def alike(layer: Attention) -> bool:
             return layer.groups != layer.heads or layer.qk_norm == "width"
 
-        attentions = {a.block: a for a in of_class(self.architecture.stages, Attention)}
+        heads = {a.block: a for a in attentions(self.architecture.stages)}
         kept = {key: m for key, m in self.measured.items() if not key.endswith("~")}
         sizes: dict[str, list[Size]] = {}
         for key, m in kept.items():
             kind, block, _ = place_of(key)
-            d_head = attentions[block].d_head if kind == "W_QK" else None
+            d_head = heads[block].d_head if kind == "W_QK" else None
             rows, columns = m.shape if len(m.shape) == 2 else (*m.shape, 1)
             sizes.setdefault(kind, []).append((rows, columns, min(rows, columns, d_head or rows)))
         budgets: dict[str, Budget] = {}
@@ -121,7 +121,7 @@ class Audit:
             if key in self.distances:
                 apart = limits(kind, [(d, k, min(d, k, 2 * rank)) for d, k, rank in sizes[kind]])
                 found = replace(found, distance=budget_of(self.distances[key], apart, power))
-            shared = head is not None and alike(attentions[block])
+            shared = head is not None and alike(heads[block])
             name = key_of(kind, block) if shared else key
             budgets[name] = budgets[name].join(found) if name in budgets else found
         return Norms(budgets=budgets | dict(self.products) | dict(extra or {}), measured=True, failure=self.failure)

@@ -36,7 +36,7 @@ from boundcalc.setting.layer import Rules
 
 Rows = NDArray[np.float64]
 
-_ACTIVATIONS: Mapping[str, Callable[[Rows], Rows]] = {
+ACTIVATIONS: Mapping[str, Callable[[Rows], Rows]] = {
     "relu": lambda x: np.maximum(x, 0),
     "gelu": lambda x: x * (1 + erf(x / math.sqrt(2))) / 2,
     "gelu_tanh": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
@@ -119,19 +119,19 @@ class Forward:
         return y + self.arrays(layer, bias) if bias else y
 
     def _hidden(self, layer: Hidden, x: Rows) -> Rows:
-        units = _ACTIVATIONS[layer.activation](self._affine(layer, x, layer.first, layer.bias))
+        units = ACTIVATIONS[layer.activation](self._affine(layer, x, layer.first, layer.bias))
         return self._affine(layer, units, layer.last, None)
 
     def _gated(self, layer: GatedFeedForward, x: Rows) -> Rows:
         def through(x: Rows, number: int) -> Rows:
             return self._affine(layer, x, f"W_{number}", f"b_{number}" if layer.bias else None)
 
-        return through(_ACTIVATIONS[layer.activation](through(x, 1)) * through(x, 3), 2)
+        return through(ACTIVATIONS[layer.activation](through(x, 1)) * through(x, 3), 2)
 
     def _experts(self, layer: Experts, x: Rows) -> Rows:
         gate = _normalised("softmax", x @ self.arrays(layer, "W_gate"), np.ones(layer.experts, bool))
         first, third, second = (self.arrays(layer, kind) for kind in ("W_1", "W_3", "W_2"))
-        each = (_ACTIVATIONS[layer.activation](x[:, None] @ first) * (x[:, None] @ third)) @ second
+        each = (ACTIVATIONS[layer.activation](x[:, None] @ first) * (x[:, None] @ third)) @ second
         return np.einsum("nte,netd->ntd", gate, each)
 
     def _norm(self, layer: LayerNorm, x: Rows) -> Rows:
@@ -163,7 +163,7 @@ class Forward:
 
     def _attention(self, layer: Attention, x: Rows) -> Rows:
         count = x.shape[1]
-        scores = self._scores(layer, x) / temperature(layer)
+        scores = self._scores(layer, x) / layer.temperature
         if (layer.offsets == "fixed") != (self.fixed.added is not None):
             raise InvalidSetting("the architecture and the forward pass disagree on numbers added to scores")
         scores = scores if self.fixed.added is None else scores + self.fixed.added(count)
@@ -171,7 +171,7 @@ class Forward:
             if self.fixed.bucket is None:
                 raise InvalidSetting("nothing says which pair of positions has which learned number (Fixed.bucket)")
             table = self.arrays(layer, "score_offsets").reshape(layer.buckets, layer.heads)
-            scores = scores + table[self.fixed.bucket(count)].transpose(2, 0, 1) / temperature(layer)
+            scores = scores + table[self.fixed.bucket(count)].transpose(2, 0, 1) / layer.temperature
         scores = scores if layer.cap is None else layer.cap * np.tanh(scores / layer.cap)
         seen = np.tri(count, dtype=bool) if layer.causal else np.ones((count, count), bool)
         if self.fixed.window is not None:
@@ -212,14 +212,6 @@ class Forward:
         return y * self.arrays(layer, kind).reshape(-1, 1, y.shape[3])
 
 
-def temperature(layer: Attention) -> float:
-    """What scores are divided by."""
-    given = layer.normaliser.temperature
-    if given is not None:
-        return given
-    return math.sqrt(layer.d_head) if layer.qk == "split" and layer.d_head is not None else 1.0
-
-
 def _normalised(name: str, scores: Rows, seen: NDArray[np.bool_]) -> Rows:
     """Weights of the keys that are seen."""
     if name in ("softmax", "softmax1"):
@@ -242,7 +234,7 @@ _RUNS: Rules[Callable[[Forward, Any, Any], Any]] = Rules(
     "running a network",
     {
         Linear: lambda run, layer, x: run._affine(layer, x, layer.kind, layer.bias),
-        Activation: lambda _, layer, x: _ACTIVATIONS[layer.name](x),
+        Activation: lambda _, layer, x: ACTIVATIONS[layer.name](x),
         SoftCap: lambda _, layer, x: layer.cap * np.tanh(x / layer.cap),
         Ball: lambda _, layer, x: _projected(x, layer.radius),
         LayerNorm: Forward._norm,

@@ -21,8 +21,9 @@ from boundcalc.checkpoints.layers import Fixed, Rows, Step
 from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_of_images, tokens_before
-from boundcalc.setting import Architecture, Attention, Layer, Pool
-from boundcalc.setting.layer import of_class
+from boundcalc.setting import Architecture, Layer
+from boundcalc.setting.attention import is_causal
+from boundcalc.setting.layer import flat
 
 SINGLE = 4e-6
 """What may lie between two passes where the module takes steps in single precision, whatever its weights are."""
@@ -111,8 +112,7 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     """Up to the rows that a read-out would read, where the checkpoint has no read-out yet."""
     stages = architecture.stages
     last = stages[-1]
-    pooling = set(of_class(stages, Pool))
-    pools = [index for index, layer in enumerate(stages) if layer in pooling]
+    pools = [index for index, layer in enumerate(stages) if layer.pooling is not None]
     if not pools or getattr(last, "kind", None) != "readout" or model.has("readout"):
         return architecture
     into, classes = last.widths()
@@ -167,7 +167,7 @@ class _Beside:
 def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None) -> _Beside:
     rows = rows_of_images(model, recorded.x) if recorded.x.ndim == 4 else recorded.x
     network = Network(model, architecture, _fixed(recorded.module, model) if fixed is None else fixed)
-    every_row = any(pool.how == "cls" for pool in of_class(architecture.stages, Pool))
+    every_row = any(layer.pooling == "cls" for layer in flat(architecture.stages))
     ours, steps = network.trace(rows, every_row=every_row)
     output, row = 0.0, None
     if recorded.outputs is not None:
@@ -196,7 +196,7 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
     ours = ours[:, None] if every_row and ours.ndim == 2 else ours  # sequences of one row
     if ours.shape[-1] == 1 and (theirs.ndim == 1 or theirs.shape == ours.shape[:-1]):
         theirs = theirs[..., None]
-    causal = any(layer.causal for layer in of_class(architecture.stages, Attention))
+    causal = is_causal(architecture.stages)
     if theirs.shape == ours.shape:
         return _apart(ours, theirs), (-1 if causal else 0) if every_row else None
     if theirs.ndim == 3 and theirs.shape[1] == 1:

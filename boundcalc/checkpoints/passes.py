@@ -14,8 +14,9 @@ from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
-from boundcalc.setting import Architecture, Attention, Embedding
-from boundcalc.setting.layer import of_class
+from boundcalc.setting import Architecture
+from boundcalc.setting.attention import attentions
+from boundcalc.setting.layers import token_tables
 
 Call = Callable[[Any, Any], Any]
 
@@ -108,7 +109,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
     """Inputs as the architecture reads them, drawn from a fixed seed."""
     rng = np.random.default_rng(0)
     length = min(architecture.seq_len, longest)
-    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    tables = token_tables(architecture.stages)
     if tables:
         drawn = rng.integers(0, tables[0].vocabulary, (n, length))
         padding = model.checkpoint.config.get("pad_token_id")  # some models number positions by what is no padding
@@ -119,7 +120,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
         side = math.isqrt(patches)
         if side * side == patches:
             return rng.uniform(-1, 1, (n, shape[1], side * shape[2], side * shape[3]))
-    width = architecture.stages[0].widths()[0] or next(a.d for a in of_class(architecture.stages, Attention))
+    width = architecture.stages[0].widths()[0] or next(attentions(architecture.stages)).d
     x = rng.standard_normal((n, length, width))
     return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
 

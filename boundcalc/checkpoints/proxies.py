@@ -19,9 +19,10 @@ import numpy as np
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_sum
 from boundcalc.checkpoints.audit import Audit
-from boundcalc.setting import Activation, Attention, Layer
-from boundcalc.setting.layer import flat, of_class
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
+from boundcalc.setting import Layer
+from boundcalc.setting.attention import attentions
+from boundcalc.setting.layer import flat
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 
 
 @dataclass(frozen=True)
@@ -131,11 +132,10 @@ def block_norms(found: Audit) -> list[BlockNorms]:
     activations: dict[int, str] = {}
     last: int | None = None
     stages = found.architecture.stages
-    names: dict[Layer, str] = {each: each.name for each in of_class(stages, Activation)}
     for layer in flat(stages):
         block = layer.where()
-        if layer in names and last is not None:
-            activations.setdefault(last, names[layer])
+        if layer.entrywise is not None and last is not None:
+            activations.setdefault(last, layer.entrywise)
         if block is not None:
             last = block
             blocks.setdefault(block, {})[getattr(layer, "kind", layer.label)] = layer
@@ -143,7 +143,7 @@ def block_norms(found: Audit) -> list[BlockNorms]:
 
 
 def _block(found: Audit, index: int, parts: dict[str, Layer], activation: str) -> BlockNorms:
-    attention = next(of_class(parts.values(), Attention), None)
+    attention = next(attentions(parts.values()), None)
     if attention is None or "W_1" not in parts or "W_2" not in parts:
         raise Unsupported(
             Refusal(

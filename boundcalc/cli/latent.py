@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Examples:
   boundcalc latent posterior beta-bernoulli
   boundcalc latent bound --L 512 --temperature 0.5
+  boundcalc latent attend pairs.csv --kernel rbf --ridge 0.1
   boundcalc latent infer --L 8:4096
   boundcalc latent transfer""",
 )

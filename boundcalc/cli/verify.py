@@ -218,11 +218,9 @@ def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
 
 
 def _trust(form: str) -> None:
-    from boundcalc.proof.trusted import BELIEVED, standing_alone, trusted_modules
+    from boundcalc.proof.trusted import BELIEVED, first_checker, standing_alone
 
-    start = "boundcalc.proof.checker"
-    bases = {"second": standing_alone(), "first": trusted_modules(start)}
-    bases["later"] = [each for each in trusted_modules(start, later=True) if each not in bases["first"]]
+    bases = {"second": standing_alone(), **first_checker()}
     if form == "json":
         out = {name: [module._asdict() for module in modules] for name, modules in bases.items()}
         write_json({"modules": out, "believed": BELIEVED})
@@ -237,6 +235,8 @@ def _trust(form: str) -> None:
     click.echo("The first checker, which must agree and says why a certificate fails, works in interval arithmetic")
     click.echo(f"(python-flint). To check, it imports {sizes['first']}:")
     _listed(bases["first"])
+    click.echo(f"of the rules of layers those of the layers that the network has, in all {sizes['layers']}:")
+    _listed(bases["layers"])
     click.echo(f"and to read and write files, to explain and to word refusals {sizes['later']}:")
     _listed(bases["later"])
     click.echo("What else is believed:")

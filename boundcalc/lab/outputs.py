@@ -25,8 +25,8 @@ from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.passes import Call, rows_of_images
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.predictors.data import Data, digest_of_arrays
-from boundcalc.setting import Attention, Embedding
-from boundcalc.setting.layer import of_class
+from boundcalc.setting.attention import is_causal
+from boundcalc.setting.layers import token_tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class Outputs:
             raise InvalidSetting(f"images of {rows.shape[1]} rows, but T is {self.found.architecture.seq_len}")
 
     def _network(self) -> Callable[[Any], Any]:
-        causal = any(layer.causal for layer in of_class(self.found.architecture.stages, Attention))
+        causal = is_causal(self.found.architecture.stages)
         fixed = self.fixed or Fixed(rotate=self.model.family.rotate, row=-1 if causal else 0)
         network = Network(self.model, self.found.architecture, fixed)
         return lambda x: network(rows_of_images(self.model, x) if x.ndim == 4 else x)
@@ -139,7 +139,7 @@ def token_before(data: Sequences, found: Audit) -> int | None:
     Models of this package read sequences of one length: of others nobody knows what they would mean.
     """
     architecture = found.architecture
-    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    tables = token_tables(architecture.stages)
     own = tables[0].own_row if tables else None
     if not data.tokens:
         return None

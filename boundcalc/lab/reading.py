@@ -21,8 +21,7 @@ from boundcalc.checkpoints.parity import compare
 from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before
-from boundcalc.setting import Embedding
-from boundcalc.setting.layer import of_class
+from boundcalc.setting.layers import token_tables
 
 TRIED = 4
 """Sequences of the data in the forward check."""
@@ -131,7 +130,7 @@ def whole(
 def fits(data: Sequences, found: Audit) -> None:
     """Data that the class of inputs does not hold would make the bound one of something else."""
     architecture = found.architecture
-    tables = [layer for layer in of_class(architecture.stages, Embedding) if layer.vocabulary]
+    tables = token_tables(architecture.stages)
     if bool(tables) != data.tokens:
         have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
         raise InvalidSetting(f"the data hold {have}, the model reads {needs}")

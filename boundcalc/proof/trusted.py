@@ -6,6 +6,7 @@ import ast
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import NamedTuple
 
 BELIEVED = (
@@ -17,6 +18,11 @@ BELIEVED = (
     "Python, its json and float parsing, the operating system, the machine",
     "the number of the statements (`statements` in a certificate): that it was raised when a statement changed",
 )
+
+
+_CHECKER = "boundcalc.proof.checker"
+_RULES = "boundcalc.statements.layers"
+"""Each module of this package is read where a layer of that label is met."""
 
 
 class Module(NamedTuple):
@@ -35,6 +41,21 @@ def standing_alone() -> list[Module]:
 def _counted(name: str, path: Path) -> Module:
     text = path.read_text(encoding="utf-8")
     return Module(name, sum(bool(line.strip()) for line in text.splitlines()))
+
+
+def first_checker() -> dict[str, list[Module]]:
+    """The modules of the first checker, in three parts.
+
+    What it imports to check; rules of layers, of which it reads those of the layers that a network has; and what it imports
+    later, to read and write files and to explain.
+    """
+    folder = Path(__file__).parents[1].joinpath(*_RULES.split(".")[1:])
+    starts = [_CHECKER, *(f"{_RULES}.{rule.name}" for rule in iter_modules([str(folder)]))]
+    first = trusted_modules(_CHECKER)
+    checking, all_of_it = (
+        {module for start in starts for module in trusted_modules(start, later=later)} for later in (False, True)
+    )
+    return {"first": first, "layers": sorted(checking - {*first}), "later": sorted(all_of_it - checking)}
 
 
 def trusted_modules(start: str, *, later: bool = False) -> list[Module]:

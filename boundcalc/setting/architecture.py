@@ -14,7 +14,8 @@ from boundcalc.setting import validate
 from boundcalc.setting.attention import Attention, Normaliser
 from boundcalc.setting.feedforward import ACTIVATIONS, Activation, GatedFeedForward
 from boundcalc.setting.layer import TOKENS, Layer, widths_of
-from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual, layer_from_json, layer_to_json
+from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual
+from boundcalc.setting.named import layer_from_json, layer_to_json
 
 STYLES = ("edelman", "post", "pre")
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth", "bits")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
-from boundcalc.setting.layer import Layer, Role, Weight
+from boundcalc.setting.layer import Layer, Role, Weight, of_class
+from boundcalc.setting.named import ours
 
 NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
 
@@ -58,6 +60,7 @@ class Normaliser:
             raise InvalidSetting(f"c and mu belong to normaliser 'custom', not to {self.name!r}")
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Attention(Layer):
     """Attention heads.
@@ -152,6 +155,20 @@ class Attention(Layer):
         """Width of one head's value map."""
         return self.d_value or self.d
 
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by: unless it is given, 1, or sqrt(d_head) where queries and keys are apart."""
+        if self.normaliser.temperature is not None:
+            return self.normaliser.temperature
+        return math.sqrt(self.d_head) if self.qk == "split" and self.d_head is not None else 1.0
+
+    @classmethod
+    def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
+        del read
+        if "normaliser" in data:
+            data = {**data, "normaliser": validate.from_fields("normaliser", Normaliser, data["normaliser"])}
+        return validate.from_fields("layer 'attention'", cls, data)
+
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         fused = has("b_QKV")
         return replace(self, qk_bias=fused or has("b_Q") or has("b_K"), v_bias=fused or has("b_V"))
@@ -168,6 +185,16 @@ class Attention(Layer):
         values = self._weight("W_V", "matrix", (self.d, self.out), self.groups)
         offset = (self._weight("b_V", "vector", (self.out,), self.groups),) if self.v_bias else ()
         return (*scores, values, *offset, *self.beside_heads())
+
+    def stored(self, seq_len: int) -> tuple[Weight, ...]:
+        unread = self.qk_bias and not self.key_bias
+        offset = (self._weight("b_K", "vector", (self.d_head or self.d,), self.groups),) if unread else ()
+        return (*self.weights(seq_len), *offset)
+
+    def as_lookup(self) -> Attention | None:
+        plain = self.normaliser.name == "softmax" and self.cap is None and self.qk_norm == "none"
+        alone = self.qk == "joint" and self.groups == self.heads and self.combine == "concat"
+        return self if plain and alone and self.offsets == "none" and not self.causal else None
 
     def beside_heads(self) -> Iterator[Weight]:
         """Weights that all heads share."""
@@ -217,3 +244,13 @@ class Attention(Layer):
 
     def rows_before(self, rows: int, seq_len: int) -> int:
         return seq_len
+
+
+def attentions(layers: Iterable[Layer]) -> Iterator[Attention]:
+    """The attention layers, those inside of others included, input to read-out."""
+    return of_class(layers, Attention)
+
+
+def is_causal(layers: Iterable[Layer]) -> bool:
+    """Whether some attention does not look ahead: then the last row sees all, and no other does."""
+    return any(attention.causal for attention in attentions(layers))

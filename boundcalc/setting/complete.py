@@ -11,7 +11,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.setting.layers import Layer, layer_to_json
+from boundcalc.setting.layer import Layer
+from boundcalc.setting.named import layer_to_json
 from boundcalc.setting.norms import Norms
 from boundcalc.setting.setting import Setting
 

@@ -9,11 +9,13 @@ from typing import ClassVar
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
-from boundcalc.setting.layer import Layer, RowWise, Weight, Weightless
+from boundcalc.setting.layer import EveryRow, Layer, Weight, Weightless
+from boundcalc.setting.named import ours
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh", "identity")
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Activation(Weightless):
     """An entrywise non-linearity."""
@@ -25,12 +27,17 @@ class Activation(Weightless):
     def __post_init__(self) -> None:
         validate.choice("activation", self.name, ACTIVATIONS)
 
+    @property
+    def entrywise(self) -> str:
+        return self.name
+
     def widths(self) -> tuple[int | None, int | None]:
         return None, None
 
 
+@ours
 @dataclass(frozen=True, slots=True)
-class GatedFeedForward(RowWise):
+class GatedFeedForward(EveryRow):
     """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
 
     label: ClassVar[str] = "gated"
@@ -68,8 +75,9 @@ class GatedFeedForward(RowWise):
         return self.d, self.d
 
 
+@ours
 @dataclass(frozen=True, slots=True)
-class Experts(RowWise):
+class Experts(EveryRow):
     """x -> sum_i p_i f_i(x), p = softmax(x W_gate), with gated parts f_i = (s(x W_1) * (x W_3)) W_2 that all run.
 
     `active`: how many experts run for a row. Fewer than all are refused: where two entries of the gate cross, another

@@ -8,8 +8,10 @@ from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.feedforward import ACTIVATIONS
 from boundcalc.setting.layer import RowWise, Weight
+from boundcalc.setting.named import ours
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Hidden(RowWise):
     """x -> s(x W (+ c)) v with one column v: what two linear maps and an activation between them are, as one layer."""

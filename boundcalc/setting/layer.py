@@ -1,7 +1,8 @@
 """What every layer must say of itself: its weights, its widths, its inner layers, and which rows it reads.
 
-Nothing here has a default answer. A layer that says too little cannot be made, and whoever meets a class of layers it has
-no rule for refuses it: a mixing layer taken for a row-wise one would give a false bound.
+What every bound needs has no default answer. A layer that says too little cannot be made, and whoever meets a class of
+layers it has no rule for refuses it: a mixing layer taken for a row-wise one would give a false bound. What only sharper
+statements ask is None where a layer does not say it, and they are not used.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.records import dataclass
+from boundcalc.setting import validate
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
+
+if TYPE_CHECKING:
+    from boundcalc.setting.attention import Attention
+    from boundcalc.setting.layers import Embedding, Linear
 
 TOKENS = 0
 """The width of a row that is no vector but a token."""
@@ -160,10 +166,42 @@ class Layer(ABC):
         del remade
         return self
 
+    @classmethod
+    def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
+        """The layer of the fields in a JSON object; `read` makes those inside of it."""
+        del read
+        return validate.from_fields(f"layer {cls.label!r}", cls, data)
+
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         """The same with those of its offsets and gains of which there are arrays."""
         del has
         return self
+
+    def stored(self, seq_len: int) -> tuple[Weight, ...]:
+        """All that a network stores of it: rounded arithmetic may read what its function does not depend on."""
+        return self.weights(seq_len)
+
+    @property
+    def pooling(self) -> str | None:
+        """Which rows of its input it makes one of, each entry by itself: "cls" or "mean"; None where it does other things."""
+        return None
+
+    @property
+    def entrywise(self) -> str | None:
+        """The activation that it applies to every entry, if that is all it does."""
+        return None
+
+    def as_map(self) -> Linear | None:
+        """The linear map that it is, with its offset: such maps may meet others (A6). None where it is none."""
+        return None
+
+    def as_tokens(self) -> Embedding | None:
+        """Itself, where rows are what tokens and positions add up to, and the one that is read always shows one token."""
+        return None
+
+    def as_lookup(self) -> Attention | None:
+        """Itself, where scores and values of rows that are such sums are sums as well."""
+        return None
 
     def said(self) -> str:
         """What it is, for messages about one network."""
@@ -190,7 +228,13 @@ class RowWise(Layer):
         return rows
 
 
-class Weightless(RowWise):
+class EveryRow(RowWise):
+    """One that does the same to every row, wherever it stands: a claim as well, which the laws try."""
+
+    __slots__ = ()
+
+
+class Weightless(EveryRow):
     """One that trains nothing."""
 
     __slots__ = ()

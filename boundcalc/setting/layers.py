@@ -1,4 +1,4 @@
-"""The layers a Transformer is made of beside attention and feed-forward parts, and all of them by the names files use.
+"""The layers a Transformer is made of beside attention and feed-forward parts.
 
 A matrix budget is found by its *kind* ("W_QK", "W_1", ...) and its block number, so a layer says
 which kinds it has and the norms say how large they may be.
@@ -6,22 +6,20 @@ which kinds it has and the norms say how large they may be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
-from boundcalc.setting.attention import Attention, Normaliser
-from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward
-from boundcalc.setting.hidden import Hidden
-from boundcalc.setting.layer import TOKENS, Layer, Role, RowWise, Weight, Weightless, widths_of
-from boundcalc.setting.lookup import Lookup
+from boundcalc.setting.layer import TOKENS, EveryRow, Layer, Role, RowWise, Weight, Weightless, of_class, widths_of
+from boundcalc.setting.named import ours
 
 
+@ours
 @dataclass(frozen=True, slots=True)
-class Linear(RowWise):
+class Linear(EveryRow):
     """x -> x W (+ b), applied to every row."""
 
     label: ClassVar[str] = "linear"
@@ -49,6 +47,9 @@ class Linear(RowWise):
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         return replace(self, bias=self.offset if has(self.offset) else None)
 
+    def as_map(self) -> Linear:
+        return self
+
     def said(self) -> str:
         return self.kind
 
@@ -63,6 +64,7 @@ class Linear(RowWise):
         return self.d_in, self.d_out
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Ball(Weightless):
     """Projection of every row onto the l2 ball."""
@@ -79,6 +81,7 @@ class Ball(Weightless):
         return None, None
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class SoftCap(Weightless):
     """x -> cap tanh(x / cap), entry by entry, on rows of width d."""
@@ -97,8 +100,9 @@ class SoftCap(Weightless):
         return self.d, self.d
 
 
+@ours
 @dataclass(frozen=True, slots=True)
-class LayerNorm(RowWise):
+class LayerNorm(EveryRow):
     """LayerNorm, or RMSNorm without centring, with a gain and perhaps an offset."""
 
     label: ClassVar[str] = "layernorm"
@@ -145,6 +149,7 @@ class LayerNorm(RowWise):
         return self.d, self.d
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Embedding(RowWise):
     """Rows of a trained token table, plus fixed or learned positions (vocabulary 0: positions only).
@@ -176,6 +181,10 @@ class Embedding(RowWise):
                 f"positions, and the positions are {self.positions!r}"
             )
 
+    def as_tokens(self) -> Embedding | None:
+        sums = self.vocabulary and self.positions == "learned" and not self.segments
+        return self if sums and self.own_row is not None else None
+
     def where(self) -> int | None:
         return None
 
@@ -191,6 +200,7 @@ class Embedding(RowWise):
         return TOKENS if self.vocabulary else self.d, self.d
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Pool(Layer):
     """From T rows to one: the [CLS] (or last) row, or the mean of all."""
@@ -201,6 +211,10 @@ class Pool(Layer):
 
     def __post_init__(self) -> None:
         validate.choice("pool", self.how, ("cls", "mean"))
+
+    @property
+    def pooling(self) -> str:
+        return self.how
 
     def where(self) -> int | None:
         return None
@@ -218,6 +232,7 @@ class Pool(Layer):
         return seq_len if self.how == "mean" else 1
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Residual(Layer):
     """X + f(X), or X + f(X) + g(X) + ... where several branches read the same rows.
@@ -278,72 +293,12 @@ class Residual(Layer):
             most = inside if inside >= most else most  # a symbolic T is known to be at least 1
         return most
 
-
-_TYPES: dict[str, type[Layer]] = {
-    cls.label: cls
-    for cls in (
-        *(
-            Linear,
-            Activation,
-            Ball,
-            SoftCap,
-            LayerNorm,
-            Attention,
-            GatedFeedForward,
-            Experts,
-            Embedding,
-            Hidden,
-            Lookup,
-            Pool,
-            Residual,
-        ),
-    )
-}
-_AnyLayer = TypeVar("_AnyLayer", bound=Layer)
-
-
-def register_layer(cls: type[_AnyLayer]) -> type[_AnyLayer]:
-    """Make a class of layers known to JSON files by its label."""
-    if not is_dataclass(cls) or _TYPES.get(cls.label, cls) is not cls:
-        raise InvalidSetting(
-            f"a layer is a frozen dataclass with a label of its own, got {cls.__name__} ({cls.label!r})"
-        )
-    _TYPES[cls.label] = cls
-    return cls
-
-
-def layer_to_json(layer: Layer) -> dict[str, Any]:
-    """The JSON object of a layer."""
-    if _TYPES.get(layer.label) is not type(layer):
-        raise InvalidSetting(f"layer {layer.label!r} is not registered, so a file cannot name it: use register_layer")
-    return {"layer": layer.label, **{name: _to_json(value) for name, value in validate.to_fields(layer).items()}}
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, Layer):
-        return layer_to_json(value)
-    if isinstance(value, tuple):
-        return [_to_json(item) for item in value]
-    return validate.to_fields(value) if isinstance(value, Normaliser) else value
-
-
-def layer_from_json(data: object) -> Layer:
-    """The layer of a JSON object."""
-    if not isinstance(data, Mapping) or "layer" not in data:
-        raise InvalidSetting(f"a layer is a JSON object with a key 'layer', got {validate.shown(data)}")
-    name = validate.choice("layer", data["layer"], _TYPES)
-    rest = {key: value for key, value in data.items() if key != "layer"}
-    if name == "residual":
-        known = validate.known_keys("residual", rest, ["branch", "beside", "skip"])
+    @classmethod
+    def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
+        known = validate.known_keys("residual", data, ["branch", "beside", "skip"])
         branches = [known.get("branch", []), *_listed("beside", known.get("beside", []))]
-        first, *others = (tuple(layer_from_json(each) for each in _listed("branch", branch)) for branch in branches)
+        first, *others = (tuple(read(each) for each in _listed("branch", branch)) for branch in branches)
         return Residual(first, tuple(others), known.get("skip", True))
-    if name == "attention" and "normaliser" in rest:
-        rest["normaliser"] = validate.from_fields("normaliser", Normaliser, rest["normaliser"])
-    try:
-        return validate.from_fields(f"layer {name!r}", _TYPES[name], rest)
-    except TypeError as error:
-        raise InvalidSetting(f"layer {name!r}: {error}") from None
 
 
 def _listed(name: str, value: object) -> list[Any]:
@@ -351,3 +306,13 @@ def _listed(name: str, value: object) -> list[Any]:
         what = "a list of layers" if name == "branch" else "a list of branches, each a list of layers"
         raise InvalidSetting(f"a residual's {name!r} is {what}")
     return value
+
+
+def embeddings(layers: Iterable[Layer]) -> Iterator[Embedding]:
+    """The layers that add tables to rows, those inside of others included, input to read-out."""
+    return of_class(layers, Embedding)
+
+
+def token_tables(layers: Iterable[Layer]) -> list[Embedding]:
+    """Those of them that read tokens."""
+    return [layer for layer in embeddings(layers) if layer.vocabulary]

@@ -7,8 +7,10 @@ from typing import ClassVar
 from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.layer import TOKENS, Layer, Role, Weight
+from boundcalc.setting.named import ours
 
 
+@ours
 @dataclass(frozen=True, slots=True)
 class Lookup(Layer):
     """Softmax heads whose scores and values are those of a token plus those of its position.

@@ -10,16 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from boundcalc.base.records import dataclass
 from boundcalc.setting.attention import Attention
-from boundcalc.setting.feedforward import Activation, Experts, GatedFeedForward
-from boundcalc.setting.layer import Layer, Weight, weights_of
-from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual, SoftCap
+from boundcalc.setting.layer import EveryRow, Layer, Weight, weights_of
+from boundcalc.setting.layers import Embedding, Linear
 from boundcalc.setting.lookup import Lookup
 
 FIRST_ROW = "first_row"
 """What the first attention adds to its heads' outputs: the row it reads, and offsets."""
 _READ = "_to_readout"
 _LOOKED_UP = frozenset(("token_scores", "position_scores", "token_values", "position_values", FIRST_ROW))
-_BY_ROW = (Linear, Activation, Ball, LayerNorm, SoftCap, GatedFeedForward, Experts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +38,21 @@ class Beginning:
 def beginning(layers: Sequence[Layer]) -> Beginning | None:
     """The parts of a network whose only attention, in a residual right after the tokens, is read at a row of its own."""
     match layers:
-        case (
-            Embedding() as first,
-            Residual(branch=(Attention() as heads, Linear() as output), beside=(), skip=True),
-            *rest,
-        ):
-            if _looks_up(first, heads) and _reads_one_row(rest):
-                return Beginning(first, heads, output, tuple(rest))
+        case (first, Layer(branches=((), (inside, last))), *rest) if _reads_one_row(rest):
+            tokens, heads, output = first.as_tokens(), inside.as_lookup(), last.as_map()
+            if tokens is not None and heads is not None and output is not None:
+                return Beginning(tokens, heads, output, tuple(rest))
     return None
 
 
-def _looks_up(first: Embedding, heads: Attention) -> bool:
-    """Whether scores and values of a row are sums of what its token and its position make them."""
-    plain = heads.normaliser.name == "softmax" and heads.cap is None and heads.qk_norm == "none"
-    alone = heads.qk == "joint" and heads.groups == heads.heads and heads.combine == "concat"
-    rows = first.own_row is not None and first.positions == "learned" and not first.segments
-    return rows and plain and alone and heads.offsets == "none" and not heads.causal
-
-
 def _reads_one_row(layers: Sequence[Layer]) -> bool:
-    """Whether layers take the [CLS] row alone, and mix no rows before."""
-    pools = [layer for layer in layers if isinstance(layer, Pool)]
-    return all(_by_row(layer) or layer in pools for layer in layers) and pools == [Pool("cls")]
+    """Whether layers take the [CLS] row alone, and else do the same to every row."""
+    return [layer.pooling for layer in layers if not _alike(layer)] == ["cls"]
 
 
-def _by_row(layer: Layer) -> bool:
-    if isinstance(layer, Residual):
-        return all(_by_row(inner) for inner in layer.inner())
-    return isinstance(layer, _BY_ROW)
+def _alike(layer: Layer) -> bool:
+    """Whether a layer does the same to every row, wherever it stands."""
+    return isinstance(layer, EveryRow) or (bool(layer.branches) and all(map(_alike, layer.inner())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +73,16 @@ class Ending:
 
 def ending(layers: Sequence[Layer]) -> Ending | None:
     """The end of a network that reads out the sum of some rows and of a linear map, in fewer numbers than these have."""
-    *front, readout = layers
+    *front, final = layers
     pools: list[Layer] = []
-    while front and isinstance(front[-1], Pool):
+    while front and front[-1].pooling is not None:
         pools.insert(0, front.pop())
-    part = front.pop() if front else None
-    if not isinstance(readout, Linear) or not isinstance(part, Residual) or part.beside or not part.skip:
-        return None
-    last = part.branch[-1] if part.branch else None
-    if not isinstance(last, Linear) or 2 * readout.d_out > last.d_out:
-        return None
-    return Ending(tuple(front), part.branch[:-1], last, tuple(pools), readout)
+    match front:
+        case (*before, Layer(branches=((), (*inside, end)))):
+            last, readout = end.as_map(), final.as_map()
+            if last is not None and readout is not None and 2 * readout.d_out <= last.d_out:
+                return Ending(tuple(before), tuple(inside), last, tuple(pools), readout)
+    return None
 
 
 def products_of(layers: Sequence[Layer], seq_len: int) -> Iterator[Weight]:

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
+from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.records import dataclass
 from boundcalc.base.system import Number
-from boundcalc.setting import Activation, Architecture, Attention, Ball, Budget, Layer, Linear, Pool, Residual, Setting
+from boundcalc.setting import Architecture, Budget, Layer, Linear, Setting
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.layers import facts
-from boundcalc.statements.meet_attention import meets_attention, numbers_of, product, through_attention
+from boundcalc.statements.layers import LAYERS, facts
+from boundcalc.statements.product_norms import budget_of, product
 from boundcalc.statements.slots import Context, total
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Weights
@@ -28,7 +28,7 @@ _Key = tuple[str, int | None]
 
 def met(setting: Setting) -> Setting | None:
     """The setting with maps that follow each other made one, its budgets rounded up; None where none do."""
-    walk = _Walk(setting)
+    walk = Larger(setting)
     layers, _ = walk.through(setting.architecture.stages, INTERVAL.number(setting.architecture.input_radius))
     if not walk.budgets:
         return None
@@ -55,7 +55,7 @@ def _places(layers: Iterable[Layer], seq_len: int) -> Counter[_Key]:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class Waiting:
     """A linear map whose neighbour is not known yet; the length of its offset, where it has one."""
 
     layer: Linear
@@ -67,7 +67,7 @@ class _Waiting:
     @property
     def pools(self) -> list[Layer]:
         """What stays when the maps are joined."""
-        return [layer for layer in self.between if isinstance(layer, Pool)]
+        return [layer for layer in self.between if layer.pooling is not None]
 
 
 class Places:
@@ -86,7 +86,7 @@ class Places:
         return self._places[kind, block] == 0
 
 
-class _Walk:
+class Larger:
     """A network with its branches; what is made on the way."""
 
     def __init__(self, setting: Setting) -> None:
@@ -102,11 +102,10 @@ class _Walk:
         found: list[Layer] = []
         for layer in layers:
             found += row.take(layer, radius)
-            if isinstance(layer, Residual):
-                branches = [self.through(branch, radius) for branch in layer.branches]
-                radius = total([reach for _, reach in branches])
-                first, *beside = [inner for inner, _ in branches][int(layer.skip) :]
-                found[-1] = replace(layer, branch=first, beside=tuple(beside))
+            if layer.branches:
+                walked = {branch: self.through(branch, radius) for branch in layer.branches}
+                radius = total([walked[branch][1] for branch in layer.branches])
+                found[-1] = layer.over(lambda branch, walked=walked: walked[tuple(branch)][0])
             else:
                 radius = facts(layer, Context(self.weights, radius, 1, self.seq_len)).radius
         return (*found, *row.give_up()), radius
@@ -123,31 +122,32 @@ class _Walk:
 class _Row:
     """Layers in a row, the last of which may be a map that waits for the next."""
 
-    def __init__(self, walk: _Walk) -> None:
+    def __init__(self, walk: Larger) -> None:
         self.walk = walk
-        self.waiting: _Waiting | None = None
+        self.waiting: Waiting | None = None
 
     def take(self, layer: Layer, radius: Number) -> Iterator[Layer]:
         """A layer at its input radius: it meets the map that waits, is passed over, or ends the waiting."""
-        first = self.waiting
+        first, second = self.waiting, layer.as_map()
         if first is not None:
-            if _passes(layer, radius):
+            if layer.pooling is not None or _idle(layer, radius):
                 first.between.append(layer)
                 return
-            if isinstance(layer, Linear) and self._follows(first, layer):
+            if second is not None and self._follows(first, second):
                 yield from first.pools
-                self.waiting = self._meet(first, layer)
+                self.waiting = self._meet(first, second)
                 return
-            if isinstance(layer, Attention) and not first.pools and self._attends(first, layer):
+            joined = _behind(layer, first, self.walk)
+            if joined is not None:
                 self.waiting = None
-                yield self._look(first, layer)
+                yield joined
                 return
             yield from self.give_up()
-        if isinstance(layer, Linear):
+        if second is not None:
             weights = self.walk.weights
-            norms = weights.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out).whole
-            offset = None if layer.bias is None else weights.vector(layer.bias, layer.block)[0]
-            self.waiting = _Waiting(layer, norms, offset, False, [])
+            norms = weights.matrix(second.kind, second.block, None, second.d_in, second.d_out).whole
+            offset = None if second.bias is None else weights.vector(second.bias, second.block)[0]
+            self.waiting = Waiting(second, norms, offset, False, [])
         else:
             yield layer
 
@@ -163,7 +163,7 @@ class _Row:
             yield layer
             yield from first.between
 
-    def _follows(self, first: _Waiting, second: Linear) -> bool:
+    def _follows(self, first: Waiting, second: Linear) -> bool:
         """Whether one map has fewer numbers than two; it and what becomes of offsets need names of their own."""
         places, (wide, narrow) = self.walk.places, (first.layer.d_in, first.layer.d_out)
         fewer = wide * second.d_out < narrow * (wide + second.d_out)
@@ -173,7 +173,7 @@ class _Row:
             return places.alone(second.bias, second.block)
         return first.offset is None or places.free(_offset_of(second), second.block)
 
-    def _meet(self, first: _Waiting, second: Linear) -> _Waiting:
+    def _meet(self, first: Waiting, second: Linear) -> Waiting:
         """(hA + a) B + b = h (AB) + (aB + b)."""
         weights = self.walk.weights
         norms = weights.matrix(second.kind, second.block, None, second.d_in, second.d_out).whole
@@ -182,38 +182,7 @@ class _Row:
             parts.append(weights.vector(second.bias, second.block)[0])
         bias = _offset_of(second) if parts else None
         layer = replace(second, d_in=first.layer.d_in, bias=bias)
-        return _Waiting(layer, product(INTERVAL, first.norms, norms), total(parts) if parts else None, True, [])
-
-    def _attends(self, first: _Waiting, layer: Attention) -> bool:
-        """Whether attention on hA + a is attention on h, by matrices with names of their own."""
-        walk = self.walk
-        factors = {each.kind for each in layer.scores.factors} if layer.qk == "joint" else frozenset[str]()
-        if any(place_of(key)[0] in factors for key in walk.weights.norms.budgets):
-            return False
-        own = [each for each in layer.weights(walk.seq_len) if each.kind in _READ_FROM_ROWS]
-        wide, narrow = first.layer.d_in, first.layer.d_out
-        fewer = numbers_of(layer, wide) < numbers_of(layer, narrow) + wide * narrow
-        alone = all(walk.places.alone(each.kind, each.block) for each in own)
-        return fewer and alone and meets_attention(layer, first.offset is not None)
-
-    def _look(self, first: _Waiting, layer: Attention) -> Attention:
-        walk = self.walk
-        for head in range(layer.heads) if walk.weights.norms.headed else (None,):
-            for kind, found in through_attention(walk.weights, layer, head, first.norms, first.offset).items():
-                made = budget_of(found) if isinstance(found, MatrixNorms) else Budget(op=upper_float(found))
-                walk.set((kind, layer.block), head, made)
-        moved = first.offset is not None
-        return replace(
-            layer,
-            d=first.layer.d_in,
-            d_value=layer.out,
-            qk_bias=layer.qk_bias or (moved and layer.qk != "fixed"),
-            v_bias=layer.v_bias or moved,
-        )
-
-
-_READ_FROM_ROWS = frozenset(("W_QK", "W_Q", "W_K", "W_V", "q", "b_Q", "b_K", "b_V"))
-"""What attention multiplies its rows with, or adds to the products."""
+        return Waiting(layer, product(INTERVAL, first.norms, norms), total(parts) if parts else None, True, [])
 
 
 def _offset_of(layer: Linear) -> str:
@@ -221,17 +190,13 @@ def _offset_of(layer: Linear) -> str:
     return layer.bias or f"b_{layer.kind}"
 
 
-def _passes(layer: Layer, radius: Number) -> bool:
-    """Whether a layer does nothing to rows of this radius but, at most, pool them."""
-    if isinstance(layer, Ball):
-        return certainly_le(radius, INTERVAL.number(layer.radius))
-    return isinstance(layer, Pool) or (isinstance(layer, Activation) and layer.name == "identity")
+def _idle(layer: Layer, radius: Number) -> bool:
+    """Whether a layer does nothing to rows of this radius."""
+    rule = LAYERS.of(layer)
+    return rule is not None and rule.idle is not None and rule.idle(layer, radius)
 
 
-def budget_of(norms: MatrixNorms) -> Budget:
-    """The budget of norms in intervals, rounded up and in order."""
-    op = upper_float(norms.op)
-    fro = max(op, upper_float(norms.fro))
-    two_one, two_one_t = (max(fro, upper_float(value)) for value in (norms.two_one, norms.two_one_t))
-    nuclear = max(fro, upper_float(norms.nuclear))
-    return Budget(op, fro, two_one, two_one_t, rank=norms.rank, schatten=(1.0, nuclear))
+def _behind(layer: Layer, first: Waiting, walk: Larger) -> Layer | None:
+    """The layer that takes in the map before it, if it is one."""
+    rule = LAYERS.of(layer)
+    return None if rule is None or rule.behind_map is None else rule.behind_map(layer, first, walk)

@@ -12,13 +12,12 @@ from dataclasses import replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.system import Number
-from boundcalc.setting import Activation, Architecture, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
+from boundcalc.setting import Architecture, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
 from boundcalc.setting.accounting import lookups
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_named
 from boundcalc.setting.products import FIRST_ROW, Beginning, Ending, beginning, ending, products_of
-from boundcalc.statements.meet import budget_of
-from boundcalc.statements.meet_attention import product
+from boundcalc.statements.product_norms import budget_of, product
 from boundcalc.statements.slots import total
 from boundcalc.statements.targets import MatrixNorms, matrix_norms
 from boundcalc.statements.weights import Weights
@@ -90,11 +89,11 @@ def _apart(found: Ending) -> tuple[Layer, ...]:
     bias = None if last.bias is None and readout.bias is None else readout.bias or "b_readout"
     through: tuple[Layer, ...] = (*found.inside, Linear(found.kind, last.d_in, readout.d_out, block=last.block))
     match found.inside:
-        case (*before, Linear() as first, Activation() as activation) if (
-            readout.d_out == 1 and first.block == last.block
-        ):
-            one = Hidden(first.kind, found.kind, first.d_in, first.d_out, activation.name, first.bias, first.block)
-            through = (*before, one)
+        case (*before, inner, outer) if readout.d_out == 1:
+            first, function = inner.as_map(), outer.entrywise
+            if first is not None and function is not None and first.block == last.block:
+                one = Hidden(first.kind, found.kind, first.d_in, first.d_out, function, first.bias, first.block)
+                through = (*before, one)
         case _:
             pass
     sum_of_both = Residual(through, ((replace(readout, bias=bias),),), skip=False)

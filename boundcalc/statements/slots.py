@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from boundcalc.base.errors import Refusal
 from boundcalc.base.records import dataclass
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.setting.layer import Layer
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Weights
+
+if TYPE_CHECKING:
+    from boundcalc.setting.layers import Linear
+    from boundcalc.statements.meet import Larger, Waiting
+    from boundcalc.statements.outputs import Outward
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,72 @@ class Context:
         return self.weights.ns
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """What is before the last layer of a network, in intervals (G0e).
+
+    Attributes:
+        weights: the budgets.
+        classes: numbers that the network puts out.
+        radius: the longest row that reaches the layer.
+        margin: the largest margin of what reaches it.
+    """
+
+    weights: Weights
+    classes: int
+    radius: Callable[[], Number]
+    margin: Callable[[], Number]
+
+
+Values = Mapping[str, Number]
+"""What a statement says, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A numbered statement about a class of layers, as a value, and why it cannot be used on something, or None."""
+
+    value: Callable[..., Number | Values]
+    applies: Callable[..., Refusal | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRule:
+    """All that proofs know of one class of layers.
+
+    Only the facts must be said. What is left out is not supposed: the sharper statement is not used where the class stands.
+
+    Attributes:
+        layer: the class.
+        facts: radius, Lipschitz factor and what must be covered, of a layer where it stands.
+        noise: whether G11 was proved for a layer with the options it has.
+        reach: the longest row behind a layer, in intervals, which may be below the radius of the facts; the last argument is
+            the width of its input's rows, where that is known (G0e).
+        margin: the largest margin of a network that ends with a layer, in intervals; None where only radii are known (G0e).
+        idle: whether a layer does nothing to rows no longer than so, an interval (A6).
+        behind_map: what a layer becomes that takes in the linear map before it, and None where it does not (A6).
+        before_map: the same of the linear map after it.
+        says: the numbered statements about the class, by name.
+    """
+
+    layer: type[Layer]
+    facts: Callable[[Any, Context], Facts]
+    noise: Callable[[Any], bool] | None = None
+    reach: Callable[[Any, Context, int | None], Number] | None = None
+    margin: Callable[[Any, End], Number | None] | None = None
+    idle: Callable[[Any, Number], bool] | None = None
+    behind_map: Callable[[Any, Waiting, Larger], Layer | None] | None = None
+    before_map: Callable[[Any, Linear, Outward], Layer | None] | None = None
+    says: Callable[[], Mapping[str, Said]] | None = None
+
+
+def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
+    """G0e: the largest margin of an output no longer than `radius`: R, for K > 1 classes R sqrt(K/(K-1))."""
+    if classes == 1:
+        return radius
+    return radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
+
+
 def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:
     """Target of an offset (T8) or of a gain (T9)."""
     norms = MatrixNorms(norm, norm, norm, norm, norm, norm, 1)
@@ -86,6 +160,11 @@ def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: 
 def offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Context) -> Slot:
     """An offset to be covered (T8)."""
     return Slot(kind, sensitivity, (Member(1, (vector_target(at.ns, "vector", size, norm),)),))
+
+
+def slots_of(fact: Facts) -> dict[str, Slot]:
+    """What must be covered, by name."""
+    return {slot.kind: slot for slot in fact.slots}
 
 
 def total(values: Sequence[Number]) -> Number:

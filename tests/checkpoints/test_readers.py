@@ -13,6 +13,7 @@ from boundcalc.base.errors import BoundcalcError, NotFinite
 from boundcalc.checkpoints import CheckpointError, open_checkpoint
 from boundcalc.checkpoints.decode import float8_values, read
 from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.checkpoints.readers.base import TORCH_NAMES
 from tests.checkpoints import handmade
 
 TYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
@@ -311,3 +312,13 @@ def test_weights_that_are_not_finite(tmp_path: Path, bad: float) -> None:
 
 def test_every_refusal_is_of_one_family() -> None:
     assert issubclass(CheckpointError, BoundcalcError)
+
+
+@pytest.mark.parametrize("name", TORCH_NAMES)
+def test_every_type_of_torch_is_read_alike_from_a_module_and_its_file(name: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    state = {"w": torch.ones(2, 3), "other": torch.zeros(3).to(getattr(torch, name))}
+    torch.save(state, tmp_path / "m.pt")
+    live, stored = open_checkpoint(state).tensors, open_checkpoint(tmp_path / "m.pt").tensors
+    assert live["other"].dtype == stored["other"].dtype == TORCH_NAMES[name]
+    assert np.array_equal(live["other"].fetch(), stored["other"].fetch())

@@ -15,8 +15,6 @@ from boundcalc.base.cases import Cases
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.registry import Registry
 from boundcalc.predictors.certificate import known_methods
-from boundcalc.setting.layers import _TYPES
-from boundcalc.statements import layers
 
 PACKAGE = Path(boundcalc.__file__).parent
 
@@ -33,26 +31,19 @@ def registries() -> Iterator[Registry[Any]]:
 
 known_methods()
 ALL = {registry.kind: registry for registry in registries()}
-KINDS = ("lemma", "strategy", "theorem", "family", "task", "predictor")
-"""Every kind that a registry has; rules of layers go by their class (boundcalc.statements.layers)."""
+KINDS = ("layer", "lemma", "strategy", "theorem", "family", "task", "predictor")
+"""Every kind that a registry has."""
 
 
 def test_every_registry_is_looked_at() -> None:
     assert set(ALL) == set(KINDS)
     assert all(len(registry) for registry in ALL.values())
-    assert all(hasattr(boundcalc, f"check_{kind}") for kind in (*KINDS, "layer"))
+    assert all(hasattr(boundcalc, f"check_{kind}") for kind in KINDS)
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, registry in ALL.items() for name in registry])
 def test_every_entry_brings_cases(kind: str, name: str) -> None:
     cases = ALL[kind].cases(name)
-    assert isinstance(cases, Cases)
-    assert not cases.missing
-
-
-@pytest.mark.parametrize("name", _TYPES)
-def test_every_layer_brings_cases(name: str) -> None:
-    cases = layers.cases_of(name)
     assert isinstance(cases, Cases)
     assert not cases.missing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,17 +16,30 @@ from boundcalc.lab.train.parameters import parameters
 from boundcalc.laws import Cases, LayerExample
 from boundcalc.laws.brought.layers import Arrays, changed, computed
 from boundcalc.laws.drawing import Dice, drawn, used
-from boundcalc.laws.layers import LAWS, Rule, claimed
-from boundcalc.setting import Architecture, Attention, Ball, Budget, Layer, Linear, Norms, Pool, SoftCap, Weight
+from boundcalc.laws.layer_example import Rule
+from boundcalc.laws.layers import LAWS, claimed
+from boundcalc.setting import (
+    Activation,
+    Architecture,
+    Attention,
+    Ball,
+    Budget,
+    Layer,
+    Linear,
+    Norms,
+    Pool,
+    SoftCap,
+    Weight,
+)
 from boundcalc.setting.layer import RowWise
-from boundcalc.setting.layers import _TYPES
+from boundcalc.setting.named import CLASSES
 from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context, Facts
 
 KNOB = Norms(C=1.3)
 
 
-@pytest.mark.parametrize("label", _TYPES)
+@pytest.mark.parametrize("label", CLASSES)
 def test_laws(label: str) -> None:
     check_layer(label).raise_if_broken()
 
@@ -81,7 +95,7 @@ def test_each_law_sees_what_the_others_do_not() -> None:
     assert broken(honest, lambda layer, at: facts(layer, replace(at, seq_len=1))) == {
         "maps_act_on_no_more_points_than_are_counted"
     }
-    assert len(LAWS) == 9
+    assert len(LAWS) == 10
 
 
 def test_a_mean_that_calls_itself_row_wise_is_seen() -> None:
@@ -95,6 +109,29 @@ def test_a_mean_that_calls_itself_row_wise_is_seen() -> None:
 
     mean = example(Pool("mean"))
     assert "reads_only_the_rows_it_says" in broken(replace(mean, layer=First("mean")), of(Pool("mean")))
+
+
+@pytest.mark.parametrize(
+    ("layer", "run"),
+    [
+        (Linear("W", 3, 3), lambda weights, x: x @ next(iter(weights.values())) * np.linspace(0.5, 1, len(x))[:, None]),
+        (Linear("W", 3, 3), lambda weights, x: x @ next(iter(weights.values()))[:, ::-1]),
+        (Pool("mean"), lambda weights, x: x[:1]),
+        (Pool("cls"), lambda weights, x: x[-1:] / 2),
+        (Activation("relu"), lambda weights, x: np.tanh(x)),
+    ],
+    ids=[
+        "another map at every row",
+        "columns in another order",
+        "one row for the mean",
+        "half a row",
+        "another function",
+    ],
+)
+def test_what_sharper_statements_would_be_told_in_vain_is_seen(layer: Layer, run: Callable[[Any, Any], Any]) -> None:
+    """Each keeps to every other law: its length, its slope, its rows."""
+    wrong = broken(replace(example(layer), run=run))
+    assert wrong == {"is_what_sharper_statements_take_it_for"}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +170,7 @@ def test_a_layer_without_a_rule_or_without_cases_is_refused() -> None:
 
     with pytest.raises(Unsupported, match="no statement about Unknown"):
         example(Unknown(1.0)).claims(claimed)
-    with pytest.raises(InvalidSetting, match="no rule of layer 'nothing' was registered with cases"):
+    with pytest.raises(InvalidSetting, match="no layer 'nothing' was registered with cases"):
         check_layer("nothing")
 
 

@@ -40,7 +40,8 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import Norms
-from boundcalc.statements.premise import largest_margin, margin_of_class, no_member
+from boundcalc.statements.premise import margin_of_class, no_member
+from boundcalc.statements.slots import largest_margin
 from tests.laws.settings import settings
 from tests.soundness.network import Network
 

@@ -17,8 +17,8 @@ from boundcalc.proof import checker, network
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.statements import attention
 from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.layers.attention import heads as attention
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.targets import Points
 from tests.proof import alone

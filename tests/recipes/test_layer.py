@@ -13,14 +13,12 @@ from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.formulas.derivation.network import layers_step
 from boundcalc.laws import Cases, LayerExample, check_layer
-from boundcalc.laws.layers import Array, Drawn, Rule
+from boundcalc.laws.layer_example import Array, Drawn, Rule
 from boundcalc.proof.checker import verify
-from boundcalc.setting import Architecture, Attention, Layer, Linear, Norms, Pool, Setting, Weight, validate
-from boundcalc.setting import layers as setting_layers
-from boundcalc.setting.layers import layer_from_json, layer_to_json, register_layer
-from boundcalc.statements import layers as statements
-from boundcalc.statements.layers import register_rule, remove_rule
-from boundcalc.statements.slots import Context, Facts
+from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight, validate
+from boundcalc.setting.named import CLASSES, layer_from_json, layer_to_json, register_layer, remove_layer
+from boundcalc.statements.layers import LAYERS, facts, unknown_to_noise
+from boundcalc.statements.slots import Context, Facts, LayerRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +65,16 @@ def network(*inside: Layer) -> Setting:
 def named() -> Iterator[None]:
     register_layer(SoftCap)
     yield
-    del setting_layers._TYPES[SoftCap.label]
+    remove_layer(SoftCap)
 
 
 @pytest.fixture
-def registered(named: None) -> Iterator[None]:
-    del named
-    register_rule(SoftCap, rule, brought)
+def registered() -> Iterator[None]:
+    LAYERS.register(LayerRule(SoftCap, rule), brought)
     yield
-    remove_rule(SoftCap)
+    LAYERS.remove(SoftCap.label)
+    assert SoftCap.label not in LAYERS
+    assert SoftCap.label not in CLASSES
 
 
 def run(c: float) -> Callable[[Drawn, Array], Array]:
@@ -108,9 +107,10 @@ def test_the_laws_hold_and_wrong_rules_do_not() -> None:
 
 def test_a_rule_without_cases_is_refused() -> None:
     with pytest.raises(InvalidSetting, match="'recipe' is not registered: no wrong"):
-        register_rule(SoftCap, rule, replace(brought(), wrong={}))
+        LAYERS.register(LayerRule(SoftCap, rule), replace(brought(), wrong={}))
+    assert SoftCap.label not in CLASSES
     with pytest.raises(Unsupported, match="no statement about SoftCap"):
-        statements.facts(SoftCap(2, 1.0), None)  # type: ignore[arg-type]
+        facts(SoftCap(2, 1.0), None)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("registered")
@@ -125,6 +125,34 @@ def test_a_layer_from_outside_is_searched_checked_and_written() -> None:
 def test_a_layer_without_a_rule_is_refused() -> None:
     with pytest.raises(Unsupported, match="no statement about SoftCap"):
         evaluate(network(SoftCap(4, 0.1)))
+
+
+@pytest.mark.usefixtures("registered")
+def test_what_a_rule_does_not_say_is_not_supposed() -> None:
+    """Noise was not proved for it, so it gets none; said, it does."""
+    assert unknown_to_noise((Linear("W", 4, 4), SoftCap(4, 0.1))) == "'recipe'"
+    LAYERS.remove(SoftCap.label)
+    LAYERS.register(LayerRule(SoftCap, rule, noise=lambda layer: layer.c < 1), brought)
+    assert unknown_to_noise((SoftCap(4, 0.1),)) is None
+    assert unknown_to_noise((SoftCap(4, 1.0),)) == "'recipe'"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretched(Ball):
+    """Another layer under the label of one of the library's."""
+
+
+def test_a_layer_is_not_taken_for_the_one_whose_label_it_has() -> None:
+    with pytest.raises(Unsupported, match="no statement about Stretched"):
+        facts(Stretched(1.0), None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match="'ball' is not registered"):
+        evaluate(network(Stretched(1.0)))
+    with pytest.raises(InvalidSetting, match="registered already"):
+        LAYERS.register(LayerRule(Stretched, rule), brought)
+    with pytest.raises(InvalidSetting, match="a label of its own"):
+        register_layer(Stretched)
+    LAYERS.remove("ball")  # one of the library's own stays
+    assert LAYERS["ball"].layer is Ball
 
 
 @pytest.mark.parametrize("missing", ["where", "weights", "inner", "widths", "rows_before"])

@@ -11,7 +11,7 @@ from typing import Any
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from tests.oracle import compose_mp, layers_mp
 from tests.statements.inputs import compute
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.statements.meet_attention import below, bordered
+from boundcalc.statements.product_norms import below, bordered
 from boundcalc.statements.targets import MatrixNorms
 
 NORMS = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")

@@ -14,7 +14,7 @@ from boundcalc.laws.brought.layers import Arrays
 from boundcalc.laws.drawing import Array, Dice, Parameters
 from boundcalc.setting import Attention, Embedding, Layer, LayerNorm, Lookup, Residual
 from boundcalc.setting.layer import TOKENS
-from boundcalc.setting.layers import _TYPES
+from boundcalc.setting.named import CLASSES
 from tests.soundness.network import Network, joined, rotated, tokens_or_rows
 from tests.soundness.test_layer_facts import SUBJECTS, Subject
 
@@ -71,7 +71,7 @@ def test_they_agree_on_every_layer(subject: Subject) -> None:
 
 
 def test_every_layer_is_among_them() -> None:
-    assert {type(subject.layer) for subject in SUBJECTS} == set(_TYPES.values()) - {Residual}
+    assert {type(subject.layer) for subject in SUBJECTS} == set(CLASSES.values()) - {Residual}
 
 
 def test_they_part_where_one_is_told_otherwise() -> None:

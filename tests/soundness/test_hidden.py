@@ -17,8 +17,9 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Budget, Hidden, Norms, Sample, Setting
-from boundcalc.statements import hidden as rule
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.layers import hidden as rule
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import Target

@@ -34,9 +34,9 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.layer import TOKENS, Weight
-from boundcalc.statements import attention as one_attention
 from boundcalc.statements import layers as calculus
 from boundcalc.statements import slots
+from boundcalc.statements.layers.attention import heads as one_attention
 from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.weights import Matrix, Weights
 from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows

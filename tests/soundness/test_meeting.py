@@ -24,8 +24,9 @@ from boundcalc.setting import (
     Residual,
     Setting,
 )
-from boundcalc.statements import meet, meet_attention
+from boundcalc.statements import meet
 from boundcalc.statements.larger import joined
+from boundcalc.statements.layers.attention import meeting
 
 Matrices = dict[str, np.ndarray]
 RNG = np.random.default_rng(4)
@@ -183,7 +184,7 @@ def test_maps_that_do_not_meet_are_left_alone(what: str) -> None:
 
 @pytest.mark.parametrize("what", ["an activation", "an activation of slope 1 at 0", "a ball within reach", "LayerNorm"])
 def test_a_dropped_condition_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meet, "_passes", lambda layer, radius: isinstance(layer, Activation | Ball | LayerNorm | Pool))
+    monkeypatch.setattr(meet, "_idle", lambda layer, radius: isinstance(layer, Activation | Ball | LayerNorm))
     assert "another function" in faults(APART[what])
 
 
@@ -195,7 +196,7 @@ def test_budgets_too_small_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         names = ("op", "fro", "two_one", "two_one_t", "nuclear")
         return replace(found, **{n: getattr(found, n) / 8 for n in names})
 
-    for module in (meet, meet_attention):
+    for module in (meet, meeting):
         monkeypatch.setattr(module, "product", eighth)
     assert any("another" not in fault for fault in faults(JOINED["depth 3"], 60))
 

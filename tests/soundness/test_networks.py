@@ -41,10 +41,9 @@ from boundcalc.setting import (
 )
 from boundcalc.setting.norms import place_of
 from boundcalc.statements import compose
-from boundcalc.statements import layers as calculus
 from boundcalc.statements.compose import loss_lipschitz, lower
 from boundcalc.statements.larger import joined as joined_maps
-from boundcalc.statements.noisy import unknown_layer
+from boundcalc.statements.layers import LAYERS, unknown_to_noise
 from boundcalc.statements.slots import Facts, Slot
 from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
 
@@ -297,13 +296,14 @@ def test_the_attack_uses_most_of_a_level_where_errors_add_up() -> None:
 
 def test_a_lower_lipschitz_factor_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were linear maps said to stretch half as much, certificates would pass that networks break."""
-    honest = calculus._RULES[Linear]
+    honest, rule_of = LAYERS["linear"], LAYERS.of
 
     def halved(layer: Any, at: Any) -> Facts:
-        fact = honest(layer, at)
+        fact = honest.facts(layer, at)
         return replace(fact, lipschitz=fact.lipschitz / 2)
 
-    monkeypatch.setitem(calculus._RULES, Linear, halved)
+    wrong = replace(honest, facts=halved)
+    monkeypatch.setattr(LAYERS, "of", lambda layer: wrong if isinstance(layer, Linear) else rule_of(layer))
     assert max(attack(rival, 1, 150) for rival in levels(SETTINGS["line"])) > SLACK
 
 
@@ -363,7 +363,7 @@ def test_maps_do_not_meet_through_a_ball_that_parallel_branches_reach() -> None:
     assert isinstance(joined_maps(setting), Refusal)
     wider = Setting.of(layers=(*layers[:3], Ball(3.5), *layers[4:]), seq_len=1, n_train=10**5, C=1.0)
     assert isinstance(joined_maps(wider), Setting)
-    assert unknown_layer(setting) is None
+    assert unknown_to_noise(setting.architecture.stages) is None
 
 
 @pytest.mark.parametrize(
@@ -382,9 +382,9 @@ def test_maps_do_not_meet_through_a_ball_that_parallel_branches_reach() -> None:
 )
 def test_noise_is_not_said_to_hide_what_it_was_not_proved_for(layer: Layer) -> None:
     plain = Setting.of(layers=(Attention(4), Pool(), Linear("readout", 4, 1)), seq_len=3, n_train=10**5, C=1.0)
-    assert unknown_layer(plain) is None
+    assert unknown_to_noise(plain.architecture.stages) is None
     setting = Setting.of(layers=(layer, Pool(), Linear("readout", 4, 1)), seq_len=3, n_train=10**5, C=1.0)
-    assert unknown_layer(setting) == repr(layer.label)
+    assert unknown_to_noise(setting.architecture.stages) == repr(layer.label)
 
 
 def test_heads_that_are_normalised_together_have_the_same_budgets() -> None:

@@ -32,8 +32,9 @@ from boundcalc.setting import (
     Sample,
     Setting,
 )
-from boundcalc.statements import meet, meet_attention, outputs
+from boundcalc.statements import meet
 from boundcalc.statements.larger import joined
+from boundcalc.statements.layers.attention import meeting, outputs
 from boundcalc.statements.products import read_out
 from tests.proof import alone
 from tests.soundness.network import Network
@@ -305,13 +306,13 @@ def test_what_does_not_meet_is_left_alone(what: str) -> None:
 
 @pytest.mark.parametrize("what", ["an offset before sigmoid scores", "an offset before capped scores"])
 def test_a_condition_on_scores_that_is_dropped_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meet, "meets_attention", lambda layer, moved: True)
+    monkeypatch.setattr(meeting, "meets_attention", lambda layer, moved: True)
     assert "another function" in faults(APART[what])
 
 
 def test_an_activation_between_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = meet._passes
-    monkeypatch.setattr(meet, "_passes", lambda layer, radius: isinstance(layer, Activation) or honest(layer, radius))
+    honest = meet._idle
+    monkeypatch.setattr(meet, "_idle", lambda layer, radius: isinstance(layer, Activation) or honest(layer, radius))
     base = setting(map_("A", 3, 3, "a"), TANH, heads(3, qk="split", d_head=2), TANH)
     assert "another function" in faults(base)
 
@@ -325,18 +326,18 @@ def test_an_activation_between_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_budgets_too_small_are_noticed(what: str, part: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = getattr(meet_attention, part)
+    honest = getattr(meeting, part)
     shorter: dict[str, Callable[..., object]] = {
         "below": lambda ns, a, row, width: a,
         "bordered": lambda ns, a, row, width: a,
         "product": lambda ns, a, b: replace(honest(ns, a, b), op=a.op * b.op / 2, fro=a.op * b.op / 2),
     }
-    monkeypatch.setattr(meet_attention, part, shorter[part])
+    monkeypatch.setattr(meeting, part, shorter[part])
     assert any("another" not in fault for fault in faults(JOINED[what], 40)), name
 
 
 def test_the_offsets_of_heads_are_all_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs._Walk, "_offset", lambda self, heads, output, steep: steep * 0 + 1e-3)
+    monkeypatch.setattr(outputs, "_offset", lambda heads, output, steep, walk: steep * 0 + 1e-3)
     assert "b_V op" in faults(JOINED["with offsets"], 30)
 
 

@@ -30,7 +30,7 @@ from boundcalc.setting import (
 )
 from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.targets import Kind, MatrixNorms, Points, Target, matrix_norms
 from tests.oracle import compose_mp, extra_mp, gap_mp, layers_mp

@@ -10,10 +10,11 @@ import pytest
 
 from boundcalc.base.numbers import NumberSystem
 from boundcalc.setting import Attention, Budget, Normaliser
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import MatrixNorms, Points, Target
-from boundcalc.statements.texts.layers import Given
+from boundcalc.statements.weights import Given
 from tests.oracle import compose_mp, covers_mp, extra_mp, layers_mp
 from tests.oracle.agreement import disagreements
 from tests.oracle.covers_mp import MP, num

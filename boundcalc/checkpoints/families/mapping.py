@@ -21,11 +21,11 @@ from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import (
     Architecture,
-    Attention,
     Layer,
     Normaliser,
 )
-from boundcalc.setting.layer import of_class, weights_of
+from boundcalc.setting.attention import attentions
+from boundcalc.setting.layer import weights_of
 from boundcalc.setting.validate import choice, flag, known_keys, positive
 
 ROLES: Mapping[str, str] = {
@@ -144,7 +144,7 @@ def _mapping_family(data: Any, where: str) -> Family:
         by_group=fused == "by head",
         scales={role: (lambda _, factor=float(factor): factor) for role, factor in scales.items()},
         halves={"W_13": ("W_1", "W_3"), "b_13": ("b_1", "b_3")},
-        known_heads=said.get("heads") or next((a.heads for a in of_class(architecture.layers or (), Attention)), None),
+        known_heads=said.get("heads") or next((a.heads for a in attentions(architecture.layers or ())), None),
         rotate=rotary_of(raw["rotary"]) if "rotary" in raw else None,
     )
 

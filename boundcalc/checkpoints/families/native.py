@@ -11,8 +11,9 @@ from dataclasses import replace
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.fields import Fields, used
 from boundcalc.checkpoints.families.table import Family, Model
-from boundcalc.setting import Architecture, Embedding, Layer
-from boundcalc.setting.layer import of_class, weights_of
+from boundcalc.setting import Architecture, Layer
+from boundcalc.setting.layer import weights_of
+from boundcalc.setting.layers import embeddings
 
 
 def _architecture(model: Model) -> Architecture:
@@ -53,7 +54,7 @@ def family_of(architecture: Architecture) -> Family:
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:
-    return any(layer.positions == "fixed" for layer in of_class(stages, Embedding))
+    return any(layer.positions == "fixed" for layer in embeddings(stages))
 
 
 _FIELDS: Fields = {"architecture": used("the whole model", None)}

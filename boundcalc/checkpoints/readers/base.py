@@ -36,6 +36,9 @@ STORED: Mapping[str, np.dtype[Any]] = {
 }
 """How each type of number is stored; NumPy has no bfloat16 or float8, so these are read as bits."""
 
+TORCH_NAMES: Mapping[str, str] = {"float8_e4m3fn" if name == "float8_e4m3" else name: name for name in STORED}
+"""What torch calls them."""
+
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
 
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor
+from boundcalc.checkpoints.readers.base import TORCH_NAMES, Array, Checkpoint, Tensor
 
-_NAMES = {"float8_e4m3fn": "float8_e4m3"}
 _BITS = {"bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
 
 
@@ -21,9 +20,8 @@ def open_module(module: Any) -> Checkpoint:
         settings["architectures"] = [type(module).__name__]  # which the library writes when it saves the model
     tensors: dict[str, Tensor] = {}
     for name, value in state.items():
-        dtype = str(value.dtype).removeprefix("torch.")
-        dtype = _NAMES.get(dtype, dtype)
-        if dtype in STORED:
+        dtype = TORCH_NAMES.get(str(value.dtype).removeprefix("torch."))
+        if dtype is not None:
             storage = f"{value.data_ptr()}:{tuple(value.stride())}"
             tensors[name] = Tensor(name, tuple(value.shape), dtype, partial(_fetch, value, dtype), storage)
     return Checkpoint(type(module).__name__, tensors, settings)

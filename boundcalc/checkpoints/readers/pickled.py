@@ -25,7 +25,16 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, mapped, sound
+from boundcalc.checkpoints.readers.base import (
+    STORED,
+    TORCH_NAMES,
+    Array,
+    Checkpoint,
+    Tensor,
+    fingerprint,
+    mapped,
+    sound,
+)
 
 _MOST_PICKLE = 200_000_000
 """Bytes of data.pkl; it names tensors and does not hold them."""
@@ -41,12 +50,6 @@ _STORAGES = {
     "CharStorage": "int8",
     "ByteStorage": "uint8",
     "BoolStorage": "bool",
-}
-_DTYPES = {
-    **{name: name for name in ("float64", "float32", "float16", "bfloat16")},
-    **{name: name for name in ("int64", "int32", "int16", "int8", "uint8", "bool")},
-    "float8_e4m3fn": "float8_e4m3",
-    "float8_e5m2": "float8_e5m2",
 }
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "module")
 
@@ -123,8 +126,8 @@ class _Reader(pickle.Unpickler):
             return _Typed(_STORAGES[name])
         if module == "torch.storage" and name == "UntypedStorage":
             return _Typed("uint8")
-        if module == "torch" and name in _DTYPES:
-            return _Typed(_DTYPES[name])
+        if module == "torch" and name in TORCH_NAMES:
+            return _Typed(TORCH_NAMES[name])
         raise CheckpointError(
             f"{self.path} asks to load {module}.{name}, which is more than tensors and was not run; "
             "save the state dict alone, or as safetensors"

@@ -24,7 +24,8 @@ from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
 from boundcalc.setting import Layer, Norms, Setting
 from boundcalc.setting.layer import rows_used
 from boundcalc.statements.compose import loss_lipschitz
-from boundcalc.statements.layers import ACTIVATION_LIPSCHITZ, facts
+from boundcalc.statements.layers import facts
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.slots import Context, Facts, total
 from boundcalc.statements.weights import Weights
 

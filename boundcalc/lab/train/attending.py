@@ -20,13 +20,14 @@ from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.train.layers import weights_of_read
 from boundcalc.lab.train.measure import head_sizes
 from boundcalc.lab.train.model import rows_before
-from boundcalc.lab.train.parameters import Init, attentions, read_row
+from boundcalc.lab.train.parameters import Init, read_row
 from boundcalc.lab.train.source import NumpySource
 from boundcalc.lab.train.stack import with_read_row
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for
 from boundcalc.setting import validate
+from boundcalc.setting.attention import attentions
 
 _Array = NDArray[np.float64]
 EDGES = tuple(2.0**i for i in range(-6, 6))

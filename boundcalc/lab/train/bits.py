@@ -18,12 +18,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from boundcalc.lab.train.layers import Weights, normalise, temperature, through
+from boundcalc.lab.train.layers import Weights, normalise, through
 from boundcalc.lab.train.model import has_attention, reads_one_row
 from boundcalc.lab.train.own_row import CLS
-from boundcalc.lab.train.parameters import attentions, weight_name
-from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
-from boundcalc.setting.layer import of_class
+from boundcalc.lab.train.parameters import weight_name
+from boundcalc.setting import Architecture, Attention, Embedding, Layer
+from boundcalc.setting.attention import attentions
+from boundcalc.setting.layers import embeddings
 
 _EXPONENTIAL = ("softmax", "softmax1")
 _ROUNDING = 20.0
@@ -63,13 +64,12 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
     found = list(attentions(stages))
     if len(found) != 1 or found[0].causal or found[0].cap is not None or not reads_one_row(architecture):
         return None
-    embedding = next(of_class(stages[:1], Embedding), None)
+    embedding = next(embeddings(stages[:1]), None)
     if embedding is None or embedding.vocabulary != CLS + 1:
         return None
     at = next(index for index, stage in enumerate(stages) if has_attention(stage))
     front = stages[1:at]
-    pools = set(of_class(stages, Pool))
-    tail = tuple(stage for stage in stages[at + 1 :] if stage not in pools)
+    tail = tuple(stage for stage in stages[at + 1 :] if stage.pooling is None)
     stage = stages[at]
     if stage is not found[0]:
         skip, *branches = stage.branches
@@ -129,7 +129,7 @@ def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tenso
     block, heads = layer.block, layer.heads
     repeat = heads // layer.groups
     value = weights[weight_name("W_V", block)]
-    scale = 1 / temperature(layer)
+    scale = 1 / layer.temperature
     score_offset = value.new_zeros(value.shape[0], heads)
     if layer.d_head is None:
         joint = weights[weight_name("W_QK", block)]

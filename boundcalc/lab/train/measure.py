@@ -11,8 +11,9 @@ from torch import Tensor
 from boundcalc.checkpoints import Want, audit, open_checkpoint
 from boundcalc.lab.train.layers import Weights, weights_of_read
 from boundcalc.lab.train.model import rows_before
-from boundcalc.lab.train.parameters import attentions, read_row, weight_name
+from boundcalc.lab.train.parameters import read_row, weight_name
 from boundcalc.setting import Architecture, Norms
+from boundcalc.setting.attention import attentions
 from boundcalc.setting.layer import weights_of
 
 _PROBE = 32

@@ -12,9 +12,10 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.kinds import WEIGHTS, safetensors_name
 from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.layers import Weights, attention, through
-from boundcalc.lab.train.parameters import Init, Parameter, attentions, parameters, read_row
-from boundcalc.setting import Architecture, Attention, Layer, Pool
-from boundcalc.setting.layer import of_class
+from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row
+from boundcalc.setting import Architecture, Attention, Layer
+from boundcalc.setting.attention import attentions
+from boundcalc.setting.layer import flat
 
 
 class Transformer(nn.Module):
@@ -47,7 +48,7 @@ def _safe(name: str) -> str:
 def plain(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
     """Every layer on every row, as written."""
     out = through(architecture.stages, weights, x, read_row(architecture))
-    return out.squeeze(-2) if any(True for _ in of_class(architecture.stages, Pool)) else out
+    return out.squeeze(-2) if any(layer.pooling for layer in flat(architecture.stages)) else out
 
 
 def read_only(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
@@ -63,8 +64,8 @@ def read_only(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor
 
 def reads_one_row(architecture: Architecture) -> bool:
     """Whether there is attention, and a read-out of one row behind it."""
-    pools = list(of_class(architecture.stages, Pool))
-    return bool(pools) and pools[-1].how == "cls" and any(True for _ in attentions(architecture.stages))
+    pools = [layer.pooling for layer in flat(architecture.stages) if layer.pooling is not None]
+    return pools[-1:] == ["cls"] and any(True for _ in attentions(architecture.stages))
 
 
 def has_attention(stage: Layer) -> bool:

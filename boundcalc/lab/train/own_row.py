@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boundcalc.lab.train.tasks.base import Shape
-from boundcalc.setting import Architecture, Embedding
-from boundcalc.setting.layer import of_class
+from boundcalc.setting import Architecture
+from boundcalc.setting.layers import embeddings
 from boundcalc.setting.products import beginning
 
 CLS = 2
@@ -15,7 +15,7 @@ CLS = 2
 
 def with_own_row(architecture: Architecture, shape: Shape) -> Architecture:
     """The architecture, told which token the row it reads always shows, where that is so and of use."""
-    first = next(of_class(architecture.stages[:1], Embedding), None)
+    first = next(embeddings(architecture.stages[:1]), None)
     if shape.inputs != "bits" or first is None or first.vocabulary <= CLS:
         return architecture
     stages = (replace(first, own_row=CLS), *architecture.stages[1:])

@@ -17,11 +17,12 @@ from torch import Tensor
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.network import ModelNetwork
 from boundcalc.lab.train.occam import INIT
-from boundcalc.lab.train.parameters import attentions, read_row
+from boundcalc.lab.train.parameters import read_row
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior
+from boundcalc.setting.attention import attentions
 
 _EXPONENT = -5
 """Of two: the step of the lattice."""

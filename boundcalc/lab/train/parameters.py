@@ -13,7 +13,9 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting import Architecture, Attention, Embedding, Layer
-from boundcalc.setting.layer import flat, of_class
+from boundcalc.setting.attention import attentions, is_causal
+from boundcalc.setting.layer import flat
+from boundcalc.setting.layers import embeddings
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +101,15 @@ def _trainable(architecture: Architecture) -> None:
                 "training", "rotary positions", "positions added to the rows", "Use rope=False, positions='learned'."
             )
         )
-    if any(layer.segments for layer in of_class(architecture.stages, Embedding)):
+    if any(layer.segments for layer in embeddings(architecture.stages)):
         raise Unsupported(
             Refusal("training", "a table of segments", "inputs of tokens alone", "Use Embedding(..., segments=0).")
         )
 
 
-def attentions(stages: Sequence[Layer]) -> Iterator[Attention]:
-    """The attention layers, input to read-out."""
-    return of_class(stages, Attention)
-
-
 def read_row(architecture: Architecture) -> int:
     """The row that is read out: the last under a causal mask (no other sees all), else the first."""
-    return -1 if any(attention.causal for attention in attentions(architecture.stages)) else 0
+    return -1 if is_causal(architecture.stages) else 0
 
 
 def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Parameter]:

@@ -13,7 +13,7 @@ from boundcalc.lab.train import defaults
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape, Task, task_from_json
 from boundcalc.setting import Architecture, Normaliser, validate
-from boundcalc.setting.layers import layer_to_json
+from boundcalc.setting.named import layer_to_json
 
 _RESULT_VERSION = 1
 """Raised whenever training code changes what a trial gives, so that old results are not taken for new ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
-from boundcalc.statements.noisy import unknown_layer
+from boundcalc.statements.layers import unknown_to_noise
 from boundcalc.statements.strategies.base import Known, Term, confidence_term
 from boundcalc.statements.strategies.margins import MarginStrategy
 
@@ -23,7 +23,7 @@ class NoiseMargin(MarginStrategy):
     formula = "risk <= klinv(train error + eta, (I + log(1/delta) + log(2 + sqrt(pi m/2)))/m)/(1 - eta)"
 
     def refuses(self, setting: Setting) -> str | None:
-        strange = unknown_layer(setting)
+        strange = unknown_to_noise(setting.architecture.stages)
         if strange is not None:
             return f"G11 knows the library's own layers only, got {strange}"
         return super().refuses(setting)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.setting import Attention, Setting
-from boundcalc.setting.layer import of_class, weights_of
+from boundcalc.setting import Setting
+from boundcalc.setting.layer import flat
 from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
 from boundcalc.statements.strategies.base import Known, Strategy, Term, confidence_term
@@ -65,13 +65,10 @@ def stored_weights(setting: Setting) -> dict[str, int]:
     Offsets of keys are stored even where softmax forgets them: rounded arithmetic may not.
     """
     found: dict[str, int] = {}
-    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
-        place = place_named(weight.kind, weight.block)
-        found[place] = found.get(place, 0) + weight.parameters
-    for layer in of_class(setting.architecture.stages, Attention):
-        if layer.qk_bias and not layer.key_bias:
-            place = place_named("b_K", layer.block)
-            found[place] = found.get(place, 0) + layer.groups * (layer.d_head or layer.d)
+    for layer in flat(setting.architecture.stages):
+        for weight in layer.stored(setting.architecture.seq_len):
+            place = place_named(weight.kind, weight.block)
+            found[place] = found.get(place, 0) + weight.parameters
     return found
 
 

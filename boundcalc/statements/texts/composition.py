@@ -11,7 +11,7 @@ from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CLOSED
-from boundcalc.statements.meet import product
+from boundcalc.statements.product_norms import product
 from boundcalc.statements.targets import MatrixNorms, matrix_norms
 
 

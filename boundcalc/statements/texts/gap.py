@@ -11,7 +11,8 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import channels, gap
 from boundcalc.statements.compose import loss_lipschitz
-from boundcalc.statements.premise import largest_margin, no_member
+from boundcalc.statements.premise import no_member
+from boundcalc.statements.slots import largest_margin
 
 
 def _complexity(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boundcalc.base.statement import Statement
-from boundcalc.statements.hidden import summed_move
+from boundcalc.statements.layers.hidden import summed_move
 from boundcalc.statements.noises import NOISES
 
 _LAWS = tuple(Statement(law.name, law.sharp, applies=law.applies, text=law.text) for law in NOISES.values())

@@ -4,59 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from boundcalc.base.system import Number, NumberSystem
-from boundcalc.setting import Attention
+from boundcalc.base.intervals import upper_float
+from boundcalc.base.system import Number
+from boundcalc.setting import Attention, Budget
+from boundcalc.setting.norms import place_of
+from boundcalc.statements.product_norms import below, bordered, budget_of, product, transposed
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Weights
 
+if TYPE_CHECKING:
+    from boundcalc.statements.meet import Larger, Waiting
 
-def transposed(norms: MatrixNorms) -> MatrixNorms:
-    """The norms of W'."""
-    return replace(norms, two_one=norms.two_one_t, two_one_t=norms.two_one)
+_READ_FROM_ROWS = frozenset(("W_QK", "W_Q", "W_K", "W_V", "q", "b_Q", "b_K", "b_V"))
+"""What attention multiplies its rows with, or adds to the products."""
 
 
-def product(ns: NumberSystem, left: MatrixNorms, right: MatrixNorms) -> MatrixNorms:
-    """A6: norms of AB. Columns of AB are A times those of B, its rows B times those of A (L6)."""
-    fro = ns.minimum(left.op * right.fro, left.fro * right.op)
-    return MatrixNorms(
-        op=left.op * right.op,
-        fro=fro,
-        two_one=left.op * right.two_one,
-        two_one_t=left.two_one_t * right.op,
-        one_one=left.one_one * right.one_one,
-        nuclear=ns.minimum(left.op * right.nuclear, left.nuclear * right.op, left.fro * right.fro),
-        rank=min(left.rank, right.rank),
+def behind_map(layer: Attention, first: Waiting, walk: Larger) -> Attention | None:
+    """What attention is to the rows before a map that its rows come from; None where the map cannot be taken in.
+
+    Of rows that are pooled in between it reads one only.
+    """
+    if first.pools or not _attends(layer, first, walk):
+        return None
+    for head in range(layer.heads) if walk.weights.norms.headed else (None,):
+        for kind, found in through_attention(walk.weights, layer, head, first.norms, first.offset).items():
+            made = budget_of(found) if isinstance(found, MatrixNorms) else Budget(op=upper_float(found))
+            walk.set((kind, layer.block), head, made)
+    moved = first.offset is not None
+    return replace(
+        layer,
+        d=first.layer.d_in,
+        d_value=layer.out,
+        qk_bias=layer.qk_bias or (moved and layer.qk != "fixed"),
+        v_bias=layer.v_bias or moved,
     )
 
 
-def below(ns: NumberSystem, a: MatrixNorms, row: Number, width: int) -> MatrixNorms:
-    """[A; c], a row of length `row` below `width` columns."""
-    entries = ns.sqrt(ns.number(width)) * row
-    return MatrixNorms(
-        op=ns.sqrt(a.op**2 + row**2),
-        fro=ns.sqrt(a.fro**2 + row**2),
-        two_one=a.two_one + entries,
-        two_one_t=a.two_one_t + row,
-        one_one=a.one_one + entries,
-        nuclear=a.nuclear + row,
-        rank=a.rank + 1,
-    )
-
-
-def bordered(ns: NumberSystem, a: MatrixNorms, row: Number | None, width: int) -> MatrixNorms:
-    """[A 0; c 1]; c = 0 where no row is given."""
-    one = ns.number(1)
-    inner = a if row is None else below(ns, a, row, width)
-    return MatrixNorms(
-        op=ns.maximum(a.op, one) if row is None else ns.sqrt(inner.op**2 + 1),
-        fro=ns.sqrt(inner.fro**2 + 1),
-        two_one=inner.two_one + 1,
-        two_one_t=inner.two_one_t + 1,
-        one_one=inner.one_one + 1,
-        nuclear=inner.nuclear + 1,
-        rank=a.rank + 1,
-    )
+def _attends(layer: Attention, first: Waiting, walk: Larger) -> bool:
+    """Whether attention on hA + a is attention on h, by matrices with names of their own."""
+    factors = {each.kind for each in layer.scores.factors} if layer.qk == "joint" else frozenset[str]()
+    if any(place_of(key)[0] in factors for key in walk.weights.norms.budgets):
+        return False
+    own = [each for each in layer.weights(walk.seq_len) if each.kind in _READ_FROM_ROWS]
+    wide, narrow = first.layer.d_in, first.layer.d_out
+    fewer = numbers_of(layer, wide) < numbers_of(layer, narrow) + wide * narrow
+    alone = all(walk.places.alone(each.kind, each.block) for each in own)
+    return fewer and alone and meets_attention(layer, first.offset is not None)
 
 
 def meets_attention(layer: Attention, moved: bool) -> bool:

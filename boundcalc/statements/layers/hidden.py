@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Hidden
-from boundcalc.statements.slots import Context, Facts, Member, Slot, offset_slot
+from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
+from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Slot, offset_slot
 from boundcalc.statements.targets import Points, Target
 
 CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
@@ -18,9 +19,9 @@ ROOM = (0.3, 0.6, 1.2, 2.4)
 """What curvature may add to the spread of the noise; the noise is then as small as that asks."""
 
 
-def hidden(layer: Hidden, at: Context, slope: float) -> Facts:
+def _facts(layer: Hidden, at: Context) -> Facts:
     """L3, L6, T8 one after the other: s(x W + c) v, whose noise on W is also seen through v (V4)."""
-    ns, b = at.ns, at.radius
+    ns, b, slope = at.ns, at.radius, ACTIVATION_LIPSCHITZ[layer.activation]
     first = at.weights.matrix(layer.first, layer.block, None, layer.d, layer.d_ff)
     last = at.weights.matrix(layer.last, layer.block, None, layer.d_ff, 1)
     reach = b * first.whole.op
@@ -73,3 +74,6 @@ def _summed(ns: NumberSystem, row: Target, activation: str, slope: float, reach:
         return
     for room in ROOM:
         yield replace(row, kind="summed", extra=known[0] + ns.number(room), most=ns.number(room) / known[1])
+
+
+RULE = LayerRule(Hidden, _facts, noise=lambda layer: True)

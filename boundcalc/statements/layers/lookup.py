@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from boundcalc.setting import Lookup
-from boundcalc.statements.slots import Context, Facts, Member, Slot, vector_target
+from boundcalc.statements.slots import Context, Facts, LayerRule, Member, Slot, vector_target
 from boundcalc.statements.targets import Points, Target
 
 
-def lookup(layer: Lookup, at: Context) -> Facts:
+def _facts(layer: Lookup, at: Context) -> Facts:
     """A7: scores as numbers (T9, or noise on all of them), values as one vector (T8, T12), or noise on what is pooled.
 
     `row` of values is the root of the sum over heads of the square of the longest part, so that |y| <= its sum over both
@@ -30,3 +30,6 @@ def lookup(layer: Lookup, at: Context) -> Facts:
         numbers = Target("numbers", *tables[kind].shape, one, norms, Points(0, 1))  # type: ignore[misc]
         scores.append(Slot(kind, radius, (Member(1, (each, numbers)),), 2 * radius, saturates=True))
     return Facts(radius, one, (*scores, *values), ("A7", "S5"))
+
+
+RULE = LayerRule(Lookup, _facts, noise=lambda layer: True)
