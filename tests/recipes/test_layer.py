@@ -155,6 +155,20 @@ def test_a_layer_is_not_taken_for_the_one_whose_label_it_has() -> None:
     assert LAYERS["ball"].layer is Ball
 
 
+@dataclass(frozen=True, slots=True)
+class Namesake(SoftCap):
+    """Another class under the label of this one."""
+
+
+def test_a_rule_of_a_class_that_files_cannot_name_is_not_left_behind() -> None:
+    register_layer(Namesake)
+    with pytest.raises(InvalidSetting, match="a label of its own"):
+        LAYERS.register(LayerRule(SoftCap, rule), brought)
+    assert SoftCap.label not in LAYERS
+    remove_layer(Namesake)
+    assert SoftCap.label not in CLASSES
+
+
 @pytest.mark.parametrize("missing", ["where", "weights", "inner", "widths", "rows_before"])
 def test_a_layer_that_does_not_say_what_it_is_cannot_be_made(missing: str) -> None:
     methods = {name: getattr(SoftCap, name) for name in ("where", "weights", "inner", "widths", "rows_before")}
