@@ -13,7 +13,7 @@ from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.formulas.derivation.network import layers_step
 from boundcalc.laws import Cases, LayerExample, check_layer
-from boundcalc.laws.layers import Array, Drawn, Rule
+from boundcalc.laws.layer_example import Array, Drawn, Rule
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight, validate
 from boundcalc.setting.named import CLASSES, layer_from_json, layer_to_json, register_layer, remove_layer
