@@ -12,12 +12,11 @@ SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 
 
 def read_document(path: Path, what: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
-    """The content of a file; `what` it is says who cannot read it ("the sweep file")."""
+    """The content of a file; `what` it is says who cannot read it ("the sweep file"). A missing file is an `OSError`."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as wrong:
-        why = wrong.strerror if isinstance(wrong, OSError) else "it is not text"
-        raise error(f"cannot read {what} {path}: {why}") from None
+    except UnicodeDecodeError:
+        raise error(f"cannot read {what} {path}: it is not text") from None
     return parse_document(path, text, error)
 
 

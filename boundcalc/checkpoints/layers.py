@@ -163,7 +163,7 @@ class Forward:
 
     def _attention(self, layer: Attention, x: Rows) -> Rows:
         count = x.shape[1]
-        scores = self._scores(layer, x) / temperature(layer)
+        scores = self._scores(layer, x) / layer.temperature
         if (layer.offsets == "fixed") != (self.fixed.added is not None):
             raise InvalidSetting("the architecture and the forward pass disagree on numbers added to scores")
         scores = scores if self.fixed.added is None else scores + self.fixed.added(count)
@@ -171,7 +171,7 @@ class Forward:
             if self.fixed.bucket is None:
                 raise InvalidSetting("nothing says which pair of positions has which learned number (Fixed.bucket)")
             table = self.arrays(layer, "score_offsets").reshape(layer.buckets, layer.heads)
-            scores = scores + table[self.fixed.bucket(count)].transpose(2, 0, 1) / temperature(layer)
+            scores = scores + table[self.fixed.bucket(count)].transpose(2, 0, 1) / layer.temperature
         scores = scores if layer.cap is None else layer.cap * np.tanh(scores / layer.cap)
         seen = np.tri(count, dtype=bool) if layer.causal else np.ones((count, count), bool)
         if self.fixed.window is not None:
@@ -210,14 +210,6 @@ class Forward:
         together = (1, 3) if layer.qk_norm == "width" else (3,)
         y = y / np.sqrt((y**2).mean(together, keepdims=True) + layer.qk_eps)
         return y * self.arrays(layer, kind).reshape(-1, 1, y.shape[3])
-
-
-def temperature(layer: Attention) -> float:
-    """What scores are divided by."""
-    given = layer.normaliser.temperature
-    if given is not None:
-        return given
-    return math.sqrt(layer.d_head) if layer.qk == "split" and layer.d_head is not None else 1.0
 
 
 def _normalised(name: str, scores: Rows, seen: NDArray[np.bool_]) -> Rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, difference, key_of
 from boundcalc.checkpoints.task import Task, Want
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
-from boundcalc.setting import Architecture, Attention, Layer, Weight
-from boundcalc.setting.layer import Role, Rules, flat
+from boundcalc.setting import Architecture, Layer, Weight
+from boundcalc.setting.layer import Role, flat
 
 
 class Plan:
@@ -62,13 +61,13 @@ class Plan:
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
         """The measurements of every weight that some layer has."""
         for layer in flat(layers):
-            weights = layer.weights(self.architecture.seq_len)
-            if any(weight.heads for weight in weights):
-                yield from _HEADS.of(layer)(self, layer)
+            heads = layer.as_heads()
+            if heads is not None:  # in one tensor, in several, or in one for queries, keys and values
+                yield from attention(self, heads)
                 continue
-            for weight in weights:
+            for weight in layer.weights(self.architecture.seq_len):
                 measured = _MEASURES.get(weight.role)
-                if measured is None or weight.copies > 1:
+                if measured is None or weight.copies > 1 or weight.heads:
                     what = f"{weight.kind} of layer {layer.label!r}: {weight.copies} of the role {weight.role!r}"
                     raise Unsupported(Refusal("measuring norms", what, f"single weights: {', '.join(_MEASURES)}"))
                 yield from measured(self, weight)
@@ -197,8 +196,6 @@ _MEASURES: dict[Role, Callable[[Plan, Weight], Iterator[Task]]] = {
     "rows": Plan._rows,
 }
 """The measurements of a weight that is one tensor, by what it is."""
-_HEADS: Rules[Callable[[Plan, Any], Iterator[Task]]] = Rules("measuring norms of heads", {Attention: attention})
-"""Those of a layer whose heads are in one tensor, in several, or in one for queries, keys and values."""
 
 
 def _turned(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:

@@ -128,15 +128,15 @@ def command(
 def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     import copy
 
-    from boundcalc.base.documents import SUFFIXES, read_document
+    from boundcalc.base.documents import SUFFIXES
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.lab.train.presets import PRESETS
-    from boundcalc.lab.train.sweep import sweep_from_json
+    from boundcalc.lab.train.sweep import read_sweep_file, sweep_from_json
 
     if what in PRESETS:
         data: Any = {"name": what, **copy.deepcopy(PRESETS[what])}
     elif Path(what).suffix.lower() in SUFFIXES or Path(what).exists():
-        data = read_document(Path(what), "the sweep file")
+        data = read_sweep_file(Path(what))
     else:
         raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
     if isinstance(data, dict):

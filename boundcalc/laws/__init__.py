@@ -13,7 +13,7 @@ from boundcalc.laws.report import Report as Report
 if TYPE_CHECKING:
     from boundcalc.laws.families import FamilyExample as FamilyExample
     from boundcalc.laws.families import check_family as check_family
-    from boundcalc.laws.layers import LayerExample as LayerExample
+    from boundcalc.laws.layer_example import LayerExample as LayerExample
     from boundcalc.laws.layers import check_layer as check_layer
     from boundcalc.laws.lemmas import LemmaExample as LemmaExample
     from boundcalc.laws.lemmas import check_lemma as check_lemma
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "families": ("FamilyExample", "check_family"),
-    "layers": ("LayerExample", "check_layer"),
+    "layer_example": ("LayerExample",),
+    "layers": ("check_layer",),
     "lemmas": ("LemmaExample", "check_lemma"),
     "predictors": ("PredictorExample", "World", "check_predictor"),
     "strategies": ("COINS", "Coins", "check_strategy"),

@@ -4,175 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, wraps
-from itertools import pairwise
-from typing import Any, TypeVar
+from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 from flint import arb
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.checkpoints.layers import ACTIVATIONS
-from boundcalc.laws.drawing import Array, Dice, apart, drawn, farthest, joined, limits_of, projected, used
+from boundcalc.laws.drawing import Array, limits_of, used
+from boundcalc.laws.layer_example import LayerExample, Rule, kind_of
 from boundcalc.laws.report import Cases, Law, Report, judge
-from boundcalc.setting import Architecture, Layer, Norms, Sample, Setting
+from boundcalc.setting import Architecture, Layer, Sample, Setting
 from boundcalc.setting.layer import EveryRow, flat, weights_of
 from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.compose import lower
 from boundcalc.statements.layers import LAYERS, facts
 from boundcalc.statements.slots import Context, Facts, Slot
-from boundcalc.statements.targets import Kind, Target
-from boundcalc.statements.weights import Weights
+from boundcalc.statements.targets import Kind
 
-Rule = Callable[[Any, Context], Facts]
-"""What is claimed of a layer where it stands."""
-Drawn = Mapping[Any, Array]
-"""Trained arrays by kind, or by a tuple that begins with the kind: one for every array of the layer."""
-
-_Seen = TypeVar("_Seen")
-_TRIES = 60
-_STEP = 1e-6
 _ROOM = 1e-6
-
-
-@dataclass(frozen=True)
-class LayerExample:
-    """A layer where it stands, and how to run it.
-
-    Attributes:
-        layer: the layer.
-        norms: budgets of its weights.
-        run: the output rows of (weights, input rows).
-        draw: weights within the budgets, from random numbers; unless given, by what the layer says of them.
-        radius: largest length of an input row.
-        seq_len: T, input rows.
-        inputs: input rows, where they are not rows of the ball (tokens).
-    """
-
-    layer: Layer
-    norms: Norms
-    run: Callable[[Drawn, Array], Array]
-    draw: Callable[[np.random.Generator], Drawn] | None = None
-    radius: float = 1.0
-    seq_len: int = 3
-    inputs: Callable[[np.random.Generator], Array] | None = None
-
-    def __str__(self) -> str:
-        return f"{self.layer} at radius {self.radius:g}"
-
-    def claims(self, rule: Rule, ns: NumberSystem = FLOAT, rows: int | None = None) -> Facts:
-        """What a rule says of it, where all rows of its output are used or so many."""
-        count = self.seq_len if rows is None else rows
-        return rule(self.layer, Context(Weights(ns, self.norms), ns.number(self.radius), count, self.seq_len))
-
-    def output(self, weights: Drawn, x: Array) -> Array:
-        """The rows it makes."""
-        return np.atleast_2d(self.run(weights, x))
-
-    def runs(self, number: int = 60) -> Iterator[tuple[Dice, Drawn, Array, Array]]:
-        """Weights, input rows and what the layer makes of them, often all along the same axes; with dice for more."""
-        for index, (aligned, weights, x, y) in enumerate(self._drawn[:number]):
-            yield Dice(np.random.default_rng((1, index)), aligned), weights, x, y
-
-    @cached_property
-    def _drawn(self) -> list[tuple[bool, Drawn, Array, Array]]:
-        rng, found = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
-        for _ in range(_TRIES):
-            dice = Dice(rng, aligned=bool(rng.random() < 0.4))
-            weights = self._weights(dice) if self.draw is None else self.draw(rng)
-            x = self.inputs(rng) if self.inputs else dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
-            found.append((dice.aligned, weights, x, self.output(weights, x)))
-        return found
-
-    def _weights(self, dice: Dice) -> Drawn:
-        """Products as one matrix, which is what is covered."""
-        return joined(self.layer, drawn(dice, self.layer, self.norms, self.seq_len), self.seq_len)
-
-    # what was seen, which no claim changes
-
-    @cached_property
-    def longest(self) -> float:
-        """The longest row that came out."""
-        return max(_largest(y) for _, _, _, y in self.runs())
-
-    @cached_property
-    def stretched(self) -> tuple[float, float]:
-        """The most that a difference of inputs grew by, but for rounding, and which difference."""
-        worst = (0.0, 0.0)
-        for dice, weights, x, y in self.runs():
-            for spread in (_STEP, 0.3):
-                across = self.radius * dice.rng.standard_normal(x.shape) / math.sqrt(x.shape[1])
-                other = x + spread * (across if dice.rng.random() < 0.6 else -x)  # along the rows products change most
-                other = projected(other, self.radius)
-                if (moved := _largest(other - x)) > 0:
-                    worst = max(worst, ((_largest(self.output(weights, other) - y) - 1e-12) / moved, moved))
-        return worst
-
-    def moved(self, kind: str, targets: Sequence[Target]) -> Sequence[tuple[float, float]]:
-        """How far the output moved with the arrays of one kind, and how far these did on the points of their targets.
-
-        Each a little, and each to another of its class: its opposite, or what was drawn with other weights.
-        """
-        first = farthest(targets)
-
-        def find() -> list[tuple[float, float]]:
-            found: list[tuple[float, float]] = []
-            for (dice, weights, x, y), (_, others, _, _) in pairwise(self.runs()):
-                mine = {key: array for key, array in weights.items() if _kind(key) == kind}
-                near = {key: dice.near(array, first, _STEP) for key, array in mine.items()}
-                found.append((_STEP, _largest(self.output({**weights, **near}, x) - y)))
-                for other in ({key: -array for key, array in mine.items()}, {key: others[key] for key in mine}):
-                    far = max(apart(array, other[key], first) for key, array in mine.items())
-                    found.append((far, _largest(self.output({**weights, **other}, x) - y)))
-            return found
-
-        return self.once((kind, first.kind, float(first.radius)), find)
-
-    def dimensions(self, kind: str, side: int) -> int:
-        """How many dimensions the slopes of the last row by the first matrix of a kind span, on one side of it."""
-
-        def find() -> int:
-            return max(_dimensions(self, kind, side, weights, x) for _, weights, x, _ in self.runs(6))
-
-        return self.once((kind, side), find)
-
-    def once(self, what: object, find: Callable[[], _Seen]) -> _Seen:
-        """What was found when it was first asked for."""
-        if what not in self._seen:
-            self._seen[what] = find()
-        return self._seen[what]
-
-    @cached_property
-    def _seen(self) -> dict[object, Any]:
-        return {}
-
-
-def _largest(x: Array) -> float:
-    return float(np.linalg.norm(x, axis=-1).max())
-
-
-def _dimensions(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array) -> int:
-    key = next((key for key in weights if _kind(key) == kind), None)
-    if key is None or weights[key].ndim != 2:
-        return 0
-    matrix, slopes = weights[key], list[Array]()
-    step = 1e-4 * max(1.0, float(np.abs(matrix).max()))
-    for place in np.ndindex(*matrix.shape):
-        change = np.zeros_like(matrix)
-        change[place] = step
-        up, down = (at.output({**weights, key: matrix + sign * change}, x)[-1] for sign in (1, -1))
-        slopes.append((up - down) / (2 * step))
-    slope = np.array(slopes).reshape(*matrix.shape, -1).swapaxes(0, side)
-    sizes = np.linalg.svd(slope.reshape(len(slope), -1), compute_uv=False)
-    return int((sizes > 1e-4 * max(1e-2, sizes[0])).sum())
-
-
-def _kind(key: Any) -> str:
-    return key[0] if isinstance(key, tuple) else str(key)
 
 
 def _whatever_is_claimed(law: Callable[[LayerExample], str | None]) -> Law[Rule, LayerExample]:
@@ -206,10 +59,10 @@ def trains_what_it_says(at: LayerExample) -> str | None:
     weights = list(weights_of((at.layer,), at.seq_len))
     _, found, _, _ = next(at.runs(1))
     kinds = {each.kind for weight in weights for each in weight.all}
-    unknown = {_kind(key) for key in found} - kinds
+    unknown = {kind_of(key) for key in found} - kinds
     if unknown:
         return f"{sorted(unknown)[0]!r} is drawn, but it says to train {', '.join(sorted(kinds)) or 'nothing'}"
-    whole = {_kind(key) for key in found}  # a product may be drawn as one matrix
+    whole = {kind_of(key) for key in found}  # a product may be drawn as one matrix
     counted = sum(w.copies * math.prod(w.shape) if w.kind in whole else w.parameters for w in weights)
     there = sum(array.size for array in found.values())
     return None if counted == there else f"it counts {counted} parameters, {there} are drawn"
@@ -222,7 +75,7 @@ def is_drawn_within_its_budgets(at: LayerExample) -> str | None:
     for _, weights, _, _ in at.runs():
         for key, array in weights.items():
             _, block, head = (*key, None, None)[:3] if isinstance(key, tuple) else (key, None, None)
-            if (weight := named.get(_kind(key))) is None:
+            if (weight := named.get(kind_of(key))) is None:
                 continue  # another law says so
             try:
                 budget = limits_of(replace(weight, block=weight.block if block is None else block), at.norms, head)
@@ -246,9 +99,9 @@ def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) ->
     """Inputs a little apart: outputs are no farther apart than claimed."""
     if at.inputs is not None:
         return None  # tokens have no neighbours
-    claim, (times, apart) = float(at.claims(rule).lipschitz), at.stretched
+    claim, (times, moved) = float(at.claims(rule).lipschitz), at.stretched
     return (
-        None if times <= claim * (1 + _ROOM) else f"an error of {apart:.3g} grew {times:.6g} times, claimed {claim:.6g}"
+        None if times <= claim * (1 + _ROOM) else f"an error of {moved:.3g} grew {times:.6g} times, claimed {claim:.6g}"
     )
 
 
@@ -256,7 +109,7 @@ def weights_move_the_output_by_their_sensitivity_at_most(rule: Rule, at: LayerEx
     """Every array has a slot; moved by eps on its points, it moves the output by sensitivity times eps, and by its cap."""
     slots = {slot.kind: slot for slot in at.claims(rule).slots}
     factors = {each.kind for weight in weights_of((at.layer,), at.seq_len) for each in weight.factors}
-    kinds = {_kind(key) for _, weights, _, _ in at.runs(1) for key in weights}
+    kinds = {kind_of(key) for _, weights, _, _ in at.runs(1) for key in weights}
     if unread := kinds - set(slots) - factors:
         return f"{min(unread)!r} is trained, and no slot covers it"
     for kind in sorted(kinds & set(slots)):
@@ -298,7 +151,7 @@ def is_what_sharper_statements_take_it_for(at: LayerExample) -> str | None:
         order = dice.rng.permutation(len(x))
         if isinstance(at.layer, EveryRow) and _differ(at.output(weights, x[order]), y[order]):
             return "it says to do the same to every row, but rows in another order came out otherwise"
-        for what, ways in _said(at.layer, {_kind(key): array for key, array in weights.items()}, x):
+        for what, ways in _said(at.layer, {kind_of(key): array for key, array in weights.items()}, x):
             if all(_differ(way, y) for way in ways):
                 return f"it says to make {what} of its input, and does not"
     return None

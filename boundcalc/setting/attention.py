@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -154,6 +155,13 @@ class Attention(Layer):
         """Width of one head's value map."""
         return self.d_value or self.d
 
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by: unless it is given, 1, or sqrt(d_head) where queries and keys are apart."""
+        if self.normaliser.temperature is not None:
+            return self.normaliser.temperature
+        return math.sqrt(self.d_head) if self.qk == "split" and self.d_head is not None else 1.0
+
     @classmethod
     def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
         del read
@@ -182,6 +190,9 @@ class Attention(Layer):
         unread = self.qk_bias and not self.key_bias
         offset = (self._weight("b_K", "vector", (self.d_head or self.d,), self.groups),) if unread else ()
         return (*self.weights(seq_len), *offset)
+
+    def as_heads(self) -> Attention:
+        return self
 
     def as_lookup(self) -> Attention | None:
         plain = self.normaliser.name == "softmax" and self.cap is None and self.qk_norm == "none"

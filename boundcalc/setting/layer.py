@@ -181,6 +181,11 @@ class Layer(ABC):
         """All that a network stores of it: rounded arithmetic may read what its function does not depend on."""
         return self.weights(seq_len)
 
+    def fixed(self, seq_len: int) -> tuple[tuple[Weight, float], ...]:
+        """Arrays that it has and does not train, each with the length of its rows."""
+        del seq_len
+        return ()
+
     @property
     def pooling(self) -> str | None:
         """Which rows of its input it makes one of, each entry by itself: "cls" or "mean"; None where it does other things."""
@@ -193,6 +198,10 @@ class Layer(ABC):
 
     def as_map(self) -> Linear | None:
         """The linear map that it is, with its offset: such maps may meet others (A6). None where it is none."""
+        return None
+
+    def as_heads(self) -> Attention | None:
+        """Itself, where it is heads, whose arrays a file may hold in one tensor or in several."""
         return None
 
     def as_tokens(self) -> Embedding | None:

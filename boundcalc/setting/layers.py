@@ -181,6 +181,10 @@ class Embedding(RowWise):
                 f"positions, and the positions are {self.positions!r}"
             )
 
+    def fixed(self, seq_len: int) -> tuple[tuple[Weight, float], ...]:
+        rows = Weight("positions", "rows", (seq_len, self.d))
+        return ((rows, self.position_radius),) if self.positions == "fixed" else ()
+
     def as_tokens(self) -> Embedding | None:
         sums = self.vocabulary and self.positions == "learned" and not self.segments
         return self if sums and self.own_row is not None else None

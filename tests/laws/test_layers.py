@@ -16,7 +16,8 @@ from boundcalc.lab.train.parameters import parameters
 from boundcalc.laws import Cases, LayerExample
 from boundcalc.laws.brought.layers import Arrays, changed, computed
 from boundcalc.laws.drawing import Dice, drawn, used
-from boundcalc.laws.layers import LAWS, Rule, claimed
+from boundcalc.laws.layer_example import Rule
+from boundcalc.laws.layers import LAWS, claimed
 from boundcalc.setting import (
     Activation,
     Architecture,

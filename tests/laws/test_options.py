@@ -120,7 +120,7 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "--C": "1.25",
     "--d": "24",
     "--depth": "3",
-    "--heads": "4",
+    "--heads": ("4", "2"),
     "--kv-heads": ("1", "2"),
     "--L": "700",
     "--s": "3",

@@ -13,7 +13,7 @@ from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.formulas.derivation.network import layers_step
 from boundcalc.laws import Cases, LayerExample, check_layer
-from boundcalc.laws.layers import Array, Drawn, Rule
+from boundcalc.laws.layer_example import Array, Drawn, Rule
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight, validate
 from boundcalc.setting.named import CLASSES, layer_from_json, layer_to_json, register_layer, remove_layer
@@ -153,6 +153,20 @@ def test_a_layer_is_not_taken_for_the_one_whose_label_it_has() -> None:
         register_layer(Stretched)
     LAYERS.remove("ball")  # one of the library's own stays
     assert LAYERS["ball"].layer is Ball
+
+
+@dataclass(frozen=True, slots=True)
+class Namesake(SoftCap):
+    """Another class under the label of this one."""
+
+
+def test_a_rule_of_a_class_that_files_cannot_name_is_not_left_behind() -> None:
+    register_layer(Namesake)
+    with pytest.raises(InvalidSetting, match="a label of its own"):
+        LAYERS.register(LayerRule(SoftCap, rule), brought)
+    assert SoftCap.label not in LAYERS
+    remove_layer(Namesake)
+    assert SoftCap.label not in CLASSES
 
 
 @pytest.mark.parametrize("missing", ["where", "weights", "inner", "widths", "rows_before"])

@@ -12,8 +12,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.fields import Fields, used
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.layer import weights_of
-from boundcalc.setting.layers import embeddings
+from boundcalc.setting.layer import flat, weights_of
 
 
 def _architecture(model: Model) -> Architecture:
@@ -54,7 +53,7 @@ def family_of(architecture: Architecture) -> Family:
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:
-    return any(layer.positions == "fixed" for layer in embeddings(stages))
+    return any(layer.fixed(1) for layer in flat(stages))
 
 
 _FIELDS: Fields = {"architecture": used("the whole model", None)}

@@ -24,10 +24,10 @@ def from_files(files: Sequence[str], columns: Mapping[str, str]) -> list[dict[st
 def from_store(path: str, runs: Mapping[str, Any], along: str) -> list[dict[str, Any]]:
     """Mean gaps of trials along m, T or depth, with their 95% intervals."""
     from boundcalc.lab.plot import measured
+    from boundcalc.lab.plot.runs import read
     from boundcalc.lab.plot.spec import Spec
 
-    figure = {"m": "gap-vs-m", "T": "gap-vs-T", "depth": "gap-vs-depth"}[along]
-    records = measured.read(Spec(figure, store=path, runs=runs), vary=along)
+    records = read(Spec(f"gap-vs-{along}", store=path, runs=runs), vary=along)
     series = measured.errors(records, along, ["gap"])
     if not series:
         raise NoSolution(f"{path} has no trial with a measured gap")

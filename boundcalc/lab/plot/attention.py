@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from boundcalc.base.errors import NoSolution
-from boundcalc.lab.plot import canvas
-from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot import canvas, runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -33,19 +33,16 @@ def collect(spec: Spec) -> FigureData:
     for panel, records, by in (("axis", good, letter), ("learning", chosen, "accuracy")):
         groups = runs.grouped(records, by) if by != "accuracy" else _by_accuracy(records)
         for name, (key, label) in _HEADS.items():
-            found = medians(groups, _share(name), key=key, label=label, quantity="share", panel=panel)
+            found = medians(groups, partial(_share, name), key=key, label=label, quantity="share", panel=panel)
             if found is not None:
                 series.append(found)
     uniform = _uniform(good, letter)
     return runs.shown((*series, *uniform), chosen, letter=letter, learned=len(good))
 
 
-def _share(name: str) -> Any:
-    def read(record: Any) -> float | None:
-        masses = record.result.get("attention")
-        return masses[0].get(name) if masses else None  # behind the first block rows have been mixed
-
-    return read
+def _share(name: str, record: Any) -> float | None:
+    masses = record.result.get("attention")
+    return masses[0].get(name) if masses else None  # behind the first block rows have been mixed
 
 
 def _by_accuracy(records: Any) -> list[tuple[float, list[Any]]]:

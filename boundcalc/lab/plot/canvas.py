@@ -275,12 +275,12 @@ def draw_stack(
         bottom = [a + b for a, b in zip(bottom, part, strict=True)]
 
 
-def draw_proxies(axes: Axes, series: Sequence[Series], heights: Heights) -> None:
+def draw_proxies(axes: Axes, series: Sequence[Series]) -> None:
     """Proxies on their own axis, each divided by its first value."""
     shown = [normalised(s) for s in series]
     refuse_mixture(shown)
     for index, one in enumerate(shown):
-        draw_curve(axes, one, heights, look(one.key, index), index)
+        draw_curve(axes, one, Heights(), look(one.key, index), index)
     values = [y for one in shown for y in one.y if y]
     if values and max(values) > 10 * min(values):
         axes.set_yscale("log")
@@ -293,7 +293,7 @@ def draw_growth(axes: Axes, series: Sequence[Series]) -> None:
     The axis begins at 0, so that a change of some per cent looks like one.
     """
     if any(one.kind == "proxy" for one in series):
-        draw_proxies(axes, series, Heights())
+        draw_proxies(axes, series)
     else:
         for index, one in enumerate(series):
             draw_curve(axes, normalised(one), Heights(), look(one.key, index), index)

@@ -10,7 +10,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.plot.data import Series
-from boundcalc.lab.plot.measured import all_records
+from boundcalc.lab.plot.runs import all_records
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.train.record import Record
 from boundcalc.lab.train.store import Store

@@ -43,7 +43,7 @@ def collect(spec: Spec) -> FigureData:
     base = spec.setting or Setting.of("edelman", depth=1)
     s, lengths = _SPARSE, [float(v) for v in spec.values] or [float(v) for v in LENGTHS]
     if spec.store:
-        from boundcalc.lab.plot import measured as runs
+        from boundcalc.lab.plot import measured, runs
 
         chosen = runs.read(spec, vary=("T", "m"))
         found, s, lengths, extra = _thresholds(spec, chosen)
@@ -52,7 +52,7 @@ def collect(spec: Spec) -> FigureData:
         facts["task"] = runs.described(chosen)
         trials = tuple(record.hash for record in chosen)
         series += _certified(spec, chosen)
-        base = runs.setting_of(chosen, spec, base)
+        base = measured.setting_of(chosen, spec, base)
     reach = lengths if spec.values else [*lengths, *(float(T) for T in _BEYOND if lengths[-1] < T)]
     settings = [
         (T, base.but(seq_len=round(T) + 1, delta=1 - spec.share, train_error=0.0)) for T in lengths
@@ -105,7 +105,7 @@ def explicit(s: int, lengths: list[float], target: float, delta: float) -> list[
 
 def _certified(spec: Spec, records: Any) -> list[Series]:
     """The least m tried from which on certificates of one predictor promise the target: the best and the last method."""
-    from boundcalc.lab.plot import measured as runs
+    from boundcalc.lab.plot import runs
     from boundcalc.lab.plot.certified import groups
 
     if "certified" not in spec.runs:
@@ -128,7 +128,7 @@ def _certified(spec: Spec, records: Any) -> list[Series]:
 
 
 def _thresholds(spec: Spec, records: Any) -> tuple[list[Series], int, list[float], dict[str, Any]]:
-    from boundcalc.lab.plot import measured as runs
+    from boundcalc.lab.plot import runs
     from boundcalc.lab.train.threshold import analyse, cells
 
     if runs.where(records[0], "s") is None:

@@ -83,29 +83,29 @@ def collect(spec: Spec) -> FigureData:
     axis = AXES[spec.figure]
     setting = setting_of(spec)
     facts: dict[str, Any] = {}
-    measured: list[Series] = []
+    seen: list[Series] = []
     trials: tuple[str, ...] = ()
     extra = 0
     if spec.store:
-        from boundcalc.lab.plot import measured as runs
+        from boundcalc.lab.plot import measured, runs
 
         chosen = runs.read(spec, vary=axis.letter)
-        setting = runs.setting_of(chosen, spec, setting)
+        setting = measured.setting_of(chosen, spec, setting)
         extra = int(axis.letter == "T")  # beside the bits stands the row that is read out
-        measured = runs.errors(chosen, axis.letter, spec.quantities, setting.sample.margin)
-        measured += runs.a_posteriori(chosen, axis.letter, spec.quantities, setting)
+        seen = measured.errors(chosen, axis.letter, spec.quantities, setting.sample.margin)
+        seen += measured.a_posteriori(chosen, axis.letter, spec.quantities, setting)
         trials = tuple(run.hash for run in chosen)
         facts["task"] = runs.described(chosen)
     if spec.points:
         from boundcalc.lab.plot import points
 
         read = points.read(spec.points, spec.columns)
-        measured = points.series(read, axis.letter, spec.quantities)
+        seen = points.series(read, axis.letter, spec.quantities)
         sizes = sorted({point.places["m"] for point in read if "m" in point.places})
         facts["task"] = {"m": [int(size) for size in sizes], "trials": len(read)}
     values = spec.values or axis.values
     predicted = curves(setting, axis.field, values, spec.bounds or _DEFAULT_BOUNDS, spec.quantities, extra=extra)
-    if not measured and not any(log is not None for s in predicted for log in s.log10):
+    if not seen and not any(log is not None for s in predicted for log in s.log10):
         raise NoSolution(f"there is nothing to draw: {predicted[0].refusal}")
     facts["setting"] = setting.to_json()
     if spec.store and axis.letter in ("T", "depth"):
@@ -113,7 +113,7 @@ def collect(spec: Spec) -> FigureData:
     if axis.letter == "m":
         stated = [own(name) for name in spec.bounds if is_own(name)]
         facts["needs"] = {quantity: _needs(setting, predicted, stated, quantity) for quantity in spec.quantities}
-    return FigureData((*predicted, *measured), facts, trials)
+    return FigureData((*predicted, *seen), facts, trials)
 
 
 def _samples(setting: Setting, axis: Axis, values: Sequence[float], bounds: Sequence[str], extra: int) -> list[Series]:
@@ -184,7 +184,7 @@ def draw(spec: Spec, data: FigureData) -> Any:
         axes.set(xlabel=_xlabel(axis, data), ylabel=f"m for a gap of at most {SMALL:g}")
     if proxies:
         axes = places[-1]
-        canvas.draw_proxies(axes, proxies, canvas.Heights())
+        canvas.draw_proxies(axes, proxies)
         axes.set(xlabel=axis.words)
         _along(axes, axis, proxies)
     finish(figure, _setting_words(spec, data), title=spec.title)

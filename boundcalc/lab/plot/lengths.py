@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from boundcalc.base.errors import NoSolution
-from boundcalc.lab.plot import canvas
-from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot import canvas, runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec

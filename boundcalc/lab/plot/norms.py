@@ -6,8 +6,7 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.base.prose import plain
-from boundcalc.lab.plot import canvas
-from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot import canvas, runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec

@@ -9,8 +9,7 @@ from typing import Any
 
 from boundcalc.base.errors import NoSolution, Unsupported
 from boundcalc.engine.solve import solve
-from boundcalc.lab.plot import canvas
-from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot import canvas, measured, runs
 from boundcalc.lab.plot.certified import WHY, groups
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.gap import SMALL
@@ -31,8 +30,8 @@ _LEFT_OUT = ("gibbs",)
 def collect(spec: Spec) -> FigureData:
     """Trials, certificates, and curves for the class that holds the trials."""
     trials = runs.read(spec, vary="m")
-    setting = runs.setting_of(trials, spec, spec.setting or Setting.of("edelman", seq_len=128, depth=1))
-    seen = runs.errors(trials, "m", ("risk",), setting.sample.margin)
+    setting = measured.setting_of(trials, spec, spec.setting or Setting.of("edelman", seq_len=128, depth=1))
+    seen = measured.errors(trials, "m", ("risk",), setting.sample.margin)
     values = spec.values or (16, 128, 1024, *(round(10 ** (k / 8)) for k in range(32, 65)))
     bounds = spec.bounds or BOUNDS
     predicted = curves(setting, "n_train", values, bounds, ("risk",))

@@ -35,7 +35,7 @@ class Drawn:
 def collect(spec: Spec) -> FigureData:
     """The data of a figure."""
     if FIGURES[spec.figure].trials == "needs" and not spec.store:
-        from boundcalc.lab.plot.measured import make_runs
+        from boundcalc.lab.plot.runs import make_runs
 
         raise InvalidSetting(
             f"{spec.figure} draws what training measured: name a store of trials, --store runs.db "

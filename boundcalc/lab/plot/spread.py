@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.plot import canvas
-from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot import canvas, runs
 from boundcalc.lab.plot.data import Series
 from boundcalc.lab.plot.lettering import QUIET, ends, legend_label
 from boundcalc.lab.plot.style import look

@@ -6,8 +6,7 @@ from typing import Any, cast
 
 from boundcalc.base.errors import NoSolution, Unsupported
 from boundcalc.engine.solve import Quantity, solve
-from boundcalc.lab.plot import canvas, gap
-from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot import canvas, gap, measured, runs
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish
 from boundcalc.lab.plot.spec import Spec
@@ -27,9 +26,9 @@ def collect(spec: Spec) -> FigureData:
     compares what was measured with nothing.
     """
     chosen = runs.read(spec, vary="m")
-    setting = runs.setting_of(chosen, spec, gap.setting_of(spec.but(figure="gap-vs-m")))
+    setting = measured.setting_of(chosen, spec, gap.setting_of(spec.but(figure="gap-vs-m")))
     quantity = cast("Quantity", spec.quantities[0])
-    seen = runs.errors(chosen, "m", [quantity], setting.sample.margin)[0]
+    seen = measured.errors(chosen, "m", [quantity], setting.sample.margin)[0]
     reached = sorted((y, m) for m, y in seen.known().items() if 0 < y < GUESSING)
     if not reached:
         raise NoSolution("there is nothing to compare with: no trial measured a gap above 0 that is not guessing")

@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from boundcalc.base.errors import NoSolution
-from boundcalc.lab.plot import canvas
-from boundcalc.lab.plot import measured as runs
+from boundcalc.lab.plot import canvas, runs
 from boundcalc.lab.plot.curves import LEARNED
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.lettering import finish

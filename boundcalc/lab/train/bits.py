@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from boundcalc.lab.train.layers import Weights, normalise, temperature, through
+from boundcalc.lab.train.layers import Weights, normalise, through
 from boundcalc.lab.train.model import has_attention, reads_one_row
 from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import weight_name
@@ -129,7 +129,7 @@ def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tenso
     block, heads = layer.block, layer.heads
     repeat = heads // layer.groups
     value = weights[weight_name("W_V", block)]
-    scale = 1 / temperature(layer)
+    scale = 1 / layer.temperature
     score_offset = value.new_zeros(value.shape[0], heads)
     if layer.d_head is None:
         joint = weights[weight_name("W_QK", block)]

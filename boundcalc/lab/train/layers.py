@@ -6,7 +6,6 @@ once, weights and rows both have the trials in front, and the same lines serve.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -118,18 +117,10 @@ def pooled(layer: Pool, x: Tensor, read: int) -> Tensor:
     return x.mean(-2, keepdim=True) if layer.how == "mean" else x[:, read].unsqueeze(-2)
 
 
-def temperature(layer: Attention) -> float:
-    """What scores are divided by."""
-    given = layer.normaliser.temperature
-    if given is not None:
-        return given
-    return math.sqrt(layer.d_head) if layer.qk == "split" and layer.d_head is not None else 1.0
-
-
 def attention(layer: Attention, weights: Weights, x: Tensor, read: int | None = None) -> Tensor:
     """Attention from every row of x (n, T, d), or from the row `read` alone (the result then has one row)."""
     queries = x if read is None else x[:, read : read + 1 or None]
-    scores = capped(layer.cap, _scores(layer, weights, queries, x) / temperature(layer))
+    scores = capped(layer.cap, _scores(layer, weights, queries, x) / layer.temperature)
     if layer.causal and read is None:
         unseen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
         scores = scores.masked_fill(unseen, -torch.inf)
@@ -139,7 +130,7 @@ def attention(layer: Attention, weights: Weights, x: Tensor, read: int | None = 
 
 def weights_of_read(layer: Attention, weights: Weights, x: Tensor, read: int) -> Tensor:
     """The attention weights (n, heads, T) of one row."""
-    scores = capped(layer.cap, _scores(layer, weights, x[:, read : read + 1 or None], x) / temperature(layer))
+    scores = capped(layer.cap, _scores(layer, weights, x[:, read : read + 1 or None], x) / layer.temperature)
     return normalise(layer.normaliser.name, scores, x.shape[1]).squeeze(-2)
 
 

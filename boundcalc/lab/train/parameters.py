@@ -7,12 +7,11 @@ stored as it acts on rows, x -> x W, so its shape is (d_in, d_out), or (heads, d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.setting import Architecture, Attention, Embedding, Layer
+from boundcalc.setting import Architecture, Attention, Layer
 from boundcalc.setting.attention import attentions, is_causal
 from boundcalc.setting.layer import flat
 from boundcalc.setting.layers import embeddings
@@ -114,37 +113,34 @@ def read_row(architecture: Architecture) -> int:
 
 def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Parameter]:
     for layer in flat(stages):
-        yield from _STARTS.get(type(layer), _of_weights)(layer, seq_len, init)
+        heads = layer.as_heads()
+        yield from _of_weights(layer, seq_len, init) if heads is None else _of_attention(heads)
 
 
 def _of_weights(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
-    """By what the layer says of itself: maps start as torch.nn.Linear's, normalisations at the identity."""
+    """By what the layer says of itself: maps start as torch.nn.Linear's, normalisations at the identity, tables by `Init`."""
     weights = layer.weights(seq_len)
     maps = [weight for weight in weights if weight.role == "matrix"]
     alone = len(maps) == 1 and maps[0].kind != "W_O"  # offsets of several maps, and torch's behind heads, start at 0
     gain = 0.0 if getattr(layer, "around_one", False) else 1.0  # of 1 + w it is w that is trained
     for weight in weights:
-        if weight.role not in ("matrix", "vector", "gain") or weight.heads or weight.copies > 1:
+        if weight.role not in ("matrix", "vector", "gain", "table", "rows") or weight.heads or weight.copies > 1:
             what = f"layer {layer.label!r}: {weight.copies} of the role {weight.role!r}"
-            raise Unsupported(Refusal("training", what, "layers of single maps, offsets and gains"))
+            raise Unsupported(Refusal("training", what, "layers of single maps, offsets, gains and tables"))
         law, scale = "uniform", 1 / math.sqrt(weight.shape[0])
         if weight.role == "vector":
             law, scale = ("uniform" if maps else "constant"), 1 / math.sqrt(maps[0].shape[0]) if alone else 0.0
         elif weight.role == "gain":
             law, scale = "constant", gain
+        elif weight.role != "matrix":
+            law, scale = "normal", init.embedding_std if weight.role == "table" else init.position_std
         yield Parameter(weight.kind, weight.block, weight.shape, law, scale)
+    for weight, length in layer.fixed(seq_len):
+        yield Parameter(weight.kind, weight.block, weight.shape, "sphere", length, trained=False)
 
 
-def _of_embedding(layer: Embedding, seq_len: int, init: Init) -> Iterator[Parameter]:
-    if layer.vocabulary:
-        yield Parameter("embedding", None, (layer.vocabulary, layer.d), "normal", init.embedding_std)
-    if layer.positions == "learned":
-        yield Parameter("positions", None, (seq_len, layer.d), "normal", init.position_std)
-    elif layer.positions == "fixed":
-        yield Parameter("positions", None, (seq_len, layer.d), "sphere", layer.position_radius, trained=False)
-
-
-def _of_attention(layer: Attention, seq_len: int, init: Init) -> Iterator[Parameter]:
+def _of_attention(layer: Attention) -> Iterator[Parameter]:
+    """As one matrix of all heads would start."""
     d, heads, groups, block = layer.d, layer.heads, layer.groups, layer.block
     glorot = math.sqrt(6 / (4 * d))  # torch fills queries, keys and values as one (3d, d) matrix
     if layer.d_head is None:
@@ -158,10 +154,3 @@ def _of_attention(layer: Attention, seq_len: int, init: Init) -> Iterator[Parame
     yield Parameter("W_V", block, (groups, d, layer.out), "uniform", glorot, headed=True)
     if layer.v_bias:
         yield Parameter("b_V", block, (groups, layer.out), "constant", 0.0, headed=True)
-
-
-_STARTS: dict[type[Layer], Callable[[Any, int, Init], Iterator[Parameter]]] = {
-    Embedding: _of_embedding,
-    Attention: _of_attention,
-}
-"""The tensors of layers that start otherwise than their weights alone would say: by `Init`, as one matrix of all heads."""

@@ -114,8 +114,10 @@ class StoreFile:
         """The schema of the file; files of another program, or of a later version, are refused."""
         run = self.connection.execute
         version = int(run("PRAGMA user_version").fetchone()[0])
+        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[
+            0
+        ]  # before its owner: another may be making it now
         application = int(run("PRAGMA application_id").fetchone()[0])
-        tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if application != STORE_ID and (tables or application):
             raise StoreError(f"{self.path} is a SQLite file of another program: choose another --store")
         if version > SCHEMA:

@@ -6,8 +6,10 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.spelling import spelling
 from boundcalc.lab.train import defaults
@@ -36,6 +38,14 @@ class Sweep:
     about: str
     trials: tuple[Trial, ...]
     data: Mapping[str, Any]
+
+
+def read_sweep_file(path: Path) -> Any:
+    """The content of a .json, .yaml or .toml file."""
+    try:
+        return read_document(path, "the sweep file")
+    except OSError as error:
+        raise InvalidSetting(f"cannot read the sweep file {path}: {error.strerror}") from None
 
 
 def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -> Sweep:

@@ -17,7 +17,8 @@ from boundcalc.base.intervals import INTERVAL
 from boundcalc.checkpoints.fixed import rotary
 from boundcalc.checkpoints.layers import Fixed, Forward
 from boundcalc.laws.drawing import Array
-from boundcalc.laws.layers import POINTS, Drawn, LayerExample, Rule, claimed
+from boundcalc.laws.layer_example import Drawn, LayerExample, Rule
+from boundcalc.laws.layers import POINTS, claimed
 from boundcalc.setting import Layer, Norms
 from boundcalc.setting.feedforward import ACTIVATIONS
 from boundcalc.setting.layer import TOKENS

@@ -12,7 +12,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.registry import Registry
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.layer import Layer, flat
@@ -43,9 +43,10 @@ class _Rules(Registry[LayerRule]):
 
     def of(self, layer: Layer) -> LayerRule | None:
         """The rule of a layer's class; none of a class that only has the label of another."""
-        if layer.label not in self:
+        try:
+            rule = self[layer.label]
+        except KeyError:
             return None
-        rule = self[layer.label]
         return rule if rule.layer is type(layer) else None
 
     def __iter__(self) -> Iterator[str]:
@@ -75,10 +76,14 @@ class _Rules(Registry[LayerRule]):
             The rule.
 
         Raises:
-            InvalidSetting: where there is a rule of that label already, or the cases are not complete.
+            InvalidSetting: where the label is another's already, or the cases are not complete.
         """
         super().register(entry, cases)
-        register_layer(entry.layer)
+        try:
+            register_layer(entry.layer)
+        except InvalidSetting:
+            super().remove(self._name(entry))
+            raise
         return entry
 
     def remove(self, name: str) -> None:

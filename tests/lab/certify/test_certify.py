@@ -334,7 +334,9 @@ def test_the_library_runs_beside_its_folders_unless_told_not_to(
     # a file that leaves sizes out means the library's own: 11 billion numbers, which are counted and not made
     from tests.checkpoints import handmade
 
-    handmade.save(tmp_path / "llama", *handmade.llama(np.random.default_rng(0)))
+    tensors, config = handmade.llama(np.random.default_rng(0))
+    named = ("model_type", "architectures", "num_attention_heads", "num_key_value_heads", "tie_word_embeddings")
+    handmade.save(tmp_path / "llama", tensors, {name: config[name] for name in named} | {"max_position_embeddings": 16})
     assert "makes a model of 11,512,8" in run("norms llama")
     assert "the files have 1,208" in run("norms llama --compare transformers", 1)
     monkeypatch.setattr("boundcalc.checkpoints.at_hand.MOST", 100)

@@ -248,10 +248,10 @@ def test_bounds_at_trained_norms_are_marks_of_their_own(stores: dict[str, str]) 
 
 
 def test_the_class_of_the_trials_holds_each_of_them(stores: dict[str, str]) -> None:
-    from boundcalc.lab.plot import measured
+    from boundcalc.lab.plot import measured, runs
 
     spec = Spec("gap-vs-m", store=stores["m"], norms="runs")
-    records = measured.read(spec)
+    records = runs.read(spec)
     setting = measured.setting_of(records, spec, SETTING)
     assert not setting.norms.measured
     for record in records:

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.documents import read_document
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.train.export import export, read_records
 from boundcalc.lab.train.presets import PRESETS, preset_sweep
 from boundcalc.lab.train.record import digest_of
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.store_file import SCHEMA, StoreError
-from boundcalc.lab.train.sweep import missing, sweep_from_json
+from boundcalc.lab.train.sweep import missing, read_sweep_file, sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
 from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
 from boundcalc.setting import Normaliser
@@ -175,7 +174,7 @@ def test_unreadable_sweep_files(tmp_path: Path, name: str, text: str | bytes | N
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InvalidSetting) as error:
-        read_document(path, "the sweep file")
+        read_sweep_file(path)
     assert says in str(error.value)
 
 
@@ -185,10 +184,7 @@ def test_sweep_files_of_three_kinds_agree(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(data))
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(data))
     (tmp_path / "a.toml").write_text('m = 8\n[task]\ntask = "parity"\ns = 2\n[grid]\nT = [8, 9]\n')
-    found = [
-        sweep_from_json(read_document(tmp_path / f"a.{kind}", "the sweep file")).trials
-        for kind in ("json", "yaml", "toml")
-    ]
+    found = [sweep_from_json(read_sweep_file(tmp_path / f"a.{kind}")).trials for kind in ("json", "yaml", "toml")]
     assert found[0] == found[1] == found[2]
 
 
