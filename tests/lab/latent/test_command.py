@@ -139,7 +139,7 @@ def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     assert "seed must lie between 0" in refused(*words[:6], "--kernel", "random-rbf", "--set", "seed=-1")
     assert "random feature pairs must lie" in refused(*words[:6], "--kernel", "random-rbf", "--set", "pairs=1e9")
     assert "no parameter 'degree'; it has width" in refused(*words, "--set", "degree=2")
-    assert "a row is a key and then 3 numbers" in refused("attend", str(tmp_path / "pairs.csv"), "--values", "3")
+    assert "and then a value of --values 3" in refused("attend", str(tmp_path / "pairs.csv"), "--values", "3")
     assert "queries of width 1 do not fit keys of width 2" in refused(*words[:2], *words[4:])
 
 
