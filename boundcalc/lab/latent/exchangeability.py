@@ -86,16 +86,13 @@ def _law(law: Sequence[float] | _Array) -> _Array:
     return p / p.sum()
 
 
-def extension_distance(law: Sequence[float] | _Array, length: int) -> float:
-    """Total variation from a law of the number of ones in n bits to the nearest that extends to `length` bits.
+def extension_distance(law: Sequence[float] | _Array, length: int) -> tuple[float, float]:
+    """Between which numbers the total variation from a law of so many ones in n bits to the nearest that extends lies.
 
     0 (to rounding) exactly when the n bits may be the first of so many exchangeable ones. A linear programme: what
     extends is a mixture of urns.
     """
-    return _to_extendible(_law(law), length)[1]
-
-
-def _to_extendible(p: _Array, length: int) -> tuple[float, float]:
+    p = _law(law)
     n = len(p) - 1
     if validate.size("length", length) < n:
         raise InvalidSetting(f"length must be at least n = {n}, got {length}")
@@ -163,7 +160,7 @@ def largest_extension(law: Sequence[float] | _Array, most: int = FARTHEST) -> in
     n, most = len(p) - 1, max(len(p) - 1, most)
 
     def extends(length: int) -> bool:
-        return _to_extendible(p, length)[0] <= _TOLERANCE
+        return extension_distance(p, length)[0] <= _TOLERANCE
 
     if extends(most):
         return None if moment_defect(p) >= -_TOLERANCE else most
