@@ -19,7 +19,7 @@ from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.names import compiled
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.lab.train.tasks import TASKS, MixtureTask
+from boundcalc.lab.train.tasks import TASKS, MixtureTask, Risk
 from boundcalc.laws import Cases, check_family, check_task
 from boundcalc.laws.brought.models import MODELS
 from boundcalc.laws.families import LAWS as FAMILY_LAWS
@@ -158,3 +158,27 @@ def test_nothing_is_rejected_for_not_being_registered() -> None:
     family, examples = FAMILIES["gpt2"], FAMILIES.cases("gpt2").examples
     (complaint,) = check_family(family, Cases(examples, None, {"as good": replace(family)})).complaints
     assert complaint.law == "wrong"
+
+
+def test_a_risk_that_is_a_little_wrong_or_not_known_is_seen() -> None:
+    """A twentieth off, which few examples of each world do not show; and what may be anything is no risk."""
+    coins: Any = TASKS["boolean"]
+    cases = Cases(TASKS.cases("boolean").examples, None, {"none": coins})
+
+    class Less(coins):
+        """A twentieth less than the truth."""
+
+        def bayes_risk(self) -> Risk:
+            found = super().bayes_risk()
+            return replace(found, value=0.95 * found.value)
+
+    class Unknown(coins):
+        """Twice the truth, give or take as much."""
+
+        def bayes_risk(self) -> Risk:
+            found = super().bayes_risk()
+            return Risk(2 * found.value, found.value)
+
+    for wrong in (Less, Unknown):
+        complaints = check_task(wrong, cases).complaints
+        assert [c.law for c in complaints if c.law != "wrong"] == ["nothing_is_learned_beyond_the_bayes_risk"]

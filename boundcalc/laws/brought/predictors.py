@@ -191,8 +191,11 @@ def _in_file(picks: int, file: int = 60, n: int = 30, delta: float = 0.05) -> It
 
 
 def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta: float = 0.05) -> World:
-    """So many examples that a sharp number is near the rate: with probability 1/2 or more no more are wrong than its mean, an
-    integer, which is a median of a binomial law. What else may happen is left out."""
+    """So many examples that a sharp number is near the rate.
+
+    With probability 1/2 or more no more are wrong than the mean, an integer, which is a median of a binomial law. What else
+    may happen is left out.
+    """
     wrong = 2 * n // 5
     return World([(0.5, facts(wrong, n), 0.4), (0.5, None, 0.4)], delta)
 
