@@ -202,7 +202,7 @@ Examples:
 @option("--set", "words", multiple=True, metavar="NAME=VALUE", help="A parameter of the kernel (repeatable).")
 @option("--ridge", type=NUMBER, default=1.0, help="lam: variance of the noise over that of the prior.")
 @taus_option(default="1")
-@option("--value-noise", "noise", type=NUMBER, help="Values are within this distance of their mean; for X3k.")
+@option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
 @option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
 @delta_option
 @table_option
