@@ -27,6 +27,7 @@ from boundcalc.statements.slots import Context, Facts, Slot
 
 _Fields = Mapping[str, Any]
 _KNOB: _Fields = {"C": 1.3}
+_SHARP: _Fields = {"C": 1.3, "budgets": {"W_gate": {"op": 60.0}}}
 _GAINS: _Fields = {
     "C": 1.0,
     "budgets": {"norm.gain": {"sup": 1.2}, "norm_Q.gain": {"sup": 1.1}, "norm_K.gain": {"sup": 0.9}},
@@ -65,8 +66,13 @@ _EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
     "gated": [
         ({"d": 3, "d_ff": 4, "activation": "silu", "block": 0}, _KNOB),
         ({"d": 3, "d_ff": 4, "activation": "gelu", "bias": True, "block": 0}, _KNOB),
+        ({"d": 1, "d_ff": 1, "activation": "relu", "block": 0}, _KNOB),
     ],
-    "experts": [({"d": 3, "d_ff": 2, "experts": 3, "block": 0}, _KNOB)],
+    "experts": [
+        ({"d": 3, "d_ff": 2, "experts": 3, "block": 0}, _KNOB),
+        ({"d": 1, "d_ff": 1, "experts": 2, "activation": "relu", "block": 0}, _KNOB),
+        ({"d": 1, "d_ff": 1, "experts": 2, "activation": "relu", "block": 0}, _SHARP),
+    ],
     "hidden": [
         ({"first": "W", "last": "v", "d": 3, "d_ff": 4, "activation": name, "bias": bias}, _KNOB)
         for name, bias in (("relu", None), ("gelu", "c"))
@@ -125,8 +131,7 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
     "residual": [({"branch": "W"}, "list of layers")],
 }
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
-    "gated": {"radius": 0.75, "Lipschitz factor": 0.2},
-    "experts": {"radius": 0.2, "Lipschitz factor": 0.13, "sensitivity": 0.35, "cap": 0.06},
+    "experts": {"Lipschitz factor": 0.65},
     "attention": {"Lipschitz factor": 0.65, "cap": 0.85},
     "lookup": {"cap": 0.75},
     "residual": {"cap": 0.4},
