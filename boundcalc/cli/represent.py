@@ -271,6 +271,9 @@ def _show(found: Representation, tried: Mapping[str, Worst]) -> None:
 
 def _show_tower(found: Tower, tried: Mapping[str, Worst]) -> None:
     network = found.deep.network
+    if any(found.left_out):
+        counts = ", ".join(f"{count} of level {index + 1}" for index, count in enumerate(found.left_out) if count)
+        click.echo(f"Left out, as no later level reads them: {counts}; the others are numbered anew.")
     for index, (level, block) in enumerate(zip(found.deep.levels, network.blocks, strict=True)):
         click.echo(f"Block {index}  {block.heads} head{'s' * (block.heads != 1)}, hidden units {block.w_1.shape[0]}")
         for function in level:

@@ -92,7 +92,10 @@ def deep(levels: Sequence[Sequence[SparseFunction]], seq_len: int) -> Deep:
         The network, of a block per level, and the functions it computes, of which those that nothing reads are left out.
     """
     if len(levels) < 2 or len(levels[-1]) != 1:
-        raise InvalidSetting("deep functions have two levels or more, the last of one function")
+        counts = " and ".join(str(len(level)) for level in levels) or "none"
+        raise InvalidSetting(
+            f"deep functions have two levels or more, the last of one function; got {counts} of them by level"
+        )
     first, *made = _read(levels)
     inner = features(first, seq_len)
     T, state = inner.network.seq_len, inner.certify(inner.network.blocks[0])
@@ -116,7 +119,8 @@ def _read(levels: Sequence[Sequence[SparseFunction]]) -> list[tuple[SparseFuncti
         for function in level:
             if any(v >= len(before) for v in function.variables) or not 1 <= function.arity <= MOST_FITTED:
                 raise InvalidSetting(
-                    f"a function of a level reads 1 to {MOST_FITTED} of the {len(before)} before, got {function.describe()}"
+                    f"a function of a level reads 1 to {MOST_FITTED} of the {len(before)} before, which are "
+                    f"x0 to x{len(before) - 1}; got {function.describe()}"
                 )
         tables = [usable(function.tabulated(), len(before)) for function in level]
         read = sorted({v for function in tables for v in function.variables})

@@ -66,16 +66,19 @@ class Tower:
         deep: its levels and weights, a block each.
         certified: what was shown of all inputs.
         needed: the smallest m at which the best checked risk bound of the class with these norms is at most 0.05.
+        left_out: how many functions of each level no later one reads.
     """
 
     deep: Deep
     certified: Certified
     needed: Solution
+    left_out: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the arrays."""
         return {
             "levels": [[function.describe() for function in level] for level in self.deep.levels],
+            "left_out": list(self.left_out),
             "hidden_units": [block.w_1.shape[0] for block in self.deep.network.blocks],
             **_json(self.deep.network, self.certified),
             "samples": {"risk": RISK, "delta": DELTA, "m": self.needed.value},
@@ -95,7 +98,8 @@ def _json(network: Network, certified: Certified) -> dict[str, Any]:
 def tower(levels: Sequence[Sequence[SparseFunction]], seq_len: int) -> Tower:
     """Certified weights for levels of functions of functions (`deep.deep`), and the samples their class needs."""
     found = deep(levels, seq_len)
-    return Tower(found, found.certify(MARGIN), _needed(found.network))
+    left_out = tuple(len(given) - len(kept) for given, kept in zip(levels, found.levels, strict=True))
+    return Tower(found, found.certify(MARGIN), _needed(found.network), left_out)
 
 
 def _needed(network: Network) -> Solution:

@@ -223,3 +223,11 @@ def test_json_is_documented() -> None:
         for key in json.loads(run(*words, "--format", "json").stdout):
             assert f"`{key}`" in page, (words, key)
     assert "`no such key`" not in page
+
+
+def test_functions_that_no_later_level_reads_are_told() -> None:
+    """The others get other numbers: "x1" of the second level is shown as x0."""
+    words = ("represent", "--level", "x0; x1 & x2", "--level", "x1", "--T", "8")
+    assert "Left out, as no later level reads them: 1 of level 1" in run(*words).stdout
+    assert json.loads(run(*words, "--format", "json").stdout)["left_out"] == [1, 0]
+    assert "Left out" not in run("represent", "--level", "x0; x1 & x2", "--level", "x1 | x0", "--T", "8").stdout
