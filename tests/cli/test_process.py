@@ -134,7 +134,7 @@ def test_progress_appears_on_a_terminal_only(tmp_path: Path) -> None:
     pty = pytest.importorskip("pty")
     main_end, other_end = pty.openpty()
     code = (
-        "import boundcalc.cli.sweeping as s\ns._PATIENCE = 0.0\nfrom boundcalc.cli import main\n"
+        "import boundcalc.cli.progress as p\np._PATIENCE = 0.0\nfrom boundcalc.cli import main\n"
         "main(['eval', '--sweep', 'm=1e3:1e6:log30', '--bound', 'closed', '--format', 'csv'])"
     )
     with (tmp_path / "out.csv").open("w") as out:
