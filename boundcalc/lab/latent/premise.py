@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from boundcalc.lab.latent.kernels import Array, Kernel
 
@@ -26,11 +27,11 @@ def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> floa
     off = kernel.rounding(keys, keys) + 4 * float(np.finfo(float).eps) * len(keys)
     sizes = np.linalg.norm(values, axis=1)
     best = _divided(sizes * (1 - off) - noise * (1 + off), np.diag(gram) * (1 + off))
-    apart = np.linalg.norm(values[:, None] - values[None], axis=2)
+    apart = cdist(values, values)
     diagonal = np.diag(gram)
     between = diagonal[:, None] + diagonal - 2 * gram
     slack = off * (diagonal[:, None] + diagonal + 2 * np.abs(gram))
-    slack[(keys[:, None] == keys[None]).all(-1)] = 0.0  # one key: no f tells them apart
+    slack[cdist(keys, keys, "chebyshev") == 0] = 0.0  # one key: no f tells them apart
     between[slack == 0] = 0.0
     room = apart - off * (sizes[:, None] + sizes) - 2 * noise * (1 + off)
     best = max(best, _divided(room, np.maximum(between, 0.0) + slack))
