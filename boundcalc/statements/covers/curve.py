@@ -30,14 +30,22 @@ class Curve:
             return math.log(math.exp(self._node(LAST)) + grown)
         low = int(place)
         part = place - low
-        return (1 - part) * self._node(low) + part * self._node(low + 1)
+        try:
+            near, far = self._values[low], self._values[low + 1]
+        except KeyError:
+            near, far = self._node(low), self._node(low + 1)
+        return (1 - part) * near + part * far
 
     def best(self, u: float) -> float:
         """The log y that minimises cost + e^(u - log y); linear between nodes of u."""
         place = u / STEP
         low = math.floor(place)
         part = place - low
-        return (1 - part) * self._best_at(low) + part * self._best_at(low + 1)
+        try:  # a search asks thousands of times, at few places
+            near, far = self._best[low], self._best[low + 1]
+        except KeyError:
+            near, far = self._best_at(low), self._best_at(low + 1)
+        return (1 - part) * near + part * far
 
     def _node(self, i: int) -> float:
         found = self._values.get(i)
