@@ -19,7 +19,7 @@ from boundcalc.statements.noises import Noise as Law
 from boundcalc.statements.targets import Target
 
 LARGEST = 300.0
-"""Log of a budget over the size of noise whose square floats can hold."""
+"""Log of a budget over the size of noise whose square floats can hold, and that of its inverse."""
 _MOST_EXPONENT = 30
 _STRIDES = (4, 1)
 
@@ -44,7 +44,7 @@ class _Told(Curve):
 
     def exactly(self, log_z: float, params: Params) -> float:
         """As the checker counts it."""
-        return self._law.missed(FLOAT, math.exp(min(log_z, LARGEST)), *self._sides, params)
+        return self._law.missed(FLOAT, math.exp(min(max(log_z, -LARGEST), LARGEST)), *self._sides, params)
 
     def nearly(self, log_z: float) -> float:
         """Off the curve, where there is one."""

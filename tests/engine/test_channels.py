@@ -12,6 +12,7 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.base.numbers import FLOAT
+from boundcalc.engine import heard
 from boundcalc.engine.chain import pooled
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.ground import Found
@@ -22,6 +23,7 @@ from boundcalc.proof.checker import check
 from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.larger import joined
+from boundcalc.statements.noises import NOISES
 from boundcalc.statements.strategies import STRATEGIES, Known
 from tests.proof import alone
 from tests.recorded.before import comparable
@@ -227,3 +229,14 @@ def test_separate_maps_for_products_of_scores_cost_more() -> None:
     architecture = Architecture(seq_len=512, layers=layers)
     other = evaluate(Setting(architecture, replace(whole.norms, budgets={**budgets, **apart}), setting.sample))
     assert other.gap / evaluate(setting).gap == pytest.approx(1.15, abs=0.01)
+
+
+@pytest.mark.parametrize("law", NOISES)
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (1, 5), (5, 1), (2, 3), (17, 17), (768, 768)])
+def test_what_noise_tells_is_known_at_both_ends_of_floats(law: str, d: int, k: int) -> None:
+    """A class of zero matrices, or one of enormous ones: a number, which rises with the budget."""
+    told = [
+        heard._told(law, d, k).nearly(log_z) for log_z in (-3000.0, -700.0, -300.0, -1.0, 1.0, 300.0, 700.0, 3000.0)
+    ]
+    assert all(map(math.isfinite, told))
+    assert all(less <= more * (1 + 1e-9) for less, more in pairwise(told))
