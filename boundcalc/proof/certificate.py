@@ -175,7 +175,7 @@ def problem_of(certificate: Certificate) -> str | None:
     if "alpha" not in strategy.parameters and alpha != 1:
         return f"strategy {strategy.name!r} takes no alpha"
     if strategy.needs_mu(certificate.setting):
-        if not isinstance(mu, float) or not 0 < mu <= LARGEST:
+        if not isinstance(mu, float) or not 0 < mu < math.inf:
             return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"
     elif mu is not None:
         return f"strategy {strategy.name!r} takes no mu here: it belongs to the kl inverse at a training error above 0"

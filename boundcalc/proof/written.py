@@ -7,6 +7,7 @@ misses: a field a later version adds must not be ignored, and one that is left o
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
@@ -105,7 +106,7 @@ def _certificate(data: object) -> Certificate:
         levels=tuple(_level_from_json(f"levels[{i}]", level) for i, level in enumerate(levels)),
         log_value=_claim(raw["claim"], setting, strategy.quantity, strategy.name),
         alpha=how.get("alpha", 1),
-        mu=_finite(how["mu"], "mu") if "mu" in how else None,
+        mu=_finite(how["mu"], "mu", sys.float_info.max) if "mu" in how else None,
         measured=measured,
         nats=nats,
         meeting=how["meeting"],
@@ -168,9 +169,9 @@ def _object(where: str, data: object, names: Iterable[str], may: Iterable[str] =
     return raw
 
 
-def _finite(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGEST <= value <= LARGEST:
-        raise CertificateError(f"{name} must be a finite number, got {shown(value)}")
+def _finite(value: object, name: str, most: float = LARGEST) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -most <= value <= most:
+        raise CertificateError(f"{name} must be a number from -{most:g} to {most:g}, got {shown(value)}")
     return float(value)
 
 

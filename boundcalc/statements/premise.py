@@ -20,6 +20,9 @@ from boundcalc.statements.layers import LAYERS, facts
 from boundcalc.statements.slots import Context, End, largest_margin
 from boundcalc.statements.weights import Weights
 
+_ALMOST = 1 + arb("1e-30")
+"""Margins that are equal but for the rounding of balls are equal: both checkers say so alike."""
+
 
 def margin_of_class(setting: Setting) -> arb:
     """G0e for a setting: no network of its class has a larger margin on any input."""
@@ -39,7 +42,7 @@ def no_member(setting: Setting) -> Refusal | None:
     if not _supposes_a_margin(setting):
         return None
     most, gamma = margin_of_class(setting), setting.sample.margin
-    if not certainly_le(most, INTERVAL.number(gamma)):
+    if not certainly_le(most, INTERVAL.number(gamma) * _ALMOST):
         return None
     from boundcalc.base.rounding import at_least, at_most  # for the words of a refusal alone
 

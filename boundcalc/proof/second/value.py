@@ -81,7 +81,7 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     setting, strategy, alpha = certificate.setting, certificate.strategy, certificate.alpha
     m, q = setting.sample.n_train, num(setting.sample.train_error)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
-    falling = all(fine <= coarse * _ALMOST for coarse, fine in pairwise(chain))
+    falling = all(fine < coarse for coarse, fine in pairwise(chain))
     demand(falling or not certificate.has("levels"), "the scales of a chain must fall")
     if certificate.weights is not None:
         weights = [num(weight) for weight in certificate.weights]
@@ -107,7 +107,7 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     demand(scale <= num(1) / 2, "margin bounds need a cover at half the margin")
     classes, longest, gamma = setting.classes, walk_through(setting).radius, num(setting.sample.margin)
     margin = longest if classes == 1 else longest * MP.sqrt(num(classes) / (classes - 1))
-    demand(q == 1 or margin > gamma, "no network of the class has a margin above gamma (G0e)")
+    demand(q == 1 or margin > gamma * _ALMOST, "no network of the class has a margin above gamma (G0e)")
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
         eta, looked = num(certificate.eta), "train_error" in certificate.looked.sample
