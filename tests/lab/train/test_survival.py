@@ -284,6 +284,6 @@ def test_ray_cluster_of_two_one_of_them_killed(tmp_path: Path) -> None:
         num_cpus=2, object_store_memory=10**8, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False
     )
     try:
-        survives(tmp_path / "runs.db", Where("ray", -1), "ray::train_stack")
+        survives(tmp_path / "runs.db", Where("ray", -1), "ray::_work")
     finally:
         ray.shutdown()
