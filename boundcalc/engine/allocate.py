@@ -154,7 +154,7 @@ class Bracket:
     """log of the multiplier of `inside`."""
 
     def floor(self, items: Sequence[Item], log_scale: float) -> float:
-        """Log of what every allocation of an error costs at least, by duality; -inf where pieces bend, which it ignores."""
+        """About the log of what allocations of an error cost at least, by duality; -inf where pieces bend, which it ignores."""
         if any(item.log_bend < math.inf for item in items):
             return -math.inf
         inside = self.inside
@@ -163,8 +163,8 @@ class Bracket:
         return dual + math.log1p(-math.exp(spent - dual)) - _SLACK if spent < dual else -math.inf
 
 
-_SLACK = 1e-3
-"""What minimisers of shapes may miss of the least cost (log)."""
+_SLACK = 1.0
+"""What minimisers of shapes may miss of the least cost (log): in narrow networks covers cost few steps, each whole."""
 
 
 def bracket(items: Sequence[Item], log_scale: float) -> Bracket:

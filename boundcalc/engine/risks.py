@@ -22,8 +22,6 @@ HALF = math.log(0.5) - 1e-12
 """Half the margin, on the loss: a float just below log(1/2)."""
 _HOPELESS = 30.0
 """Nats per sample of a uniform cover beyond which noise is not tried."""
-_STEPS = 1.0
-"""What the floor of covers that count points may be above their cost (log): these cost few whole steps in narrow networks."""
 
 Covered = tuple[Sequence[Item], Point]
 """An allocation of half the margin."""
@@ -74,7 +72,7 @@ def _beaten(ground: Ground, strategy: MarginStrategy, least: float) -> bool:
     if least == math.inf:
         return False
     curve = ground.curve(uniform=False)
-    floor = curve.hull.floor(curve.items, HALF) - _STEPS
+    floor = curve.hull.floor(curve.items, HALF)
     for alpha in _ghosts(strategy):
         if strategy.samples(ground.m, alpha) < (ground.beside or ground).m:  # fewer than the curve was counted on
             return False

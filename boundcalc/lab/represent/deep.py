@@ -118,9 +118,10 @@ def _read(levels: Sequence[Sequence[SparseFunction]]) -> list[tuple[SparseFuncti
             raise InvalidSetting(f"a level may have {_MOST_FEATURES} functions, got {len(before)}")
         for function in level:
             if any(v >= len(before) for v in function.variables) or not 1 <= function.arity <= MOST_FITTED:
+                which = "which is x0" if len(before) == 1 else f"which are x0 to x{len(before) - 1}"
                 raise InvalidSetting(
-                    f"a function of a level reads 1 to {MOST_FITTED} of the {len(before)} before, which are "
-                    f"x0 to x{len(before) - 1}; got {function.describe()}"
+                    f"a function of a level reads 1 to {MOST_FITTED} of the {len(before)} before, {which}; "
+                    f"got {function.describe()}"
                 )
         tables = [usable(function.tabulated(), len(before)) for function in level]
         read = sorted({v for function in tables for v in function.variables})
