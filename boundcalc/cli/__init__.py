@@ -38,6 +38,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+REMOVED: dict[str, str] = {}
+"""Commands of earlier versions, and what does their job now."""
+
 GROUPS: dict[str, tuple[str, ...]] = {
     "Bounds": ("eval", "solve", "tightness", "verify"),
     "Theorems and formulas": ("list", "explain", "derive", "export"),
@@ -62,6 +65,7 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     cls=LazyGroup,
     commands_by_name=COMMANDS,
     groups=GROUPS,
+    removed=REMOVED,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
