@@ -35,8 +35,8 @@ LATER = {
 }
 """Methods whose settings were not yet what they are when the seeds above were looked at, and the seeds they have."""
 TRAIN = {"lr": 4e-3, "warmup": 100, "batch": 16, "steps": 3000, "stop_loss": 5e-3}
-ALL = {"default": ("holdout", "p2l", "occam", "norms"), "small": ("occam", "pac-bayes", "gibbs")}
-QUICK = {"default": ("holdout", "p2l", "norms"), "small": ("occam", "pac-bayes")}
+ALL = {"default": ("holdout", "p2l", "occam"), "small": ("occam", "pac-bayes", "gibbs")}
+QUICK = {"default": ("holdout", "p2l"), "small": ("occam", "pac-bayes")}
 
 
 class Part(NamedTuple):

@@ -109,12 +109,11 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         facts = "".join(
             f"{_short(entry[name])} {name}, " for name in ("picks", "bits", "nats", "draws") if name in entry
         )
-        what = "margins at most gamma" if entry["statement"] == "Class" else "errors"
         of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"] - entry.get("picks", 0)
         measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"
         click.echo(
             f"  {entry['method']:<10}risk <= {_rounded_up(entry['risk'], upper)}  {entry['statement']:<5} "
-            f"({facts}{entry['errors']} {what} of {of}; {entry['certified']}{measured})"
+            f"({facts}{entry['errors']} errors of {of}; {entry['certified']}{measured})"
         )
         if entry["file"]:
             click.echo(f"            {entry['file']}")

@@ -69,7 +69,7 @@ class Method:
 SHORT = ("n", "errors", "picks", "bits", "nats", "draws", "tested")
 """Facts that a certificate in short tells."""
 
-_OURS = ("methods", "occam", "pac_bayes", "gibbs", "norms")
+_OURS = ("methods", "occam", "pac_bayes", "gibbs")
 """Modules that have methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
 
 

@@ -16,7 +16,7 @@ from boundcalc.predictors.certificate import (
 )
 from boundcalc.predictors.examples import data_evidence, readers, refuse_other_examples
 from boundcalc.predictors.plans import Member
-from boundcalc.predictors.statements import G9, G10F, G10R, H
+from boundcalc.predictors.statements import G9, G10R, H
 from boundcalc.predictors.statements.base import count
 
 
@@ -42,7 +42,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
         return f"a pick lies beyond the {examples} examples"
     if facts.get("picks", 0) != len(picks):
         return f"{facts.get('picks', 0)} picks in the facts, {len(picks)} in the evidence"
-    rests_on = member.statement(facts.get("file"))
+    rests_on = member.statement
     if certificate.statement != rests_on:
         return f"the alternative taken is one of {rests_on}, not of {certificate.statement}"
     if not member.until_right and len(picks) != member.stop:
@@ -64,18 +64,16 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callabl
     rerun(learner_of(certificate.evidence["recipe"]), data, certificate)
     picks = len(certificate.evidence["picks"])
     what = f"the same {picks} picks" if picks else "the same split"
-    done = f"trained again on these examples: {what}, the same errors, weights equal to the bit"
-    file, n = certificate.facts.get("file"), certificate.facts["n"]
-    return done if file is None else f"{done}; taken as it stands: these {n} are a random part of a file of {file}"
+    return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 
 
 HOLDOUT = METHODS.ours(
-    Method("holdout", (H, G10F), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
+    Method("holdout", (H,), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
 )
 P2L = METHODS.ours(
     Method(
         "p2l",
-        (H, G9, G10R, G10F),
+        (H, G9, G10R),
         "trained on the prefix and the picks",
         _EVIDENCE,
         Member.from_json,

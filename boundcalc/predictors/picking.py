@@ -57,7 +57,6 @@ def pick_to_learn(
     *,
     method: str = "p2l",
     order: int = 0,
-    file: int | None = None,
     most: int | None = None,
     progress: _Progress | None = None,
     resume: Path | None = None,
@@ -71,7 +70,6 @@ def pick_to_learn(
         delta: failure probability of the whole list.
         method: name in the certificate: p2l, or holdout where no member picks.
         order: seed of the permutation that prefixes are cut from.
-        file: the data are a random part of a finite file of so many examples, and the claim is about its rest.
         most: picks after which a run until all are right is given up (it then certifies 1).
         progress: called after every round.
         resume: where to keep the state of an unfinished run, to go on from there.
@@ -90,9 +88,9 @@ def pick_to_learn(
     risks: dict[int, float] = {}
     best: tuple[float, int, Stop] | None = None
     for run, indices in _runs(members).items():
-        for index, stop in _stops_of(learner, ordered, run, indices, members, saved, progress, best, file, most):
-            facts = _facts(members[index], stop, len(data), file)
-            statement = members[index].statement(file)
+        for index, stop in _stops_of(learner, ordered, run, indices, members, saved, progress, best, most):
+            facts = _facts(members[index], stop, len(data))
+            statement = members[index].statement
             risks[index] = STATEMENTS[statement].risk(facts, members[index].delta)
             if best is None or risks[index] < best[0]:
                 best = risks[index], index, stop
@@ -106,8 +104,8 @@ def pick_to_learn(
     saved.remove()
     certificate = issue(
         method,
-        member.statement(file),
-        _facts(member, stop, len(data), file),
+        member.statement,
+        _facts(member, stop, len(data)),
         delta=delta,
         alternatives=tuple(other.to_json() for other in members),
         chosen=index,
@@ -174,7 +172,6 @@ def _stops_of(
     saved: Saved,
     progress: _Progress | None,
     best: tuple[float, int, Stop] | None,
-    file: int | None,
     most: int | None,
 ) -> Iterable[tuple[int, Stop]]:
     """The stops of one trajectory as they are reached.
@@ -184,7 +181,7 @@ def _stops_of(
     prefix, every, seed, _ = run
     least = 1.0 if best is None else best[0]
     n = len(data) - prefix
-    floors = {index: _floor(members[index], n, len(data), file) for index in indices}
+    floors = {index: _floor(members[index], n, len(data)) for index in indices}
     if all(floor >= least for floor in floors.values()):
         return
     name = json.dumps(list(run))
@@ -206,7 +203,7 @@ def _stops_of(
         index = indices[0]
         limit = n if most is None else most
         while trajectory.wrong and len(trajectory.picks) < limit and len(trajectory.left) > every:
-            if _floor(members[index], n, len(data), file, len(trajectory.picks) + every) >= least:
+            if _floor(members[index], n, len(data), len(trajectory.picks) + every) >= least:
                 return
             trajectory.round(every)
             tell()
@@ -222,8 +219,8 @@ def _stops_of(
         # A run that was taken up again may be past this stop already.
         at = members[index].stop
         reached = trajectory.stop() if len(trajectory.picks) == at else trajectory.stops[at]
-        facts = _facts(members[index], reached, len(data), file)
-        least = min(least, STATEMENTS[members[index].statement(file)].risk(facts, members[index].delta))
+        facts = _facts(members[index], reached, len(data))
+        least = min(least, STATEMENTS[members[index].statement].risk(facts, members[index].delta))
         yield index, reached
 
 
@@ -233,19 +230,16 @@ def _rounds(member: Member, picked: int) -> int:
     return sums.index(picked) if picked <= member.stop else len(member.batches)
 
 
-def _floor(member: Member, n: int, m: int, file: int | None, picks: int | None = None) -> float:
+def _floor(member: Member, n: int, m: int, picks: int | None = None) -> float:
     """The member's bound if no error were left."""
     stop = Stop(tuple(range(member.stop if picks is None else picks)), 0, n - member.stop, "")
-    return STATEMENTS[member.statement(file)].risk(_facts(member, stop, m, file), member.delta)
+    return STATEMENTS[member.statement].risk(_facts(member, stop, m), member.delta)
 
 
-def _facts(member: Member, stop: Stop, m: int, file: int | None) -> dict[str, Any]:
+def _facts(member: Member, stop: Stop, m: int) -> dict[str, Any]:
     n, picks = m - member.prefix, len(stop.picks)
     if member.until_right:
         return {"n": n, "picks": picks}
-    if file is not None:
-        made_for = member.references or ((0, 1.0),)
-        return {"errors": stop.wrong, "n": n, "picks": picks, "file": file - member.prefix, "references": made_for}
     if not picks:
         return {"errors": stop.wrong, "n": n}
     return {"errors": stop.wrong, "n": n, "picks": picks, "references": member.references}

@@ -53,12 +53,11 @@ class Member:
         """Members with one run may be stops of one trajectory."""
         return self.prefix, self.until_right, self.seed
 
-    def statement(self, file: int | None) -> str:
+    @property
+    def statement(self) -> str:
         """What its number follows from."""
         if self.until_right:
             return "G9"
-        if file is not None:
-            return "G10f"
         return "G10r" if self.batches else "H"
 
     def to_json(self) -> dict[str, Any]:

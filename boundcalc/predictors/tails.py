@@ -60,21 +60,6 @@ def _fall(start: int, n: int, odds: arb) -> arb:
     return total
 
 
-def hypergeometric_tail(errors: int, population: int, bad: int, drawn: int) -> arb:
-    """P(at most `errors` of the `bad` are among `drawn` of `population` without replacement), enclosed."""
-    least, most = max(0, drawn + bad - population), min(drawn, bad)
-    if errors < least:
-        return arb(0)
-    if errors >= most:
-        return arb(1)
-    start = arb.bin_uiui(bad, errors) * arb.bin_uiui(population - bad, drawn - errors) / arb.bin_uiui(population, drawn)
-    term = total = arb(1)
-    for i in range(errors, least, -1):
-        term = term * (i * (population - bad - drawn + i)) / ((bad - i + 1) * (drawn - i + 1))
-        total = total + term
-    return start * total
-
-
 def limit(errors: int, n: int, log_delta: arb | float) -> float:
     """Clopper and Pearson's upper limit, rounded up: the largest p with P(Bin(n, p) <= errors) >= exp(log_delta)."""
     if errors >= n:

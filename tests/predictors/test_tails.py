@@ -11,7 +11,6 @@ from boundcalc.predictors.tails import (
     binomial_tail,
     float_limit,
     float_log_tail,
-    hypergeometric_tail,
     limit,
 )
 
@@ -33,16 +32,6 @@ def test_a_binomial_tail_encloses_the_exact_sum(n: int) -> None:
             assert holds(binomial_tail(errors, n, float(p)), exact_tail(errors, n, p))
             mass = exact_tail(errors, n, p) - (exact_tail(errors - 1, n, p) if errors else 0)
             assert holds(binomial_mass(errors, n, float(p)), mass)
-
-
-def test_a_hypergeometric_tail_encloses_the_exact_sum() -> None:
-    for population, bad, drawn in ((10, 3, 4), (30, 17, 12), (25, 20, 15), (40, 0, 5), (40, 40, 5)):
-        for errors in range(drawn + 1):
-            ways = sum(math.comb(bad, i) * math.comb(population - bad, drawn - i) for i in range(errors + 1))
-            exact = Fraction(ways, math.comb(population, drawn))
-            ball = hypergeometric_tail(errors, population, bad, drawn)
-            assert ball.overlaps(arb(exact.numerator) / arb(exact.denominator))
-            assert abs(float(ball.mid()) - float(exact)) < 1e-12
 
 
 @pytest.mark.parametrize(("errors", "n"), [(0, 5), (3, 40), (39, 40), (12, 1000), (70, 100)])

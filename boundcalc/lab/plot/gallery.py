@@ -159,7 +159,7 @@ PLATES: Sequence[Plate] = (
 )
 
 CERTIFIED: Mapping[str, Sequence[str]] = {
-    "certified": ("holdout", "p2l", "norms"),
+    "certified": ("holdout", "p2l", "occam"),
     "certified-small": ("occam", "pac-bayes"),
 }
 """By what the trials of a sweep are certified."""

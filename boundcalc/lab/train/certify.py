@@ -263,21 +263,12 @@ def _gibbs(bench: Bench) -> tuple[PredictorCertificate, _Error]:
     return made.certificate, lambda test: made.error(bench.network, test)
 
 
-def _norms(bench: Bench) -> tuple[PredictorCertificate, _Error]:
-    from boundcalc.predictors.norms import certify_class
-
-    bench.starts_from_none()
-    made = certify_class(bench.data, bench.asked.delta, progress=bench.progress)
-    return made.certificate, _missed(made.network, made.state)
-
-
 _MAKE: Mapping[str, Callable[[Bench], tuple[PredictorCertificate, _Error]]] = {
     "holdout": _holdout,
     "p2l": _p2l,
     "occam": _occam,
     "pac-bayes": _pac_bayes,
     "gibbs": _gibbs,
-    "norms": _norms,
 }
 METHODS = tuple(_MAKE)
 """What a trial can be certified by."""

@@ -17,12 +17,10 @@ from boundcalc.laws.predictors import PredictorExample, World
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.gibbs import Estimate, certify_mixture
-from boundcalc.predictors.norms import certify_class
 from boundcalc.predictors.occam import Code, certify_message
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import Member, shared, splits, stops, until_right
-from boundcalc.predictors.pooling import PoolingClass
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.statements.base import PredictorStatement
 from boundcalc.predictors.updates import Message, Update
@@ -127,10 +125,6 @@ def _binomial(n: int, p: float) -> list[float]:
     return [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
 
 
-def _hypergeometric(file: int, bad: int, n: int) -> list[float]:
-    return [math.comb(bad, k) * math.comb(file - bad, n - k) / math.comb(file, n) for k in range(n + 1)]
-
-
 def _just_below(n: int, errors: int, delta: float) -> float:
     """A rate at which so few errors are a little likelier than delta."""
     low, high = 0.0, 1.0
@@ -176,20 +170,6 @@ def _until_right(n: int = 30, delta: float = 0.05) -> Iterator[World]:
     yield _many(lambda wrong, n: {"n": n, "picks": wrong})
 
 
-def _in_file(picks: int, file: int = 60, n: int = 30, delta: float = 0.05) -> Iterator[World]:
-    """As `_picked`, with the points of a finite file in order: those up to some place are wrong, or else picked."""
-    for errors in (0, 2):
-        bad = max(b for b in range(file) if math.fsum(_hypergeometric(file, b, n)[: picks + errors + 1]) > delta)
-        more = {"n": n, "picks": picks, "file": file, "references": [[errors, 1.0]]}
-        yield World(
-            [
-                (chance, {"errors": max(0, c - picks), **more}, max(0.0, (bad - c) / (file - n)))
-                for c, chance in enumerate(_hypergeometric(file, bad, n))
-            ],
-            delta,
-        )
-
-
 def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta: float = 0.05) -> World:
     """So many examples that a sharp number is near the rate.
 
@@ -200,13 +180,6 @@ def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta:
     return World([(0.5, facts(wrong, n), 0.4), (0.5, None, 0.4)], delta)
 
 
-def _member(proof: Mapping[str, Any], n: int, delta: float = 0.05) -> World:
-    """A layer that was fixed beforehand is a member of its class: no margin error is likelier than delta."""
-    p = _just_below(n, 0, delta)
-    none = (1 - p) ** n
-    return World([(none, {"errors": 0, "n": n, "proof": proof}, p), (1 - none, None, p)], delta)
-
-
 # -- certificates
 
 
@@ -214,8 +187,7 @@ def _run(data: Data, other: Data, members: Sequence[Member], worlds: Iterator[Wo
     def make() -> PredictorCertificate:
         return pick_to_learn(Threshold(robust=True), data, shared(members, 0.05), 0.05, **more).certificate
 
-    premises = ("file",) if "file" in more else ()
-    return PredictorExample(make, data, other, lambda recipe: Threshold(recipe["robust"]), tuple(worlds), premises)
+    return PredictorExample(make, data, other, lambda recipe: Threshold(recipe["robust"]), tuple(worlds))
 
 
 def _noisy() -> tuple[Data, Data]:
@@ -224,13 +196,11 @@ def _noisy() -> tuple[Data, Data]:
 
 def _holdout() -> Iterator[PredictorExample]:
     yield _run(*_noisy(), splits([30, 60]), _fixed(), method="holdout")
-    yield _run(*_noisy(), splits([30, 60]), _in_file(0), method="holdout", file=400)
 
 
 def _p2l() -> Iterator[PredictorExample]:
     yield _run(*_noisy(), splits([40]), _fixed())
     yield _run(*_noisy(), stops(120, [2] * 5, [4, 10]), _picked())
-    yield _run(*_noisy(), stops(100, [2] * 5, [4, 10], prefix=20), _in_file(4), file=400)
     yield _run(thresholds(22, 120), thresholds(23, 120), until_right([0, 1]), _until_right())
 
 
@@ -287,26 +257,6 @@ def _gibbs() -> Iterator[PredictorExample]:
     yield _of_votes(lambda data: certify_mixture(Votes(), _PRIOR, _POSTERIOR, data, 0.05, few), worlds)
 
 
-def three_bits(seed: int, m: int, rule: str = "and", noise: float = 0.0) -> Data:
-    """Three hidden bits among 16; half of the labels are 1."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.choice(BITS, 3, replace=False)
-    x = rng.integers(0, 2, (40 * m, BITS))
-    inside = x[:, hidden]
-    y = {"and": inside.min(1), "or": inside.max(1), "majority": (inside.sum(1) > 1).astype(int)}[rule]
-    ones, zeros = np.nonzero(y)[0][: m // 2], np.nonzero(1 - y)[0][: m - m // 2]
-    chosen = rng.permutation(np.concatenate([ones, zeros]))
-    flipped = rng.random(m) < noise
-    return Data(x[chosen].astype(np.uint8), np.where(flipped, 1 - y[chosen], y[chosen]))
-
-
-def _norms() -> Iterator[PredictorExample]:
-    data, other = three_bits(1, 400), three_bits(2, 400)
-    plan = ((PoolingClass(BITS, 10, 64.0), 1),)
-    made = certify_class(data, 0.05, plan=plan).certificate
-    yield PredictorExample(lambda: made, data, other, None, (_member(made.facts["proof"], 400),))
-
-
 _BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
     "holdout": _holdout,
     "p2l": _p2l,
@@ -314,10 +264,9 @@ _BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
     "occam": _occam,
     "pac-bayes": _pac_bayes,
     "gibbs": _gibbs,
-    "norms": _norms,
 }
 
-_NOTICED = {"H": 0.98, "G7": 0.98, "G9": 0.98, "G10r": 0.98, "G10f": 0.99, "G6'": 0.98, "G6": 0.9, "Class": 0.04}
+_NOTICED = {"H": 0.98, "G7": 0.98, "G9": 0.98, "G10r": 0.98, "G6'": 0.98, "G6": 0.9}
 """The part of a statement's number that its worlds show to be too small: nearly all of it where the statement is sharp."""
 
 

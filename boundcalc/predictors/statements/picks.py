@@ -1,4 +1,4 @@
-"""G9, G10, G10r, G10f: predictors that learned from few picked examples and answer for all the others."""
+"""G9 and G10r: predictors that learned from few picked examples and answer for all the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from flint import arb
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.intervals import certainly_le, upper_float
+from boundcalc.base.intervals import certainly_le
 from boundcalc.predictors.statements.base import (
     ERRORS,
     Fact,
@@ -15,12 +15,10 @@ from boundcalc.predictors.statements.base import (
     N,
     PredictorStatement,
     count,
-    positive_count,
     shares,
 )
-from boundcalc.predictors.statements.file import file_limit
 from boundcalc.predictors.statements.joint import joint_limit
-from boundcalc.predictors.tails import limit, rounded_up, turn
+from boundcalc.predictors.tails import rounded_up, turn
 
 _PICKS = Fact(count, "examples that were picked and learned from")
 
@@ -78,25 +76,6 @@ G9 = PredictorStatement(
 )
 
 
-def two_step_limit(errors: int, n: int, picks: int, delta: float) -> float:
-    """G10: a + (1 - a) CP(e; n - k; delta/2), a = CP(k - 1; n; delta/2)."""
-    if picks == 0:
-        return limit(errors, n, arb(delta).log())
-    if picks + errors >= n:
-        return 1.0
-    half = arb(delta / 2).log()
-    grabbed, wrong = arb(limit(picks - 1, n, half)), arb(limit(errors, n - picks, half))
-    return min(1.0, upper_float(grabbed + (1 - grabbed) * wrong))
-
-
-G10 = PredictorStatement(
-    "G10",
-    {"errors": ERRORS, "n": N, "picks": _PICKS},
-    lambda facts, delta: two_step_limit(facts["errors"], facts["n"], facts["picks"], delta),
-    _within,
-)
-
-
 def _pairs(name: str, value: object) -> tuple[tuple[int, float], ...]:
     pairs = shares(name, value)
     if len({errors for errors, _ in pairs}) != len(pairs):
@@ -120,27 +99,4 @@ G10R = PredictorStatement(
     {"errors": ERRORS, "n": N, "picks": _PICKS, "references": _REFERENCES},
     lambda facts, delta: joint_limit(facts["errors"], facts["n"], facts["picks"], facts["references"], delta),
     _referenced,
-)
-
-
-def _in_file(facts: Facts) -> str | None:
-    if facts["file"] <= facts["n"]:
-        return f"{facts['n']} of {facts['file']} examples leave none to speak of"
-    return _referenced(facts)
-
-
-G10F = PredictorStatement(
-    "G10f",
-    {
-        "errors": ERRORS,
-        "n": N,
-        "picks": _PICKS,
-        "file": Fact(positive_count, "examples of the file"),
-        "references": _REFERENCES,
-    },
-    lambda facts, delta: file_limit(
-        facts["errors"], facts["n"], facts["picks"], facts["file"], facts["references"], delta
-    ),
-    _in_file,
-    speaks_of="an example of the file that was not used",
 )

@@ -32,7 +32,7 @@ DATA = {
     "n_test": 100,
     "seeds": 2,
 }
-PLANS = [Asked("holdout"), Asked("norms")]
+PLANS = [Asked("holdout"), Asked("p2l")]
 
 
 def sweep() -> Sweep:
@@ -58,7 +58,7 @@ def test_certificates_are_kept_with_their_trials_and_made_once(store: Path) -> N
     for record in records:
         assert [(s["asked"]["method"], s["asked"]["delta"]) for s in record.certificates] == [
             ("holdout", 0.05),
-            ("norms", 0.05),
+            ("p2l", 0.05),
             ("holdout", 0.1),
         ]
         for stored in record.certificates:
@@ -78,7 +78,7 @@ def test_what_a_killed_sweep_has_made_is_kept(store: Path, monkeypatch: pytest.M
         own(self, made, key)
 
     monkeypatch.setattr(Store, "add_certificate", dying)
-    plans = [Asked(name, 0.2) for name in ("holdout", "norms")]
+    plans = [Asked(name, 0.2) for name in ("holdout", "p2l")]
     with Store(store) as opened, pytest.raises(KeyboardInterrupt):
         certify_sweep(sweep().trials, opened, plans)
     monkeypatch.setattr(Store, "add_certificate", own)
@@ -131,7 +131,7 @@ def test_a_trial_is_forgotten_with_its_certificates(store: Path) -> None:
 def test_refusals_are_entries_too(store: Path) -> None:
     with Store(store) as opened:
         trial = next(iter(opened.records())).trial
-        made = certify_trial(trial, [Asked("norms", prefix=0.5)])
+        made = certify_trial(trial, [Asked("occam", prefix=0.5)])
         assert made[0].certificate is None
         assert "--prefix" in made[0].entry["refused"]
         opened.add_certificate(made[0], trial.hash)
@@ -140,7 +140,7 @@ def test_refusals_are_entries_too(store: Path) -> None:
 
 def test_what_is_asked_is_checked() -> None:
     assert wanted(["all"]) == list(METHODS)
-    assert wanted(["norms", "holdout"]) == ["holdout", "norms"]
+    assert wanted(["p2l", "holdout"]) == ["holdout", "p2l"]
     with pytest.raises(InvalidSetting, match="method"):
         Asked("occult")
     with pytest.raises(InvalidSetting, match="--prefix"):
@@ -152,7 +152,7 @@ def test_what_is_asked_is_checked() -> None:
 def test_the_command_stores_them(tmp_path: Path) -> None:
     file, store = tmp_path / "tiny.json", tmp_path / "runs.db"
     file.write_text(json.dumps(DATA), encoding="utf-8")
-    words = ["sweep", str(file), "--store", str(store), "--certify", "norms"]
+    words = ["sweep", str(file), "--store", str(store), "--certify", "p2l"]
     outcome = CliRunner().invoke(main, words)
     assert outcome.exit_code == 0, outcome.output
     assert "certificates: 0 were there, 2 added" in outcome.stdout

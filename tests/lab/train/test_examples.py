@@ -8,8 +8,6 @@ from types import ModuleType
 
 import pytest
 
-from boundcalc import Setting
-
 pytest.importorskip("torch")
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples"
@@ -36,7 +34,6 @@ def kept(promises: str, first: dict[object, float], second: dict[object, float])
         ("sparse_conjunction", 3),
         ("sparse_parity", 3),
         ("train_and_bound", 6),
-        ("pooling_attention", 1),
         ("as_trained", 2),
         ("certified_words", 2),
         ("large_models", 2),
@@ -48,9 +45,3 @@ def test_what_is_promised_is_kept(name: str, count: int, tmp_path: Path) -> None
     assert len(first) == count
     assert kept(example.PROMISES, first, second)
     assert not kept(example.PROMISES, second, first)  # it can fail
-
-
-def test_the_setting_of_the_pooling_layer_is_the_file_beside_it() -> None:
-    example = load("pooling_attention")
-    file = (FOLDER / "pooling_attention.json").read_text(encoding="utf-8")
-    assert Setting.from_json(file) == example.certify(example.SCALES["full"]).setting
