@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base import output
-from boundcalc.base.kinds import JOURNAL
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found
 from boundcalc.checkpoints.readers import Checkpoint
@@ -40,24 +40,27 @@ class Journal:
         self.found: Found = {}
         self._lines: list[str] = []
         if path is not None and path.exists():
-            output.check(path, JOURNAL)
             self._read(path)
 
     def _read(self, path: Path) -> None:
         """Every whole line; the last may have been cut off by the interruption."""
+        head, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
         try:
-            head, *lines = path.read_text(encoding="utf-8").splitlines()
-            first = json.loads(head)
-            if first["identity"] != self.identity:
-                return
-            self.seed = int(first["seed"])
+            first = json.loads(head or '{"identity": null, "seed": null}')
+            known, seed = first["identity"], first["seed"]
+        except (ValueError, KeyError, TypeError):
+            raise InvalidSetting(f"{path} is no journal of an audit: name another file, or remove it") from None
+        if known != self.identity:
+            return
+        try:
+            self.seed = int(seed)
             for line in lines:
                 entry = json.loads(line)
                 found = {key: _measured(value) for key, value in entry["found"].items()}
                 self.names.add(entry["task"])
                 self.found |= found
                 self._lines.append(line)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             return
 
     def begin(self, seed: int) -> None:
@@ -66,7 +69,7 @@ class Journal:
             self.seed, self.names, self.found, self._lines = seed, set(), {}, []
         if self.path is not None:
             head = json.dumps({"identity": self.identity, "seed": seed})
-            output.write_text(self.path, "\n".join([head, *self._lines]) + "\n", JOURNAL)
+            output.write_text(self.path, "\n".join([head, *self._lines]) + "\n", force=True)
 
     def add(self, name: str, found: Found) -> None:
         """Keep one task's norms."""

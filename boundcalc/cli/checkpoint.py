@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from boundcalc.base import kinds
 from boundcalc.base.rounding import up
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, Input, PythonName, output_file
@@ -59,7 +58,7 @@ _OPTIONS = (
     click.option(
         "--resume",
         "journal",
-        type=output_file(kinds.JOURNAL),
+        type=output_file(appends=True),
         help="Keep finished measurements here, and go on from them.",
     ),
     click.option("--quiet", is_flag=True, help="No progress."),

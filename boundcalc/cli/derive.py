@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.formulas import formula_options, take_formula
 from boundcalc.cli.options import form_option
@@ -93,7 +93,7 @@ def command(
             path.name: path.read_text("utf-8") for path in out.glob("boundcalc*") if path.suffix in (".tex", ".bib")
         }
         written = files(derivation, full=steps == "full", fragment=fragment, columns=columns or 1, there=shared)
-        _write(out, written)
+        _write(out, written, shared)
         return
     text = derivation.render(form, steps=steps, fragment=fragment)
     if out is not None:
@@ -103,14 +103,11 @@ def command(
     click.echo(prose(text) if form == "text" else text, nl=False)
 
 
-def _write(folder: Path, files: dict[str, str]) -> None:
-    """All of the files, unless one is there that was not written by this command, or was edited since."""
+def _write(folder: Path, files: Mapping[str, str], shared: Collection[str] = ()) -> None:
+    """All of the files; `shared` ones (macros, references) were read, and are written with what is new."""
     output.make_folder(folder)
     for name in files:
-        output.check(folder / name, kinds.DERIVATION if name.endswith(".json") else kinds.TEXT)
+        output.check(folder / name, appends=name in shared)
     for name, text in files.items():
-        if name.endswith(".json"):
-            output.write_json(folder / name, kinds.with_digest(json.loads(text)), kinds.DERIVATION)
-        else:
-            output.write_text(folder / name, output.signed(name, text), kinds.TEXT)
+        output.write_text(folder / name, text, force=name in shared)
         click.echo(folder / name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.options import points_options
@@ -31,9 +31,7 @@ Examples:
   boundcalc explore --store runs.db --runs task=conjunction --runs T=128
   boundcalc explore --serve                          every point checked by the engine as you move""",
 )
-@click.option(
-    "-o", "--out", "file", type=output_file(kinds.TEXT), help="The page.  [default: explore.html, unless --serve]"
-)
+@click.option("-o", "--out", "file", type=output_file(), help="The page.  [default: explore.html, unless --serve]")
 @click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
 @click.option("--port", type=WHOLE, help="Of --serve.  [default: any that is free]")
 @points_options
@@ -97,12 +95,12 @@ def _output_check(path: Path) -> None:
         raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
     if not path.parent.is_dir():
         raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
-    output.check(path, kinds.TEXT)
+    output.check(path)
 
 
 def write(path: Path, text: str) -> None:
     """With a last line by which it is known again."""
-    output.write_text(path, output.signed(path.name, text), kinds.TEXT)
+    output.write_text(path, text)
 
 
 def _base(question: Question, start: str) -> str:

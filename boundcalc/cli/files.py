@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.cli.idle import Command
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-_Kinds = Callable[["Path", Mapping[str, Any]], Mapping["Path", output.Kind]]
-"""The files that an option leads to, with their kinds; what is not among them is not written."""
+_Files = Callable[[Path, Mapping[str, Any]], Sequence[Path]]
+"""The files that an option leads to."""
 
 
 class Input(click.Path):
@@ -24,19 +22,6 @@ class Input(click.Path):
     def reads(self, value: Any) -> str:
         """The file that a value names."""
         return os.fspath(value)
-
-
-def _path(value: str | os.PathLike[str]) -> Path:
-    from pathlib import Path  # where used: an option that is not given needs no path
-
-    return Path(value)
-
-
-class _PathInput(Input):
-    """A file that is read, as a path."""
-
-    def coerce_path_result(self, value: str | os.PathLike[str]) -> Any:
-        return _path(value)
 
 
 class PythonName(Input):
@@ -55,23 +40,15 @@ class PythonName(Input):
 class Output(click.Path):
     """A file or folder that is written.
 
-    `leads_to` tells the files that are known in advance; a folder may get others, and so may the folder beside a file
-    whose name has the ending `folder`.
+    Attributes:
+        files: of the path and the command's values, the files known in advance.
+        appends: whether an existing file is continued, as a store is.
     """
 
-    def __init__(self, leads_to: output.Kind | _Kinds, folder: str = "", **options: Any) -> None:
-        super().__init__(**options)
-        self.leads_to = leads_to
-        self.folder = folder
-
-    def coerce_path_result(self, value: str | os.PathLike[str]) -> Any:
-        return _path(value)
-
-    def files(self, path: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
-        """Each file that will be written, and its kind."""
-        if isinstance(self.leads_to, output.Kind):
-            return {path: self.leads_to}
-        return self.leads_to(path, values)
+    def __init__(self, files: _Files, *, appends: bool = False, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+        self.files = files
+        self.appends = appends
 
 
 class _NameOrFile(Input):
@@ -84,22 +61,23 @@ class _NameOrFile(Input):
 
 NAME_OR_FILE = _NameOrFile()
 FILE = Input(dir_okay=False)
-STORE = _PathInput(dir_okay=False)
+STORE = Input(dir_okay=False, path_type=Path)
 
 
-def output_file(leads_to: output.Kind | _Kinds, folder: str = "") -> Output:
+def output_file(files: _Files = lambda file, values: [file], *, appends: bool = False) -> Output:
     """The type of an option that names a file to write."""
-    return Output(leads_to, folder, dir_okay=False)
+    return Output(files, appends=appends, dir_okay=False)
 
 
-def output_folder(leads_to: _Kinds = lambda folder, values: {}) -> Output:
+def output_folder(files: _Files = lambda folder, values: []) -> Output:
     """The type of an option that names a folder to write into."""
-    return Output(leads_to, file_okay=False)
+    return Output(files, file_okay=False)
 
 
-def with_numbers(beside: output.Kind) -> _Kinds:
-    """An image, and the JSON of its numbers beside it."""
-    return lambda image, values: {image: kinds.IMAGE, image.with_suffix(".json"): beside}
+def with_numbers(image: Path, values: Mapping[str, Any]) -> list[Path]:
+    """An image, and the JSON of its numbers next to it."""
+    del values
+    return [image, image.with_suffix(".json")]
 
 
 class FileCommand(Command):
@@ -110,7 +88,7 @@ class FileCommand(Command):
         if self.outputs:
             self.params.append(
                 click.Option(
-                    ["--force"], is_flag=True, expose_value=True, help="Replace whatever is there (never an input)."
+                    ["--force"], is_flag=True, expose_value=True, help="Overwrite existing files (never an input)."
                 )
             )
 
@@ -122,19 +100,16 @@ class FileCommand(Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Look at all files first: nothing is computed for an output that may not be written."""
         force = bool(ctx.params.pop("force", False))
-        reads = dict(self._inputs(ctx))
-        writes: list[Path] = []
-        files: dict[Path, output.Kind] = {}
-        for parameter in self.outputs:
-            path = ctx.params.get(parameter.name or "")
-            if path is None:
-                continue
-            leads = parameter.type.files(_path(path), ctx.params)  # type: ignore[attr-defined]
-            output.apart([*files, *leads])
-            files |= leads
-            folder: str = parameter.type.folder  # type: ignore[attr-defined]
-            writes += [path, *leads, *([path.with_name(path.name + folder)] if folder else [])]
-        with output.command(reads, writes, files, force=force):
+        with output.command(dict(self._inputs(ctx)), force=force):
+            found: list[Path] = []
+            for parameter in self.outputs:
+                path, kind = ctx.params.get(parameter.name or ""), parameter.type
+                if path is not None and isinstance(kind, Output):
+                    files = kind.files(path, ctx.params)
+                    found += files
+                    for file in files:
+                        output.check(file, appends=kind.appends)
+            output.apart(found)
             return super().invoke(ctx)
 
     def _inputs(self, ctx: click.Context) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds
 from boundcalc.cli import files
 
 _STORE = "boundcalc-runs.db"
@@ -33,7 +32,7 @@ def _store_option(kind: click.ParamType) -> Callable[[Any], Any]:
 
 read_store_option = _store_option(files.STORE)
 """--store, of a command that looks at results."""
-store_option = _store_option(files.output_file(kinds.STORE, ".weights"))
+store_option = _store_option(files.output_file(appends=True))
 """--store, of a command that adds or removes results."""
 runs_option = click.option(
     "--runs",

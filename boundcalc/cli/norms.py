@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import kinds, output, rounding
+from boundcalc.base import output, rounding
 from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
 from boundcalc.cli.files import FileCommand, Input, output_file, with_numbers
 from boundcalc.cli.idle import refuse_given
@@ -39,16 +39,12 @@ in it is executed. Every norm is an upper bound of the exact one.""",
 )
 @click.argument("model", type=Input())
 @model_options
-@click.option("--out", "-o", type=output_file(kinds.NORMS), help="Write a norms file, for `boundcalc eval --norms`.")
-@click.option(
-    "--setting-out", type=output_file(kinds.SETTING), help="Write architecture and norms, for `eval --setting`."
-)
-@click.option(
-    "--plot", type=output_file(with_numbers(kinds.CURVES)), help="Draw the norms by layer (.png, .pdf, .svg)."
-)
+@click.option("--out", "-o", type=output_file(), help="Write a norms file, for `boundcalc eval --norms`.")
+@click.option("--setting-out", type=output_file(), help="Write architecture and norms, for `eval --setting`.")
+@click.option("--plot", type=output_file(with_numbers), help="Draw the norms by layer (.png, .pdf, .svg).")
 @click.option(
     "--template",
-    type=output_file(kinds.MAPPING),
+    type=output_file(),
     help="Write a mapping with every tensor guessed, for --mapping, and stop; with --compare, one that agrees.",
 )
 @click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")
@@ -79,7 +75,7 @@ def command(
 
         from boundcalc.lab.plot.render import check_output
 
-        check_output(plot, kinds.CURVES)
+        check_output(plot)
     found = take_audit(model, options)
     if out is not None or setting_out is not None:
         _write(found, out, setting_out, schatten, readout_norm)
@@ -113,7 +109,7 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
         found, parity = describe(live, checkpoint, heads=options["heads"])
         said = parity.text
     about = found.pop("about")
-    output.write_json(out, kinds.with_about(found, about), kinds.MAPPING)
+    output.write_json(out, {**found, "about": about})
     click.echo(f"{out}: {len(found['tensors'])} names, layout: {about['layout']}")
     for name, role in found["tensors"].items():
         click.echo(f"  {name:<44} {role}")
@@ -134,7 +130,7 @@ def _write(
 
     norms = found.norms(power, readout_budget(found, readout))
     if out is not None:
-        output.write_json(out, norms.to_json(), kinds.NORMS)
+        output.write_json(out, norms.to_json())
     if setting_out is not None:
         doubts = [line.text for line in found.account.doubts]
         doubts += [f"{name}: no place in the family {found.family!r}" for name in found.account.unknown]
@@ -144,7 +140,7 @@ def _write(
             )
         data = Setting(found.architecture, norms).to_json()
         del data["sample"]
-        output.write_json(setting_out, data, kinds.SETTING)
+        output.write_json(setting_out, data)
 
 
 def _grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:

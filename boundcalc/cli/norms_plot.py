@@ -6,7 +6,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -45,4 +45,4 @@ def draw(found: Audit, path: Path) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         save_image(figure, path, f"norms of {found.where}", dpi=200)
-    output.write_json(path.with_suffix(".json"), {"model": found.where, "curves": lines}, kinds.CURVES)
+    output.write_json(path.with_suffix(".json"), {"model": found.where, "curves": lines})

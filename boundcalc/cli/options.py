@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import click
 
-from boundcalc.base import kinds
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, output_file
 
@@ -52,12 +51,12 @@ def certificate_options(which: str) -> Callable[[_Function], _Function]:
         [
             click.option(
                 "--certificate",
-                type=output_file(kinds.CERTIFICATE),
+                type=output_file(),
                 help=f"Write the certificate of the best gap bound{which}.",
             ),
             click.option(
                 "--certificate-risk",
-                type=output_file(kinds.CERTIFICATE),
+                type=output_file(),
                 help="Write the certificate of its risk bound.",
             ),
         ]

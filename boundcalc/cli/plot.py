@@ -10,9 +10,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.output import Kind
 from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
@@ -52,9 +50,8 @@ def _beside(image: Path, source: str | None) -> bool:
     return source is not None and image.with_suffix(".json").resolve() == Path(source).resolve()
 
 
-def _drawn(image: Path, values: Mapping[str, Any]) -> Mapping[Path, Kind]:
-    numbers = {} if _beside(image, values["source"]) else {image.with_suffix(".json"): kinds.FIGURE}
-    return {image: kinds.IMAGE, **numbers}
+def _drawn(image: Path, values: Mapping[str, Any]) -> list[Path]:
+    return [image] if _beside(image, values["source"]) else [image, image.with_suffix(".json")]
 
 
 @click.command(

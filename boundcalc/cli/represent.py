@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, down, up
 from boundcalc.cli.files import STORE, FileCommand, output_file
@@ -65,7 +64,7 @@ bits by number, ranges a..b and formulas.""",
     type=STORE,
     help="Also the norms of trained models: a store of `boundcalc sweep`, whose trials of this function and T are read.",
 )
-@click.option("-o", "--out", type=output_file(kinds.WEIGHTS), help="Write the weights, *.safetensors or *.npz.")
+@click.option("-o", "--out", type=output_file(), help="Write the weights, *.safetensors or *.npz.")
 @form_option("table", "json")
 def command(
     expression: str | None,

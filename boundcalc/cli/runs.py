@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from boundcalc.base import output
 from boundcalc.cli.files import STORE, FileGroup, output_file
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option, store_option
 from boundcalc.cli.options import all_of, form_option, write_json
@@ -82,16 +81,10 @@ def show(store_path: Path, hash_prefix: str) -> None:
         write_json(store.find(hash_prefix).to_json())
 
 
-def _exported(path: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
-    from boundcalc.lab.train.export import KINDS
-
-    return {path: KINDS[values["form"]]}
-
-
 @command.command("export", short_help="Trials as csv, json or parquet.")
 @_filters
 @form_option("csv", "json", "parquet")
-@click.option("-o", "--out", "output", type=output_file(_exported), help="File (unset: standard output).")
+@click.option("-o", "--out", "output", type=output_file(), help="File (unset: standard output).")
 def export_runs(store_path: Path, form: str, output: Path | None, runs: tuple[str, ...]) -> None:
     """A row per trial (csv, parquet), or complete records that can be imported elsewhere (json)."""
     from boundcalc.lab.train.export import export

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base import kinds, output, rounding
+from boundcalc.base import output, rounding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import assignments
 from boundcalc.cli import complete, predictors
@@ -21,10 +21,9 @@ from boundcalc.lab.train import defaults
 from boundcalc.setting.architecture import NORMALISATIONS, STYLES
 
 
-def _certificates(file: Path, values: Mapping[str, Any]) -> Mapping[Path, output.Kind]:
-    """One file, or one for each of several methods; and the states of runs that were killed."""
-    made = dict.fromkeys(predictors.certificate_files(file, values["methods"]).values(), kinds.PREDICTOR)
-    return made | dict.fromkeys(predictors.unfinished_runs(file, values["methods"]).values(), kinds.RUNS)
+def _certificates(file: Path, values: Mapping[str, Any]) -> list[Path]:
+    """One file, or one for each of several methods."""
+    return list(predictors.certificate_files(file, values["methods"]).values())
 
 
 @click.command(
@@ -72,11 +71,11 @@ Examples:
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the ramp loss.")
 @device_option
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each process.")
-@click.option("-o", "--out", "save", type=output_file(kinds.WEIGHTS), help="Write the model (safetensors).")
-@click.option("--store", "store_path", type=output_file(kinds.STORE, ".weights"), help="Keep the result.")
+@click.option("-o", "--out", "save", type=output_file(), help="Write the model (safetensors).")
+@click.option("--store", "store_path", type=output_file(appends=True), help="Keep the result.")
 @predictors.certify_options
 @click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
-@click.option("--examples", type=output_file(kinds.EXAMPLES), help="Write the training examples (.npz).")
+@click.option("--examples", type=output_file(), help="Write the training examples (.npz).")
 @click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
@@ -108,14 +107,13 @@ def command(
     validate.positive("gamma", gamma)
     validate.fraction("delta", delta, ends=False)
     if save is not None:
-        kinds.safetensors_name(save)
+        output.safetensors_name(save)
     if not methods and (certificate is not None or prefix):
         raise InvalidSetting("--certificate and --prefix belong to --certify: say by which method, such as p2l")
     if no_bounds or options["m"] == 0:
         why = "with --no-bounds" if no_bounds else "without a training sample (--m 0), which bounds need"
         refuse_given({"gamma": why} | ({} if methods else {"delta": why}))
     trial = _trial(options, "cpu")  # what is wrong with it is said before torch is imported, which takes seconds
-    output.check_again()  # now that the files the task reads are known
 
     import torch
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base import strict_json
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.kinds import PREDICTOR
 from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
@@ -176,7 +175,7 @@ class PredictorCertificate:
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file; `force` replaces a file there that is no such certificate, or was edited."""
-        write_json(path, self.to_json(), PREDICTOR, force=force)
+        write_json(path, self.to_json(), force=force)
 
     @classmethod
     def from_json(cls, data: object) -> PredictorCertificate:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.kinds import EXAMPLES
 from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import writing
 
@@ -56,7 +55,7 @@ class Data:
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write them as an .npz file; `force` replaces a file there that this did not write."""
-        with writing(path, EXAMPLES, force=force) as part, part.open("wb") as file:
+        with writing(path, force=force) as part, part.open("wb") as file:
             np.savez(file, x=self.x, y=self.y, made_by=np.array("boundcalc"))
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.kinds import RUNS
 from boundcalc.base.output import write_text
 from boundcalc.predictors.certificate import digest_of, plain
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
@@ -137,7 +136,7 @@ class Saved:
         state = b64encode(trajectory.learner.dump(trajectory.state)).decode()
         stops = {str(k): [list(s.picks), s.wrong, s.others, s.weights] for k, s in trajectory.stops.items()}
         self.runs[run] = {"picks": trajectory.picks, "state": state, "stops": stops}
-        write_text(self.path, json.dumps({"of": self.name, "runs": self.runs}), RUNS)
+        write_text(self.path, json.dumps({"of": self.name, "runs": self.runs}), force=True)
 
     def remove(self) -> None:
         """All runs are over."""

@@ -128,10 +128,9 @@ class Certificate:
             raise CertificateError(
                 "a certificate is written with its claims: take `checker.check(certificate).claimed`"
             )
-        from boundcalc.base.kinds import CERTIFICATE  # checking writes no file
-        from boundcalc.base.output import write_json
+        from boundcalc.base.output import write_json  # checking writes no file
 
-        write_json(path, self.to_json(), CERTIFICATE, force=force)
+        write_json(path, self.to_json(), force=force)
 
     @classmethod
     def from_json(cls, data: object) -> Certificate:

@@ -74,7 +74,7 @@ def test_a_damaged_journal_is_not_used(tmp_path: Path, text: str) -> None:
 def test_a_file_that_is_no_journal_is_kept(tmp_path: Path, text: str) -> None:
     other = tmp_path / "other"
     other.write_text(text)
-    with pytest.raises(InvalidSetting, match="something else than a journal of an interrupted run"):
+    with pytest.raises(InvalidSetting, match="no journal"):
         audit(model(tmp_path), journal=other)
     assert other.read_text() == text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boundcalc.base.output import Kind, begins, write_text
+from boundcalc.base.output import write_text
 from boundcalc.formulas.theorems.table import document
 
 if __name__ == "__main__":
-    write_text(Path("docs/theorems.md"), document(), Kind("the list of theorems", begins(b"# Theorems\n")))
+    write_text(Path("docs/theorems.md"), document(), force=True)

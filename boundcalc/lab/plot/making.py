@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.base.errors import BoundcalcError, NoSolution
 from boundcalc.lab.plot import render
 from boundcalc.lab.plot.gallery import CERTIFIED, Plate, sweep_name, sweeps
@@ -117,5 +117,5 @@ def write_index(folder: Path, made: Sequence[tuple[Plate, render.Drawn]], comman
         lines += [f"## {plate.title}", "", f"![{alt}]({drawn.image.name})", "", drawn.caption, ""]
         lines += [f"`{_again(plate, command)}`", ""]
     path = folder / "README.md"
-    output.write_text(path, output.signed(path.name, "\n".join(lines)), kinds.TEXT)
+    output.write_text(path, "\n".join(lines), force=True)
     return path

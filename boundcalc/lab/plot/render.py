@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.plot import provenance
 from boundcalc.lab.plot.alt import alt_text
@@ -55,10 +55,10 @@ def caption(spec: Spec, data: FigureData) -> str:
     return family(spec.figure).caption(spec, data)
 
 
-def check_output(path: Path, beside: output.Kind | None = kinds.FIGURE) -> None:
+def check_output(path: Path, *, record: bool = True) -> None:
     """Refuse a file that could not be written, before anything is computed.
 
-    The numbers go to a JSON of the same name, of the kind `beside`; None where they stay as they are.
+    The numbers go to a JSON of the same name; without `record` the JSON that is there stays as it is.
     """
     if path.suffix.lower() not in _FORMATS:
         raise InvalidSetting(f"a figure is written as {', '.join(_FORMATS)}; got {path.name!r}: use -o figure.pdf")
@@ -66,19 +66,19 @@ def check_output(path: Path, beside: output.Kind | None = kinds.FIGURE) -> None:
         raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
     if path.suffix.lower() == ".pgf" and shutil.which("pdflatex") is None:
         raise BoundcalcError("pgf files need pdflatex to measure text: install TeX Live, or write .pdf")
-    output.check(path, kinds.IMAGE)
-    if beside is not None:
-        output.check(path.with_suffix(".json"), beside)
+    output.check(path)
+    if record:
+        output.check(path.with_suffix(".json"))
 
 
 def save(spec: Spec, data: FigureData, path: Path, command: str, *, record: bool = True) -> Drawn:
     """Write the image and its JSON; both or neither. Without `record` the JSON that is there stays as it is."""
-    check_output(path, kinds.FIGURE if record else None)
+    check_output(path, record=record)
     text = caption(spec, data)
     found = provenance.record(spec, data, command, text, alt_text(spec, data, text))
     side = path.with_suffix(".json")
     side_text = _compact(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    with house_style(usetex=spec.usetex), output.writing(path, kinds.IMAGE) as image:
+    with house_style(usetex=spec.usetex), output.writing(path) as image:
         try:
             _draw(family(spec.figure).draw(spec, data), image, provenance.inside(found, path.suffix.lower()))
         except (RuntimeError, OSError) as error:
@@ -86,13 +86,13 @@ def save(spec: Spec, data: FigureData, path: Path, command: str, *, record: bool
                 raise
             raise BoundcalcError(f"--usetex: {_of_latex(str(error))}; leave --usetex out to do without LaTeX") from None
         if record:
-            output.write_text(side, side_text, kinds.FIGURE)
+            output.write_text(side, side_text)
     return Drawn(path, side, text)
 
 
 def save_image(figure: Any, path: Path, title: str, **options: Any) -> None:
     """Write a figure that has no specification."""
-    with output.writing(path, kinds.IMAGE) as image:
+    with output.writing(path) as image:
         _draw(figure, image, provenance.titled(title, path.suffix.lower()), **options)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.kinds import WEIGHTS
 from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import write_bytes, writing
 from boundcalc.lab.represent.encoding import Encoding
@@ -48,10 +47,10 @@ def save(path: Path | str, network: Network, about: dict[str, Any], *, force: bo
     if target.suffix == ".safetensors":
         from safetensors.numpy import save as as_bytes
 
-        write_bytes(target, as_bytes(weights, {"format": "boundcalc-model/1", **metadata}), WEIGHTS, force=force)
+        write_bytes(target, as_bytes(weights, {"format": "boundcalc-model/1", **metadata}), force=force)
     elif target.suffix == ".npz":
         texts: dict[str, Any] = {name: np.array(text) for name, text in metadata.items()}
-        with writing(target, WEIGHTS, force=force) as part:
+        with writing(target, force=force) as part:
             np.savez(part, **weights, **texts)
     else:
         raise InvalidSetting(f"weights are written to a file named *.safetensors or *.npz, got {target.name!r}")

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base import kinds
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import write_text, writing
 from boundcalc.base.strict_json import read_json
@@ -23,7 +22,7 @@ class DamagedRecord(UserWarning):
     """A record that is not as it was written, and was left out."""
 
 
-KINDS = {"csv": kinds.CSV, "json": kinds.RECORDS, "parquet": kinds.PARQUET}
+FORMATS = ("csv", "json", "parquet")
 
 
 def flat(record: Record) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def export(records: Iterable[Record], form: str, path: Path | None = None) -> st
         text = _csv(rows)
     if path is None:
         return text
-    write_text(path, text, KINDS[form])
+    write_text(path, text)
     return ""
 
 
@@ -84,7 +83,7 @@ def _parquet(rows: list[dict[str, Any]], path: Path | None) -> str:
     except ImportError:
         raise StoreError("parquet needs pyarrow: pip install pyarrow, or export csv") from None
     table = pa.Table.from_pylist(rows)
-    with writing(path, KINDS["parquet"]) as part:
+    with writing(path) as part:
         pq.write_table(table.replace_schema_metadata({"made by": "boundcalc"}), part)
     return ""
 

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.kinds import WEIGHTS, safetensors_name
-from boundcalc.base.output import write_bytes
+from boundcalc.base.output import safetensors_name, write_bytes
 from boundcalc.lab.train.layers import Weights, attention, through
 from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row
 from boundcalc.setting import Architecture, Attention, Layer
@@ -127,7 +126,7 @@ def save(path: Path | str, architecture: Architecture, weights: Mapping[str, Ten
     safetensors_name(path)
     tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
     metadata = {"format": "boundcalc-model/1", "architecture": json.dumps(architecture.to_json())}
-    write_bytes(path, as_bytes(tensors, metadata), WEIGHTS)
+    write_bytes(path, as_bytes(tensors, metadata))
 
 
 def load(path: Path | str) -> Transformer:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.kinds import WEIGHTS
 from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.record import Record, content_of, digest_of, summary_columns
@@ -121,7 +120,7 @@ class Store(StoreFile):
             "trial": trial.hash,
         }
         data = save(dict(weights), metadata)
-        write_bytes(self.weights_folder / name, data, WEIGHTS)
+        write_bytes(self.weights_folder / name, data, force=True)
         return f"{name} {hashlib.sha256(data).hexdigest()}"
 
     def remove(self, hashes: Iterable[str]) -> int:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.base.kinds import STORE_ID
 from boundcalc.lab.train.record import summary_columns
 
 _WAIT = 60.0
@@ -61,6 +60,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 _AFTER = {2: _columns_from_json}
+STORE_ID = 0x62636C64
+"""Application id of the SQLite files that are stores of trials."""
 SCHEMA = len(_MIGRATIONS)
 """The schema this version writes; older files are brought up to it, newer ones are refused."""
 

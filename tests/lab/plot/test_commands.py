@@ -108,7 +108,7 @@ def test_refusals_before_anything_is_computed(tmp_path: Path) -> None:
     assert "there is no directory" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "none" / "x.png"))
     for text in ('{"figure": "gap-vs-m"}', "[]", "no JSON"):
         (tmp_path / "spec.json").write_text(text)
-        assert "holds something else" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "spec.png"))
+        assert "spec.json exists" in refusal("plot", "gap-vs-m", "-o", str(tmp_path / "spec.png"))
         assert (tmp_path / "spec.json").read_text() == text
     (tmp_path / "spec.json").unlink()
     assert "runs over m" in refusal("plot", "gap-vs-m", "--sweep", "T=1,2", "-o", out)

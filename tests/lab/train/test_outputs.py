@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from boundcalc.base import kinds, output
+from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import OutputError
 from boundcalc.cli import main
@@ -94,16 +94,15 @@ def test_a_models_data_are_not_its_output(here: Path) -> None:
         assert (here / "d.npz").read_bytes() == before
 
 
-def test_an_article_that_was_edited_is_kept(here: Path) -> None:
+def test_an_article_that_is_there_is_kept(here: Path) -> None:
     derive = ("derive", "--bound", "edelman2022", "--detail", "brief", "--format", "latex", "--out", "article")
-    assert run(*derive).exit_code == 0
     assert run(*derive).exit_code == 0
     article = here / "article" / "edelman2022.tex"
     article.write_text(article.read_text() + "% mine\n")
     before = {path.name: path.read_bytes() for path in (here / "article").iterdir()}
     outcome = run(*derive)
     assert outcome.exit_code == 2
-    assert "edelman2022.tex, which holds something else than a text as this command writes it" in outcome.stderr
+    assert "edelman2022.tex exists: choose another name" in outcome.stderr
     assert {path.name: path.read_bytes() for path in (here / "article").iterdir()} == before
     assert run(*derive, "--force").exit_code == 0
     assert "% mine" not in article.read_text()
@@ -112,11 +111,11 @@ def test_an_article_that_was_edited_is_kept(here: Path) -> None:
 def test_a_full_disk_leaves_the_old_file_and_is_told_with_its_name(tmp_path: Path) -> None:
     """The largest size a file may have stands for a full disk."""
     code = (
-        "import sys; from boundcalc.base import kinds, output\n"
-        "output.write_json(sys.argv[1], {'C': 1, 'budgets': {}, 'measured': 'x' * 10**6}, kinds.NORMS)"
+        "import sys; from boundcalc.base import output\n"
+        "output.write_json(sys.argv[1], {'C': 1, 'budgets': {}, 'measured': 'x' * 10**6}, force=True)"
     )
     path = tmp_path / "n.json"
-    output.write_json(path, {"C": 1, "budgets": {}}, kinds.NORMS)
+    output.write_json(path, {"C": 1, "budgets": {}})
     before = path.read_bytes()
 
     def small() -> None:
@@ -131,32 +130,24 @@ def test_a_full_disk_leaves_the_old_file_and_is_told_with_its_name(tmp_path: Pat
 
 def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"cannot write .*a\.json: disk on fire"):  # noqa: SIM117
-        with output.writing(tmp_path / "a.json", kinds.NORMS):
+        with output.writing(tmp_path / "a.json"):
             raise OSError(28, "disk on fire")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_write_protected_file_is_kept_also_from_root(tmp_path: Path) -> None:
-    path = tmp_path / "n.json"
-    output.write_json(path, {"budgets": {}}, kinds.NORMS)
-    path.chmod(0o444)
-    with pytest.raises(InvalidSetting, match="write-protected"):
-        output.write_json(path, {"budgets": {}}, kinds.NORMS)
-
-
 def test_a_link_stays_a_link_and_modes_are_kept(tmp_path: Path) -> None:
     path, link = tmp_path / "n.json", tmp_path / "link.json"
-    output.write_json(path, {"budgets": {}}, kinds.NORMS)
+    output.write_json(path, {"budgets": {}})
     path.chmod(0o640)
     link.symlink_to(path)
-    output.write_json(link, {"C": 2, "budgets": {}}, kinds.NORMS)
+    output.write_json(link, {"C": 2, "budgets": {}}, force=True)
     assert link.is_symlink()
     assert json.loads(path.read_text())["C"] == 2
     assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_device_is_written_to() -> None:
-    output.write_json("/dev/null", {}, kinds.NORMS)
+    output.write_json("/dev/null", {})
 
 
 # -- stores

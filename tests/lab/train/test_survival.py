@@ -26,13 +26,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("joblib")
 
-from boundcalc.base import kinds, output
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.kinds import STORE_ID
+
 from boundcalc.base.progress import Progress
 from boundcalc.lab.train.backends import Where
 from boundcalc.lab.train.run import run_sweep
 from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.store_file import STORE_ID, StoreError
 from boundcalc.lab.train.sweep import sweep_from_json
 
 SPEC: dict[str, Any] = {
@@ -143,7 +142,6 @@ def test_a_store_whose_process_was_killed_is_still_known_as_one(tmp_path: Path, 
     died = subprocess.run([sys.executable, "-c", KILLED, str(path), str(begun)], timeout=PATIENCE, check=False)
     assert died.returncode == -signal.SIGKILL
     assert int.from_bytes(path.read_bytes()[68:72]) != STORE_ID  # else this would show nothing
-    output.check(path, kinds.STORE)
     with Store(path) as store:
         assert store.verify() == []
 
@@ -153,8 +151,8 @@ def test_a_database_of_another_program_is_no_store_in_a_log_either(tmp_path: Pat
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("PRAGMA journal_mode = WAL")
     other.execute("CREATE TABLE mine (x)")
-    with pytest.raises(InvalidSetting, match="something else than a store of trials"):
-        output.check(path, kinds.STORE)
+    with pytest.raises(StoreError, match="of another program"):
+        Store(path)
     other.close()
 
 
