@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from boundcalc.formulas.theorems.own import Bound as Bound
     from boundcalc.lab.certify import certify as certify
     from boundcalc.lab.train.pickers import ModuleLearner as ModuleLearner
-    from boundcalc.laws import check_family as check_family
-    from boundcalc.laws import check_layer as check_layer
-    from boundcalc.laws import check_lemma as check_lemma
-    from boundcalc.laws import check_predictor as check_predictor
-    from boundcalc.laws import check_strategy as check_strategy
-    from boundcalc.laws import check_task as check_task
-    from boundcalc.laws import check_theorem as check_theorem
     from boundcalc.predictors.certificate import PredictorCertificate as PredictorCertificate
     from boundcalc.predictors.data import Data as Data
     from boundcalc.predictors.picking import pick_to_learn as pick_to_learn
@@ -52,15 +45,6 @@ _HOMES = {
     "boundcalc.formulas.theorems.own": ("Bound",),
     "boundcalc.lab.certify": ("certify",),
     "boundcalc.lab.train.pickers": ("ModuleLearner",),
-    "boundcalc.laws": (
-        "check_family",
-        "check_layer",
-        "check_lemma",
-        "check_predictor",
-        "check_strategy",
-        "check_task",
-        "check_theorem",
-    ),
     "boundcalc.predictors.certificate": ("PredictorCertificate",),
     "boundcalc.predictors.data": ("Data",),
     "boundcalc.predictors.picking": ("pick_to_learn",),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from boundcalc.base import strict_json
 from boundcalc.base.errors import CertificateError
@@ -23,9 +23,6 @@ from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
 from boundcalc.base.value import Value
 from boundcalc.predictors.statements.base import PredictorStatement, real
-
-if TYPE_CHECKING:
-    from boundcalc.base.cases import Brought
 
 _FORMAT = "boundcalc-predictor-certificate/1"
 
@@ -75,13 +72,13 @@ _OURS = ("methods", "occam", "pac_bayes", "gibbs")
 class _Methods(Registry[Method]):
     """Methods by name; the library's own are there once one is asked for by `known_methods`."""
 
-    def register(self, entry: Method, cases: Brought) -> Method:
+    def register(self, entry: Method) -> Method:
         known_methods()
-        return super().register(entry, cases)
+        return super().register(entry)
 
 
-METHODS = _Methods("predictor", (), cases="boundcalc.laws.brought.predictors")
-"""How predictors are certified; a kind of one's own is registered with its cases, for the reader and for `verify`."""
+METHODS = _Methods("predictor")
+"""How predictors are certified; `METHODS.register` adds one for the reader and for `verify`."""
 
 
 def known_methods() -> Registry[Method]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from boundcalc.checkpoints.decode import float8_values
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-from boundcalc.laws.brought.models import MODELS
+from tests.cases.models import MODELS
 
 Array = NDArray[Any]
 CODES = {

@@ -17,8 +17,8 @@ from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.families import FAMILIES, NOT_YET, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
-from boundcalc.laws.brought.families import maps_of
 from boundcalc.setting import Architecture
+from tests.cases.families import maps_of
 from tests.checkpoints import handmade
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.laws import Cases, LawBroken
-from boundcalc.laws.report import judge
+from boundcalc.testing import Cases, LawBroken
+from boundcalc.testing.report import judge
 
 
 def positive(subject: int, example: int) -> str | None:

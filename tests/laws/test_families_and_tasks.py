@@ -20,21 +20,23 @@ from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.names import compiled
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.lab.train.tasks import TASKS, MixtureTask, Risk
-from boundcalc.laws import Cases, check_family, check_task
-from boundcalc.laws.brought.models import MODELS
-from boundcalc.laws.families import LAWS as FAMILY_LAWS
-from boundcalc.laws.families import _audit, norms_are_those_of_the_maps
-from boundcalc.laws.tasks import LAWS as TASK_LAWS
+from boundcalc.testing import Cases
+from tests.cases import families, tasks
+from tests.cases.models import MODELS
+from tests.laws.kinds.families import LAWS as FAMILY_LAWS
+from tests.laws.kinds.families import _audit, check_family, norms_are_those_of_the_maps
+from tests.laws.kinds.tasks import LAWS as TASK_LAWS
+from tests.laws.kinds.tasks import check_task
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families(name: str) -> None:
-    check_family(FAMILIES[name]).raise_if_broken()
+    check_family(FAMILIES[name], families.cases(name)).raise_if_broken()
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_weight_of_a_family_is_put_together_by_hand(name: str, tmp_path: Path) -> None:
-    (here,) = FAMILIES.cases(name).examples
+    (here,) = families.cases(name).examples
     arrays: dict[str, Any] = dict(here.tensors)
     np.savez(tmp_path / "model.npz", **arrays)
     (tmp_path / "config.json").write_text(json.dumps(dict(here.config)))
@@ -73,7 +75,7 @@ def swapped(name: str) -> Iterator[Family]:
 @pytest.mark.parametrize("name", [name for name in FAMILIES if FAMILIES[name].tensors])
 def test_tensors_that_change_places_are_seen(name: str) -> None:
     """The control of the maps: some of all such tables, as an audit of each takes its time."""
-    (here,) = FAMILIES.cases(name).examples
+    (here,) = families.cases(name).examples
     tables = list(swapped(name))
     assert len(tables) >= 5
     for table in random.Random(name).sample(tables, 4):
@@ -87,7 +89,7 @@ def test_tensors_that_change_places_are_seen(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in FAMILIES if FAMILIES[name].tensors])
 def test_a_factor_of_any_tensor_is_that_of_its_numbers(name: str) -> None:
     """What a table says that the model multiplies a weight by is never left out: maps of heads were once without theirs."""
-    family, model, (here,) = FAMILIES[name], MODELS[name], FAMILIES.cases(name).examples
+    family, model, (here,) = FAMILIES[name], MODELS[name], families.cases(name).examples
     roles = {each.role: each for each in model.stored if "[" not in each.role}
     tied = set() if "readout" in roles else {"embedding"}  # whose factor is not that of the read-out
     first = [role for role in ("W_V", "W_QKV", "W_13") if role in roles]
@@ -118,7 +120,7 @@ def test_a_small_encoder_is_that_of_torch() -> None:
 
 
 def test_a_family_that_reads_too_little_is_seen() -> None:
-    family, (here,) = FAMILIES["llama"], FAMILIES.cases("llama").examples
+    family, (here,) = FAMILIES["llama"], families.cases("llama").examples
     ignoring = replace(family, ignored={**family.ignored, "nobody.knows.this": "it says so itself"})
     found = {complaint.law for complaint in check_family(ignoring, Cases([here], None, {})).complaints}
     assert "an_unknown_tensor_is_refused" in found
@@ -130,11 +132,11 @@ def test_a_family_that_reads_too_little_is_seen() -> None:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_tasks(name: str) -> None:
-    check_task(TASKS[name]).raise_if_broken()
+    check_task(TASKS[name], tasks.cases(name)).raise_if_broken()
 
 
 def test_what_one_law_of_tasks_alone_sees() -> None:
-    examples = TASKS.cases("mixture").examples
+    examples = tasks.cases("mixture").examples
 
     class Wider(MixtureTask):
         def sample(self, world: Any, source: Any, n: int) -> Any:
@@ -152,10 +154,10 @@ def test_nothing_is_rejected_for_not_being_registered() -> None:
     class Same(MixtureTask):
         pass
 
-    examples = TASKS.cases("mixture").examples
+    examples = tasks.cases("mixture").examples
     (complaint,) = check_task(MixtureTask, Cases(examples, None, {"as good": Same})).complaints
     assert complaint.law == "wrong"
-    family, examples = FAMILIES["gpt2"], FAMILIES.cases("gpt2").examples
+    family, examples = FAMILIES["gpt2"], families.cases("gpt2").examples
     (complaint,) = check_family(family, Cases(examples, None, {"as good": replace(family)})).complaints
     assert complaint.law == "wrong"
 
@@ -163,7 +165,7 @@ def test_nothing_is_rejected_for_not_being_registered() -> None:
 def test_a_risk_that_is_a_little_wrong_or_not_known_is_seen() -> None:
     """A twentieth off, which few examples of each world do not show; and what may be anything is no risk."""
     coins: Any = TASKS["boolean"]
-    cases = Cases(TASKS.cases("boolean").examples, None, {"none": coins})
+    cases = Cases(tasks.cases("boolean").examples, None, {"none": coins})
 
     class Less(coins):
         """A twentieth less than the truth."""

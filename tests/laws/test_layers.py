@@ -9,15 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from boundcalc import check_layer
-from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.errors import Unsupported
 from boundcalc.checkpoints.layers import Fixed, Forward
 from boundcalc.lab.train.parameters import parameters
-from boundcalc.laws import Cases, LayerExample
-from boundcalc.laws.brought.layers import Arrays, changed, computed
-from boundcalc.laws.drawing import Dice, drawn, used
-from boundcalc.laws.layer_example import Rule
-from boundcalc.laws.layers import LAWS, claimed
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -35,13 +29,18 @@ from boundcalc.setting.layer import RowWise
 from boundcalc.setting.named import CLASSES
 from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context, Facts
+from boundcalc.testing import Cases, LayerExample, check_layer
+from boundcalc.testing.drawing import Dice, drawn, used
+from boundcalc.testing.layer_example import Rule
+from boundcalc.testing.layers import LAWS, claimed
+from tests.cases.layers import Arrays, cases, changed, computed
 
 KNOB = Norms(C=1.3)
 
 
 @pytest.mark.parametrize("label", CLASSES)
 def test_laws(label: str) -> None:
-    check_layer(label).raise_if_broken()
+    check_layer(label, cases(label)).raise_if_broken()
 
 
 def example(layer: Layer, norms: Norms = KNOB) -> LayerExample:
@@ -164,14 +163,12 @@ def test_what_is_drawn_lies_within_its_budget_and_touches_it(weight: Weight, bud
     assert max(parts) >= 1 - 1e-9 or budget.op == 0.0
 
 
-def test_a_layer_without_a_rule_or_without_cases_is_refused() -> None:
+def test_a_layer_without_a_rule_is_refused() -> None:
     class Unknown(Ball):
         __slots__ = ()
 
     with pytest.raises(Unsupported, match="no statement about Unknown"):
         example(Unknown(1.0)).claims(claimed)
-    with pytest.raises(InvalidSetting, match="no layer 'nothing' was registered with cases"):
-        check_layer("nothing")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ import math
 import pytest
 
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
-from boundcalc.laws import Cases, check_lemma
-from boundcalc.laws.brought.lemmas import examples
-from boundcalc.laws.lemmas import LAWS, least_log_count
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.targets import Points, Target, matrix_norms
+from boundcalc.testing import Cases, check_lemma
+from boundcalc.testing.lemmas import LAWS, least_log_count
+from tests.cases.lemmas import cases, examples
 
 UNPROVED = ("T11", "T12", "T13", "T14")
 """Lemmas whose closed form seems to grow no faster than y^2, which nobody has proved."""
@@ -23,7 +23,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("lemma", LEMMAS.values(), ids=LEMMAS)
 def test_laws(lemma: CoverLemma) -> None:
-    check_lemma(lemma, expected_failures=EXPECTED.get(lemma.name)).raise_if_broken()
+    check_lemma(lemma, cases(lemma.name), expected_failures=EXPECTED.get(lemma.name)).raise_if_broken()
 
 
 def broken(name: str, lemma: CoverLemma) -> bool:

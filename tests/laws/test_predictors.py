@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from boundcalc.laws import Cases, World, check_predictor
-from boundcalc.laws.predictors import LAWS
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, known_methods
+from boundcalc.testing import Cases
+from tests.cases.predictors import cases
+from tests.laws.kinds.predictors import LAWS, World, check_predictor
 
 
 @pytest.mark.parametrize("name", known_methods())
 def test_laws(name: str) -> None:
-    check_predictor(METHODS[name]).raise_if_broken()
+    check_predictor(METHODS[name], cases(name)).raise_if_broken()
 
 
 def broken(method: Method, *laws: str) -> None:
     """These laws fail, and no other, for what the method's name brought."""
-    found = check_predictor(method, Cases(METHODS.cases(method.name).examples, None, {"none": method}))
+    found = check_predictor(method, Cases(cases(method.name).examples, None, {"none": method}))
     assert [c.law for c in found.complaints if c.law != "wrong"] == list(laws)
 
 
@@ -67,7 +68,7 @@ def test_weights_that_nobody_compares_are_seen() -> None:
 
 
 def test_worlds_are_whole_and_every_statement_has_one() -> None:
-    p2l, (first, *rest) = METHODS["p2l"], METHODS.cases("p2l").examples
+    p2l, (first, *rest) = METHODS["p2l"], cases("p2l").examples
     for worlds, says in (([], "no world"), ([World([(0.5, None, 0.1)])], "come to 0.5")):
         (complaint,) = check_predictor(
             p2l, Cases([replace(first, worlds=worlds), *rest], None, {"none": p2l})

@@ -21,7 +21,6 @@ from boundcalc.base.intervals import upper_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
-from boundcalc.laws.drawing import Array, Dice, Parameters, within
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -42,6 +41,7 @@ from boundcalc.setting import (
 from boundcalc.setting.norms import Norms
 from boundcalc.statements.premise import margin_of_class, no_member
 from boundcalc.statements.slots import largest_margin
+from boundcalc.testing.drawing import Array, Dice, Parameters, within
 from tests.laws.settings import settings
 from tests.soundness.network import Network
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from boundcalc.laws import Cases, Coins, check_strategy
-from boundcalc.laws.strategies import LAWS
 from boundcalc.statements.strategies import STRATEGIES
+from boundcalc.testing import Cases, Coins, check_strategy
+from boundcalc.testing.strategies import LAWS
+from tests.cases.strategies import cases
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_laws(name: str) -> None:
-    check_strategy(STRATEGIES[name]).raise_if_broken()
+    check_strategy(STRATEGIES[name], cases(name)).raise_if_broken()
 
 
 def test_a_strategy_that_is_noticed_by_one_law_alone() -> None:

@@ -12,9 +12,9 @@ from mpmath import mpf
 from boundcalc.base.symbols import BY_NAME
 from boundcalc.formulas.symbolic import Formula
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, THEOREMS
-from boundcalc.laws import check_theorem
-from boundcalc.laws.theorems import grows_as_published, rises, typical, value_at
 from boundcalc.statements.texts import STATEMENTS
+from tests.cases.theorems import cases
+from tests.laws.kinds.theorems import check_theorem, grows_as_published, rises, typical, value_at
 
 ALL = sorted(THEOREMS)
 
@@ -25,7 +25,7 @@ def at(formula: Formula, **values: Any) -> Any:
 
 @pytest.mark.parametrize("name", ALL)
 def test_laws(name: str) -> None:
-    check_theorem(THEOREMS[name]).raise_if_broken()
+    check_theorem(THEOREMS[name], cases(name)).raise_if_broken()
 
 
 def test_the_registry_is_complete_and_in_words() -> None:

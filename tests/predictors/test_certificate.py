@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, read_json
 from boundcalc.predictors.examples import named
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import shared, splits, stops, until_right
 from boundcalc.predictors.verify import verify_predictor
+from tests.laws.kinds.predictors import sealed
 from tests.predictors.toys import Threshold, draw
 
 DATA = draw(21, 120, 0.1)

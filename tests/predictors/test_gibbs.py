@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.gibbs import Estimate, Mixed, certify_mixture
 from boundcalc.predictors.pac_bayes import LatticeLaw, law_divergence
@@ -19,6 +18,7 @@ from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.statements.draws import log_mean_ratio
 from boundcalc.predictors.tails import divergence, divergence_limit
 from boundcalc.predictors.verify import verify_predictor
+from tests.laws.kinds.predictors import sealed
 from tests.predictors.test_certificate import leaves, others, put
 from tests.predictors.test_occam import DATA, Linear, draw
 from tests.predictors.test_pac_bayes import POSTERIOR, PRIOR

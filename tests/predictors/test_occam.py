@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.laws.brought.predictors import BITS
-from boundcalc.laws.brought.predictors import Votes as Linear
-from boundcalc.laws.brought.predictors import votes as draw
-from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.data import Data, digest_of_arrays
 from boundcalc.predictors.occam import Code, Decoded, certify_message, float_risk
 from boundcalc.predictors.reference import LAWS, Law, Reference
 from boundcalc.predictors.updates import Message, Update
 from boundcalc.predictors.verify import verify_predictor
+from tests.cases.predictors import BITS
+from tests.cases.predictors import Votes as Linear
+from tests.cases.predictors import votes as draw
+from tests.laws.kinds.predictors import sealed
 from tests.predictors.test_certificate import leaves, others, put
 
 REFERENCE = Reference({"votes": Law((BITS, 1), "constant", 0.0), "bias": Law((1,), "constant", 0.0)})

@@ -13,7 +13,6 @@ import pytest
 from flint import arb
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.laws.predictors import sealed
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.pac_bayes import (
     Drawn,
@@ -27,6 +26,7 @@ from boundcalc.predictors.pac_bayes import (
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.statements import STATEMENTS
 from boundcalc.predictors.verify import verify_predictor
+from tests.laws.kinds.predictors import sealed
 from tests.predictors.test_certificate import leaves, others, put
 from tests.predictors.test_occam import BITS, DATA, Linear, draw
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from boundcalc.laws.brought.predictors import Threshold as Threshold
-from boundcalc.laws.brought.predictors import thresholds as draw
+from tests.cases.predictors import Threshold as Threshold
+from tests.cases.predictors import thresholds as draw
 
 __all__ = ["Threshold", "draw", "risk"]
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.gpt2 import GPT2
-from boundcalc.laws import Cases, FamilyExample, check_family
+from boundcalc.testing import Cases
+from tests.cases import families
+from tests.laws.kinds.families import FamilyExample, check_family
 
 MINE = replace(
     GPT2,
@@ -29,7 +30,7 @@ MINE = replace(
 
 def example() -> FamilyExample:
     """GPT-2's small model with the other names; some of its maps, of which one is cut out of a larger tensor."""
-    (gpt2,) = FAMILIES.cases("gpt2").examples
+    (gpt2,) = families.cases("gpt2").examples
     saved = {name.replace("attn.c_proj", "attn.joined"): array for name, array in gpt2.tensors.items()}
     maps = {
         "W_O[0]": saved["transformer.h.0.attn.joined.weight"].astype(float),
@@ -45,7 +46,7 @@ def turned() -> Family:
     return replace(MINE, tensors=tensors)
 
 
-def brought() -> Cases[Family, FamilyExample]:
+def cases() -> Cases[Family, FamilyExample]:
     """A model, another activation, and the negative control."""
     here = example()
     return Cases([here], [(here.but(activation_function="relu2"), "relu2")], {"transposed": turned()})
@@ -53,19 +54,14 @@ def brought() -> Cases[Family, FamilyExample]:
 
 @pytest.fixture
 def registered() -> Iterator[None]:
-    FAMILIES.register(MINE, brought)
+    FAMILIES.register(MINE)
     yield
     FAMILIES.remove(MINE.name)
 
 
 @pytest.mark.usefixtures("registered")
 def test_its_laws_hold_and_a_wrong_table_is_seen() -> None:
-    check_family(MINE).raise_if_broken()
-
-
-def test_one_without_examples_is_refused() -> None:
-    with pytest.raises(InvalidSetting, match="'mine' is not registered: no examples"):
-        FAMILIES.register(MINE, replace(brought(), examples=[]))
+    check_family(MINE, cases()).raise_if_broken()
 
 
 @pytest.mark.usefixtures("registered")

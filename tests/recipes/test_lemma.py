@@ -13,12 +13,12 @@ from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.derivation.covers import limited_norm
 from boundcalc.formulas.theorems import BOUNDS, Policy
-from boundcalc.laws import Cases, LemmaExample, check_lemma
-from boundcalc.laws.lemmas import scaled
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Power, Profile, Volume
 from boundcalc.statements.targets import MatrixNorms, Points, Target
+from boundcalc.testing import Cases, LemmaExample, check_lemma
+from boundcalc.testing.lemmas import scaled
 
 SETTING = Setting.of(depth=1, d=4, seq_len=3, n_train=10**6)
 
@@ -73,7 +73,7 @@ TARGET = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 1.4, 2), 
 NUMBER = Target("map", 1, 1, 1.0, MatrixNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1), Points(5))
 
 
-def brought(lemma: CoverLemma) -> Cases[CoverLemma, LemmaExample | Target]:
+def cases_of(lemma: CoverLemma) -> Cases[CoverLemma, LemmaExample | Target]:
     """Where it holds, what it must refuse, and the negative control: too small a count."""
     return Cases([NUMBER, TARGET], [(replace(TARGET, kind="gain"), "needs a")], {"too small": scaled(lemma, 0.05)})
 
@@ -81,7 +81,7 @@ def brought(lemma: CoverLemma) -> Cases[CoverLemma, LemmaExample | Target]:
 @pytest.fixture(params=[Rounded, Doubled])
 def lemma(request: pytest.FixtureRequest) -> Iterator[CoverLemma]:
     added = request.param()
-    yield LEMMAS.register(added, brought(added))
+    yield LEMMAS.register(added)
     LEMMAS.remove(added.name)
 
 
@@ -114,37 +114,18 @@ def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyP
 
 
 def test_the_laws_hold_and_see_what_is_too_small(lemma: CoverLemma) -> None:
-    check_lemma(lemma).raise_if_broken()
+    check_lemma(lemma, cases_of(lemma)).raise_if_broken()
     assert limited_norm(lemma, TARGET) == ("op" if lemma.uniform else "two_one")
 
 
-def test_one_that_brings_no_cases_is_refused() -> None:
-    whole = brought(Rounded())
-    for silent, what in (
-        ({"examples": []}, "no examples"),
-        ({"wrong": {}}, "no wrong"),
-        ({"refusals": []}, "no refusals"),
-    ):
-        with pytest.raises(InvalidSetting, match=f"'Tgrid' is not registered: {what}"):
-            LEMMAS.register(Rounded(), replace(whole, **silent))
-    with pytest.raises(InvalidSetting, match="brings no cases"):
-        LEMMAS.register(Rounded(), None)  # type: ignore[arg-type]
+def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(InvalidSetting, match="register"):
         LEMMAS["Tgrid"] = Rounded()
     assert "Tgrid" not in LEMMAS
     with pytest.raises(InvalidSetting, match="registered already"):
-        LEMMAS.register(LEMMAS["T3"], whole)
-
-
-def test_cases_may_be_made_late_and_are_then_held_to_the_same(lemma: CoverLemma) -> None:
-    name = lemma.name
-    LEMMAS.remove(name)
-    LEMMAS.register(lemma, lambda: brought(lemma))
-    assert LEMMAS.cases(name).missing == ()
-    LEMMAS.remove(name)
-    LEMMAS.register(lemma, lambda: replace(brought(lemma), wrong={}))
-    with pytest.raises(InvalidSetting, match="no wrong"):
-        check_lemma(lemma)
+        LEMMAS.register(LEMMAS["T3"])
+    LEMMAS.remove("T3")  # built-in entries stay
+    assert "T3" in LEMMAS
 
 
 def test_a_lemma_taken_out_again_is_refused_by_name(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
 
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks import TASKS, Complexity, Risk, Shape, Task, task_from_json
-from boundcalc.laws import Cases, TaskExample, check_task
 from boundcalc.setting import validate
+from boundcalc.testing import Cases
+from tests.laws.kinds.tasks import TaskExample, check_task
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Flattering(OneBitTask):
         return Risk(self.noise / 2)
 
 
-BROUGHT = Cases(
+CASES = Cases(
     [TaskExample({"T": 5, "noise": 0.2}, lambda world, x: x[:, world["place"]])],
     [({"T": 0}, "T must"), ({"noise": 2.0}, "noise")],
     {"flattering": Flattering},
@@ -63,19 +63,13 @@ BROUGHT = Cases(
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    TASKS.register(OneBitTask, BROUGHT)
+    TASKS.register(OneBitTask)
     yield
     TASKS.remove(OneBitTask.kind)
 
 
 def test_its_laws_hold_and_a_wrong_risk_is_seen() -> None:
-    check_task(OneBitTask).raise_if_broken()
-
-
-def test_one_without_refusals_is_refused() -> None:
-    TASKS.remove(OneBitTask.kind)
-    with pytest.raises(InvalidSetting, match="is not registered: no refusals"):
-        TASKS.register(OneBitTask, replace(BROUGHT, refusals=[]))
+    check_task(OneBitTask, CASES).raise_if_broken()
 
 
 def test_files_and_commands_know_it() -> None:

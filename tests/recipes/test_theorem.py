@@ -11,7 +11,6 @@ import sympy
 from click.testing import CliRunner
 
 from boundcalc.base import symbols as s
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.sources import HERE
 from boundcalc.cli import main
 from boundcalc.engine.evaluate import evaluate
@@ -20,8 +19,9 @@ from boundcalc.formulas.symbolic.uniform import UniformForm
 from boundcalc.formulas.theorems import BOUNDS, THEOREMS, Theorem
 from boundcalc.formulas.theorems.counting import parameters
 from boundcalc.formulas.theorems.network import network
-from boundcalc.laws import Cases, check_theorem
 from boundcalc.setting import Setting
+from boundcalc.testing import Cases
+from tests.laws.kinds.theorems import check_theorem
 
 
 def _of_a_network() -> tuple[Any, Any]:
@@ -62,7 +62,7 @@ WITHOUT = Theorem(
 @pytest.fixture(params=[WITH, WITHOUT], ids=lambda theorem: theorem.name)
 def theorem(request: pytest.FixtureRequest) -> Iterator[Theorem]:
     added: Theorem = request.param
-    yield THEOREMS.register(added, lambda: brought(added))
+    yield THEOREMS.register(added)
     THEOREMS.remove(added.name)
     assert added.name not in BOUNDS
 
@@ -73,18 +73,13 @@ def upside_down(theorem: Theorem) -> Theorem:
     return replace(theorem, forms=lambda: (None, {"gap": lambda: replace(gap, expr=1 / gap.expr)}))
 
 
-def brought(theorem: Theorem) -> Cases[Theorem, Mapping[str, Any]]:
+def cases(theorem: Theorem) -> Cases[Theorem, Mapping[str, Any]]:
     """Middling values, what it must refuse, and the negative control."""
     return Cases([{}], [("rademacher", "quantity"), ({"m": -1.0}, "m")], {"upside down": upside_down(theorem)})
 
 
 def test_its_laws_hold_and_a_wrong_formula_is_seen(theorem: Theorem) -> None:
-    check_theorem(theorem).raise_if_broken()
-
-
-def test_one_without_cases_is_refused() -> None:
-    with pytest.raises(InvalidSetting, match="is not registered: it brings no cases"):
-        THEOREMS.register(WITHOUT, None)  # type: ignore[arg-type]
+    check_theorem(theorem, cases(theorem)).raise_if_broken()
 
 
 def test_commands_know_it(theorem: Theorem) -> None:

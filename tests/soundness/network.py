@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.laws import drawing
-from boundcalc.laws.drawing import Array, Dice, Parameters, drawn, farthest
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -38,6 +36,8 @@ from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
+from boundcalc.testing import drawing
+from boundcalc.testing.drawing import Array, Dice, Parameters, drawn, farthest
 
 ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "relu": lambda x: np.maximum(x, 0),

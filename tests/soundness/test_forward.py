@@ -10,11 +10,11 @@ import pytest
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.layers import Fixed, Forward
-from boundcalc.laws.brought.layers import Arrays
-from boundcalc.laws.drawing import Array, Dice, Parameters
 from boundcalc.setting import Attention, Embedding, Layer, LayerNorm, Lookup, Residual
 from boundcalc.setting.layer import TOKENS
 from boundcalc.setting.named import CLASSES
+from boundcalc.testing.drawing import Array, Dice, Parameters
+from tests.cases.layers import Arrays
 from tests.soundness.network import Network, joined, rotated, tokens_or_rows
 from tests.soundness.test_layer_facts import SUBJECTS, Subject
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.laws.drawing import Array, Dice, Parameters
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -39,6 +38,7 @@ from boundcalc.statements import slots
 from boundcalc.statements.layers.attention import heads as one_attention
 from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.weights import Matrix, Weights
+from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
 from tests.soundness.test_layer_constants import extremal, slope_at
 

@@ -17,7 +17,6 @@ from boundcalc.base.errors import CertificateError, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
-from boundcalc.laws.drawing import Array, Dice, Parameters
 from boundcalc.proof.certificate import Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
@@ -45,6 +44,7 @@ from boundcalc.statements.compose import loss_lipschitz, lower
 from boundcalc.statements.larger import joined as joined_maps
 from boundcalc.statements.layers import LAYERS, unknown_to_noise
 from boundcalc.statements.slots import Facts, Slot
+from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6

@@ -14,7 +14,6 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.laws.drawing import Array, Dice, Parameters
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -36,6 +35,7 @@ from boundcalc.statements import meet
 from boundcalc.statements.larger import joined
 from boundcalc.statements.layers.attention import meeting, outputs
 from boundcalc.statements.products import read_out
+from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.proof import alone
 from tests.soundness.network import Network
 

@@ -18,8 +18,6 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.solve import solve
 from boundcalc.engine.tightness import without
 from boundcalc.formulas.theorems import BOUNDS
-from boundcalc.laws import Coins
-from boundcalc.laws.strategies import scaled
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.value import numbers
@@ -28,6 +26,8 @@ from boundcalc.setting.layer import Weight
 from boundcalc.setting.layers import Linear
 from boundcalc.statements.larger import joined
 from boundcalc.statements.strategies import STRATEGIES, stored, stored_count, stored_weights
+from boundcalc.testing import Coins
+from boundcalc.testing.strategies import scaled
 from tests.laws.settings import settings
 from tests.proof import alone
 
@@ -200,7 +200,7 @@ def test_bits_are_whole_and_not_too_many(bits: Any) -> None:
 
 def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a bit less a weight: coins, of which as many as networks are seen, exceed the value."""
-    from boundcalc.laws.strategies import no_class_of_coins_exceeds_it
+    from boundcalc.testing.strategies import no_class_of_coins_exceeds_it
 
     coins = Coins(10**6, 1000, 0.2)
     assert no_class_of_coins_exceeds_it(STRATEGIES["stored-gap"], coins) is None

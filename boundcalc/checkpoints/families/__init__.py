@@ -33,8 +33,8 @@ _ALL = (
     *(GPT_NEOX, PHI, FALCON, LLAMA, QWEN3, OLMO2, GRANITE, GEMMA, GEMMA2, VIT, DEIT),
     *(TORCH_ENCODER, NATIVE),
 )
-FAMILIES: Registry[Family] = Registry("family", _ALL, cases="boundcalc.laws.brought.families")
-"""Every adapter by name; one of one's own is registered with its cases."""
+FAMILIES: Registry[Family] = Registry("family", _ALL)
+"""Every adapter by name; `register` adds one."""
 
 _EXPERTS = (
     "it routes rows to some of its experts: where two entries of the gate cross another expert is picked and the output "

@@ -6,7 +6,6 @@ Importing it is light: a theorem's formulas import sympy when they are first ask
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
@@ -28,21 +27,18 @@ from boundcalc.formulas.theorems.zhang import zhang2022 as zhang2022
 from boundcalc.formulas.theorems.zhang import zhang2022_masked as zhang2022_masked
 from boundcalc.setting.validate import choice
 
-if TYPE_CHECKING:
-    from boundcalc.base.cases import Brought
-
 
 class _Theorems(Registry[Theorem]):
     """Theorems about the gap of a setting are bounds as well."""
 
-    def register(self, entry: Theorem, cases: Brought) -> Theorem:
-        super().register(entry, cases)
+    def register(self, entry: Theorem) -> Theorem:
+        super().register(entry)
         if entry.policy is not None:
             BOUNDS.setdefault(entry.name, entry.policy)
         return entry
 
     def remove(self, name: str) -> None:
-        if name in self._brought:
+        if name in self._added:
             BOUNDS.pop(name, None)
         super().remove(name)
 
@@ -63,9 +59,8 @@ THEOREMS = _Theorems(
         sparse_boolean,
         *INFERENCE,
     ),
-    "boundcalc.laws.brought.theorems",
 )
-"""Every theorem by name; one is registered with its cases, which enrols it in the commands, the README table and the laws."""
+"""Every theorem by name; `register` adds one to the commands."""
 
 BOUNDS: dict[str, Policy] = dict(POLICIES)
 for _theorem in THEOREMS.values():

@@ -34,9 +34,8 @@ TPUB = PublishedPerceptron()
 LEMMAS: Registry[CoverLemma] = Registry(
     "lemma",
     (T1, T2, T3, T4, T4R, T4V, T4F, T5, T6, T8, T9, T10, T11, T12, T13, T14, TPUB),
-    "boundcalc.laws.brought.lemmas",
 )
-"""Every covering lemma by name; one is registered with its cases, which enrols it in the laws."""
+"""Every covering lemma by name; `register` adds one, `boundcalc.testing.check_lemma` tries its laws."""
 
 ALWAYS = frozenset({"T8", "T9", "T10"})
 """Offsets, gains and tables have only these covers: every policy has them."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.registry import Registry
@@ -20,9 +19,6 @@ from boundcalc.setting.named import CLASSES, is_ours, register_layer, remove_lay
 from boundcalc.statements.slots import Context, Facts, LayerRule
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Given
-
-if TYPE_CHECKING:
-    from boundcalc.base.cases import Brought
 
 
 class _Rules(Registry[LayerRule]):
@@ -64,21 +60,19 @@ class _Rules(Registry[LayerRule]):
     def items(self) -> ItemsView[str, LayerRule]:  # type: ignore[override]
         return ItemsView(self)
 
-    def register(self, entry: LayerRule, cases: Brought) -> LayerRule:
+    def register(self, entry: LayerRule) -> LayerRule:
         """Enrol the rule of a further class of layers, which files can name from then on.
 
         Args:
             entry: the rule; one class has one.
-            cases: layers with weights and a forward pass (`boundcalc.laws.LayerExample`), what must be refused, and rules that
-                are false; or what makes these.
 
         Returns:
             The rule.
 
         Raises:
-            InvalidSetting: where the label is another's already, or the cases are not complete.
+            InvalidSetting: where the label is another's already, or the rule has a name already.
         """
-        super().register(entry, cases)
+        super().register(entry)
         try:
             register_layer(entry.layer)
         except InvalidSetting:
@@ -88,12 +82,12 @@ class _Rules(Registry[LayerRule]):
 
     def remove(self, name: str) -> None:
         """Take out a rule that was registered, and its class, if it is there."""
-        if name in self._brought:
+        if name in self._added:
             remove_layer(self[name].layer)
         super().remove(name)
 
 
-LAYERS = _Rules("layer", (), "boundcalc.laws.brought.layers")
+LAYERS = _Rules("layer")
 
 
 def facts(layer: Layer, at: Context) -> Facts:

@@ -64,9 +64,8 @@ STRATEGIES: Registry[Strategy] = Registry(
         StoredGap(),
         StoredMargin(),
     ),
-    "boundcalc.laws.brought.strategies",
 )
-"""Every strategy by name; one is registered with its cases, which enrols it in search, checker, tables and laws."""
+"""Every strategy by name; `register` adds one to search, checker and tables."""
 
 
 def risk_candidates(setting: Setting) -> int:

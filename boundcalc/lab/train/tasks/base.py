@@ -141,8 +141,8 @@ class _Tasks(Registry["type[Task]"]):
         return entry.kind
 
 
-TASKS = _Tasks("task", (), cases="boundcalc.laws.brought.tasks")
-"""Every kind of task by name; one is registered with its cases."""
+TASKS = _Tasks("task")
+"""Every kind of task by name; `register` adds one."""
 
 _SHORT: dict[str, Callable[..., Task]] = {}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from boundcalc.laws.brought.short import SmallModel
 from boundcalc.setting import Architecture
+from tests.cases.short import SmallModel
 
 
 def _config(kind: str, cls: str, *parts: Mapping[str, Any], **more: Any) -> dict[str, Any]:

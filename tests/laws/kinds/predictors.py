@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.laws.report import Cases, Complaint, Report, judge
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, digest_of, issue, known_methods
 from boundcalc.predictors.verify import verify_predictor
+from boundcalc.testing.report import Cases, Complaint, Report, judge
 
 _CLOSE = 1e-9
 
@@ -245,7 +245,7 @@ def _refuses(method: Method, what: PredictorExample) -> str | None:
 
 def check_predictor(
     method: Method,
-    cases: Cases[Method, PredictorExample] | None = None,
+    cases: Cases[Method, PredictorExample],
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -255,15 +255,14 @@ def check_predictor(
         method: registered or not.
         cases: for every statement that its certificates may rest on, one that was issued, with its examples, other
             examples, and worlds in which the risk is known; certificates that must be refused; and methods that are
-            false, such as one whose number is a little too small. Those it was registered with, unless given.
+            false, such as one whose number is a little too small.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    brought = METHODS.cases(method.name) if cases is None else cases
-    report = judge("predictor", method.name, method, brought, LAWS, _refuses, expected_failures)
-    tried = {example.certificate.statement for example in brought.examples}
+    report = judge("predictor", method.name, method, cases, LAWS, _refuses, expected_failures)
+    tried = {example.certificate.statement for example in cases.examples}
     untried = [
         Complaint("complete", statement.name, "no certificate that rests on it was brought, so nothing shows it holds")
         for statement in method.statements

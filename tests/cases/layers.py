@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base.cases import Cases
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.checkpoints.fixed import rotary
 from boundcalc.checkpoints.layers import Fixed, Forward
-from boundcalc.laws.drawing import Array
-from boundcalc.laws.layer_example import Drawn, LayerExample, Rule
-from boundcalc.laws.layers import POINTS, claimed
 from boundcalc.setting import Layer, Norms
 from boundcalc.setting.feedforward import ACTIVATIONS
 from boundcalc.setting.layer import TOKENS
 from boundcalc.setting.named import layer_from_json
 from boundcalc.statements.slots import Context, Facts, Slot
+from boundcalc.testing.drawing import Array
+from boundcalc.testing.layer_example import Drawn, LayerExample, Rule
+from boundcalc.testing.layers import POINTS, claimed
+from boundcalc.testing.report import Cases
 
 _Fields = Mapping[str, Any]
 _KNOB: _Fields = {"C": 1.3}

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base.cases import Cases
 from boundcalc.lab.train.source import NumpySource, Source
 from boundcalc.lab.train.tasks import (
     TASKS,
@@ -25,7 +24,8 @@ from boundcalc.lab.train.tasks import (
     Risk,
     Task,
 )
-from boundcalc.laws.tasks import Kind, TaskExample
+from boundcalc.testing.report import Cases
+from tests.laws.kinds.tasks import Kind, TaskExample
 
 _World = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import NumpySource
 from boundcalc.lab.train.tasks import TASKS, ArraysTask, Task, task_from_json
-from boundcalc.laws.report import Cases, Report, judge
+from boundcalc.testing.report import Cases, Report, judge
 
 _WORLDS, _SAMPLES = 400, 250
 _DEVIATIONS = 5
@@ -149,7 +149,7 @@ def _refuses(kind: Kind, what: Mapping[str, Any]) -> str | None:
 
 def check_task(
     kind: Kind,
-    cases: Cases[Kind, TaskExample] | None = None,
+    cases: Cases[Kind, TaskExample],
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -158,12 +158,11 @@ def check_task(
     Args:
         kind: the class of the task, registered.
         cases: fields, each with a predictor of least risk; fields that must be refused; and classes that are false, such
-            as one with another Bayes risk. Those it was registered with, unless given.
+            as one with another Bayes risk.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
     name = getattr(kind, "kind", getattr(kind, "__name__", "task"))
-    brought = TASKS.cases(name) if cases is None else cases
-    return judge("task", name, kind, brought, LAWS, _refuses, expected_failures)
+    return judge("task", name, kind, cases, LAWS, _refuses, expected_failures)

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base.cases import Cases
 from boundcalc.base.errors import CertificateError
-from boundcalc.laws.predictors import PredictorExample, World
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.gibbs import Estimate, certify_mixture
@@ -24,6 +22,8 @@ from boundcalc.predictors.plans import Member, shared, splits, stops, until_righ
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.statements.base import PredictorStatement
 from boundcalc.predictors.updates import Message, Update
+from boundcalc.testing.report import Cases
+from tests.laws.kinds.predictors import PredictorExample, World
 
 BITS = 16
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from boundcalc.base.cases import Cases
-from boundcalc.laws.strategies import COINS, Coins, scaled
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
+from boundcalc.testing.report import Cases
+from boundcalc.testing.strategies import COINS, Coins, scaled
 
 _TOO_SMALL = {"closed": 0.2, "published": 0.05}
 """A tenth off is noticed where a bound is nearly sharp, a larger part where it is not."""

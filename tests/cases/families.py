@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.base.cases import Cases
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.native import family_of
-from boundcalc.laws.brought.models import MODELS
-from boundcalc.laws.brought.short import HEADS, SmallModel, Tensors
-from boundcalc.laws.families import FamilyExample
 from boundcalc.setting import Architecture
+from boundcalc.testing.report import Cases
+from tests.cases.models import MODELS
+from tests.cases.short import HEADS, SmallModel, Tensors
+from tests.laws.kinds.families import FamilyExample
 
 _Floats = NDArray[np.float64]
 _Maps = dict[str, _Floats]

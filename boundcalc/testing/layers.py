@@ -13,17 +13,17 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.checkpoints.layers import ACTIVATIONS
-from boundcalc.laws.drawing import Array, limits_of, used
-from boundcalc.laws.layer_example import LayerExample, Rule, kind_of
-from boundcalc.laws.report import Cases, Law, Report, judge
 from boundcalc.setting import Architecture, Layer, Sample, Setting
 from boundcalc.setting.layer import EveryRow, flat, weights_of
 from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.compose import lower
-from boundcalc.statements.layers import LAYERS, facts
+from boundcalc.statements.layers import facts
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import Kind
+from boundcalc.testing.drawing import Array, limits_of, used
+from boundcalc.testing.layer_example import LayerExample, Rule, kind_of
+from boundcalc.testing.report import Cases, Law, Report, judge
 
 _ROOM = 1e-6
 
@@ -238,7 +238,7 @@ def _refuses(rule: Rule, what: LayerExample | Callable[[], object]) -> str | Non
 
 def check_layer(
     name: str,
-    cases: Cases[Rule, LayerExample] | None = None,
+    cases: Cases[Rule, LayerExample],
     *,
     rule: Rule = claimed,
     expected_failures: Mapping[str, str] | None = None,
@@ -248,11 +248,11 @@ def check_layer(
     Args:
         name: the label of the class of layers.
         cases: layers with budgets, weights and a way to run them; examples (or functions that make a layer) that must be
-            refused; and rules that are false, such as half the radius. Those it was registered with, unless given.
+            refused; and rules that are false, such as half the radius.
         rule: what is claimed; the registered rule, or that of composition, unless given.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    return judge("layer", name, rule, LAYERS.cases(name) if cases is None else cases, LAWS, _refuses, expected_failures)
+    return judge("layer", name, rule, cases, LAWS, _refuses, expected_failures)

@@ -12,8 +12,8 @@ from mpmath import mpf
 from boundcalc.base.symbols import ALIASES, BY_NAME, ENTRIES
 from boundcalc.base.theory import page
 from boundcalc.formulas.symbolic import Formula
-from boundcalc.formulas.theorems import THEOREMS, Theorem
-from boundcalc.laws.report import Cases, Report, judge
+from boundcalc.formulas.theorems import Theorem
+from boundcalc.testing.report import Cases, Report, judge
 
 _FALLING = frozenset({"m", "gamma", "epsilon", "delta", "target", "L", "temperature"})
 """Inputs in which bounds fall; in all others they rise."""
@@ -191,7 +191,7 @@ def _refuses(theorem: Theorem, what: str | Values) -> str | None:
 
 def check_theorem(
     theorem: Theorem,
-    cases: Cases[Theorem, Values] | None = None,
+    cases: Cases[Theorem, Values],
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -200,11 +200,10 @@ def check_theorem(
     Args:
         theorem: registered or not.
         cases: values of some inputs (the others are middling ones; {} will do); quantities or values it must refuse; and
-            variants of it that are false, such as a formula with a wrong exponent. Those it was registered with, unless given.
+            variants of it that are false, such as a formula with a wrong exponent.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    brought = THEOREMS.cases(theorem.name) if cases is None else cases
-    return judge("theorem", theorem.name, theorem, brought, LAWS, _refuses, expected_failures)
+    return judge("theorem", theorem.name, theorem, cases, LAWS, _refuses, expected_failures)

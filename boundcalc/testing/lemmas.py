@@ -12,9 +12,9 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.base.theory import page, parse
-from boundcalc.laws.report import Cases, Report, judge
-from boundcalc.statements.covers import LEMMAS, CoverLemma, Params
+from boundcalc.statements.covers import CoverLemma, Params
 from boundcalc.statements.targets import Target
+from boundcalc.testing.report import Cases, Report, judge
 
 PRECISE = 1e-9
 _YS = (1.0000013, 1.4937, 2.5173, 11.317, 397.31)
@@ -143,7 +143,7 @@ LAWS = (
 
 def check_lemma(
     lemma: CoverLemma,
-    cases: Cases[CoverLemma, LemmaExample | Target] | None = None,
+    cases: Cases[CoverLemma, LemmaExample | Target],
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -152,19 +152,18 @@ def check_lemma(
     Args:
         lemma: registered or not.
         cases: targets it is for (or examples, to choose scales and numbers of points); targets it must refuse; and
-            variants of it that are false, such as half its cost. Those it was registered with, unless given.
+            variants of it that are false, such as half its cost.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    brought = LEMMAS.cases(lemma.name) if cases is None else cases
     examples = [
         example
-        for given in brought.examples
+        for given in cases.examples
         for example in ((given,) if isinstance(given, LemmaExample) else examples_of(given))
     ]
-    own: Cases[CoverLemma, LemmaExample] = Cases(examples, brought.refusals, brought.wrong)
+    own: Cases[CoverLemma, LemmaExample] = Cases(examples, cases.refusals, cases.wrong)
     return judge("lemma", lemma.name, lemma, own, LAWS, lambda each, target: each.applies(target), expected_failures)
 
 

@@ -7,13 +7,13 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from boundcalc.base.cases import Cases
 from boundcalc.base.numbers import FLOAT
-from boundcalc.laws.lemmas import LemmaExample, examples_of, scaled
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.covers.empirical import MatrixPerceptron, PublishedPerceptron
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
+from boundcalc.testing.lemmas import LemmaExample, examples_of, scaled
+from boundcalc.testing.report import Cases
 
 KINDS: tuple[Kind, ...] = ("map", "score", "query", "key", "vector", "gain", "table")
 _TOO_SMALL: dict[type[CoverLemma], float] = {PublishedPerceptron: 0.02, MatrixPerceptron: 0.3}

@@ -20,9 +20,9 @@ from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.base.theory import page
 from boundcalc.engine.mu import least_mu
-from boundcalc.laws.report import Cases, Report, judge
 from boundcalc.setting import Setting
-from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
+from boundcalc.statements.strategies import Known, Strategy
+from boundcalc.testing.report import Cases, Report, judge
 
 _ALPHAS = (1, 4, 32)
 _TINY = 1e-12
@@ -172,7 +172,7 @@ def _refuses(strategy: Strategy, what: Setting | Known) -> str | None:
 
 def check_strategy(
     strategy: Strategy,
-    cases: Cases[Strategy, Coins] | None = None,
+    cases: Cases[Strategy, Coins],
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -181,14 +181,13 @@ def check_strategy(
     Args:
         strategy: registered or not.
         cases: classes of coins (`COINS` are many); settings, or what it could be told (`Known`), that it must refuse; and
-            variants of it that are false, such as nine tenths of its value. Those it was registered with, unless given.
+            variants of it that are false, such as nine tenths of its value.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    brought = STRATEGIES.cases(strategy.name) if cases is None else cases
-    return judge("strategy", strategy.name, strategy, brought, LAWS, _refuses, expected_failures)
+    return judge("strategy", strategy.name, strategy, cases, LAWS, _refuses, expected_failures)
 
 
 def scaled(strategy: Strategy, factor: float) -> Strategy:

@@ -5,13 +5,46 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from boundcalc.base.cases import Cases as Cases
 from boundcalc.base.errors import BoundcalcError
 
+_Subject = TypeVar("_Subject", covariant=True)
+_Example = TypeVar("_Example", covariant=True)
 Subject = TypeVar("Subject")
 Example = TypeVar("Example")
+
+
+_PARTS = (
+    ("examples", "the laws hold anywhere"),
+    ("refusals", "it refuses what it is not for"),
+    ("wrong", "the laws would see a mistake"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cases(Generic[_Subject, _Example]):
+    """Where laws are tried; without any of the three a check is incomplete and complains.
+
+    Attributes:
+        examples: where the laws must hold.
+        refusals: what must be refused, each with a regular expression that the reason must match; None if there is nothing
+            that it could be asked and must refuse.
+        wrong: false variants by name; the laws must reject each, or they would not have seen a mistake.
+    """
+
+    examples: Sequence[_Example]
+    refusals: Sequence[tuple[Any, str]] | None
+    wrong: Mapping[str, _Subject]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is missing, and what therefore nothing shows."""
+        return tuple(
+            f"no {what} were brought, so nothing shows that {shows}"
+            for what, shows in _PARTS
+            if getattr(self, what) is not None and not getattr(self, what)
+        )
 
 
 class LawBroken(BoundcalcError, AssertionError):

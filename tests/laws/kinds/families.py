@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Audit, Options, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
-from boundcalc.laws.report import Cases, Report, judge
 from boundcalc.setting import Sample, Setting
+from boundcalc.testing.report import Cases, Report, judge
 
 Array = NDArray[Any]
 _CLOSE = 1e-9
@@ -157,7 +157,7 @@ def _refuses(family: Family, what: FamilyExample) -> str | None:
 
 def check_family(
     family: Family,
-    cases: Cases[Family, FamilyExample] | None = None,
+    cases: Cases[Family, FamilyExample],
     *,
     expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
@@ -166,11 +166,10 @@ def check_family(
     Args:
         family: registered or not.
         cases: small models with some maps put together by hand; models it must refuse, or say its doubts about; and tables
-            that are false, such as one in which a matrix is not transposed. Those it was registered with, unless given.
+            that are false, such as one in which a matrix is not transposed.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
         What was tried, and every law that does not hold.
     """
-    brought = FAMILIES.cases(family.name) if cases is None else cases
-    return judge("family", family.name, family, brought, LAWS, _refuses, expected_failures)
+    return judge("family", family.name, family, cases, LAWS, _refuses, expected_failures)

@@ -1,0 +1,63 @@
+"""Every entry of every registry has cases, on which its laws are tried."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import boundcalc
+from boundcalc.base.registry import Registry
+from boundcalc.predictors.certificate import known_methods
+from tests.cases import families, layers, lemmas, predictors, strategies, tasks, theorems
+
+PACKAGE = Path(boundcalc.__file__).parent
+
+
+def registries() -> Iterator[Registry[Any]]:
+    """Every registry that a module of the package makes."""
+    for file in sorted(PACKAGE.rglob("*.py")):
+        if re.search(r"import Registry$", file.read_text(encoding="utf-8"), re.MULTILINE):
+            module = import_module(
+                ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+            )
+            yield from (value for value in vars(module).values() if isinstance(value, Registry))
+
+
+known_methods()
+ALL = {registry.kind: registry for registry in registries()}
+CASES = {
+    "layer": layers.cases,
+    "lemma": lemmas.cases,
+    "strategy": strategies.cases,
+    "theorem": theorems.cases,
+    "family": families.cases,
+    "task": tasks.cases,
+    "predictor": predictors.cases,
+}
+
+
+def test_every_registry_has_cases() -> None:
+    assert set(ALL) == set(CASES)
+    assert all(len(registry) for registry in ALL.values())
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, registry in ALL.items() for name in registry])
+def test_every_built_in_entry_has_cases(kind: str, name: str) -> None:
+    assert not CASES[kind](name).missing
+
+
+@pytest.mark.parametrize("kind", ["family", "task", "predictor"])
+def test_an_entry_without_cases_is_seen(kind: str) -> None:
+    """Negative control: a built-in entry for which nobody has written cases. The other kinds make theirs by a rule."""
+    registry = ALL[kind]
+    dict.__setitem__(registry, "new", next(iter(registry.values())))
+    try:
+        with pytest.raises(KeyError, match="new"):
+            test_every_built_in_entry_has_cases(kind, "new")
+    finally:
+        dict.pop(registry, "new")
