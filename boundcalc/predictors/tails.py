@@ -1,7 +1,8 @@
-"""Lower tails of counts, each an enclosure: sums of the mass function, never the logarithm of a cumulative float.
+"""Lower tails of binomial counts as enclosures, and the confidence limits they prove.
 
 A sum starts at the largest term it may, runs down by exact ratios, and stops where a geometric series bounds what is
-left. Arb's exponents have no end, so a tail of 10^-3000 is a number like any other.
+left. Arb's exponents have no end, so a tail of 10^-3000 is a number like any other. (`arb.beta_lower` gives the same
+enclosures, some 500 times slower at n = 1,000.)
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _ENOUGH = arb(2) ** -40
 """What may be left of a sum, relative to it."""
 _LOOK = 8
 """Terms between looks at what is left."""
+_LEAST_LOG = -700.0
+"""Probabilities with a smaller logarithm are below every float."""
 
 
 def binomial_tail(errors: int, n: int, p: arb | float) -> arb:
@@ -127,33 +130,11 @@ def rounded_up(guess: float, holds: Callable[[float], bool], step: float = 1e-13
 
 
 def float_limit(errors: int, n: int, log_delta: float) -> float:
-    """The same limit in floats: a guess for the search, never a certificate."""
-    return turn(lambda p: float_log_tail(errors, n, p) >= log_delta, errors / n)
+    """The same limit by SciPy: a guess for `limit` and for searches, never a certificate."""
+    if errors >= n:
+        return 1.0
+    if log_delta < _LEAST_LOG:
+        return turn(lambda p: bool(binomial_tail(errors, n, p).log() >= log_delta), errors / n)
+    from scipy.special import betainccinv
 
-
-def float_log_tail(errors: int, n: int, p: float) -> float:
-    """Log of P(Bin(n, p) <= errors) for errors < n, in floats."""
-    if errors < 0 or p >= 1:
-        return -math.inf
-    if errors >= n or p <= 0:
-        return 0.0
-    if errors >= n * p:
-        up = errors + 1
-        above = math.exp(_float_log_mass(up, n, p)) * _float_fall(n - up, n, p / (1 - p))
-        return math.log1p(-min(above, 1 - 1e-16))
-    return _float_log_mass(errors, n, p) + math.log(_float_fall(errors, n, (1 - p) / p))
-
-
-def _float_log_mass(k: int, n: int, p: float) -> float:
-    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-    return ways + (k * math.log(p) if k else 0.0) + (n - k) * math.log1p(-p)
-
-
-def _float_fall(start: int, n: int, odds: float) -> float:
-    term = total = 1.0
-    for i in range(start, 0, -1):
-        term *= i / (n - i + 1) * odds
-        total += term
-        if term < 1e-17 * total and odds * i < n - i + 2:
-            break
-    return total
+    return float(betainccinv(errors + 1, n - errors, math.exp(log_delta)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 from flint import arb
 
 from boundcalc.base.intervals import certainly_le
-from boundcalc.predictors.tails import binomial_tail, float_log_tail, limit, rounded_up, turn
+from boundcalc.predictors.tails import binomial_tail, limit, rounded_up
 
 _GRID = 96
 _CELLS = 6000
@@ -67,16 +66,9 @@ def _covers(value: float, errors: int, others: int, levels: list[tuple[int, floa
 
 def _guess(errors: int, others: int, levels: list[tuple[int, float]], top: float) -> float:
     """The same supremum in floats, on a grid that is finer near both ends."""
-    places = [top * (1 - math.cos(math.pi * i / _GRID)) / 2 for i in range(_GRID)]
-    spent: list[float] = []
-    for phi in places:
-        total = sum(math.exp(float_log_tail(e, others, (level - phi) / (1 - phi))) for e, level in levels)
-        spent.append(math.log(total) if total > 0 else -math.inf)
+    import numpy as np
+    from scipy.special import bdtr, betainccinv
 
-    def covers(value: float) -> bool:
-        return all(
-            float_log_tail(errors, others, (value - phi) / (1 - phi)) <= paid
-            for phi, paid in zip(places, spent, strict=True)
-        )
-
-    return turn(lambda value: not covers(value), top, halvings=24, near=1e-4)
+    phi = top * (1 - np.cos(np.pi * np.arange(_GRID) / _GRID)) / 2
+    spent = sum(bdtr(e, others, (level - phi) / (1 - phi)) for e, level in levels)
+    return float(np.max(phi + (1 - phi) * betainccinv(errors + 1, others - errors, np.minimum(spent, 1.0))))

@@ -18,7 +18,7 @@ from boundcalc.predictors.statements.base import (
     shares,
 )
 from boundcalc.predictors.statements.joint import joint_limit
-from boundcalc.predictors.tails import rounded_up, turn
+from boundcalc.predictors.tails import binomial_mass, binomial_tail, rounded_up, turn
 
 _PICKS = Fact(count, "examples that were picked and learned from")
 
@@ -34,38 +34,18 @@ def _within(facts: Facts) -> str | None:
 
 @lru_cache(maxsize=4096)
 def all_right_limit(picks: int, n: int, delta: float) -> float:
-    """The root eps of (delta/n) sum_{j=k}^{n-1} C(j,k)/C(n,k) (1-eps)^-(n-j) = 1, rounded up."""
+    """The root eps of (delta/n) sum_{j=k}^{n-1} C(j,k)/C(n,k) (1-eps)^-(n-j) = 1, rounded up.
+
+    The sum is that of a negative binomial law: it is P(Bin(n, eps) > k) / (eps P(Bin(n, eps) = k)).
+    """
     if picks >= n:
         return 1.0
 
     def reaches(eps: float) -> bool:
-        """Whether the sum, or a part of it, is certainly at least 1: all terms are positive."""
-        rise = 1 / (1 - arb(eps))
-        term = arb(delta) / n
-        total = arb(0)
-        for j in range(n - 1, picks - 1, -1):
-            term = term * (j + 1 - picks) / (j + 1) * rise
-            total = total + term
-            if (n - j) % 64 == 0 and bool(total >= 1):
-                return True
-        return certainly_le(arb(1), total)
+        above = 1 - binomial_tail(picks, n, eps)
+        return certainly_le(n * arb(eps) * binomial_mass(picks, n, eps), delta * above)
 
-    return rounded_up(_all_right_guess(picks, n, delta), reaches, step=1e-9)
-
-
-def _all_right_guess(picks: int, n: int, delta: float) -> float:
-    def reaches(eps: float) -> bool:
-        rise, term, total = 1 / (1 - eps), delta / n, 0.0
-        for j in range(n - 1, picks - 1, -1):
-            term *= (j + 1 - picks) / (j + 1) * rise
-            total += term
-            if total >= 1:
-                return True
-            if term < 1e-18 * total:
-                break
-        return False
-
-    return turn(lambda eps: not reaches(eps), 0.0, halvings=60)
+    return rounded_up(turn(lambda eps: not reaches(eps), picks / n), reaches)
 
 
 G9 = PredictorStatement(
