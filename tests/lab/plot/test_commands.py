@@ -148,7 +148,7 @@ def test_refusals_about_trials_say_which_command_makes_them(tmp_path: Path) -> N
     store = trials.write(tmp_path / "rates.json", [trials.record(), trials.record(lr=0.01)])
     assert "mix lr = 0.001, 0.01" in refusal("plot", "gap-vs-m", "--store", store, "-o", out)
     only = ("--runs", "lr=0.01", "--sweep", "m=16,1e6", "--bound", "best")
-    assert run("plot", "gap-vs-m", "--store", store, *only, "-o", out).exit_code == 0
+    assert run("plot", "gap-vs-m", "--store", store, *only, "-o", str(tmp_path / "y.png")).exit_code == 0
     missing = refusal("plot", "gap-vs-m", "--store", store, "--runs", "T=77", "-o", out, code=1)
     assert "has no trials with" in missing
     assert "knows no sweeps" in refusal("plot", "gap-vs-m", "--store", store, "--runs", "sweep=a", "-o", out)
@@ -256,7 +256,7 @@ def test_a_plate_of_the_quick_gallery_end_to_end(tmp_path: Path) -> None:
     outcome = run(*words)
     assert outcome.exit_code == 0, outcome.stderr
     assert json.loads((tmp_path / "figures" / "overlay.json").read_text(encoding="utf-8"))["data"]["trials"]
-    assert ", 0 to train" in run(*words).stdout
+    assert ", 0 to train" in run(*words, "--force").stdout
 
 
 @pytest.mark.slow
@@ -267,7 +267,7 @@ def test_the_quick_gallery_end_to_end(tmp_path: Path) -> None:
     for plate in gallery.PLATES:
         held = json.loads((tmp_path / "figures" / f"{plate.name}.json").read_text(encoding="utf-8"))
         assert bool(held["data"]["trials"]) is bool(plate.sweep)
-    again = run("gallery", "--quick", "--only", "parity", "--only", "overlay", "-o", str(tmp_path / "figures"))
+    again = run("gallery", "--quick", "--only", "parity", "--only", "overlay", "-o", str(tmp_path / "figures"), "--force")
     swept = [plate for plate in gallery.PLATES if plate.name in ("parity", "overlay")]
     sweeps = sum(1 + len(plate.certified) for plate in swept)
     assert again.stdout.count(", 0 to train") == sweeps > 2
