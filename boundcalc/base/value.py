@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from boundcalc.base.records import dataclass
 from boundcalc.base.rounding import log10_up, log_up, value_up
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import click
 
 from boundcalc.cli.lazy import LazyGroup
-from boundcalc.cli.words import accepted
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("boundcalc.cli.eval:command", "Bounds of the generalization gap and of the risk for a setting."),
@@ -69,7 +68,6 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
-        "token_normalize_func": accepted,
     },
     epilog="""\b
 Examples:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.spelling import spelling
+from boundcalc.base.words import spelling
 from boundcalc.cli.lazy import near
 from boundcalc.cli.setting import OPTIONS, Option
 from boundcalc.cli.values import WHOLE, number

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from boundcalc.base.rounding import up
-from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, Input, PythonName, output_file
 from boundcalc.cli.options import all_of
 from boundcalc.cli.progress import measuring
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _OPTIONS = (
     click.option(
         "--family",
-        shell_complete=complete.family,
         help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one).",
     ),
     click.option("--mapping", type=FILE, help="A JSON, YAML or TOML file that describes a model of no known family."),

@@ -8,7 +8,6 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand
-from boundcalc.cli.garbage import uncollected
 from boundcalc.cli.inputs import OF_PAIRS, alone, examples, pairs, refuse_idle_bits, refuse_inputs
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import bounds_option, certificate_options, why_option, write_json
@@ -118,10 +117,9 @@ def command(
         raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    with uncollected():
-        from boundcalc.cli.report import ask, write_certificates
+    from boundcalc.cli.report import ask, write_certificates
 
-        report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
+    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
     write_certificates(report.best, certificate, certificate_risk)
     from boundcalc.cli.formats import show
 

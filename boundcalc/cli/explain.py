@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from boundcalc.cli import complete
 from boundcalc.cli.catalogue import names
 from boundcalc.cli.idle import Command
 from boundcalc.cli.lazy import near
@@ -28,7 +27,7 @@ Examples:
   boundcalc explain trauger
   boundcalc explain A1 --format json""",
 )
-@click.argument("name", shell_complete=complete.entry)
+@click.argument("name")
 @form_option("table", "json")
 def command(name: str, form: str) -> None:
     """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets and strategies.
@@ -38,7 +37,7 @@ def command(name: str, form: str) -> None:
     known = names()
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
-        raise click.UsageError(near(f"nothing is called {name!r}", name, known, "bound"))
+        raise click.UsageError(near(f"nothing is called {name!r}", name, known))
     parts = [*_statement(match), *_theorem(match), *_other(match)]
     if form == "json":
         write_json({"name": match, **{title.lower(): text for title, text in parts}}, ensure_ascii=False)

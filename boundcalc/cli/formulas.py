@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli import complete
 from boundcalc.cli.inputs import OF_PAIRS, pairs
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import all_of
@@ -74,7 +73,6 @@ formula_options = all_of(
             "--bound",
             default="edelman2022",
             show_default=True,
-            shell_complete=complete.theorem,
             help=f"Theorem: {', '.join(THEOREMS)}.",
         ),
         click.option(
@@ -122,7 +120,7 @@ def take_formula(options: dict[str, Any]) -> _Asked:
     if theorem is None:
         if bound in POLICIES:
             raise click.UsageError(_policy(bound))
-        raise click.UsageError(near(f"no theorem is called {bound!r}", bound, [*THEOREMS, *POLICIES], "bound"))
+        raise click.UsageError(near(f"no theorem is called {bound!r}", bound, [*THEOREMS, *POLICIES]))
     if preset in (None, "edelman"):
         return _Asked(theorem, quantity, values)
     if theorem.policy is None:

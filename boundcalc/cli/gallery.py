@@ -9,7 +9,6 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import make_folder
-from boundcalc.cli import complete
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import store_option
@@ -32,9 +31,7 @@ Examples:
 @click.option("--quick", is_flag=True, help="Tiny models and coarse axes, in a minute or two (store: in the folder).")
 @click.option("--predicted", is_flag=True, help="Only the figures that show no trials; needs no torch.")
 @click.option("--no-train", is_flag=True, help="Draw what the store has; train nothing.")
-@click.option(
-    "--only", multiple=True, metavar="NAME", shell_complete=complete.plate, help="Only this figure (repeatable)."
-)
+@click.option("--only", multiple=True, metavar="NAME", help="Only this figure (repeatable).")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes for training.")
 @click.pass_context
 def command(

@@ -1,4 +1,4 @@
-"""Options that would change nothing, which are refused: given twice, or without the option that gives them a meaning."""
+"""The commands' class, and refusals of options that would change nothing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,7 @@ from boundcalc.base.errors import InvalidSetting
 
 
 class Command(click.Command):
-    """A command that takes each option once, but for those that make a list: of two values one would be ignored."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not ctx.resilient_parsing:  # as completion does, of half a line
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            once = [each for each in given if isinstance(each, click.Option) and not (each.multiple or each.count)]
-            for each in once:
-                if once.count(each) > 1 and not each.is_eager:
-                    flags = "/".join([max(each.opts, key=len), *each.secondary_opts])
-                    raise click.UsageError(f"{flags} is given twice: give it once", ctx)
-        return super().parse_args(ctx, args)
+    """A command whose help lists the options of a setting in sections of their own."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options in groups: the command's own, then those of a setting, if it takes one."""

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
-from boundcalc.cli.garbage import uncollected
-from boundcalc.cli.words import unknown_option
+from boundcalc.base.words import hint
 
 _USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
 
@@ -42,8 +41,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = self.table[cmd_name][0].partition(":")
-        with uncollected():
-            return getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -69,7 +67,6 @@ class LazyGroup(click.Group):
         if not options.pop("standalone_mode", True):
             return super().main(typed, *positional, standalone_mode=False, **options)
         try:
-            _patience(typed)
             code = super().main(typed, *positional, standalone_mode=False, **options)
             sys.stdout.flush()
         except BaseException as error:
@@ -79,37 +76,14 @@ class LazyGroup(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-_TALKATIVE = frozenset({"sweep", "train", "gallery", "norms", "certify", "runs"})
-"""Commands that show their own progress."""
-_PATIENCE = (2.0, 20.0, 120.0, 600.0)
-"""Seconds after which a person at a terminal is told that work goes on."""
-
-
-def _patience(typed: Sequence[str]) -> None:
-    """A word on stderr, if that is a terminal, while a command without a progress bar computes for long."""
-    if not sys.stderr.isatty() or not typed or typed[0] in _TALKATIVE or "--sweep" in typed:
-        return
-    import threading
-
-    def say(seconds: float) -> None:
-        sys.stderr.write(f"boundcalc: computing, {seconds:.0f} s so far; Ctrl-C stops it\n")
-
-    for seconds in _PATIENCE:
-        timer = threading.Timer(seconds, say, (seconds,))
-        timer.daemon = True
-        timer.start()
-
-
 _SHORT_LIST = 12
 
 
-def near(problem: str, got: str, known: Sequence[str], what: str = "") -> str:
+def near(problem: str, got: str, known: Sequence[str]) -> str:
     """A problem with an unknown name, and the known name it may have been meant for."""
-    from boundcalc.base.words import hint
-
-    end = hint(got, known, what)
+    end = hint(got, known)
     if end:
-        return problem + end + ("" if end.endswith("?") else ".")
+        return problem + end
     return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc list"
 
 
@@ -131,7 +105,7 @@ def _fail(error: BaseException) -> NoReturn:
         _say(error.format_message())
         sys.exit(error.exit_code)
     if isinstance(error, BoundcalcError):
-        _say(_with_example(str(error)) if isinstance(error, InvalidSetting) else str(error))
+        _say(str(error))
         sys.exit(_USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE)
     if isinstance(error, ModuleNotFoundError):
         from boundcalc.base import project
@@ -162,12 +136,8 @@ def _usage(error: click.UsageError) -> NoReturn:
     command = error.ctx.command_path if error.ctx is not None else "boundcalc"
     text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        known = [
-            name
-            for option in error.ctx.command.get_params(error.ctx)
-            for name in (*option.opts, *option.secondary_opts)
-        ]
-        text = unknown_option(error.option_name, command, [name for name in known if name.startswith("-")])
+        known = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
+        text = f"no option {error.option_name}{hint(error.option_name, known)}"
     stray = _STRAY.search(text)
     if stray is not None and error.ctx is not None:
         text += _option_of(stray[1], error.ctx.command)
@@ -198,41 +168,6 @@ def _say(text: str) -> None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-_EXAMPLES = {
-    "m": "--m 1e6",
-    "T": "--T 512",
-    "C": "--C 1",
-    "d": "--d 64",
-    "depth": "--depth 2",
-    "heads": "--heads 4",
-    "classes": "--classes 10",
-    "d_head": "--d-head 64",
-    "d_ff": "--d-ff 256",
-    "kv_heads": "--kv-heads 2",
-    "vocabulary": "--vocabulary 32000",
-    "d_patch": "--d-patch 768",
-    "delta": "--delta 0.05",
-    "gamma": "--gamma 1",
-    "train error": "--train-error 0.01",
-    "loss Lipschitz constant": "--lipschitz 1",
-    "temperature": "--temperature 8",
-    "normaliser c": "--normaliser-c 1",
-    "normaliser mu": "--normaliser-mu 1",
-    "normaliser 'custom'": "--normaliser-c 1 --normaliser-mu 1",
-    "input radius": "--input-radius 1",
-    "position radius": "--position-radius 1",
-    "target": "--target 0.1",
-}
-"""What to type for a value that was refused, by how its message begins."""
-
-
-def _with_example(message: str) -> str:
-    for name in sorted(_EXAMPLES, key=len, reverse=True):
-        if message.startswith((f"{name} must", f"{name} needs")):
-            return f"{message}; for instance {_EXAMPLES[name]}"
-    return message
 
 
 def _silence() -> None:

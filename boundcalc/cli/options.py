@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import click
 
-from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, output_file
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -37,9 +36,7 @@ def write_json(document: Any, **options: Any) -> None:
     click.echo(json.dumps(document, indent=1, **options))
 
 
-bounds_option = click.option(
-    "--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable)."
-)
+bounds_option = click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
 why_option = click.option(
     "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
 )

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli import complete
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
 from boundcalc.cli.options import points_options
@@ -71,7 +70,7 @@ Examples:
 Beside FIGURE.png stands FIGURE.json: the specification, the numbers drawn, the command, the versions
 and the hashes of the trials. --from draws exactly that again, with other looks if you say so.""",
 )
-@click.argument("what", metavar="FIGURE|SPEC", type=NAME_OR_FILE, required=False, shell_complete=complete.figure)
+@click.argument("what", metavar="FIGURE|SPEC", type=NAME_OR_FILE, required=False)
 @click.option(
     "-o",
     "--out",
@@ -81,7 +80,7 @@ and the hashes of the trials. --from draws exactly that again, with other looks 
 )
 @click.option("--from", "source", type=FILE, help="Draw a figure's JSON again, without computing anything.")
 @click.option("--sweep", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
-@click.option("--bound", "bounds", multiple=True, shell_complete=complete.bound, help="Only this bound (repeatable).")
+@click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
 @click.option("--quantity", "quantities", multiple=True, help="gap (default) or risk; repeated: a panel each.")
 @points_options
 @click.option("--store", type=FILE, help="A store of trials, or a JSON export of one.")

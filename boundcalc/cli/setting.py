@@ -10,7 +10,6 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import read_json
-from boundcalc.cli import complete
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import all_of
@@ -104,7 +103,6 @@ setting_options = all_of(
     [
         click.option(
             "--preset",
-            shell_complete=complete.preset,
             help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.",
             show_default="edelman",
         ),

@@ -8,7 +8,6 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, log10_up, up
-from boundcalc.cli import complete
 from boundcalc.cli.idle import Command
 from boundcalc.cli.inputs import OF_PAIRS, alone, examples, pairs, refuse_idle_bits, refuse_inputs
 from boundcalc.cli.options import form_option, write_json
@@ -37,7 +36,7 @@ Exit code 1 when no value in the range searched is enough.""",
 @setting_options
 @click.option("--for", "variable", type=click.Choice(_VARIABLES), required=True, help="What to solve for.")
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
-@click.option("--bound", default="best", show_default=True, shell_complete=complete.bound, help="Which bound.")
+@click.option("--bound", default="best", show_default=True, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")
 @click.option(
     "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({OF_PAIRS})."

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from boundcalc.base.strict_json import assignments
-from boundcalc.cli import complete
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions, store_option
@@ -33,7 +32,7 @@ A sweep file (.json, .yaml, .toml) has the keys task, model, init, train, m, n_t
   {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32], "m": [64, 128]}}
 Interrupt it whenever you like: run it again and it goes on.""",
 )
-@click.argument("what", metavar="PRESET|FILE", type=NAME_OR_FILE, shell_complete=complete.sweep)
+@click.argument("what", metavar="PRESET|FILE", type=NAME_OR_FILE)
 @store_option
 @device_option
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes (-1: one per core).")

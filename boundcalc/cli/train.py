@@ -12,7 +12,7 @@ import click
 from boundcalc.base import output, rounding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import assignments
-from boundcalc.cli import complete, predictors
+from boundcalc.cli import predictors
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions
@@ -39,7 +39,7 @@ Examples:
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
   boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 -o model.safetensors""",
 )
-@click.argument("task", shell_complete=complete.task)
+@click.argument("task")
 @click.option("--T", "T", type=WHOLE, help="Rows (bits) per sequence.")
 @click.option("--s", "s", type=WHOLE, help="Bits that matter.")
 @click.option("--function", help="Truth table or formula (task boolean).")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from boundcalc.base.numbers import log_add, log_sum
-from boundcalc.base.records import dataclass
 from boundcalc.engine.options import Item, Option, choices_at, cost_at
 from boundcalc.proof.certificate import ZERO, Choice, Cover
 from boundcalc.statements.covers import LEMMAS, Params

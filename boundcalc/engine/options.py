@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
-from boundcalc.base.records import dataclass
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Params, Power

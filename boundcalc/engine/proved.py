@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_add
-from boundcalc.base.records import dataclass
 from boundcalc.base.rounding import log_up, upper, upper_latex
 from boundcalc.base.value import Kind, Value
 from boundcalc.engine.links import Needed

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.records import dataclass
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import shown
 from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, noise_chance

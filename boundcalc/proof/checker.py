@@ -8,7 +8,7 @@ the value; the search walks backward and works in floats.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,6 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_log
-from boundcalc.base.records import dataclass
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, problem_of
 from boundcalc.proof.levels import Booked, Costs, Levels
 from boundcalc.proof.network import Network

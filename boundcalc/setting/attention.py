@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.layer import Layer, Role, Weight, of_class
 from boundcalc.setting.named import ours

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.layer import EveryRow, Layer, Weight, Weightless
 from boundcalc.setting.named import ours

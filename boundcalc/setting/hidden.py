@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.feedforward import ACTIVATIONS
 from boundcalc.setting.layer import RowWise, Weight

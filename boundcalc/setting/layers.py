@@ -7,11 +7,10 @@ which kinds it has and the norms say how large they may be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.layer import TOKENS, EveryRow, Layer, Role, RowWise, Weight, Weightless, of_class, widths_of
 from boundcalc.setting.named import ours

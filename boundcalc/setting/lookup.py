@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.layer import TOKENS, Layer, Role, Weight
 from boundcalc.setting.named import ours

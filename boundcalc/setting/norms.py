@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 
 JSON_NAMES = {

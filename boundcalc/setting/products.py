@@ -7,8 +7,8 @@ often far below the products of theirs. A budget for it is read beside those of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from boundcalc.base.records import dataclass
 from boundcalc.setting.attention import Attention
 from boundcalc.setting.layer import EveryRow, Layer, Weight, weights_of
 from boundcalc.setting.layers import Embedding, Linear

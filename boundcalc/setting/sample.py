@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 
 MARGIN = 0.5

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.records import dataclass
 from boundcalc.setting import validate
 from boundcalc.setting.accounting import account, lookups
 from boundcalc.setting.architecture import Architecture

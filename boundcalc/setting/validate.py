@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.spelling import spelling
+from boundcalc.base.words import spelling
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ def choice(name: str, value: object, options: Iterable[str]) -> str:
     if found not in known:
         from boundcalc.base.words import hint  # only refusals need it
 
-        end = hint(str(value), known, name)
+        end = hint(str(value), known)
         raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{end}")
     return found
 

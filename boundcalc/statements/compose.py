@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from boundcalc.base.records import dataclass
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Layer, Setting
 from boundcalc.setting.layer import rows_used

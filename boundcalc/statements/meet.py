@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.records import dataclass
 from boundcalc.base.system import Number
 from boundcalc.setting import Architecture, Budget, Layer, Linear, Setting
 from boundcalc.setting.accounting import lookups

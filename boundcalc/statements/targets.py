@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from boundcalc.base.records import dataclass
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget
 

@@ -39,7 +39,7 @@ def _report(capsys: pytest.CaptureFixture[str], text: str) -> None:
         sys.stdout.write(f"\n{text}\n")
 
 
-def test_eval_takes_at_most_four_times_its_libraries(capsys: pytest.CaptureFixture[str]) -> None:
+def test_eval_takes_at_most_five_times_its_libraries(capsys: pytest.CaptureFixture[str]) -> None:
     script = Path(sys.executable).with_name("boundcalc")  # as installed
     if not script.exists():
         pytest.skip("the boundcalc script is not installed beside this Python")
@@ -47,7 +47,7 @@ def test_eval_takes_at_most_four_times_its_libraries(capsys: pytest.CaptureFixtu
         _process("-c", "import click, rich.table"), _process(str(script), "eval", "--depth", "2", "--T", "512")
     )
     _report(capsys, f"eval: {command * 1e3:.0f} ms, {command / libraries:.2f} times `import click, rich.table`")
-    assert command <= 4 * libraries
+    assert command <= 5 * libraries
 
 
 def test_a_large_model_takes_at_most_a_second(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from boundcalc import Setting, __version__, compare, evaluate
 from boundcalc.base import project
 from boundcalc.cli import COMMANDS, GROUPS, lazy, main
-from boundcalc.cli.complete import figure, sweep, task
 from boundcalc.setting import PRESETS
 
 ROOT = Path(__file__).parents[2]
@@ -49,39 +44,6 @@ def test_options_are_listed_in_groups_and_each_once() -> None:
 
 def test_versions() -> None:
     assert run("-V").stdout == run("--version").stdout == f"boundcalc {__version__}\n"
-
-
-# ------------------------------------------------------------------------------------------- completion
-
-
-def completed(line: str) -> list[str]:
-    *words, last = line.split(" ")
-    return [item.value for item in ShellComplete(main, {}, "boundcalc", "").get_completions(words, last)]
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("plot ov", ["overlay"]),
-        ("plot gap-vs-m", ["gap-vs-m"]),
-        ("train conj", ["conjunction"]),
-        ("sweep smo", ["smoke"]),
-        ("eval --preset gp", ["gpt2"]),
-        ("eval --bound log", ["log-T"]),
-        ("plot gap-vs-m --bound sakai", ["sakai2026"]),
-        ("gallery --only attention-t", ["attention-training"]),
-        ("norms model --family distil", ["distilbert"]),
-    ],
-)
-def test_names_are_completed(line: str, found: list[str]) -> None:
-    assert completed(line) == found
-
-
-def test_files_are_completed_where_no_name_begins_so() -> None:
-    parameter, context = click.Argument(["what"]), click.Context(main)
-    assert [item.type for item in figure(context, parameter, "my-sp")] == ["file"]
-    assert [item.type for item in sweep(context, parameter, "my-sw")] == ["file"]
-    assert task(context, parameter, "my-t") == []
 
 
 @pytest.mark.parametrize("group", ["figures", "tasks", "sweeps", "families"])
@@ -196,25 +158,6 @@ def test_every_preset_compares_in_ten_lines(preset: str) -> None:
     text = repr(compare(Setting.of(preset, depth=1, d=8, heads=2), ["closed", "published"]))
     assert text.count("\n") == 3
     assert max(map(len, text.splitlines())) < 120
-
-
-# ------------------------------------------------------------------------------------------- waiting
-
-
-def test_a_word_is_said_while_a_command_computes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(lazy, "_PATIENCE", (0.01,))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    for words, said in (
-        (["solve", "--for", "m"], True),
-        (["train", "x"], False),
-        (["eval", "--sweep", "T=1,2"], False),
-    ):
-        lazy._patience(words)
-        time.sleep(0.2)
-        assert ("computing" in capsys.readouterr().err) is said
-    assert all(thread.daemon for thread in threading.enumerate() if isinstance(thread, threading.Timer))
 
 
 def test_an_interrupted_grid_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,7 +125,7 @@ def test_every_norm_can_be_typed() -> None:
         (("W_V=op:two",), "need op:VALUE"),
         (("W_V=op:1:2",), "need op:VALUE"),
         (("W_V=Sp:1",), "need Sp:P:SUM"),
-        (("W_V=frobenius:1",), "did you mean 'F'?"),
+        (("W_V=ran:1",), "did you mean 'rank'?"),
         (("W_V=op:1,op:2",), "op is given twice"),
         (("W_V=op:1", "W_V=21:2"), "gives W_V twice"),
         (("W_V=op:2,21:1",), "norms contradict"),

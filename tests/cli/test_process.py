@@ -155,20 +155,3 @@ def test_progress_appears_on_a_terminal_only(tmp_path: Path) -> None:
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 31
     quiet = subprocess.run([sys.executable, "-c", code], capture_output=True)
     assert quiet.stderr == b""
-
-
-def test_completion_offers_names() -> None:
-    def offered(line: str) -> set[str]:
-        environment = os.environ | {
-            "_BOUNDCALC_COMPLETE": "bash_complete",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(line.split(" ")) - 1),
-        }
-        code = "from boundcalc.cli import main; main(prog_name='boundcalc')"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-        return {text.partition(",")[2] for text in done.stdout.split()}
-
-    assert {"eval", "explain"} <= offered("boundcalc e")
-    assert offered("boundcalc eval --bound clo") == {"closed"}
-    assert {"T2", "T4v"} <= offered("boundcalc explain T")
-    assert "--train-error" in offered("boundcalc eval --train")

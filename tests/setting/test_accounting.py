@@ -264,12 +264,12 @@ def test_a_centred_row_of_one_number_has_no_variance() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ({"architecture": {"context": 4}}, "did you mean 'seq_len'"),
-        ({"sample": {"n_samples": 4}}, "did you mean 'n_train'"),
+        ({"architecture": {"seq_length": 4}}, "did you mean 'seq_len'"),
+        ({"sample": {"n_trains": 4}}, "did you mean 'n_train'"),
         ({"sample": {"gamma": 1, "margin": 1}}, "gives margin twice"),
-        ({"architecture": {"blocks": 4}}, "did you mean 'depth'"),
-        ({"norms": {"budgets": {"W_V": {"two_one": 4}}}}, "did you mean '21'"),
-        ({"norms": {"budgets": {"W_V": {"op": 4, "distance": {"frobenius": 1}}}}}, "did you mean 'F'"),
+        ({"architecture": {"dept": 4}}, "did you mean 'depth'"),
+        ({"norms": {"budgets": {"W_V": {"211": 4}}}}, "did you mean '21'"),
+        ({"norms": {"budgets": {"W_V": {"op": 4, "distance": {"ran": 1}}}}}, "did you mean 'rank'"),
         (
             {"architecture": {"layers": [{"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1}], "d": 8}},
             "d = 8 would",

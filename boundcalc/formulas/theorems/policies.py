@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.records import dataclass
 from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, Centres, family
 from boundcalc.statements.covers.uniform import Schatten, Volumetric
 from boundcalc.statements.noises import NOISES

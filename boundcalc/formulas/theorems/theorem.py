@@ -6,12 +6,11 @@ Creating one imports nothing heavy; sympy is imported when a formula is first as
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.records import dataclass
 from boundcalc.base.sources import HERE, Source
 from boundcalc.base.value import Value
 from boundcalc.formulas.theorems.policies import Policy

@@ -11,7 +11,7 @@ from typing import Any
 
 from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.spelling import spelling
+from boundcalc.base.words import spelling
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, init_from_json, model_for

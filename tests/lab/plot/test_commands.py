@@ -267,7 +267,9 @@ def test_the_quick_gallery_end_to_end(tmp_path: Path) -> None:
     for plate in gallery.PLATES:
         held = json.loads((tmp_path / "figures" / f"{plate.name}.json").read_text(encoding="utf-8"))
         assert bool(held["data"]["trials"]) is bool(plate.sweep)
-    again = run("gallery", "--quick", "--only", "parity", "--only", "overlay", "-o", str(tmp_path / "figures"), "--force")
+    again = run(
+        "gallery", "--quick", "--only", "parity", "--only", "overlay", "-o", str(tmp_path / "figures"), "--force"
+    )
     swept = [plate for plate in gallery.PLATES if plate.name in ("parity", "overlay")]
     sweeps = sum(1 + len(plate.certified) for plate in swept)
     assert again.stdout.count(", 0 to train") == sweeps > 2

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.records import dataclass
 from boundcalc.base.system import Number
 from boundcalc.setting import Attention, Normaliser
 from boundcalc.statements.slots import Context, Facts, Member, Slot, total, vector_target
