@@ -1,4 +1,4 @@
-"""From a checkpoint to certified norms, a setting, proxies and an a-posteriori bound.
+"""From a checkpoint to certified norms, a setting and an a-posteriori bound.
 
 Imports neither torch nor transformers.
 """

@@ -1,4 +1,4 @@
-"""From a checkpoint to its norms: runs a plan's tasks, keeps what is done, and puts budgets together."""
+"""From a checkpoint to its norms: runs a plan's tasks and puts budgets together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.families.native import NATIVE
-from boundcalc.checkpoints.journal import Journal, identity
 from boundcalc.checkpoints.maps import Found, key_of
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity
@@ -208,7 +207,6 @@ def audit(
     want: Want = CHEAP,
     reference: object | None = None,
     seed: int | None = None,
-    journal: Path | None = None,
     progress: Progress | None = None,
     inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
     compare: bool = True,
@@ -222,8 +220,6 @@ def audit(
 
     A live module is held against the architecture it is read as (`parity`), unless `compare` is false: the audit then says so.
     `call` says how it is called, where module(x) is not it.
-
-    With a `journal`, finished measurements are kept there, and an interrupted audit goes on from them.
     """
     if seed is not None:
         validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
@@ -239,25 +235,19 @@ def audit(
     account = balance(model, architecture, plan.read, plan.shared)
     if inspect is not None:
         inspect(model.family.name, account, tuple(plan.missing))
-    kept = Journal(journal, identity(model.checkpoint, other, architecture, want))
-    if seed is None:
-        seed = kept.seed if kept.seed is not None else secrets.randbits(63)
-    kept.begin(seed)
-    found: Found = dict(kept.found)
+    seed = secrets.randbits(63) if seed is None else seed
+    found: Found = {}
     entries = sum(task.entries for task in plan.tasks)
     reached = 0
     for index, task in enumerate(plan.tasks):
-        if task.name not in kept.names:
-            with np.errstate(over="ignore", invalid="ignore"):
-                made = task.run(np.random.default_rng([seed, index]))
-            if not all(m.finite for m in made.values()):
-                raise CheckpointError(f"{task.name}: a norm is larger than every float: these are no trained weights")
-            kept.add(task.name, made)
-            found |= made
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = task.run(np.random.default_rng([seed, index]))
+        if not all(m.finite for m in made.values()):
+            raise CheckpointError(f"{task.name}: a norm is larger than every float: these are no trained weights")
+        found |= made
         reached += task.entries
         if progress is not None:
             progress(task.name, reached, entries)
-    kept.drop()
     live = bare(source) if compare else None
     parity = hold(live, model, architecture, call=call) if hasattr(live, "forward") else None
     return Audit(

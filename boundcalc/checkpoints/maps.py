@@ -14,7 +14,7 @@ from boundcalc.norms.matrix import Floats, Measured, Native, vector
 from boundcalc.setting import Attention
 
 Found = dict[str, Measured]
-"""By key of norms files. Keys ending in "~" are products for the report and for proxies, no budgets; keys ending in "'"
+"""By key of norms files. Keys ending in "~" are products for the report, no budgets; keys ending in "'"
 are distances from the reference."""
 
 

@@ -35,7 +35,7 @@ class Task:
     """One measurement.
 
     Attributes:
-        name: unique; a resumed audit skips the names that are done.
+        name: unique, for the progress bar.
         entries: numbers it reads, for the progress bar.
         run: makes it, with a generator of its own.
     """

@@ -158,8 +158,10 @@ def command(
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
 
-        write = certify_report.table if form == "table" else certify_report.as_json
-        write(found, report, setting, solve=solve, certified=certified)
+        if form == "table":
+            certify_report.table(found, report, setting)
+        else:
+            certify_report.as_json(found, report, setting, certified)
     else:
         from boundcalc.cli.formats import show
 

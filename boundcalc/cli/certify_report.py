@@ -1,4 +1,4 @@
-"""What `boundcalc certify` says beside the table of bounds: what was paid, what dominates, what would have to change."""
+"""The report of `boundcalc certify` around the table of bounds: cost of choices, and which layers dominate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 
 from boundcalc.cli.checkpoint import account_lines
 from boundcalc.cli.options import write_json
-from boundcalc.statements.premise import no_member
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -22,12 +21,9 @@ _LAYERS = 12
 """Layers in the table of what dominates; the others are summed up in one line."""
 
 
-def table(
-    found: Audit, report: Report, setting: Setting, *, solve: bool, certified: Certification | None = None
-) -> None:
-    """For people; what was certified with data stands above it."""
-    del certified
-    from boundcalc.base.rounding import at_least, down, up
+def table(found: Audit, report: Report, setting: Setting) -> None:
+    """The account, the table of bounds and the shares of layers, as text."""
+    from boundcalc.base.rounding import up
     from boundcalc.cli.formats import show
 
     click.echo(f"{found.where}: family {found.family}")
@@ -44,34 +40,10 @@ def table(
     if shares:
         click.echo(f"\nWhat the best {_made_of(report)} bound is made of (part of its log counts):\n")
         _layers(shares)
-    click.echo("\nProxies (sizes of published bounds without their constants: no bounds):")
-    for line in _proxies(found):
-        click.echo(line)
-    if not solve or report.best is None:
-        return
-    refusal = no_member(paid)
-    if refusal is not None:
-        click.echo(f"\nNo advice: {refusal}")
-        return
-    from boundcalc.engine.needs import needs
-
-    click.echo("\nFor a bound below 1, everything else unchanged:")
-    needed = needs(setting)
-    for quantity in ("gap", "risk"):
-        m, factor = needed[f"m_{quantity}"], needed[f"norm_factor_{quantity}"]
-        samples = "no m up to 10^18 is enough" if m is None else f"m of {at_least(m)}"
-        norms = "no factor at which a network still has the margin is enough"
-        if factor is not None:
-            norms = f"every norm times {down(factor, 3)}"
-        click.echo(f"  {quantity}: {samples}; or {norms}" if factor != 1.0 else f"  {quantity}: it is below 1")
 
 
-def as_json(
-    found: Audit, report: Report, setting: Setting, *, solve: bool, certified: Certification | None = None
-) -> None:
-    """For programs."""
-    from boundcalc.checkpoints.proxies import Proxy, proxies
-
+def as_json(found: Audit, report: Report, setting: Setting, certified: Certification | None) -> None:
+    """The same for programs, with the certificates of a data set."""
     data = report.to_json()
     data["model"] = found.where
     data["family"] = found.family
@@ -80,16 +52,6 @@ def as_json(
         data["certified"] = certified.to_json()
     data["pieces"] = dict(_pieces(report))
     data["p1"] = _paid(setting)[1]
-    data["proxies"] = [
-        {"name": p.name, "kind": "proxy", "log10": p.log_value / math.log(10)}
-        if isinstance(p, Proxy)
-        else {"refusal": str(p)}
-        for p in proxies(found)
-    ]
-    if solve and report.best is not None and no_member(_paid(setting)[0]) is None:
-        from boundcalc.engine.needs import needs
-
-        data["needs"] = needs(setting)
     write_json(data)
 
 
@@ -137,18 +99,3 @@ def _layers(pieces: Mapping[str, float]) -> None:
         more = len(ranked) - _LAYERS
         lines.append(Line([f"{more} other{'s' * (more > 1)}", f"{rest:.1%}", ""]))
     write_table(["layer", "share", "most of it from"], lines, right=frozenset([1]))
-
-
-def _proxies(found: Audit) -> list[str]:
-    from boundcalc.checkpoints.proxies import Proxy, proxies
-    from boundcalc.cli.values import upper
-
-    lines: list[str] = []
-    for proxy in proxies(found):
-        if isinstance(proxy, Proxy):
-            top = max(proxy.parts, key=proxy.parts.__getitem__)
-            size = upper(proxy.log_value / math.log(10))
-            lines.append(f"  ~{size}   {proxy.name}; most from {top} ({proxy.parts[top]:.0%})")
-        else:
-            lines.append(f"  refused: {proxy}")
-    return lines

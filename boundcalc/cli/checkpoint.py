@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from boundcalc.base.rounding import up
-from boundcalc.cli.files import FILE, Input, PythonName, output_file
+from boundcalc.cli.files import FILE, Input, PythonName
 from boundcalc.cli.options import all_of
 from boundcalc.cli.progress import measuring
 from boundcalc.cli.values import NUMBER, WHOLE
@@ -53,12 +53,6 @@ _OPTIONS = (
     click.option("--exact", is_flag=True, help="No random probes for wide matrices (slower, no failure probability)."),
     click.option("--schatten", type=NUMBER, help="Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
     click.option("--seed", type=WHOLE, help="Of what is drawn at random (probes); unset, drawn afresh and shown."),
-    click.option(
-        "--resume",
-        "journal",
-        type=output_file(appends=True),
-        help="Keep finished measurements here, and go on from them.",
-    ),
     click.option("--quiet", is_flag=True, help="No progress."),
 )
 
@@ -98,7 +92,7 @@ def take(
     from boundcalc.lab.reading import TRIED, described, held_against
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
-    taken = {name: options.pop(name) for name in (*names, "exact", "seed", "journal", "quiet", "compare")}
+    taken = {name: options.pop(name) for name in (*names, "exact", "seed", "quiet", "compare")}
     chosen = chosen_family(taken["family"], taken["mapping"])
     known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
     said = Options(**known, settings=assignments(taken["settings"], "--set"))
@@ -115,7 +109,6 @@ def take(
             want=Want(taken["spectra"], taken["exact"]),
             reference=taken["reference"],
             seed=taken["seed"],
-            journal=taken["journal"],
             progress=progress,
             inspect=inspect,
         )

@@ -30,7 +30,6 @@ Examples:
   boundcalc norms runs/bert --setting-out setting.json && boundcalc eval --setting setting.json --m 1e8
   boundcalc norms later/ --out norms.json && boundcalc eval --setting setting.json --norms norms.json
   boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
-  boundcalc norms big/ --resume big.journal     (interrupt it, type it again: it goes on)
   boundcalc norms mine.pt --template mine.json --compare model.py:make
   boundcalc norms model.npz --mapping mine.json --format csv > norms.csv
 \b

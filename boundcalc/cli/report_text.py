@@ -189,5 +189,5 @@ def _need_line(needed: Needed, train_error: float, assumed: str) -> str:
         else ""
     )
     if needed.m is None:
-        return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not}."
+        return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not.rstrip('.')}."
     return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {at_least(needed.m)}, by {needed.bound!r}."

@@ -105,7 +105,8 @@ def solve(
         raise NoSolution(
             f"no {variable} gives a risk of at most {target:g}: every bound of it is above the train error, here {q:g}"
         )
-    axis = _with_members(setting, variable, axis)
+    if quantity == "risk" or variable not in ("m", "delta"):  # a gap bound has no premise that m or delta could change
+        axis = _with_members(setting, variable, axis)
     log_target = math.log(target)
     trial: _Samples | _Settings
     if variable == "m":

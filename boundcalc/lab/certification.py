@@ -13,7 +13,6 @@ from typing import Any
 from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, up
 from boundcalc.base.value import Value
-from boundcalc.checkpoints.attended import Attended
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.engine.proved import BoundValue
@@ -102,7 +101,6 @@ class Certification:
         mapping: how the model was described, where no family was known for it.
         states: the weights of certified predictors that are not the trained network, by method.
         outputs: what answers, for `lab.given.GivenNetwork.of`, which certificates are established again with.
-        attention: where its heads look, if that was asked.
     """
 
     model: str
@@ -117,7 +115,6 @@ class Certification:
     mapping: Mapping[str, Any] | None = field(default=None, repr=False)
     states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
     outputs: Outputs | None = field(default=None, repr=False)
-    attention: Attended | None = None
 
     @property
     def parity(self) -> Parity | None:
@@ -155,7 +152,6 @@ class Certification:
             f"{wrong} of {n} training sequences are answered wrongly; {self.setting.sample.train_error:g} of them have "
             f"margins at most {self.setting.sample.margin:g}",
             *self.notes,
-            *(self.attention.lines if self.attention else ()),
         )
 
     @property
@@ -213,7 +209,6 @@ class Certification:
             "lines": [line.to_json() for line in self.lines],
             "bounds": [value.to_json() for value in self.bounds],
             "notes": list(self.notes),
-            "attention": self.attention.to_json() if self.attention else None,
         }
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.attended import Attended, attended
 from boundcalc.checkpoints.audit import audit, chosen_family
 from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.examples import Sequences
@@ -62,7 +61,6 @@ def certify(
     call: Call | None = None,
     fixed: Fixed | None = None,
     seed: int | None = None,
-    attention: bool | Sequence[int] = False,
     progress: Callable[[str], None] | None = None,
 ) -> Certification:
     """Norms, margins, training error and every certificate that applies, in one call.
@@ -91,7 +89,6 @@ def certify(
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
         seed: of random probes, of p2l, and of the fresh module for occam.
-        attention: also say where the heads of a module that returns its attentions look; positions that matter may be named.
         progress: told what is being done.
 
     Returns:
@@ -112,8 +109,7 @@ def certify(
     found = audit(checkpoint, family=chosen, options=options, seed=seed, inspect=whole(name))
     found, live = held_against(replace(found, where=name), seen, hand, inputs, fixed=fixed, call=call, say=say)
     outputs = Outputs(seen, found, live, fixed, call)
-    looks = None if attention is False else _looks(live, known, attention, call)
-    done = answered(
+    return answered(
         outputs,
         known,
         tests,
@@ -128,13 +124,6 @@ def certify(
         progress=say,
         reference=reference,
     )
-    return replace(done, attention=looks)
-
-
-def _looks(live: Any, known: Sequences, asked: bool | Sequence[int], call: Call | None) -> Attended:
-    if live is None:
-        raise InvalidSetting("where heads look is read off a module that runs: give the module, not only its weights")
-    return attended(live, known, given=() if isinstance(asked, bool) else tuple(asked), call=call)
 
 
 def answered(

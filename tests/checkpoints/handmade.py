@@ -99,107 +99,29 @@ def save_shards(path: Path, tensors: Mapping[str, Array], config: Mapping[str, A
     return path
 
 
-class _Pickle:
-    """Writes the few opcodes a table of tensors needs, without importing torch."""
-
-    def __init__(self, *, old: bool = False) -> None:
-        """`old`: storages have a sixth entry, as before torch 1.6."""
-        self.old = old
-        self.out = io.BytesIO()
-        self.out.write(b"\x80\x02")
-
-    def name(self, module: str, name: str) -> None:
-        self.out.write(b"c" + module.encode() + b"\n" + name.encode() + b"\n")
-
-    def text(self, value: str) -> None:
-        raw = value.encode()
-        self.out.write(b"X" + struct.pack("<I", len(raw)) + raw)
-
-    def whole(self, value: int) -> None:
-        self.out.write(b"J" + struct.pack("<i", value))
-
-    def op(self, code: bytes) -> None:
-        self.out.write(code)
-
-    def numbers(self, values: tuple[int, ...]) -> None:
-        self.op(b"(")
-        for value in values:
-            self.whole(value)
-        self.op(b"t")
-
-    def tensor(self, key: str, storage: str, values: Array) -> None:
-        self.name("torch._utils", "_rebuild_tensor_v2")
-        self.op(b"((")
-        self.text("storage")
-        self.name("torch", storage)
-        self.text(key)
-        self.text("cpu")
-        self.whole(values.size)
-        self.op(b"NtQ" if self.old else b"tQ")
-        self.whole(0)
-        self.numbers(values.shape)
-        strides = tuple(s // values.itemsize for s in values.strides)
-        self.numbers(strides)
-        self.op(b"\x89")
-        self.name("collections", "OrderedDict")
-        self.op(b")RtR")
-
-
-STORAGES = {
-    "float64": "DoubleStorage",
-    "float32": "FloatStorage",
-    "bfloat16": "BFloat16Storage",
-    "int64": "LongStorage",
-}
-
-
-def torch_zip(tensors: Mapping[str, Array], dtype: str = "float32", wrapper: str | None = None) -> bytes:
+def torch_zip(tensors: Mapping[str, Array], dtype: str = "float32", wrapper: str | None = None, **how: Any) -> bytes:
     """What torch.save writes for a state dict."""
-    return zipped(*_state_dict(_Pickle(), tensors, dtype, wrapper))
+    import torch
+
+    types = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
+    state = {name: torch.as_tensor(np.asarray(values)) for name, values in tensors.items()}
+    state = {name: value.to(types[dtype]) if value.is_floating_point() else value for name, value in state.items()}
+    out = io.BytesIO()
+    torch.save(state if wrapper is None else {wrapper: state}, out, **how)
+    return out.getvalue()
 
 
-def torch_pickles(tensors: Mapping[str, Array], dtype: str = "float32", root: bytes | None = None) -> bytes:
-    """What torch.save wrote before torch 1.6; `root` stands in for the pickle of the tensors."""
-    pickled, storages = _state_dict(_Pickle(old=True), tensors, dtype)
-    machine = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
-    values = [v if np.asarray(v).dtype.kind != "f" else encode(v, dtype) for v in tensors.values()]
-    out = b"".join(pickle.dumps(value, protocol=2) for value in (0x1950A86A20F9469CFC6C, 1001, machine))
-    out += root or pickled
-    out += pickle.dumps([str(i) for i in range(len(storages))], protocol=2)
-    return out + b"".join(struct.pack("<q", v.size) + raw for v, raw in zip(values, storages, strict=True))
+torch_pickles = partial(torch_zip, _use_new_zipfile_serialization=False)
+"""What torch.save wrote before torch 1.6."""
 
 
-def _state_dict(
-    script: _Pickle, tensors: Mapping[str, Array], dtype: str, wrapper: str | None = None
-) -> tuple[bytes, list[bytes]]:
-    """A pickle that names tensors, and their storages."""
-    if wrapper is not None:
-        script.op(b"}")
-        script.text(wrapper)
-    script.name("collections", "OrderedDict")
-    script.op(b")R")
-    storages: list[bytes] = []
-    for name, values in tensors.items():
-        kind = dtype if np.asarray(values).dtype.kind == "f" else str(np.asarray(values).dtype)
-        stored = encode(values, kind)
-        script.text(name)
-        script.tensor(str(len(storages)), STORAGES[kind], stored)
-        script.op(b"s")
-        storages.append(stored.tobytes(order="A"))
-    if wrapper is not None:
-        script.op(b"s")
-    script.op(b".")
-    return script.out.getvalue(), storages
-
-
-def zipped(pickled: bytes, storages: list[bytes] = []) -> bytes:  # noqa: B006 - never changed
+def zipped(pickled: bytes) -> bytes:
     """The zip around a data.pkl."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/version", b"3\n")
         archive.writestr("archive/byteorder", b"little")
-        for i, raw in enumerate(storages):
-            archive.writestr(f"archive/data/{i}", raw)
     return out.getvalue()
 
 

@@ -122,29 +122,11 @@ def test_damaged_indexes(tmp_path: Path) -> None:
     assert refused > TRIES / 2
 
 
-def test_a_memo_that_would_only_take_memory(tmp_path: Path) -> None:
-    path = tmp_path / "w.pt"
-    path.write_bytes(handmade.zipped(b"\x80\x02}r\xff\xff\xff\x7f."))
-    with pytest.raises(BoundcalcError, match="impossible memo"):
-        open_checkpoint(path)
-
-
 def test_rows_of_stride_zero_are_not_expanded(tmp_path: Path) -> None:
-    path = tmp_path / "w.pt"
-    one = np.ones(4, np.float32)
-    wide = np.lib.stride_tricks.as_strided(one, (1 << 20, 4), (0, 4))
-    content = handmade.torch_zip({"t": wide.view()})
-    path.write_bytes(content)
-    open_checkpoint(path)  # written out in full, it is what it says
-    script = handmade._Pickle()
-    script.name("collections", "OrderedDict")
-    script.op(b")R")
-    script.text("t")
-    script.tensor("0", "FloatStorage", wide)
-    script.op(b"s.")
-    path.write_bytes(handmade.zipped(script.out.getvalue(), [one.tobytes()]))
+    torch = pytest.importorskip("torch")
+    torch.save({"t": torch.ones(4).expand(1 << 40, 4)}, tmp_path / "w.pt")
     with pytest.raises(BoundcalcError, match="larger than its storage"):
-        open_checkpoint(path)
+        open_checkpoint(tmp_path / "w.pt")
 
 
 @pytest.mark.parametrize("size", [1e30, 1e150, 1e200, 1e308, 1e-308])

@@ -84,13 +84,11 @@ class Checkpoint:
         where: what the user pointed at.
         tensors: by name.
         config: config.json, or {}.
-        fingerprint: changes when the files do; a norms computation is resumed only if it is the same.
     """
 
     where: str
     tensors: Mapping[str, Tensor]
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    fingerprint: str = ""
 
     def __post_init__(self) -> None:
         if not self.tensors:
@@ -114,12 +112,6 @@ def sound(path: Path, kind: str) -> Iterator[None]:
         text = ascii(str(error))[1:-1]
         why = text if len(text) <= 100 else text[:100] + "..."
         raise CheckpointError(f"{path} is not a whole {kind} ({type(error).__name__}: {why}); fetch it again") from None
-
-
-def fingerprint(*paths: Path) -> str:
-    """Names, sizes and times of files."""
-    stats = [(path.name, path.stat()) for path in paths]
-    return ";".join(f"{name}:{stat.st_size}:{stat.st_mtime_ns}" for name, stat in stats)
 
 
 _SMALL = 1 << 16

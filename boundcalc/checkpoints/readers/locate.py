@@ -10,18 +10,15 @@ from typing import Any
 from boundcalc.base.output import reading
 from boundcalc.base.strict_json import read_json
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.readers.base import Checkpoint, Tensor, fingerprint
+from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.checkpoints.readers.npz import open_npz
-from boundcalc.checkpoints.readers.pickled import open_torch_pickles, open_torch_zip
+from boundcalc.checkpoints.readers.pickled import open_torch
 from boundcalc.checkpoints.readers.safetensors import open_safetensors
 
 _READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
     ".safetensors": open_safetensors,
     ".npz": open_npz,
-    ".pt": open_torch_zip,
-    ".pth": open_torch_zip,
-    ".bin": open_torch_zip,
-    ".ckpt": open_torch_zip,
+    **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), open_torch),
 }
 _IN_DIRECTORY = (
     "model.safetensors",
@@ -29,7 +26,6 @@ _IN_DIRECTORY = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
-_ZIP, _PICKLE = b"PK\x03\x04", b"\x80"
 
 
 def open_checkpoint(source: object) -> Checkpoint:
@@ -58,13 +54,6 @@ def _file(path: Path) -> Checkpoint:
     if reader is None:
         known = ", ".join(_READERS)
         raise CheckpointError(f"{path} has no known ending: need one of {known}, an .index.json, or a directory")
-    if reader is open_torch_zip:
-        with path.open("rb") as file:
-            start = file.read(4)
-        if start[:1] == _PICKLE:
-            return open_torch_pickles(path)
-        if start != _ZIP:
-            raise CheckpointError(f"{path} is not a file of torch.save; fetch it again")
     return reader(path)
 
 
@@ -120,8 +109,7 @@ def _index(path: Path) -> Checkpoint:
         for name in found.tensors:
             if weight_map.get(name) != shard:
                 raise CheckpointError(f"{shard!r} has {name!r}, which {path.name} does not place there")
-    files = [path, *(path.parent / shard for shard in shards)]
-    return Checkpoint(str(path), tensors, fingerprint=fingerprint(*files))
+    return Checkpoint(str(path), tensors)
 
 
 def _inside(index: Path, shard: object) -> Path:

@@ -11,7 +11,7 @@ from boundcalc.checkpoints.readers.base import TORCH_NAMES, Array, Checkpoint, T
 _BITS = {"bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
 
 
-def open_module(module: Any) -> Checkpoint:
+def open_module(module: Any, where: str | None = None) -> Checkpoint:
     """The tensors of a module; its `config`, when it has one (transformers), comes along."""
     state: Mapping[str, Any] = module if isinstance(module, Mapping) else module.state_dict()
     config: Any = getattr(module, "config", None)
@@ -24,7 +24,7 @@ def open_module(module: Any) -> Checkpoint:
         if dtype is not None:
             storage = f"{value.data_ptr()}:{tuple(value.stride())}"
             tensors[name] = Tensor(name, tuple(value.shape), dtype, partial(_fetch, value, dtype), storage)
-    return Checkpoint(type(module).__name__, tensors, settings)
+    return Checkpoint(where or type(module).__name__, tensors, settings)
 
 
 def _fetch(value: Any, dtype: str) -> Array:

@@ -10,7 +10,7 @@ from pathlib import Path
 from numpy.lib import format as npy
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, sound
+from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, sound
 
 _NAMES = {
     dtype.newbyteorder("="): name
@@ -28,7 +28,7 @@ def open_npz(path: Path) -> Checkpoint:
             if name in tensors:
                 raise CheckpointError(f"{path} has two arrays {name!r:.80}; fetch it again")
             tensors[name] = _entry(path, archive, info, name)
-    return Checkpoint(str(path), tensors, fingerprint=fingerprint(path))
+    return Checkpoint(str(path), tensors)
 
 
 def _entry(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Tensor:

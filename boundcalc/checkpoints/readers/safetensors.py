@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, fingerprint, mapped, sound
+from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, mapped, sound
 
 _MOST_HEADER = 100_000_000
 """Bytes; the format's own limit."""
@@ -46,7 +46,7 @@ def open_safetensors(path: Path) -> Checkpoint:
         spans.append((*span, name))
     _check_spans(path, spans, size - start)
     config = _metadata_config(metadata)
-    return Checkpoint(str(path), tensors, config, fingerprint(path))
+    return Checkpoint(str(path), tensors, config)
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int, int]:

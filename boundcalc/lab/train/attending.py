@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from boundcalc.checkpoints.attended import summary
 from boundcalc.lab.latent.experiments.numbers import Numbers
 from boundcalc.lab.train.layers import weights_of_read
 from boundcalc.lab.train.measure import head_sizes
@@ -180,9 +179,10 @@ class Looked:
 
     @property
     def looks_at(self) -> float:
-        """Positions looked at."""
-        found = summary([[self.weights[:, :, None]]])
-        return float(self.sizes @ [head.looks_at for head in found.heads])
+        """Effective number of positions: exp of the entropy of a head's weights."""
+        shares = self.weights / np.maximum(self.weights.sum(-1, keepdims=True), 1e-300)
+        entropy = -(shares * np.log(np.maximum(shares, 1e-300))).sum(-1)
+        return float(self.sizes @ np.exp(entropy).mean(0))
 
 
 @torch.no_grad()
