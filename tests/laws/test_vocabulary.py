@@ -58,7 +58,6 @@ OTHER_FILES: Mapping[str, str] = {
     "--template": "a mapping, before there are norms",
     "--examples": "beside the model",
     "--store": "is read as well",
-    "--resume": "is read as well",
 }
 """Options that write a file which is not the command's result."""
 
