@@ -33,11 +33,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Versions, extras, device, TeX, store; what to type for what is missing.",
     ),
     "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
-    "sparse": ("boundcalc.cli.sparse:command", "What learning an s-sparse Boolean function of T bits takes."),
 }
 
 
-REMOVED: dict[str, str] = {}
+REMOVED: dict[str, str] = {
+    "sparse": "run python examples/edelman2022/sparse.py",
+}
 """Commands of earlier versions, and what does their job now."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -46,7 +47,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Models": ("norms", "certify"),
     "Experiments": ("train", "sweep", "runs", "threshold"),
     "Figures": ("plot", "gallery", "explore"),
-    "Functions and latent variables": ("represent", "sparse", "latent"),
+    "Functions and latent variables": ("represent", "latent"),
     "This installation": ("doctor",),
 }
 """The commands as --help lists them."""

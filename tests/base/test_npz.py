@@ -11,7 +11,6 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.npz import plain_arrays
 from boundcalc.checkpoints.data import sequences
-from boundcalc.lab.represent.export import load
 from boundcalc.lab.train.tasks.arrays import ArraysTask
 from boundcalc.predictors.data import Data
 
@@ -19,7 +18,6 @@ READERS: dict[str, Any] = {
     "examples of a certificate": lambda path: Data.load(str(path)),
     "examples of a model": sequences,
     "a task": lambda path: ArraysTask(path=str(path)),
-    "a network": load,
 }
 
 

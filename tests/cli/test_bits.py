@@ -103,7 +103,6 @@ def test_certificates_carry_it(tmp_path: Any) -> None:
         ("tightness", "--bits", "16"),
         ("eval", "--bits", "0"),
         ("eval", "--bits", "200"),
-        ("represent", "--table", "0110", "--bits", "1,2", "--T", "8"),
     ],
 )
 def test_what_would_change_nothing_is_refused_in_one_line(words: tuple[str, ...]) -> None:

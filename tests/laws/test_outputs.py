@@ -220,7 +220,6 @@ _ALLOWED = {
     "laws/families.py": "writes to a temporary folder of its own",
     "laws/brought/tasks.py": "writes to a temporary folder of its own",
     "lab/plot/render.py": "draws to the part that output.writing gives",
-    "lab/represent/export.py": "writes to the part that output.writing gives",
     "lab/train/store.py": "SQLite writes by itself; the folder of weights beside it",
 }
 

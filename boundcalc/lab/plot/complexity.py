@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.errors import NoSolution
 from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.plot import canvas
 from boundcalc.lab.plot.data import FigureData, Series
@@ -23,13 +23,6 @@ _DEFAULT_BOUNDS = ("best", "log-T")
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 _BEYOND = (4096, 16384, 65536)
 """Lengths beyond those of trials, at which only what needs no trained norms is shown."""
-_EXPLICIT = {
-    ("best", "compact"): ("eighth", "best, compact positions"),
-    ("best", "orthonormal"): ("fourth", "best, one-hot positions: linear in T"),
-    ("log-T", "orthonormal"): ("fifth", "log T theorem"),
-}
-"""Look and name by bound and positions. One-hot rows are as wide as T, and covers by rank pay for the width; the norms of
-neither grow, but for |W_QK|, which grows like log T."""
 _SPARSE = 3
 _FIT_KEYS = {"log": "second", "power": "third", "linear": "fourth"}
 _FIT_NAMES = {"log": "$a + b\\,\\log T$", "power": "$a\\,T^b$", "linear": "$a + b\\,T$"}
@@ -58,7 +51,6 @@ def collect(spec: Spec) -> FigureData:
         (T, base.but(seq_len=round(T) + 1, delta=1 - spec.share, train_error=0.0)) for T in lengths
     ]  # a row of its own is read out beside the T bits
     series += references(s, reach, spec.target, 1 - spec.share)
-    series += explicit(s, reach, spec.target, 1 - spec.share)
     for name in spec.bounds or _DEFAULT_BOUNDS:
         one = least_samples(settings, name, spec.target)
         series.append(replace(one, label=f"{name}, norms of trained models") if spec.norms == "runs" else one)
@@ -77,29 +69,6 @@ def references(s: int, lengths: list[float], target: float, delta: float) -> lis
     return [
         Series("finite-class", "any consistent learner", "bound", "m", x, tuple(finite)),
         Series("floor", "counting floor", "reference", "m", x, tuple(floor)),
-    ]
-
-
-def explicit(s: int, lengths: list[float], target: float, delta: float) -> list[Series]:
-    """What bounds ask for with the norms of certified weights that represent every threshold of s bits."""
-    from boundcalc.lab.represent.samples import sample_complexity
-
-    x = tuple(lengths)
-    found: dict[tuple[str, str], list[float | None]] = {kind: [] for kind in _EXPLICIT}
-    for T in lengths:
-        for positions in ("orthonormal", "compact"):
-            names = tuple(name for name, where in _EXPLICIT if where == positions)
-            solved: dict[str, float | None] = {}
-            with suppress(InvalidSetting):  # few positions fit into fewer dimensions than there are
-                rows = sample_complexity(
-                    s, round(T), target, delta, name="threshold", positions=positions, policies=names
-                ).rows
-                solved = {row.policy: None if row.solution is None else row.solution.value for row in rows}
-            for name in names:
-                found[name, positions].append(solved.get(name))
-    return [
-        Series(key, label, "bound", "m", x, tuple(found[kind]), panel="explicit")
-        for kind, (key, label) in _EXPLICIT.items()
     ]
 
 
@@ -166,7 +135,6 @@ def draw(spec: Spec, data: FigureData) -> Any:
     about = setting_words(base, but=hidden, trained=bool(task) and spec.norms == "runs")
     if task:
         about = f"{task_words(task, but=('T', 'm'))} · black: {about.partition(' · ')[2]}"
-    about += " · coloured: explicit weights at margin 1"
     finish(figure, f"risk at most {spec.target:g} with probability {spec.share:g} · {about}", title=spec.title)
     return figure
 
@@ -213,11 +181,6 @@ def caption(spec: Spec, data: FigureData) -> str:
     if best is not None:
         which = "the class that holds the trained models" if spec.norms == "runs" else "the class of the setting"
         sentences.append(f"`{best.key}` asks for {_ends(best)} in {which}.")
-    told = [f"{one.label}: {_ends(one)}" for one in data.of(panel="explicit") if any(one.y)]
-    if told:
-        sentences.append(
-            f"At norms with which certified weights represent every threshold of the bits: {'; '.join(told)}."
-        )
     for one in data.of(kind="certificate"):
         ends = f"{short(float(one.y[0] or 0))} to {short(float(one.high[0] or 0))}"
         sentences.append(f"Certificates of one trained predictor reach it with m = {ends} (T = {one.x[0]:g}).")

@@ -28,27 +28,25 @@ _CLASSES = {
 
 def collect(spec: Spec) -> FigureData:
     """|W_QK|_F |W_V|_op |W_1|_op at margin 1: what suffices for a whole class, and what one certified member has."""
-    from boundcalc.lab.represent.classes import class_budgets
+    from boundcalc.lab.represent.construct import construct
 
     length = spec.setting.architecture.seq_len if spec.setting is not None else _SEQ_LEN
     places = spec.whole or _DEFAULT_VALUES
     series: list[Series] = []
     growth: dict[str, float] = {}
     margins: list[float] = []
-    for name, (key, label, member) in _CLASSES.items():
+    for name, (key, _, member) in _CLASSES.items():
         chosen = [s for s in places if name != "any" or s <= _MOST_ANY]
         if not chosen:
             raise InvalidSetting(f"norms-vs-s needs some s up to {_MOST_ANY}, where every function can be represented")
         panel = "general" if name == "any" else "symmetric"
         x = tuple(float(s) for s in chosen)
-        budgets = [class_budgets(name, s, length) for s in chosen]
-        suffices = tuple(_product(each.norms.budgets) for each in budgets)
-        built = [each.member(_member(name, s)).normalised() for each, s in zip(budgets, chosen, strict=True)]
+        kind = {"any": "corners", "symmetric": "mean", "threshold": "threshold"}[name]
+        built = [construct(_member(name, s), length, kind) for s in chosen]
         margins += [one.certify().margin for one in built]
         own = tuple(_product(one.network.norms.budgets) for one in built)
-        series.append(Series(key, label, "bound", "norm", x, suffices, panel=panel))
         series.append(Series(key, member, "computed", "norm", x, own, panel=panel))
-        fitted = _fit(name, x, suffices)
+        fitted = _fit(name, x, own)
         if fitted is not None:
             growth[name] = fitted[0]
             series.append(Series("floor", fitted[1], "fit", "norm", fitted[2], fitted[3], panel=panel))

@@ -1,4 +1,4 @@
-"""R2, R3: from a sparse function to explicit weights, in the ways it can be represented."""
+"""R1-R3: from a sparse function to explicit weights, in the ways it can be represented."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from functools import partial
 
 import numpy as np
 
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import lower_float
-from boundcalc.lab.represent.certify import Certified, Hint, cases, settle
-from boundcalc.lab.represent.encoding import Encoding
+from boundcalc.lab.represent.certify import Certified, Hint, certify, sums
 from boundcalc.lab.represent.functions import SparseFunction
-from boundcalc.lab.represent.network import Block, Network
-from boundcalc.lab.represent.positions import Positions
-from boundcalc.lab.represent.selection import Readers, Selected, Selection, short
-from boundcalc.lab.represent.tune import Cases, Choice, Tuner
+from boundcalc.lab.represent.network import Encoding, Network
+from boundcalc.lab.represent.tune import Cases, Choice, Reading, Tuner
 from boundcalc.lab.represent.units import MOST_CORNERS, Units, fit_bits, fit_mean, ramp_units
 
 _MOST_FITTED_LEVELS = 80
 """Bits of a symmetric function up to which hinges are chosen by a linear programme; beyond, a ramp per change (parity's norms
 are then 3% larger)."""
 _MOST_SYMMETRIC = 1024
+_KEPT_BITS = 26
 KINDS = ("threshold", "mean", "signed mean", "corners")
 """The constructions: a threshold of the mean (monotone symmetric functions); hinges of the mean of bits in one shared
 coordinate; the same where bits are kept apart, so that some may count negated; hinges of the bits kept apart (any f)."""
@@ -48,27 +46,20 @@ class Construction:
     hint: Hint | None = None
 
     def certify(self, margin: float | None = None) -> Certified:
-        """What can be shown of all 2^T inputs, from the arrays; refuses a margin below the one asked for."""
-        network = self.network
-        network.require(1)
-        if network.readout.shape != (1,):
-            raise CertificateError(f"the last block must have one output, got {network.readout.shape[0]}")
-        found, masses = cases(network.encoding, network.blocks[0], self.function, hint=self.hint)
-        method = "patterns" if self.hint is None else "levels"
-        certified = settle(found, masses, float(network.readout[0]), method, network.seq_len)
+        """What can be shown of all 2^T inputs, from the arrays; refuses a margin below the requested one."""
+        certified = certify(self.network, self.function, self.hint)
         return certified if margin is None else certified.require(margin)
 
     def normalised(self) -> Construction:
         """The same with W_1 as small as a certified margin of 1 allows."""
         built = self
         for guard in (2.0**-40, 1e-9, 1e-7):  # radii of enclosures are rounded up, so a second look may be needed
-            block = built.network.blocks[0]
-            found, _ = cases(built.network.encoding, block, self.function, hint=self.hint)
-            margin = min(lower_float(case.least[0]) for case in found)
+            cases, _ = sums(built.network, self.function, self.hint)
+            margin = min(lower_float(low) for _, low in cases)
             if margin <= 0 or (margin >= 1 and built is not self):
                 break
-            larger = replace(block, w_1=block.w_1 * ((1 + guard) / margin))
-            built = replace(built, network=replace(built.network, blocks=(larger,)))
+            w_1 = built.network.w_1 * ((1 + guard) / margin)
+            built = replace(built, network=replace(built.network, w_1=w_1))
         return built
 
     def with_beta(self, factor: float) -> Construction:
@@ -78,17 +69,17 @@ class Construction:
 
 def possible_kinds(function: SparseFunction) -> list[str]:
     """The constructions a minimised function has."""
-    found: list[str] = []
+    kinds: list[str] = []
     symmetric = function.symmetric
     if symmetric is not None:
         if symmetric.changes == 1:
-            found.append("threshold")
-        found.append("signed mean" if any(symmetric.negated) else "mean")
+            kinds.append("threshold")
         if not any(symmetric.negated):
-            found.append("signed mean")
+            kinds.append("mean")
+        kinds.append("signed mean")
     if function.table and function.arity <= MOST_CORNERS:
-        found.append("corners")
-    return found
+        kinds.append("corners")
+    return kinds
 
 
 def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
@@ -102,64 +93,44 @@ def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
     smallest = function.minimised()
     if smallest.constant:
         value = (smallest.table or smallest.profile)[0]
-        raise InvalidSetting(
-            f"the function is constant ({value} for every input), so there is nothing to select or to learn; "
-            f"give one that depends on a bit"
-        )
+        raise InvalidSetting(f"the function is constant ({value} for every input): give one that depends on a bit")
     if smallest.symmetric is not None and smallest.arity > _MOST_SYMMETRIC:
         raise InvalidSetting(
             f"s = {smallest.arity} is too large: a symmetric function takes up to 2s hidden units, and its certificate up to "
             f"2s^2 of their values; at most s = {_MOST_SYMMETRIC} is offered"
         )
-    if not smallest.table or smallest.arity <= MOST_CORNERS or smallest.symmetric is not None:
-        return smallest
-    raise InvalidSetting(
-        f"s = {smallest.arity} is too large for a function that is not symmetric: it takes up to 2^(s-1) hidden units, "
-        f"norms that grow like 2^s and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered"
-    )
+    if smallest.symmetric is None and smallest.arity > MOST_CORNERS:
+        raise InvalidSetting(
+            f"s = {smallest.arity} is too large for a function that is not symmetric: it takes up to 2^(s-1) hidden units, "
+            f"norms that grow like 2^s and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered"
+        )
+    return smallest
 
 
-def construct(function: SparseFunction, positions: Positions, kind: str) -> Construction:
+def construct(function: SparseFunction, seq_len: int, kind: str) -> Construction:
     """The weights of one construction of a `usable` function, at the numbers of least capacity, margin about 1."""
-    view, tuner = make_tuner(function, Selection(positions, function.variables), kind)
-    return build(function, view, kind, tuner.best()).normalised()
-
-
-def literal_signs(function: SparseFunction) -> np.ndarray:
-    """+1 for a bit, -1 for a negated one, of a symmetric function."""
-    symmetric = function.symmetric
-    if symmetric is None:
-        raise InvalidSetting(f"this construction is for symmetric functions; got {function.describe()}")
-    return np.where(symmetric.negated, -1.0, 1.0)
-
-
-def make_tuner(
-    function: SparseFunction, selection: Selection, kind: str, *, most: float | None = None
-) -> tuple[Selected, Tuner]:
-    """What is selected, and how a construction's numbers are to be found.
-
-    `most`: values on the two sides of 0 stay within [1, most] of each other, where later layers read them.
-    """
+    symmetric, table = function.symmetric, function.table
     if kind == "corners":
-        table = function.table
-        view = Selected(selection, shared=False, signs=None)
-        fit = partial(fit_bits, table, most=most)
-        return view, Tuner(view, fit, lambda units, slack: Cases.of_bits(units, table, slack))
-    signs = literal_signs(function)
-    view = Selected(selection, shared=bool((signs > 0).all()) and kind != "signed mean", signs=signs)
-    profile = function.symmetric.profile  # type: ignore[union-attr]
-
-    def fit_profile(slack: float, sizes: tuple[float, float]) -> Units:
-        if kind == "threshold":
-            return threshold_units(profile, slack)
-        if most is None and function.arity > _MOST_FITTED_LEVELS:
-            return ramp_units(profile, slack, sizes)
-        return fit_mean(profile, slack, sizes, most)
-
-    return view, Tuner(view, fit_profile, lambda units, slack: Cases.of_mean(units, profile, slack))
+        signs = None
+        fit, cases = partial(fit_bits, table), partial(Cases.of_bits, table=table)
+    elif symmetric is None:
+        raise InvalidSetting(f"construction {kind!r} is for symmetric functions; got {function.describe()}")
+    else:
+        signs = np.where(symmetric.negated, -1.0, 1.0)
+        fit, cases = partial(_fit_profile, symmetric.profile, kind), partial(Cases.of_mean, profile=symmetric.profile)
+    shared = signs is not None and bool((signs > 0).all()) and kind != "signed mean"
+    view = Reading(function.arity, seq_len, shared, signs is not None)
+    choice = Tuner(view, fit, lambda units, slack: cases(units, slack=slack)).best()
+    return build(function, view, signs, kind, choice).normalised()
 
 
-def threshold_units(profile: Sequence[int], slack: float) -> Units:
+def _fit_profile(profile: Sequence[int], kind: str, slack: float, sizes: tuple[float, float]) -> Units:
+    if kind == "threshold":
+        return _threshold_units(profile, slack)
+    return (ramp_units if len(profile) > _MOST_FITTED_LEVELS + 1 else fit_mean)(tuple(profile), slack, sizes)
+
+
+def _threshold_units(profile: Sequence[int], slack: float) -> Units:
     """The line through 0 between the two levels where the value changes, as the ReLUs of it and of its negative.
 
     The two columns of the value matrix are each other's negatives: it has rank one.
@@ -169,29 +140,43 @@ def threshold_units(profile: Sequence[int], slack: float) -> Units:
     if len(changes) != 1:
         raise InvalidSetting("a threshold needs a profile that changes once")
     middle = (2 * changes[0] + 1 - s) / s
-    margin = 1 / s - slack
     sign = 1.0 if profile[-1] else -1.0
-    size = 1 / math.sqrt(margin)
+    size = 1 / math.sqrt(1 / s - slack)
     return Units(
         size * np.array([[1.0, -1.0]]), size * np.array([-middle, middle]), sign * size * np.array([1.0, -1.0])
     )
 
 
-def build(function: SparseFunction, view: Selected, kind: str, choice: Choice) -> Construction:
+def _short(x: np.ndarray | float) -> np.ndarray:
+    """Rounded to 26 bits: products of two such numbers are exact floats, so outer products have rank one exactly."""
+    mantissa, exponent = np.frexp(np.asarray(x, dtype=float))
+    return np.ldexp(np.round(np.ldexp(mantissa, _KEPT_BITS)), exponent - _KEPT_BITS)
+
+
+def build(
+    function: SparseFunction, view: Reading, signs: np.ndarray | None, kind: str, choice: Choice
+) -> Construction:
     """Arrays from numbers."""
-    selection = view.selection
-    encoding = Encoding.of(selection.positions, view.shared, choice.place, choice.bit, choice.constant)
-    readers = Readers.of(encoding, selection, choice.beta, view.signs)
+    encoding = Encoding.of(view.seq_len, view.shared, choice.place, choice.bit, choice.constant)
+    chosen, s = list(function.variables), view.s
+    mass, cls = view.masses(choice.beta)
+    own = np.zeros((s, view.seq_len))
+    own[np.arange(s), chosen] = 1.0
+    unit = 1 / (encoding.bit * mass)
+    if signs is None:
+        bits = own * unit
+    else:
+        bits = np.full((1, 1), unit / s * signs[0]) if view.shared else (signs @ own)[None] * (unit / s)
+    # The shortest (x, y) for which x in the coordinates of the chosen positions, and y in the constant one, read 1.
+    along, beside = encoding.place * s * mass / math.sqrt(s), encoding.constant * (1 - cls)
+    size = along**2 + beside**2
     units = choice.units.scaled(choice.scale)
-    alpha, theta = short(units.alpha), short(units.theta)
-    w_k = np.zeros((1, encoding.width))
-    w_k[0, encoding.place_block] = choice.beta / encoding.place * selection.total
-    w_q = np.zeros((1, encoding.width))
-    w_q[0, encoding.cls_index] = 1.0
-    w_v = np.zeros((1, encoding.width, units.count))
-    w_v[0, encoding.bit_block] = readers.bits.T @ alpha
-    w_v[0, encoding.place_block] = np.outer(readers.place, theta)
-    w_v[0, encoding.constant_index] = readers.constant * theta
-    block = Block(w_q, w_k, w_v, (units.weight * choice.gain)[:, None])
-    hint = Hint(alpha[0], readers.bits[0]) if view.by_mean else None
-    return Construction(kind, function, Network(encoding, (block,), np.ones(1)), choice.beta, hint)
+    bits, alpha, theta = _short(bits), _short(units.alpha), _short(units.theta)
+    w_q, w_k, w_v = np.zeros(encoding.width), np.zeros(encoding.width), np.zeros((encoding.width, units.count))
+    w_q[encoding.cls_index] = 1.0
+    w_k[chosen] = choice.beta / encoding.place
+    w_v[encoding.bit_block] = bits.T @ alpha
+    w_v[chosen] = np.outer(np.full(s, _short(along / (size * math.sqrt(s)))), theta)
+    w_v[encoding.constant_index] = _short(beside / size) * theta
+    network = Network(encoding, w_q, w_k, w_v, (units.weight * choice.gain)[:, None])
+    return Construction(kind, function, network, choice.beta, Hint(alpha[0], bits[0]) if view.by_mean else None)

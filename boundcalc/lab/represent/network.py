@@ -1,95 +1,121 @@
-"""Explicit weights of the class the calculus bounds, as NumPy arrays, and what they compute.
+"""A network of the class the calculus bounds, as NumPy arrays: one block, one head, rows of bits, the row of [CLS] read.
 
-One block is Pi_1(relu(Pi_1(attention)) W_1) with every head's scores of rank one; the row of [CLS] is read out. Widths
-may differ from layer to layer; padded with zeros they are those of style "edelman", and no norm changes.
+The network is F = clip(relu(Pi_1(attention)) W_1) . readout with scores of rank one. Padded with zeros its widths are those
+of style "edelman", and no norm changes. Row t of the input holds `place` in coordinate t, the bit +-1 times `bit` and
+`constant`; with `shared` all bits sit in one coordinate, else each bit has a coordinate of its own. Row 0 is [CLS]: a unit
+vector of a coordinate of its own, which asks the one query that is read. The encoding is fixed before any data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+import math
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flint import arb
 
-from boundcalc.base.errors import CertificateError
-from boundcalc.lab.represent.encoding import Encoding
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.intervals import certainly_le
+from boundcalc.base.output import safetensors_name, write_bytes
 from boundcalc.norms.limits import every, explicit
 from boundcalc.norms.matrix import outer, vector
-from boundcalc.setting import (
-    Activation,
-    Architecture,
-    Attention,
-    Ball,
-    Budget,
-    Layer,
-    Linear,
-    Norms,
-    Pool,
-    Sample,
-    Setting,
-)
+from boundcalc.setting import Activation, Architecture, Attention, Ball, Linear, Norms, Pool, Sample, Setting
 
-
-def block_layers(d: int, k: int, out: int, index: int = 0, heads: int = 1) -> tuple[Layer, ...]:
-    """Pi_1(relu(Pi_1(attention)) W_1): rows of width d, k hidden units, `out` outputs, scores of rank one."""
-    return (
-        Attention(d=d, heads=heads, d_head=1, d_value=k, block=index),
-        Ball(1.0),
-        Activation("relu"),
-        Linear("W_1", k, out, block=index),
-        Ball(1.0),
-    )
-
-
-def read_layers(width: int) -> tuple[Layer, ...]:
-    """The row of [CLS], read by a vector."""
-    return (Pool("cls"), Linear("readout", width, 1))
+_LARGEST = 5 * 10**8
+"""Numbers in a file of weights."""
 
 
 @dataclass(frozen=True)
-class Block:
-    """The weights of one block; maps act on rows, x -> x W.
+class Encoding:
+    """The rows of T bits.
 
     Attributes:
-        w_q: (heads, d): W_QK of head h is the outer product of w_q[h] and w_k[h].
-        w_k: (heads, d).
-        w_v: (heads, d, k).
-        w_1: (k, out).
+        seq_len: T.
+        shared: whether all bits share one coordinate.
+        place: amplitude of the position.
+        bit: amplitude of the bit.
+        constant: amplitude of the constant coordinate.
     """
 
-    w_q: np.ndarray
-    w_k: np.ndarray
-    w_v: np.ndarray
-    w_1: np.ndarray
+    seq_len: int
+    shared: bool
+    place: float
+    bit: float
+    constant: float
+
+    def __post_init__(self) -> None:
+        squared = arb(self.place) ** 2 + arb(self.bit) ** 2 + arb(self.constant) ** 2
+        if not certainly_le(squared, arb(1)):
+            raise InvalidSetting(f"rows must have norm at most 1, got {float(squared.upper()) ** 0.5:.17g}")
+
+    @classmethod
+    def of(cls, seq_len: int, shared: bool, place: float, bit: float, constant: float) -> Encoding:
+        """Amplitudes in the given proportion, as large as norm 1 allows."""
+        shrink = (1 - 2.0**-50) / math.sqrt(place**2 + bit**2 + constant**2)
+        return cls(seq_len, shared, place * shrink, bit * shrink, constant * shrink)
 
     @property
-    def heads(self) -> int:
-        """H."""
-        return len(self.w_q)
+    def place_block(self) -> slice:
+        """Coordinates of the position."""
+        return slice(0, self.seq_len)
 
-    def layers(self, index: int) -> tuple[Layer, ...]:
-        """The primitive layers it consists of."""
-        d, k = self.w_v.shape[1:]
-        return block_layers(d, k, self.w_1.shape[1], index, self.heads)
+    @property
+    def bit_block(self) -> slice:
+        """Coordinates of the bits."""
+        return slice(self.seq_len, self.seq_len + (1 if self.shared else self.seq_len))
 
-    def budgets(self, index: int) -> dict[str, Budget]:
-        """Every norm of every matrix, rounded up."""
-        found = {f"W_1[{index}]": explicit(self.w_1)}
-        for head in range(self.heads):
-            where = f"[{index},{head}]" if self.heads > 1 else f"[{index}]"
-            found["W_QK" + where] = every(outer(vector(self.w_q[head]), vector(self.w_k[head])))
-            found["W_V" + where] = explicit(self.w_v[head])
-        return found
+    @property
+    def constant_index(self) -> int:
+        """The constant coordinate."""
+        return self.bit_block.stop
+
+    @property
+    def cls_index(self) -> int:
+        """The coordinate of [CLS]."""
+        return self.bit_block.stop + 1
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a row (d)."""
+        return self.bit_block.stop + 2
+
+    def rows(self, bits: np.ndarray) -> np.ndarray:
+        """The rows (n, T + 1, d) of sequences of bits (n, T), as a network reads them: large, for short sequences."""
+        bits = np.asarray(bits)
+        if bits.ndim != 2 or bits.shape[1] != self.seq_len:
+            raise InvalidSetting(f"need an array of {self.seq_len} bits per row, got shape {bits.shape}")
+        signs, own = 2.0 * bits - 1, np.eye(self.seq_len)
+        out = np.zeros((len(bits), self.seq_len + 1, self.width))
+        out[:, 1:, self.place_block] = self.place * own
+        out[:, 1:, self.bit_block] = self.bit * signs[..., None] * (1.0 if self.shared else own)
+        out[:, 1:, self.constant_index] = self.constant
+        out[:, 0, self.cls_index] = 1.0
+        return out
 
 
 @dataclass(frozen=True)
 class Network:
-    """An encoding of bits as rows, blocks, and a read-out vector."""
+    """The weights; maps act on rows, x -> x W.
+
+    Attributes:
+        encoding: how bits become rows.
+        w_q: (d,); W_QK is the outer product of w_q and w_k.
+        w_k: (d,).
+        w_v: (d, k).
+        w_1: (k, 1).
+        readout: a number of at least 0.
+    """
 
     encoding: Encoding
-    blocks: tuple[Block, ...]
-    readout: np.ndarray
+    w_q: np.ndarray
+    w_k: np.ndarray
+    w_v: np.ndarray
+    w_1: np.ndarray
+    readout: float = 1.0
 
     @property
     def seq_len(self) -> int:
@@ -99,125 +125,88 @@ class Network:
     @cached_property
     def architecture(self) -> Architecture:
         """The class of networks of these shapes."""
-        layers = [layer for index, block in enumerate(self.blocks) for layer in block.layers(index)]
-        layers += read_layers(len(self.readout))
-        return Architecture(seq_len=self.seq_len + 1, layers=tuple(layers), input_radius=1.0, depth=len(self.blocks))
+        d, k = self.w_v.shape
+        attention = Attention(d=d, heads=1, d_head=1, d_value=k, block=0)
+        block = (attention, Ball(1.0), Activation("relu"), Linear("W_1", k, 1, block=0), Ball(1.0))
+        layers = (*block, Pool("cls"), Linear("readout", 1, 1))
+        return Architecture(seq_len=self.seq_len + 1, layers=layers, input_radius=1.0, depth=1)
 
     @cached_property
     def norms(self) -> Norms:
         """The norms of the weights, rounded up, as budgets."""
-        found: dict[str, Budget] = {}
-        for index, block in enumerate(self.blocks):
-            found |= block.budgets(index)
-        found["readout"] = explicit(self.readout[:, None])
-        return Norms(budgets=found)
+        budgets = {
+            "W_1[0]": explicit(self.w_1),
+            "W_QK[0]": every(outer(vector(self.w_q), vector(self.w_k))),
+            "W_V[0]": explicit(self.w_v),
+            "readout": explicit(np.array([[self.readout]])),
+        }
+        return Norms(budgets=budgets)
 
-    def require(self, *heads: int) -> None:
-        """Refuse, before anything is certified, other blocks than these, outputs that are not read, and NaN."""
-        found = tuple(block.heads for block in self.blocks)
-        if found != heads:
-            raise CertificateError(f"this certificate covers blocks of {list(heads)} heads, got {list(found)}")
-        widths = (self.encoding.width, *(block.w_1.shape[1] for block in self.blocks))
-        for block, width in zip(self.blocks, widths, strict=False):
-            h, k = block.heads, block.w_1.shape[0]
-            if (block.w_q.shape, block.w_k.shape, block.w_v.shape) != ((h, width), (h, width), (h, width, k)):
-                raise CertificateError(f"the shapes of a block's weights do not fit rows of width {width}")
-        if self.readout.shape != widths[-1:]:
-            raise CertificateError(f"the read-out must have shape {widths[-1:]}, got {self.readout.shape}")
+    def require(self) -> None:
+        """Refuse, before anything is certified, shapes that do not fit and numbers that are not finite."""
+        d, k = self.encoding.width, len(self.w_1)
+        if (self.w_q.shape, self.w_k.shape, self.w_v.shape, self.w_1.shape) != ((d,), (d,), (d, k), (k, 1)):
+            raise CertificateError(f"the weights must be one head's, with one output, on rows of width {d}")
         for name, array in self.weights().items():
             if not np.isfinite(array).all():
-                raise CertificateError(
-                    f"{name} must be finite, got {int((~np.isfinite(array)).sum())} entries that are not"
-                )
+                raise CertificateError(f"{name} must be finite")
 
     def setting(self, margin: float = 1.0, **sample: Any) -> Setting:
         """The question what learning takes in the class with these budgets, at this margin."""
         return Setting(self.architecture, self.norms, Sample(margin=margin, **sample))
 
     def weights(self) -> dict[str, np.ndarray]:
-        """Arrays by the names of the layers' weights: "W_Q[0]", "W_K[0]", "W_V[0]", "W_1[0]", "readout".
+        """Arrays by the names of the layers' weights; heads come first, then the map as it acts on rows, x -> x W."""
+        return {
+            "W_Q[0]": self.w_q[None, :, None],
+            "W_K[0]": self.w_k[None, :, None],
+            "W_V[0]": self.w_v[None],
+            "W_1[0]": self.w_1,
+            "readout": np.array([[self.readout]]),
+        }
 
-        Heads come first, then the map as it acts on rows, x -> x W.
-        """
-        out: dict[str, np.ndarray] = {}
-        for index, block in enumerate(self.blocks):
-            out[f"W_Q[{index}]"], out[f"W_K[{index}]"] = block.w_q[..., None], block.w_k[..., None]
-            out[f"W_V[{index}]"], out[f"W_1[{index}]"] = block.w_v, block.w_1
-        return out | {"readout": self.readout[:, None]}
-
-    def forward(self, rows: np.ndarray) -> np.ndarray:
-        """Scores (n,) of rows (n, T + 1, d): every layer on every row, as written."""
-        for block in self.blocks:
-            rows = _block(block, rows)
-        return rows[:, 0] @ self.readout
-
-    def scores(self, bits: np.ndarray, chunk: int = 1 << 13) -> np.ndarray:
-        """Scores (n,) of bits (n, T). One block is computed without writing rows out: the same values, for long sequences."""
-        bits = np.asarray(bits)
-        if len(self.blocks) == 1:
-            return self.read(self.values(bits))
-        rows_at_once = max(1, min(chunk, 2 * 10**7 // ((self.seq_len + 1) * self.encoding.width)))
-        parts = [
-            self.forward(self.encoding.rows(bits[start : start + rows_at_once]))
-            for start in range(0, len(bits), rows_at_once)
-        ]
-        return np.concatenate(parts)
-
-    def values(self, bits: np.ndarray, dtype: type = np.float64) -> np.ndarray:
-        """The attention output of [CLS] in the first block, (n, k); bits that reach no unit are skipped."""
+    def scores(self, bits: np.ndarray) -> np.ndarray:
+        """Scores (n,) of bits (n, T)."""
         base, change = self.linear
-        seen = np.flatnonzero(change.any(1))
-        if 2 * len(seen) < len(change):
-            bits, change = bits[:, seen], change[seen]
-        return bits.astype(dtype, copy=False) @ change.astype(dtype) + base.astype(dtype)
+        return self.read(np.asarray(bits, dtype=float) @ change + base)
 
     def read(self, values: np.ndarray) -> np.ndarray:
-        """Scores (n,) from the attention output of [CLS] in the only block, (n, k)."""
-        return _clip_rows(np.maximum(_clip_rows(values), 0.0) @ self.blocks[0].w_1) @ self.readout
+        """Scores (n,) from the attention output of [CLS], (n, k)."""
+        hidden = np.maximum(values, 0.0) / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1.0)
+        return np.clip((hidden @ self.w_1)[..., 0], -1.0, 1.0) * self.readout
 
     @cached_property
     def linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """The attention output of [CLS] in the first block as base + bits @ change: scores must not depend on bits."""
-        encoding, block = self.encoding, self.blocks[0]
-        base, change = np.zeros(block.w_v.shape[2]), np.zeros((self.seq_len, block.w_v.shape[2]))
-        products = encoding.positions.products
-        for w_q, w_k, w_v in zip(block.w_q, block.w_k, block.w_v, strict=True):
-            if np.any(w_k[encoding.bit_block]):
-                raise ValueError("scores depend on the bits: use forward")
-            scores = (
-                products(w_k[encoding.place_block]) * encoding.place + encoding.constant * w_k[encoding.constant_index]
-            )
-            scores = w_q[encoding.cls_index] * np.concatenate([[w_k[encoding.cls_index]], scores])
-            masses = np.exp(scores - scores.max())
-            masses /= masses.sum()
-            one = encoding.bit * (
-                np.broadcast_to(w_v[encoding.bit_block], (self.seq_len, w_v.shape[1]))
-                if encoding.shared
-                else products(w_v[encoding.bit_block])
-            )
-            same = (
-                encoding.place * products(w_v[encoding.place_block]) + encoding.constant * w_v[encoding.constant_index]
-            )
-            base += masses[1:] @ (same - one) + masses[0] * w_v[encoding.cls_index]
-            change += masses[1:, None] * 2 * one
-        return base, change
+        """The attention output of [CLS] as base + bits @ change: scores must not depend on bits."""
+        encoding, w_k, w_v = self.encoding, self.w_k, self.w_v
+        if np.any(w_k[encoding.bit_block]):
+            raise InvalidSetting("scores depend on the bits, so attention is not linear in them")
+        scores = w_k[encoding.place_block] * encoding.place + encoding.constant * w_k[encoding.constant_index]
+        scores = self.w_q[encoding.cls_index] * np.concatenate([[w_k[encoding.cls_index]], scores])
+        masses = np.exp(scores - scores.max())
+        masses /= masses.sum()
+        one = encoding.bit * np.broadcast_to(w_v[encoding.bit_block], (self.seq_len, w_v.shape[1]))
+        same = encoding.place * w_v[encoding.place_block] + encoding.constant * w_v[encoding.constant_index]
+        base = masses[1:] @ (same - one) + masses[0] * w_v[encoding.cls_index]
+        return base, masses[1:, None] * 2 * one
 
     def with_keys(self, factor: float) -> Network:
-        """The same network with W_QK of every block scaled: beta raised or lowered."""
-        return replace(self, blocks=tuple(replace(block, w_k=block.w_k * factor) for block in self.blocks))
+        """The same network with W_QK scaled: beta raised or lowered."""
+        return replace(self, w_k=self.w_k * factor)
 
+    def save(self, path: Path | str, about: dict[str, Any], *, force: bool = False) -> None:
+        """Write the weights, the encoding and the architecture as safetensors, which `train.model.load` reads."""
+        from safetensors.numpy import save
 
-def _clip_rows(rows: np.ndarray) -> np.ndarray:
-    """Projection of every row onto the unit ball."""
-    size = np.sqrt((rows**2).sum(-1, keepdims=True))
-    return rows / np.maximum(size, 1.0)
-
-
-def _block(block: Block, rows: np.ndarray) -> np.ndarray:
-    out = np.zeros((*rows.shape[:-1], block.w_v.shape[2]))
-    for w_q, w_k, w_v in zip(block.w_q, block.w_k, block.w_v, strict=True):
-        scores = (rows @ w_q)[..., :, None] * (rows @ w_k)[..., None, :]
-        masses = np.exp(scores - scores.max(-1, keepdims=True))
-        masses /= masses.sum(-1, keepdims=True)
-        out += masses @ (rows @ w_v)
-    return _clip_rows(np.maximum(_clip_rows(out), 0.0) @ block.w_1)
+        safetensors_name(path)
+        weights = {name: np.ascontiguousarray(array, np.float64) for name, array in self.weights().items()}
+        numbers = sum(array.size for array in weights.values())
+        if numbers > _LARGEST:
+            raise InvalidSetting(f"the weights are {numbers:.3g} numbers, too many for a file: choose a smaller T")
+        metadata = {
+            "format": "boundcalc-model/1",
+            "architecture": json.dumps(self.architecture.to_json()),
+            "encoding": json.dumps(asdict(self.encoding)),
+            "represents": json.dumps(about),
+        }
+        write_bytes(path, save(weights, metadata), force=force)

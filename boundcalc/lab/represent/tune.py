@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from boundcalc.base.errors import NoSolution
-from boundcalc.lab.represent.selection import View
 from boundcalc.lab.represent.units import Units, corners, levels
 
 _SAMPLES = 17e6
@@ -26,6 +25,49 @@ _STRETCH = (1.0, 1.25, 1.6, 2.0, 2.6, 3.5)
 _SLACKS = (0.015, 0.03, 0.06, 0.12, 0.22, 0.35)
 """Parts of the slack a construction can bear, each of which fixes a beta to try."""
 _STEPS = 70
+
+
+@dataclass(frozen=True)
+class Reading:
+    """R1: s of T positions that attention selects with the scores beta (0 elsewhere), and how their bits are read.
+
+    Attributes:
+        s: selected bits.
+        seq_len: T.
+        shared: whether all bits share one coordinate.
+        by_mean: whether the mean of the literals is read, or the bits one by one.
+    """
+
+    s: int
+    seq_len: int
+    shared: bool
+    by_mean: bool
+
+    @property
+    def slackless(self) -> bool:
+        """Whether nothing leaks into what is read."""
+        return not self.shared or self.s == self.seq_len
+
+    @property
+    def readers(self) -> np.ndarray:
+        """|sum_i a_i r_i| = |readers a| for the vectors r_i that read an input, at an amplitude and a mass of 1."""
+        if not self.by_mean:
+            return np.eye(self.s)
+        return np.array([[1 / self.s if self.shared else 1 / math.sqrt(self.s)]])
+
+    def slack(self, beta: float) -> float:
+        """Upper bound of what the other positions add to an input that is read."""
+        return 0.0 if self.slackless else (self.seq_len - self.s) * math.exp(-beta) / self.s
+
+    def masses(self, beta: float) -> tuple[float, float]:
+        """The attention of [CLS] to each selected position, and to itself."""
+        one = 1 / (self.s + (self.seq_len - self.s + 1) * math.exp(-beta))
+        return one, one * math.exp(-beta)
+
+    def one(self, place: float, constant: float, beta: float) -> float:
+        """The norm of the shortest vector that reads the constant 1, off the positions and the constant coordinate."""
+        mass, cls = self.masses(beta)
+        return 1 / math.hypot(place * math.sqrt(self.s) * mass, constant * (1 - cls))
 
 
 @dataclass(frozen=True)
@@ -91,19 +133,17 @@ class Cases:
 
 @dataclass
 class Tuner:
-    """One way to represent a function, or a class of them.
+    """One way to represent a function.
 
     Attributes:
         view: what is selected.
         fit: (slack, (norm that reads an input, norm that reads 1)) -> units.
         cases: (units, slack) -> cases.
-        sizes: (reading of the inputs, norm that reads 1, units) -> at least |W_V|_op and |W_V|_21.
     """
 
-    view: View
+    view: Reading
     fit: Callable[[float, tuple[float, float]], Units]
     cases: Callable[[Units, float], Cases]
-    sizes: Callable[[np.ndarray, float, Units], tuple[float, float]] = field(default=lambda *a: value_sizes(*a))
 
     def best(self) -> Choice:
         """The numbers of least capacity found."""
@@ -114,7 +154,7 @@ class Tuner:
             except NoSolution:
                 continue
         if not found:
-            raise NoSolution("no amplitudes were found: the positions are not far enough apart")
+            raise NoSolution("no amplitudes were found")
         return min(found, key=lambda choice: choice.capacity)
 
     def _betas(self) -> list[float]:
@@ -178,24 +218,19 @@ class Tuner:
         return Choice(*amplitudes, beta, *gain, units, reached)
 
     def _sizes(self, place: float, bit: float, constant: float, beta: float) -> tuple[float, float]:
-        """Norms of the vectors that read an input (at most) and the constant 1."""
-        longest = math.sqrt(float((self.view.reading**2).sum(0).max()))
-        return longest / (bit * self.view.gathered(beta)[0]), self.one(place, constant, beta)
-
-    def one(self, place: float, constant: float, beta: float) -> float:
-        """The norm of the vector that reads the constant 1."""
-        _, along, rest = self.view.gathered(beta)
-        return 1 / math.hypot(place * along, constant * rest)
+        """Norms of the vectors that read an input and the constant 1."""
+        longest = float(np.linalg.norm(self.view.readers, axis=0).max())
+        return longest / (bit * self.view.masses(beta)[0]), self.view.one(place, constant, beta)
 
     def _capacities(
         self, amplitudes: tuple[float, float, float], beta: float, units: Units, gains: Sequence[tuple[float, float]]
     ) -> list[float]:
         """The capacity at every (lam, G)."""
         place, bit, constant = amplitudes
-        reading = self.view.reading / (bit * self.view.gathered(beta)[0])
-        op, two_one = self.sizes(reading, self.one(place, constant, beta), units)
+        reading = self.view.readers / (bit * self.view.masses(beta)[0])
+        op, two_one = value_sizes(reading, self.view.one(place, constant, beta), units)
         weight = math.sqrt(float(units.weight @ units.weight))
-        keys = beta / place * self.view.total
+        keys = beta / place * math.sqrt(self.view.s)
         logs = _cover_logs(self.view.seq_len, units.count)
         return [capacity(keys, lam * op, lam * two_one, strength * weight, logs) for lam, strength in gains]
 

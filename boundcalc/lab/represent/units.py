@@ -65,11 +65,8 @@ def corners(s: int) -> np.ndarray:
     return 2.0 * ((np.arange(1 << s)[:, None] >> np.arange(s)) & 1) - 1
 
 
-def fit_mean(profile: tuple[int, ...], slack: float, sizes: tuple[float, float], most: float | None = None) -> Units:
-    """Units of the mean for a symmetric function; `sizes` are the norms that read the mean and the constant 1.
-
-    With `most`, values also stay below it: sign times value in [1, most].
-    """
+def fit_mean(profile: tuple[int, ...], slack: float, sizes: tuple[float, float]) -> Units:
+    """Units of the mean for a symmetric function; `sizes` are the norms that read the mean and the constant 1."""
     s = len(profile) - 1
     signs = 2.0 * np.asarray(profile) - 1
     places = levels(s)
@@ -83,11 +80,11 @@ def fit_mean(profile: tuple[int, ...], slack: float, sizes: tuple[float, float],
     answers = np.concatenate([signs, signs, signs])
     low = high = np.maximum(points[:, None] * alpha + theta, 0.0)
     costs = np.sqrt((alpha * sizes[0]) ** 2 + (theta * sizes[1]) ** 2)
-    weight = _least_weights(low, high, answers, costs, most)
+    weight = _least_weights(low, high, answers, costs)
     return _used(Units(alpha[None], theta, weight), costs)
 
 
-def fit_bits(table: tuple[int, ...], slack: float, sizes: tuple[float, float], most: float | None = None) -> Units:
+def fit_bits(table: tuple[int, ...], slack: float, sizes: tuple[float, float]) -> Units:
     """Units of the bits for any function: hinges on subcubes (s <= 6), or on the corners of the rarer value."""
     s = len(table).bit_length() - 1
     signs = 2.0 * np.asarray(table) - 1
@@ -105,7 +102,7 @@ def fit_bits(table: tuple[int, ...], slack: float, sizes: tuple[float, float], m
     low = np.maximum(points @ alpha + theta - wobble, 0.0)
     high = np.maximum(points @ alpha + theta + wobble, 0.0)
     costs = np.sqrt((alpha**2).sum(0) * sizes[0] ** 2 + (theta * sizes[1]) ** 2)
-    weight = _least_weights(low, high, signs, costs, most)
+    weight = _least_weights(low, high, signs, costs)
     return _used(Units(alpha, theta, weight), costs)
 
 
@@ -133,9 +130,7 @@ def _subcubes(s: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(columns, axis=1), np.asarray(offsets)
 
 
-def _least_weights(
-    low: np.ndarray, high: np.ndarray, signs: np.ndarray, costs: np.ndarray, most: float | None
-) -> np.ndarray:
+def _least_weights(low: np.ndarray, high: np.ndarray, signs: np.ndarray, costs: np.ndarray) -> np.ndarray:
     """Least sum of costs * |weight| with signs * (weighted units) >= 1 whatever the units in [low, high] are."""
     from scipy.optimize import linprog
 
@@ -143,16 +138,10 @@ def _least_weights(
     positive = signs[:, None] > 0
     plus = np.where(positive, low, -high)  # what a weight of +1 adds to sign * value, at least
     minus = np.where(positive, -high, low)
-    rows, limits = [-np.concatenate([plus, minus], axis=1)], [np.full(signs.size, -1.0)]
-    if most is not None:
-        above = np.where(positive, high, -low)
-        below = np.where(positive, -low, high)
-        rows.append(np.concatenate([above, below], axis=1))
-        limits.append(np.full(signs.size, most))
     found = linprog(
         np.concatenate([costs, costs]) / costs.mean(),
-        A_ub=np.concatenate(rows),
-        b_ub=np.concatenate(limits),
+        A_ub=-np.concatenate([plus, minus], axis=1),
+        b_ub=np.full(signs.size, -1.0),
         method="highs",
     )
     if found.x is None:

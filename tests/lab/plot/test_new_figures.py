@@ -16,31 +16,7 @@ from boundcalc.lab.latent.experiments.transfer import TransferPlan, transfer
 from boundcalc.lab.plot import growth, render
 from boundcalc.lab.plot.data import contradictions
 from boundcalc.lab.plot.spec import Spec
-from boundcalc.lab.represent.classes import class_budgets
 from tests.lab.plot import looks, trials
-
-
-def test_norms_that_represent_sparse_functions_and_how_they_grow() -> None:
-    data = render.collect(Spec("norms-vs-s", values=(1, 2, 3, 4, 5, 6, 8, 16, 40)))
-    suffices = {s.label: s for s in data.of(kind="bound")}
-    assert suffices["every function"].x[-1] == 8
-    assert suffices["every symmetric function"].x[-1] == 40
-    budgets = class_budgets("any", 4, 512).norms.budgets
-    at = suffices["every function"].x.index(4)
-    keys, values, hidden = (budgets[f"{name}[0]"] for name in ("W_QK", "W_V", "W_1"))
-    assert keys.fro is not None
-    assert values.op is not None
-    assert hidden.op is not None
-    assert suffices["every function"].y[at] == pytest.approx(keys.fro * values.op * hidden.op)
-    assert 2.0 < data.facts["growth"]["any"] < 3.0
-    assert 2.2 < data.facts["growth"]["symmetric"] < 3.0
-    assert 1.3 < data.facts["growth"]["threshold"] < 2.0
-    assert data.facts["margin"] >= 1 - 1e-5  # every member drawn is certified
-    assert contradictions(data) == []
-    text = render.caption(Spec("norms-vs-s"), data)
-    assert f"{data.facts['growth']['any']:.2f}^s" in text
-    with pytest.raises(InvalidSetting, match="some s up to 8"):
-        render.collect(Spec("norms-vs-s", values=(20, 40)))
 
 
 def test_the_fit_tells_an_exponential_from_a_power() -> None:
@@ -211,20 +187,3 @@ def test_late_generalisation_is_told_from_training_errors(tmp_path: Path) -> Non
     assert "generalise 250 to 252 steps later" in render.caption(spec, data)
 
 
-def test_explicit_weights_at_every_length_and_certificates_beside_them(tmp_path: Path) -> None:
-    from boundcalc.lab.plot import complexity
-    from boundcalc.lab.represent.samples import sample_complexity
-
-    compact, one_hot, log_t = complexity.explicit(3, [128.0, 512.0, 4096.0], 0.05, 0.1)
-    assert compact.y[0] is None  # too short for positions in fewer dimensions
-    assert (compact.y[2] or 0) < 1.1 * (compact.y[1] or 0)
-    assert (one_hot.y[2] or 0) > 6 * (one_hot.y[1] or 0)  # linear in T
-    assert 1 < (log_t.y[2] or 0) / (log_t.y[0] or 1) < (12 / 7) ** 3  # polylogarithmic
-    (row,) = sample_complexity(3, 512, 0.05, 0.1, name="threshold", positions="compact", policies=("best",)).rows
-    assert row.solution is not None
-    assert compact.y[1] == row.solution.value
-    records = trials.over_lengths() + trials.certified(T=16)
-    spec = Spec(
-        "sample-complexity", store=trials.write(tmp_path / "t.json", records), runs={"certified": []}, target=0.1
-    )
-    assert complexity._certified(spec.but(runs={}), []) == []

@@ -9,7 +9,6 @@ import pytest
 
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds
 from boundcalc.lab.represent.functions import SparseFunction
-from boundcalc.lab.represent.positions import orthonormal
 
 
 def all_functions(s: int, variables: tuple[int, ...]) -> Iterator[SparseFunction]:
@@ -36,5 +35,5 @@ def built() -> dict[tuple[str, str, int], Construction]:
         for T in (10, 300):
             function = parse(text).minimised()
             for kind in possible_kinds(function):
-                made[kind, text, T] = construct(function, orthonormal(T), kind)
+                made[kind, text, T] = construct(function, T, kind)
     return made

@@ -1,0 +1,107 @@
+"""What sparse Boolean functions cost as Transformer weights: how norms grow with s and T, and the samples they call for.
+
+Run it with `python examples/edelman2022/sparse.py` (or with the word `tiny` behind it, for fewer s and T). The functions are
+parity, the farthest from every other, and AND. By symmetry a function of other bits has the same norms, so every m holds for
+a class of networks that contains the function of any s of the T bits.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from boundcalc import solve
+from boundcalc.lab.represent.construct import Construction, build, construct
+from boundcalc.lab.represent.expressions import parse
+from boundcalc.lab.represent.represent import DELTA, GAMMA, RISK
+from boundcalc.lab.represent.tune import Cases, Reading, Tuner
+from boundcalc.lab.represent.units import corner_units
+
+Values = dict[float, float]
+PROMISES = "below"
+"""What `main` returns first must lie above, or below, what it returns second."""
+S = 3
+FITTED_FROM = 3
+"""Fits start at this s: below, small terms still matter."""
+
+
+def norms(made: Construction) -> tuple[float, float, float]:
+    """|W_QK|_F, |W_V|_op and |W_1|_op of certified weights of margin 1."""
+    made.certify(1.0)
+    budgets = made.network.norms.budgets
+    return tuple(float(x or 0) for x in (budgets["W_QK[0]"].fro, budgets["W_V[0]"].op, budgets["W_1[0]"].op))  # type: ignore[return-value]
+
+
+def by_corners(s: int, seq_len: int) -> Construction:
+    """Parity of s bits as any function is represented: one hidden unit per input of the rarer value."""
+    function = parse(f"PARITY(0..{s - 1})").tabulated()
+    signs, view = 2.0 * np.asarray(function.table) - 1, Reading(s, seq_len, shared=False, by_mean=False)
+    tuner = Tuner(
+        view,
+        lambda slack, sizes: corner_units(signs, sizes),
+        lambda units, slack: Cases.of_bits(units, function.table, slack),
+    )
+    return build(function, view, None, "corners", tuner.best()).normalised()
+
+
+def growth(scale: str = "full", seq_len: int = 512) -> dict[str, Values]:
+    """The product of the three norms over s: parity as any function, parity as a symmetric one, AND as a threshold."""
+    most, sizes = (5, (1, 2, 3, 4, 6)) if scale == "tiny" else (8, (1, 2, 3, 4, 6, 8, 10, 14, 20, 28, 40))
+
+    def over(rule: str, kind: str) -> Values:
+        functions = {float(s): parse(f"{rule}(0..{s - 1})") for s in sizes}
+        return {s: math.prod(norms(construct(function, seq_len, kind))) for s, function in functions.items()}
+
+    return {
+        "any function": {float(s): math.prod(norms(by_corners(s, seq_len))) for s in range(1, most + 1)},
+        "symmetric": over("PARITY", "mean"),
+        "threshold": over("AND", "threshold"),
+    }
+
+
+def fitted(values: Values, *, exponential: bool) -> float:
+    """The factor per bit, or the power of s, by least squares of logarithms from FITTED_FROM on."""
+    kept = {s: value for s, value in values.items() if s >= FITTED_FROM}
+    x = np.array(list(kept))
+    slope = float(np.polyfit(x if exponential else np.log(x), np.log(list(kept.values())), 1)[0])
+    return math.exp(slope) if exponential else slope
+
+
+def samples(scale: str = "full") -> dict[float, Values]:
+    """By T, for AND of three bits: m by the log T theorem and by the best bound, the finite class, the counting floor."""
+    lengths = (64, 512) if scale == "tiny" else (128, 512, 4096, 65536)
+    found: dict[float, Values] = {}
+    for T in lengths:
+        setting = construct(parse(f"AND(0..{S - 1})"), T, "mean").network.setting(GAMMA, delta=DELTA)
+        needed = {name: solve(setting, "m", RISK, bound=name, quantity="risk").value for name in ("log-T", "best")}
+        places = math.comb(T, S)
+        found[float(T)] = {
+            **{name: float(m or math.inf) for name, m in needed.items()},
+            "finite class": math.ceil(math.log(places / DELTA) / -math.log1p(-RISK)),
+            "floor": math.ceil(math.log2(places) - 1),
+        }
+    return found
+
+
+def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+    """The samples that suffice for a learner of the finite class, and the m of the best checked bound, by T."""
+    del folder  # nothing is written
+    rows = samples(scale)
+    return {T: row["finite class"] for T, row in rows.items()}, {T: row["best"] for T, row in rows.items()}
+
+
+if __name__ == "__main__":
+    size = sys.argv[1] if len(sys.argv) > 1 else "full"
+    print("|W_QK|_F |W_V|_op |W_1|_op at margin 1, T = 512, by s")
+    for name, values in growth(size).items():
+        is_any = name == "any function"
+        law = f"{fitted(values, exponential=True):.2f}^s" if is_any else f"s^{fitted(values, exponential=False):.2f}"
+        print(f"{name:>12}: grows like {law}; " + ", ".join(f"{s:g}: {value:.4g}" for s, value in values.items()))
+    keys = {T: norms(by_corners(S, T))[0] for T in (64, 512, 4096, 32768)}
+    print("|W_QK|_F of parity of 3 bits: " + ", ".join(f"T = {T}: {value:.2f}" for T, value in keys.items()))
+    print(f"\nAND of {S} bits, risk {RISK:g}, delta {DELTA:g}: smallest m")
+    for T, row in samples(size).items():
+        print(f"T = {T:>6g}  " + "  ".join(f"{name} {value:.4g}" for name, value in row.items()))
