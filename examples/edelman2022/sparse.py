@@ -70,10 +70,10 @@ def fitted(values: Values, *, exponential: bool) -> float:
     return math.exp(slope) if exponential else slope
 
 
-def samples(scale: str = "full") -> dict[float, Values]:
+def samples(scale: str = "full") -> dict[float, dict[str, float]]:
     """By T, for AND of three bits: m by the log T theorem and by the best bound, the finite class, the counting floor."""
     lengths = (64, 512) if scale == "tiny" else (128, 512, 4096, 65536)
-    found: dict[float, Values] = {}
+    found: dict[float, dict[str, float]] = {}
     for T in lengths:
         setting = construct(parse(f"AND(0..{S - 1})"), T, "mean").network.setting(GAMMA, delta=DELTA)
         needed = {name: solve(setting, "m", RISK, bound=name, quantity="risk").value for name in ("log-T", "best")}

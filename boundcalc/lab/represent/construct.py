@@ -153,9 +153,7 @@ def _short(x: np.ndarray | float) -> np.ndarray:
     return np.ldexp(np.round(np.ldexp(mantissa, _KEPT_BITS)), exponent - _KEPT_BITS)
 
 
-def build(
-    function: SparseFunction, view: Reading, signs: np.ndarray | None, kind: str, choice: Choice
-) -> Construction:
+def build(function: SparseFunction, view: Reading, signs: np.ndarray | None, kind: str, choice: Choice) -> Construction:
     """Arrays from numbers."""
     encoding = Encoding.of(view.seq_len, view.shared, choice.place, choice.bit, choice.constant)
     chosen, s = list(function.variables), view.s

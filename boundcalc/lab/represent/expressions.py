@@ -41,7 +41,9 @@ def parse(text: str) -> SparseFunction:
         node = _node(ast.parse(_RANGE.sub(r"span(\1, \2)", text.strip()), mode="eval").body)
         names = tuple(sorted(_variables(node)))
         if not names:
-            raise InvalidSetting(f"the expression {text.strip()[:60]!r} names no bit: it is constant; write x0, x1, ...")
+            raise InvalidSetting(
+                f"the expression {text.strip()[:60]!r} names no bit: it is constant; write x0, x1, ..."
+            )
         return _symmetric(node) or _tabulated(node, names)
     except InvalidSetting:
         raise

@@ -185,5 +185,3 @@ def test_late_generalisation_is_told_from_training_errors(tmp_path: Path) -> Non
     assert render.draw(spec, data).axes[1].get_ylabel() == "error"
     assert "3 trials had no training error left before that" in render.caption(spec, data)
     assert "generalise 250 to 252 steps later" in render.caption(spec, data)
-
-

@@ -108,8 +108,9 @@ def test_norms_that_were_not_certified_bound_nothing(roads: dict[str, Any]) -> N
 
 def test_represent_compares_with_the_same_norms(roads: dict[str, Any]) -> None:
     """`represent --store` shows the spectral norms that `certify` pays for."""
-    from boundcalc.checkpoints import audit
     from boundcalc.lab.represent.trained import trained
+
+    from boundcalc.checkpoints import audit
     from boundcalc.lab.train.store import Store
 
     with Store(roads["store"], create=False) as store:
