@@ -50,7 +50,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "latent bound": ("--L 512 --format json", "--L 1e6 --sphere 3 --format json"),
     "latent posterior": ("beta-bernoulli",),
     "latent sufficient": ("--format json", "--sequences 30 --format json"),
-    "represent": ("and(x0,x3) --T 8 --format json",),
+    "represent": ("AND(x0,x3) --T 8 --format json",),
     "verify": ("gap.json", "gap.json --format json", "kept.json"),
     "norms": ("model --seed 1 --no-spectra --format json", "model --seed 1 --no-spectra"),
     "certify": (
