@@ -132,6 +132,7 @@ def measure(source: str, folder: str, m: int, seed: int, steps: int, fresh: int 
     import torch
 
     from boundcalc import Data, pick_to_learn
+    from boundcalc.base.answers import count_wrong
     from boundcalc.lab.train.pickers import ModuleLearner, PickRule
 
     torch.set_num_threads(1)
@@ -148,9 +149,9 @@ def measure(source: str, folder: str, m: int, seed: int, steps: int, fresh: int 
             loss=lambda outputs, y: torch.nn.functional.cross_entropy(outputs, y, label_smoothing=0.1),
             optimiser=lambda weights: falling(weights, steps),
         )
-        made = pick_to_learn(learner, data, plan, DELTA, method=method, order=seed)
+        made = pick_to_learn(learner, data, plan, DELTA, method=method)
         seconds = round(time.process_time() - started, 1)
-        error = float((learner.scores(made.state, rest) <= 0).mean())
+        error = count_wrong(learner.scores(made.state, rest), len(rest)) / len(rest)
         entry = {**made.certificate.summary(), "method": method, "test_error": error, "fresh": fresh}
         rows.append({"source": source, "m": m, "seed": seed, **entry, "cpu_seconds": seconds})
     return rows

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.engine.evaluate import evaluate
@@ -24,7 +25,7 @@ class Margins:
 
     def error(self, margin: float) -> float:
         """Share of margins at most `margin`: not strict, as in G0; rounded up."""
-        wrong = int(np.count_nonzero(self.values <= margin))
+        wrong = count_wrong(self.values, len(self.values), margin)
         return (
             wrong / len(self.values)
             if wrong in (0, len(self.values))

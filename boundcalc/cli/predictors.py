@@ -98,8 +98,7 @@ def _teller() -> Callable[[str, Mapping[str, Any] | str], None]:
 
 def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> None:
     """The table that `train` prints."""
-    from boundcalc.base.rounding import confidence
-    from boundcalc.cli.values import upper
+    from boundcalc.base.rounding import confidence, up
 
     click.echo(f"\ncertificates, each by itself with probability at least {confidence(delta)} (its own predictor)")
     for entry in entries:
@@ -112,7 +111,7 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"] - entry.get("picks", 0)
         measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"
         click.echo(
-            f"  {entry['method']:<10}risk <= {_rounded_up(entry['risk'], upper)}  {entry['statement']:<5} "
+            f"  {entry['method']:<10}risk <= {up(entry['risk'], 4)}  {entry['statement']:<5} "
             f"({facts}{entry['errors']} errors of {of}; {entry['certified']}{measured})"
         )
         if entry["file"]:
@@ -126,17 +125,10 @@ def _short(fact: float) -> str:
     return str(fact) if isinstance(fact, int) else f"{math.ceil(fact * 100) / 100:.2f}"
 
 
-def _rounded_up(risk: float, upper: Callable[..., str]) -> str:
-    import math
-
-    return upper(math.log10(risk), 4) if risk > 0 else "0"
-
-
 def verify_file(file: str, raw: object, data_file: str | None, form: str) -> None:
     """Check a predictor's certificate: its number from its facts; with the examples, its facts too."""
     from boundcalc.base.errors import BoundcalcError, CertificateError
-    from boundcalc.base.rounding import confidence
-    from boundcalc.cli.values import upper
+    from boundcalc.base.rounding import confidence, up
     from boundcalc.predictors.certificate import SHORT, PredictorCertificate
     from boundcalc.predictors.verify import verify_predictor
 
@@ -159,27 +151,58 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
             **certificate.summary(),
             "share": certificate.share,
             "alternatives": len(certificate.alternatives),
+            "alternative": _chosen(certificate.taken),
+            "seeds": _seeds(certificate),
             "facts_established": checked.established is not None,
             "facts_text": established,
             "model": _answers(certificate),
         }
         write_json(found)
         return
-    answers = _answers(certificate)
     summary = certificate.summary()
-    names = [name for name in SHORT if name in summary]
-    facts = ", ".join(f"{name} {_short(summary[name])}" for name in names)
+    facts = ", ".join(f"{name} {_short(summary[name])}" for name in SHORT if name in summary)
     click.echo(
-        f"verified: risk of {certificate.speaks_of} <= {_rounded_up(certificate.risk, upper)}, "
+        f"verified: risk of {certificate.speaks_of} <= {up(certificate.risk, 4)}, "
         f"with probability at least {confidence(certificate.delta)}"
     )
-    count = len(certificate.alternatives)
-    shared = f", its share of {count} alternatives {certificate.share:g}" if count > 1 else ""
-    click.echo(f"by {certificate.statement} ({certificate.method}): {facts}; delta {certificate.delta:g}{shared}")
-    click.echo(f"for the predictor {certificate.certified}")
-    if answers:
-        click.echo(f"model: {answers} (on record, not checked here)")
-    click.echo(f"facts: {established}")
+    lines = {
+        "predictor": certificate.certified,
+        "proof": f"{certificate.statement} ({certificate.method}): {facts}",
+        "beforehand": _beforehand(certificate),
+        "model": f"{answers} (on record, not checked here)" if (answers := _answers(certificate)) else None,
+        "facts": established,
+    }
+    for label, text in lines.items():
+        if text:
+            click.echo(f"{label:10}  {text}")
+
+
+def _beforehand(certificate: Any) -> str:
+    """What was fixed before the data: how many alternatives share delta, their seeds, and the one that was chosen."""
+    count, chosen = len(certificate.alternatives), _chosen(certificate.taken)
+    words = ", ".join(f"{name} {value}" for name, value in chosen.items())
+    text = f"{count} alternative{'s' * (count != 1)} for delta {certificate.delta:g}"
+    if count > 1:
+        text += f", {certificate.share:g} of it for this one"
+    seeds = "".join(f"; {name} {', '.join(map(str, values))}" for name, values in _seeds(certificate).items())
+    return text + (f" ({words})" if words else "") + seeds
+
+
+def _chosen(alternative: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of an alternative, and lists of whole numbers."""
+    lists = {name: value for name, value in alternative.items() if isinstance(value, list) and value}
+    whole = {name: value for name, value in lists.items() if all(isinstance(each, int) for each in value)}
+    numbers = {name: value for name, value in alternative.items() if isinstance(value, int | float)}
+    return {name: numbers.get(name, whole.get(name)) for name in alternative if name in numbers or name in whole}
+
+
+def _seeds(certificate: Any) -> dict[str, list[int]]:
+    """The seeds of all alternatives: of learners, and of draws from a posterior."""
+    kinds = {"seeds": "seed", "draws": "draw"}
+    values = {
+        kind: {entry[name] for entry in certificate.alternatives if name in entry} for kind, name in kinds.items()
+    }
+    return {kind: sorted(several) for kind, several in values.items() if several}
 
 
 def _examples(source: str, certificate: Any) -> Any:

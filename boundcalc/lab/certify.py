@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.audit import audit, chosen_family
 from boundcalc.checkpoints.data import sequences
@@ -150,7 +151,7 @@ def answered(
         fits(tests, found)
     progress("margins")
     margins = outputs.margins(known)
-    wrong = int((margins.values <= 0).sum())
+    wrong = count_wrong(margins.values, len(margins.values))
     notes = [*known.notes, *([] if tests is None else _shared(known, tests))]
     put = token_before(known, found)
     notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
@@ -260,7 +261,7 @@ def _setting(
 def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> PredictorCertificate:
     assert tests is not None  # noqa: S101 - method held-out is asked for only with them
     margins = outputs.margins(tests)
-    wrong = int((margins.values <= 0).sum())
+    wrong = count_wrong(margins.values, len(margins.values))
     return issue(
         "held-out",
         "H",

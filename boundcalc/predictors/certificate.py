@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +24,7 @@ from boundcalc.base.rounding import up
 from boundcalc.base.value import Value
 from boundcalc.predictors.statements.base import PredictorStatement, real
 
-_FORMAT = "boundcalc-predictor-certificate/1"
+_FORMAT = "boundcalc-predictor-certificate/2"
 
 _TOLERANCE = 1e-6
 """By how much, relative to it, a claim may exceed the value of its facts: another version may search a little better."""
@@ -174,53 +174,41 @@ class PredictorCertificate:
         """Write the JSON file; `force` replaces a file there that is no such certificate, or was edited."""
         write_json(path, self.to_json(), force=force)
 
-    @classmethod
-    def from_json(cls, data: object) -> PredictorCertificate:
-        """A certificate from its JSON object; raises `CertificateError` on anything that does not fit."""
-        raw = object_of("a certificate", data, _FIELDS)
-        if raw["format"] != _FORMAT:
-            raise CertificateError(f"not a certificate of this version: format {raw['format']!r}, need {_FORMAT!r}")
-        body = {name: value for name, value in raw.items() if name != "sha256"}
-        if raw["sha256"] != digest_of(body):
-            raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
-        method = known_methods().get(raw["method"]) if isinstance(raw["method"], str) else None
+    def checked(self) -> PredictorCertificate:
+        """The same with its facts read; raises `CertificateError` where something does not fit."""
+        method = known_methods().get(self.method) if isinstance(self.method, str) else None
         if method is None:
-            raise CertificateError(f"unknown method {raw['method']!r}; known: {', '.join(known_methods())}")
-        statement = method.rests_on(raw["statement"])
-        if raw["certified"] != method.certified:
-            raise CertificateError(f"{method.name} certifies the predictor {method.certified!r}")
-        delta = _probability("delta", raw["delta"])
-        alternatives, chosen = _alternatives(method, raw["alternatives"], raw["chosen"], delta)
-        evidence = object_of("evidence", raw["evidence"], tuple(method.evidence))
+            raise CertificateError(f"unknown method {self.method!r}; known: {', '.join(known_methods())}")
+        statement = method.rests_on(self.statement)
+        delta, risk = _probability("delta", self.delta), _probability("risk", self.risk, one=True)
+        alternatives = _alternatives(method, self.alternatives, self.chosen, delta)
+        evidence = object_of("evidence", self.evidence, tuple(method.evidence))
         for name, read in method.evidence.items():
             read(name, evidence[name])
-        facts = statement.read(raw["facts"])
-        risk = _probability("risk", raw["risk"], one=True)
-        found = cls(method.name, statement.name, facts, delta, alternatives, chosen, risk, evidence)
+        facts = statement.read(self.facts)
+        found = replace(self, facts=facts, delta=delta, alternatives=alternatives, risk=risk, evidence=evidence)
         wrong = method.consistent(found)
         if wrong is not None:
             raise CertificateError(wrong)
         return found
 
     @classmethod
+    def from_json(cls, data: object) -> PredictorCertificate:
+        """A certificate from its JSON object; raises `CertificateError` on anything that does not fit."""
+        raw = object_of("a certificate", data, ("format", *cls.__slots__, "certified", "sha256"))
+        if raw["format"] != _FORMAT:
+            raise CertificateError(f"not a certificate of this version: format {raw['format']!r}, need {_FORMAT!r}")
+        if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
+            raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
+        found = cls(*(raw[name] for name in cls.__slots__)).checked()
+        if raw["certified"] != found.certified:
+            raise CertificateError(f"{found.method} certifies the predictor {found.certified!r}")
+        return found
+
+    @classmethod
     def load(cls, path: Path | str) -> PredictorCertificate:
         """Read a JSON file."""
         return cls.from_json(read_json(path))
-
-
-_FIELDS = (
-    "format",
-    "method",
-    "statement",
-    "certified",
-    "facts",
-    "delta",
-    "alternatives",
-    "chosen",
-    "risk",
-    "evidence",
-    "sha256",
-)
 
 
 def issue(
@@ -233,11 +221,10 @@ def issue(
     chosen: int,
     evidence: Mapping[str, Any],
 ) -> PredictorCertificate:
-    """A certificate whose claim is what its statement gives, and which the reader has read."""
-    share = float(alternatives[chosen]["delta"])
-    risk = known_methods()[method].rests_on(statement).risk(facts, share)
-    made = PredictorCertificate(method, statement, facts, delta, alternatives, chosen, risk, evidence)
-    return PredictorCertificate.from_json(made.to_json())
+    """A certificate whose claim is what its statement gives, checked as one that is read."""
+    risk = known_methods()[method].rests_on(statement).risk(facts, float(alternatives[chosen]["delta"]))
+    fixed = tuple(plain(alternatives))
+    return PredictorCertificate(method, statement, plain(facts), delta, fixed, chosen, risk, plain(evidence)).checked()
 
 
 def rederive(certificate: PredictorCertificate) -> float:
@@ -320,30 +307,25 @@ def _probability(name: str, value: object, *, one: bool = False) -> float:
     return found
 
 
-def _alternatives(
-    method: Method, data: object, chosen: object, delta: float
-) -> tuple[tuple[Mapping[str, Any], ...], int]:
-    if not isinstance(data, list) or not data:
+def _alternatives(method: Method, data: object, chosen: object, delta: float) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(data, list | tuple) or not data:
         raise CertificateError("alternatives must be a list of everything that shares delta, the one taken among them")
-    found: list[Mapping[str, Any]] = []
-    for entry in cast("list[object]", data):
-        raw = json_object("an alternative", entry)
-        if "delta" not in raw:
+    found = tuple(json_object("an alternative", entry) for entry in cast("list[object]", data))
+    for entry in found:
+        if "delta" not in entry:
             raise CertificateError("an alternative has no field 'delta': its part of the failure probability")
-        _probability("delta of an alternative", raw["delta"])
-        method.alternative(_without_delta(raw))
-        found.append(raw)
+        _probability("delta of an alternative", entry["delta"])
+        method.alternative(_without_delta(entry))
     spent = sum(Fraction(float(entry["delta"])) for entry in found)
     if spent > Fraction(delta):
         raise CertificateError(
             f"the alternatives spend {float(spent)!r} of failure probability, but delta is {delta!r}"
         )
-    seen = {digest_of(_without_delta(entry)) for entry in found}
-    if len(seen) != len(found):
+    if len({digest_of(_without_delta(entry)) for entry in found}) != len(found):
         raise CertificateError("one alternative is listed twice")
     if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < len(found):
         raise CertificateError(f"chosen must be a place in the list of {len(found)} alternatives, got {chosen!r}")
-    return tuple(found), chosen
+    return found
 
 
 def _without_delta(alternative: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, object_of
@@ -115,7 +116,7 @@ def _errors(
     for draw in range(estimate.draws):
         some = data.take(estimate.places(draw, len(data)))
         weights = prior.weights(draw_weights(posterior, draw, what), network.checkpoint)
-        wrong += int((network.scores(weights, some) <= 0).sum())
+        wrong += count_wrong(network.scores(weights, some), len(some))
         total += len(some)
     return wrong, wrong / total
 

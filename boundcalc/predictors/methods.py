@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import (
     METHODS,
@@ -29,7 +30,7 @@ def _picks(name: str, value: object) -> list[int]:
     return found
 
 
-_EVIDENCE = readers(order=count, picks=_picks, weights=sha256_text)
+_EVIDENCE = readers(picks=_picks, weights=sha256_text)
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
@@ -95,7 +96,7 @@ def _answers(certificate: PredictorCertificate, data: Any, learner_of: Callable[
     predictor = learner_of(certificate.evidence["recipe"])
     if predictor.weights != certificate.evidence["weights"]:
         raise CertificateError("this is not the predictor of the certificate: the sha256 of its weights differs")
-    errors = int((predictor.scores(data) <= 0).sum())
+    errors = count_wrong(predictor.scores(data), len(data))
     if errors != certificate.facts["errors"]:
         raise CertificateError(f"{errors} errors on these examples, the certificate says {certificate.facts['errors']}")
     return "the same weights answered the same examples: the same errors"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import (
     METHODS,
@@ -113,7 +114,7 @@ def certify_message(
     certificate = issue(
         "occam",
         "G7",
-        {"errors": int((network.scores(weights, data) <= 0).sum()), "n": len(data), "bits": bits},
+        {"errors": count_wrong(network.scores(weights, data), len(data)), "n": len(data), "bits": bits},
         delta=delta,
         alternatives=tuple({**each.to_json(), "delta": share} for each in (code, *beside)),
         chosen=0,
@@ -148,7 +149,7 @@ def count_again(certificate: PredictorCertificate, data: Data, weights: Mapping[
     refuse_other_examples(certificate, data)
     if digest_of_arrays(weights) != certificate.evidence["weights"]:
         raise CertificateError("the weights that come out are not those of the certificate: their sha256 differs")
-    errors = int((network.scores(weights, data) <= 0).sum())
+    errors = count_wrong(network.scores(weights, data), len(data))
     if errors != certificate.facts["errors"]:
         raise CertificateError(f"{errors} errors are counted, {certificate.facts['errors']} are claimed")
     return errors

@@ -17,12 +17,14 @@ from typing import Any, cast
 import numpy as np
 from flint import arb, fmpz
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import (
     METHODS,
     Method,
     PredictorCertificate,
+    digest_of,
     equal_shares,
     issue,
     object_of,
@@ -246,7 +248,7 @@ def certify_draws(
     for seed in range(draws):
         drawn = draw_weights(posterior, seed)
         weights = prior.weights(drawn, network.checkpoint)
-        wrong = int((network.scores(weights, data) <= 0).sum())
+        wrong = count_wrong(network.scores(weights, data), len(data))
         nats = upper_float(log_ratio(posterior, prior.laws, drawn))
         facts = {"errors": wrong, "n": len(data), "nats": nats}
         risk = G6_PRIME.risk(facts, share)
@@ -306,6 +308,17 @@ def of_another_size(certificate: PredictorCertificate, prior: Prior) -> str | No
     return None
 
 
+def _consistent(certificate: PredictorCertificate) -> str | None:
+    seeds: dict[str, list[tuple[int, float]]] = {}
+    for entry in certificate.alternatives:
+        prior = digest_of({name: value for name, value in entry.items() if name not in ("draw", "delta")})
+        seeds.setdefault(prior, []).append((entry["draw"], entry["delta"]))
+    for drawn in seeds.values():
+        if [seed for seed, _ in drawn] != list(range(len(drawn))) or len({share for _, share in drawn}) > 1:
+            return "draws from one prior have the seeds 0, 1, 2, .. and equal shares of delta: none can be left out"
+    return of_another_size(certificate, _taken(certificate)[0])
+
+
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     prior, seed = _taken(certificate)
     posterior = posterior_of("posterior", certificate.evidence["posterior"])
@@ -328,7 +341,7 @@ PAC_BAYES = METHODS.ours(
         "drawn once from the posterior",
         readers(posterior=posterior_of, weights=sha256_text),
         _alternative,
-        lambda certificate: of_another_size(certificate, _taken(certificate)[0]),
+        _consistent,
         _establish,
     )
 )

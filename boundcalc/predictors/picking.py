@@ -17,7 +17,7 @@ import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.predictors.certificate import PredictorCertificate, issue, plain
-from boundcalc.predictors.data import Data, order_of
+from boundcalc.predictors.data import Data, fixed_order
 from boundcalc.predictors.examples import named, told
 from boundcalc.predictors.learner import Learner
 from boundcalc.predictors.plans import Member
@@ -56,7 +56,6 @@ def pick_to_learn(
     delta: float,
     *,
     method: str = "p2l",
-    order: int = 0,
     most: int | None = None,
     progress: _Progress | None = None,
     resume: Path | None = None,
@@ -69,7 +68,6 @@ def pick_to_learn(
         members: everything that shares delta, fixed before the data were seen.
         delta: failure probability of the whole list.
         method: name in the certificate: p2l, or holdout where no member picks.
-        order: seed of the permutation that prefixes are cut from.
         most: picks after which a run until all are right is given up (it then certifies 1).
         progress: called after every round.
         resume: where to keep the state of an unfinished run, to go on from there.
@@ -77,7 +75,7 @@ def pick_to_learn(
     Returns:
         The certificate, and the weights it is about.
     """
-    places = order_of(order, len(data))
+    places = fixed_order(len(data))
     ordered = data.take(places)
     for member in members:
         if member.prefix + member.stop >= len(data):
@@ -109,9 +107,7 @@ def pick_to_learn(
         delta=delta,
         alternatives=tuple(other.to_json() for other in members),
         chosen=index,
-        evidence=told(
-            data, learner, order=order, picks=[int(places[place]) for place in stop.picks], weights=stop.weights
-        ),
+        evidence=told(data, learner, picks=[int(places[place]) for place in stop.picks], weights=stop.weights),
     )
     return Certified(certificate, state, risks)
 
@@ -130,7 +126,7 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
     if plain(learner.recipe) != evidence["recipe"]:
         raise NotReproduced("the learner's recipe is not that of the certificate")
     member = Member.from_json(certificate.taken)
-    places = order_of(evidence["order"], len(data))
+    places = fixed_order(len(data))
     run = Run(learner, data.take(places), member.prefix, member.seed, np.arange(member.prefix, len(data)))
     _finish(run, member, len(evidence["picks"]))
     found = run.stop()

@@ -15,7 +15,7 @@ from boundcalc.predictors.certificate import object_of, sha256_text
 from boundcalc.predictors.data import Array, digest_of_arrays
 from boundcalc.predictors.statements.base import positive_count, real
 
-LAWS = ("uniform", "normal", "constant", "sphere")
+LAWS = ("uniform", "normal", "constant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Law:
 
     Attributes:
         shape: of the tensor.
-        law: uniform on [-scale, scale]; normal (a sum of twelve uniforms) of deviation scale; constant; rows on a sphere.
+        law: uniform on [-scale, scale]; normal (a sum of twelve uniforms) of deviation scale; constant.
         scale: see law.
     """
 
@@ -42,12 +42,7 @@ class Law:
             return (((2 * places.astype(np.float64) + 1) / 2**32 - 1) * self.scale).reshape(self.shape)
         words = np.frombuffer(hashlib.shake_256(label.encode()).digest(24 * count), dtype="<u2").reshape(count, 12)
         sums = 2 * words.astype(np.int64).sum(1) - 12 * 65535
-        value = (sums.astype(np.float64) / 2**17).reshape(self.shape)
-        if self.law == "sphere":
-            rows = value.reshape(-1, self.shape[-1])
-            lengths = np.array([math.sqrt(math.fsum(x * x for x in row)) for row in rows.tolist()])
-            return (rows / lengths[:, None] * self.scale).reshape(self.shape)
-        return value * self.scale
+        return (sums.astype(np.float64) / 2**17).reshape(self.shape) * self.scale
 
 
 @dataclass(frozen=True)

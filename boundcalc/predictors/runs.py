@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import write_text
 from boundcalc.predictors.certificate import digest_of, plain
@@ -79,7 +80,7 @@ class Run:
     @property
     def wrong(self) -> int:
         """How many of the others are not right."""
-        return int((self.keys <= 0).sum())
+        return count_wrong(self.keys, len(self.left))
 
     def round(self, size: int) -> None:
         """Pick the next ones with the worst keys (their places break ties), and learn."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.certificate import equal_shares
 from boundcalc.predictors.data import Array, Data
@@ -99,7 +100,7 @@ class _Search:
         """About the bound, its errors counted on some examples."""
         code = self.codes[rounding.code]
         weights = code.weights(self.message(rounding), self.network.checkpoint)
-        wrong = float((self.network.scores(weights, self.some) <= 0).mean())
+        wrong = count_wrong(self.network.scores(weights, self.some), len(self.some)) / len(self.some)
         return float_risk(round(wrong * len(self.data)), len(self.data), bits, self.share)
 
 

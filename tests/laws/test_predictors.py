@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, known_methods
@@ -36,12 +38,13 @@ def test_what_one_law_alone_sees() -> None:
         replace(held_out, establish=lambda *_: "believed"),
         "other_examples_are_refused",
         "forged_facts_are_refused_on_the_examples",
-        "forged_digests_are_refused_on_the_examples",
+        "forged_evidence_is_refused_on_the_examples",
+        "only_answers_above_zero_are_right",
     )
     always = replace(statement, value=lambda facts, delta: 0.9)
     broken(replace(held_out, statements=(always,)), "a_forged_number_is_refused")
     assert METHODS["held-out"] is held_out
-    assert len(LAWS) == 8
+    assert len(LAWS) == 9
 
 
 def test_fields_that_nobody_reads_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +67,37 @@ def test_weights_that_nobody_compares_are_seen() -> None:
         own = {**certificate.evidence, "weights": learner_of(certificate.evidence["recipe"]).weights}
         return held_out.establish(replace(certificate, evidence=own), data, learner_of)
 
-    broken(replace(held_out, establish=careless), "forged_digests_are_refused_on_the_examples")
+    broken(replace(held_out, establish=careless), "forged_evidence_is_refused_on_the_examples")
+
+
+def test_answers_that_are_counted_as_right_without_being_above_zero_are_seen() -> None:
+    """Counting the scores at most 0 takes NaN for right; the rest of the check is that of held-out."""
+    held_out = METHODS["held-out"]
+
+    def counted(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
+        predictor = learner_of(certificate.evidence["recipe"])
+        answers = predictor.scores(data)
+        careless = SimpleNamespace(weights=predictor.weights, scores=lambda _: np.where(answers <= 0, -1.0, 1.0))
+        return held_out.establish(certificate, data, lambda _: careless)
+
+    broken(replace(held_out, establish=counted), "only_answers_above_zero_are_right")
+
+
+def test_an_order_that_an_author_may_choose_is_seen() -> None:
+    """As the split once was: evidence that facts follow from, in no alternative. The forger counts its facts anew."""
+    held_out = METHODS["held-out"]
+
+    def tested(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
+        own = {name: value for name, value in certificate.evidence.items() if name != "order"}
+        return held_out.establish(replace(certificate, evidence=own), data, learner_of)
+
+    evidence = {**held_out.evidence, "order": lambda name, value: value}
+    (example,) = cases("held-out").examples
+    made = example.certificate
+    ordered = replace(example, make=lambda: replace(made, evidence={**made.evidence, "order": 0}))
+    free = replace(held_out, evidence=evidence, establish=tested)
+    found = check_predictor(free, Cases([ordered], None, {"none": free}))
+    assert [c.law for c in found.complaints if c.law != "wrong"] == ["forged_evidence_is_refused_on_the_examples"]
 
 
 def test_worlds_are_whole_and_every_statement_has_one() -> None:

@@ -3,57 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, read_json
+from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, known_methods, read_json
 from boundcalc.predictors.examples import named
-from boundcalc.predictors.picking import pick_to_learn
-from boundcalc.predictors.plans import shared, splits, stops, until_right
 from boundcalc.predictors.verify import verify_predictor
-from tests.laws.kinds.predictors import sealed
-from tests.predictors.toys import Threshold, draw
+from tests.cases.predictors import cases
+from tests.laws.kinds.predictors import leaves, put, sealed
+from tests.predictors.toys import draw
 
 DATA = draw(21, 120, 0.1)
-CLEAN = draw(22, 120)
-
-
-def _made() -> dict[str, PredictorCertificate]:
-    def run(data: Any, members: Any, **more: Any) -> PredictorCertificate:
-        return pick_to_learn(Threshold(robust=True), data, members, 0.05, **more).certificate
-
-    return {
-        "holdout": run(DATA, shared(splits([30, 60]), 0.05), method="holdout"),
-        "picks": run(DATA, shared(stops(120, [2] * 5, [0, 4, 10]), 0.05)),
-        "until right": run(CLEAN, shared(until_right([0, 1]), 0.05)),
-    }
-
-
-MADE = _made()
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from leaves(inner, (*path, name))
-    elif isinstance(value, list) and value:
-        for place, inner in enumerate(value):
-            yield from leaves(inner, (*path, place))
-    else:
-        yield path, value
-
-
-def put(raw: Any, path: tuple[Any, ...], value: Any) -> Any:
-    out = copy.deepcopy(raw)
-    at = out
-    for step in path[:-1]:
-        at = at[step]
-    at[path[-1]] = value
-    return out
+EXAMPLES = {f"{name} {each}": each for name in known_methods() for each in cases(name).examples}
+MADE = {name: each.certificate for name, each in EXAMPLES.items()}
 
 
 def others(value: Any) -> list[Any]:
@@ -91,10 +56,13 @@ def test_every_change_of_any_field_is_noticed(name: str) -> None:
                 PredictorCertificate.from_json(put(raw, path, other))
 
 
-def refused(raw: dict[str, Any], data: Any) -> bool:
-    """Whether a forged certificate is refused by the reader, by its number, or on the examples."""
+def refused(raw: dict[str, Any], name: str | None = None) -> bool:
+    """Whether a forged certificate is refused by the reader, by its number, or on the examples of `name`."""
+    example = EXAMPLES[name] if name else None
     try:
-        verify_predictor(PredictorCertificate.from_json(raw), data, lambda recipe: Threshold(recipe["robust"]))
+        verify_predictor(
+            PredictorCertificate.from_json(raw), example and example.data, example.learner_of if example else None
+        )
     except (BoundcalcError, TypeError, KeyError):
         return True
     return False
@@ -103,23 +71,23 @@ def refused(raw: dict[str, Any], data: Any) -> bool:
 @pytest.mark.parametrize("name", MADE)
 def test_a_forger_who_seals_again_is_refused_on_the_examples(name: str) -> None:
     """Every leaf changed one by one, with a digest that fits: facts, plan, data, recipe, picks, weights."""
-    data = CLEAN if name == "until right" else DATA
     raw = MADE[name].to_json()
-    assert not refused(sealed(raw), data)
+    assert not refused(sealed(raw), name)
     for path, value in leaves(raw):
         if path[0] == "sha256" or "environment" in path:  # where it was made explains other bits, no more
             continue
+        if path[0] == "alternatives" and path[1] != raw["chosen"]:
+            continue  # another list of alternatives is another claim
         for other in others(value):
-            if other == value and type(other) is type(value):
-                continue
-            forged = sealed(put(raw, path, other))
-            if path[0] == "alternatives" and path[1] != raw["chosen"]:
-                continue  # another list of alternatives is another claim; the next test is about delta
-            if path[-1] == "delta" and path[0] == "delta" and other > value:
-                continue  # a weaker claim
-            if path[-1] == "order" and not raw["alternatives"][raw["chosen"]]["prefix"]:
-                continue  # without a prefix it breaks ties, and there are none
-            assert refused(forged, data), (path, value, other)
+            if (other == value and type(other) is type(value)) or (path == ("delta",) and other > value):
+                continue  # the same, or a weaker claim
+            if path[-1] == 1 and value is None and other == [1]:
+                continue  # the direction of a row of one number
+            if "tensors" in path and path[-1] == 3 and (not other or name.startswith("gibbs")):
+                continue  # minus zero; a reference that hardly counts beside the draws
+            if path[-1] == "seed" and name.startswith("gibbs"):
+                continue  # of a reference that is constant
+            assert refused(sealed(put(raw, path, other)), name), (path, value, other)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -130,17 +98,17 @@ def test_numbers_alone_show_forged_facts(name: str) -> None:
         for other in others(value):
             if other == value and type(other) is type(value):
                 continue
-            assert refused(sealed(put(raw, path, other)), None), (path, value, other)
+            assert refused(sealed(put(raw, path, other))), (path, value, other)
     for scale in (0.5, 2.0):
         forged = copy.deepcopy(raw)
         forged["delta"] *= scale
         for entry in forged["alternatives"]:
             entry["delta"] *= scale
-        assert refused(sealed(forged), None)
+        assert refused(sealed(forged))
 
 
 def test_alternatives_may_not_spend_more_than_delta() -> None:
-    raw = MADE["holdout"].to_json()
+    raw = MADE["holdout H"].to_json()
     for change in (
         lambda r: r["alternatives"].append({**r["alternatives"][0], "seed": 7}),
         lambda r: r["alternatives"].append(dict(r["alternatives"][0])),
@@ -156,7 +124,7 @@ def test_alternatives_may_not_spend_more_than_delta() -> None:
         lambda r: r["evidence"].update(more=1),
         lambda r: r["evidence"].pop("weights"),
         lambda r: r["facts"].update(bits=3),
-        lambda r: r.update(format="boundcalc-predictor-certificate/2"),
+        lambda r: r.update(format="boundcalc-predictor-certificate/1"),
         lambda r: r.update(certified="anything"),
     ):
         forged = copy.deepcopy(raw)
@@ -186,7 +154,7 @@ def test_the_reader_is_strict(tmp_path: Path, text: str) -> None:
         read_json(path)
 
 
-@pytest.mark.parametrize("data", [None, [], 3, "x", {}, {"format": "boundcalc-predictor-certificate/1"}])
+@pytest.mark.parametrize("data", [None, [], 3, "x", {}, {"format": "boundcalc-predictor-certificate/2"}])
 def test_what_is_no_certificate_is_said_to_be_none(data: object) -> None:
     with pytest.raises(CertificateError):
         PredictorCertificate.from_json(data)

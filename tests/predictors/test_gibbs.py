@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.gibbs import Estimate, Mixed, certify_mixture
 from boundcalc.predictors.pac_bayes import LatticeLaw, law_divergence
@@ -19,7 +19,6 @@ from boundcalc.predictors.statements.draws import log_mean_ratio
 from boundcalc.predictors.tails import divergence, divergence_limit
 from boundcalc.predictors.verify import verify_predictor
 from tests.laws.kinds.predictors import sealed
-from tests.predictors.test_certificate import leaves, others, put
 from tests.predictors.test_occam import DATA, Linear, draw
 from tests.predictors.test_pac_bayes import POSTERIOR, PRIOR
 
@@ -72,23 +71,6 @@ def test_a_posterior_is_certified_and_checked() -> None:
     assert said == f"the same divergence; 40 draws answered again: {certificate.facts['errors']} errors"
     more = certify_mixture(Linear(), PRIOR, POSTERIOR, DATA, 0.05, Estimate(400, 30)).certificate
     assert more.risk < certificate.risk  # draws that are paid are worth their time
-
-
-def test_every_forged_field_is_refused_on_the_examples() -> None:
-    raw = MADE.certificate.to_json()
-    check(sealed(raw), DATA)
-    for path, value in leaves(raw):
-        if path[0] == "sha256" or "environment" in path:
-            continue
-        for other in others(value):
-            if (other == value and type(other) is type(value)) or (path == ("delta",) and other > value):
-                continue
-            if path[-1] == 1 and value is None and other == [1]:
-                continue  # the direction of a row of one number
-            if "tensors" in path and path[-1] == 3 and isinstance(other, float) and other >= 0:
-                continue  # a reference that hardly counts beside the draws: all facts are the same with it
-            with pytest.raises((BoundcalcError, TypeError)):
-                check(sealed(put(raw, path, other)), DATA)
 
 
 def test_other_draws_and_a_smaller_divergence_are_refused() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.predictors.data import Array, Data, order_of
+from boundcalc.predictors.data import Array, Data, fixed_order
 from boundcalc.predictors.picking import Certified, NotReproduced, pick_to_learn, rerun
 from boundcalc.predictors.plans import (
     Member,
@@ -57,9 +57,7 @@ def test_claims_fail_at_most_as_often_as_they_say(plan: str, noise: float, runs:
         for seed in range(runs):
             try:
                 data = draw(10_000 + seed, m, noise)
-                made = pick_to_learn(
-                    Threshold(robust=True), data, PLANS[plan](m, delta), delta, order=seed, most=m // 2
-                )
+                made = pick_to_learn(Threshold(robust=True), data, PLANS[plan](m, delta), delta, most=m // 2)
             except NotReproduced as error:
                 if "no run came to a stop" not in str(error):
                     raise
@@ -109,14 +107,12 @@ def test_an_unpaid_choice_is_caught() -> None:
         members = [replace(member, delta=delta) for prefix in sizes for member in splits([prefix])]
         risks: list[tuple[float, float]] = []
         for member in members:
-            run = Run(
-                Threshold(robust=True), data.take(order_of(seed, m)), member.prefix, 0, np.arange(member.prefix, m)
-            )
+            run = Run(Threshold(robust=True), data.take(fixed_order(m)), member.prefix, 0, np.arange(member.prefix, m))
             bound = STATEMENTS["H"].risk({"errors": run.wrong, "n": m - member.prefix}, delta)
             risks.append((bound, risk(run.state, 0.4)))
         bound, truth = min(risks)
         free += truth > bound
-        made = pick_to_learn(Threshold(robust=True), data, shared(splits(sizes), delta), delta, order=seed)
+        made = pick_to_learn(Threshold(robust=True), data, shared(splits(sizes), delta), delta)
         fair += risk(made.state, 0.4) > made.certificate.risk
     assert fair <= allowed(delta, runs) < free
 

@@ -48,7 +48,7 @@ METHOD = Method(
     "poll",
     (HOEFFDING,),
     "asked once",
-    {"asked": json_object},
+    {"environment": json_object},
     lambda entry: entry,
     lambda certificate: None,
     established,
@@ -64,7 +64,7 @@ def made() -> PredictorCertificate:
         delta=0.05,
         alternatives=({"delta": 0.05},),
         chosen=0,
-        evidence={"asked": {"whom": "all"}},
+        evidence={"environment": {"asked": "by post"}},
     )
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.setting import validate
 
@@ -206,7 +207,7 @@ _Error = Callable[[Any], float]
 
 def _missed(scorer: Any, state: Any) -> _Error:
     """Share of examples that a predictor gets wrong."""
-    return lambda test: float((scorer.scores(state, test) <= 0).mean())
+    return lambda test: count_wrong(scorer.scores(state, test), len(test)) / len(test)
 
 
 def _holdout(bench: Bench) -> tuple[PredictorCertificate, _Error]:

@@ -79,5 +79,5 @@ def _has_output_map(architecture: Architecture, block: int | None) -> bool:
 def margin_summary(margins: Tensor) -> dict[str, float]:
     """Quantiles of the margins."""
     levels = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
-    finite = margins.double().clamp(-1e30, 1e30).sort().values
+    finite = margins.double().nan_to_num(nan=-torch.inf).clamp(-1e30, 1e30).sort().values
     return {f"{level:g}": float(finite[min(len(finite) - 1, int(level * len(finite)))]) for level in levels}

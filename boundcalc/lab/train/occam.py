@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.lab.train.network import ModelNetwork
 from boundcalc.lab.train.parameters import Init, read_row
@@ -120,7 +121,7 @@ class _Search:
     def risk(self, message: Message) -> float:
         """The bound of a message, its errors counted as a certificate counts them."""
         weights = self.code.weights(message)
-        wrong = int((self.network.scores(weights, self.data) <= 0).sum())
+        wrong = count_wrong(self.network.scores(weights, self.data), len(self.data))
         return float_risk(wrong, len(self.data), self.code.write(message)[1], self.delta)
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from boundcalc.base.answers import wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
 from boundcalc.lab.train.layers import Weights
@@ -154,7 +155,7 @@ def wrongs(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:
     """The loss in [0, 1] that is reported: misclassification, or the squared error cut at 1."""
     if shape.answer == "real":
         return losses(shape, outputs, y).clamp_max(1.0)
-    return (margins(shape, outputs, y) <= 0).to(outputs.dtype)
+    return wrong(margins(shape, outputs, y)).to(outputs.dtype)
 
 
 def margins(shape: Shape, outputs: Tensor, y: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, digest_of, issue, known_methods
@@ -45,8 +46,6 @@ class PredictorExample:
         other: other examples, of which it does not speak.
         learner_of: makes a learner from its recipe, where its facts are established by one.
         worlds: for its statement: where the risk is known exactly, or by a binomial argument.
-        premises: facts that no examples can show, such as how large the file is that they were drawn from; what is
-            established must name them.
     """
 
     make: Callable[[], PredictorCertificate]
@@ -54,7 +53,6 @@ class PredictorExample:
     other: Any
     learner_of: Callable[[Mapping[str, Any]], Any] | None = None
     worlds: Sequence[World] = ()
-    premises: tuple[str, ...] = ()
 
     @cached_property
     def certificate(self) -> PredictorCertificate:
@@ -122,9 +120,6 @@ def its_facts_are_established_from_its_examples(method: Method, at: PredictorExa
     """With the examples, the facts are established again, and what was done is said."""
     with _known(method):
         done = verify_predictor(at.issued_by(method), at.data, at.learner_of).established
-    unnamed = next((name for name in at.premises if name not in (done or "")), None)
-    if unnamed is not None:
-        return f"{unnamed} is a premise, and what is established does not name it: {done!r}"
     return None if done else "nothing is said to have been done"
 
 
@@ -153,7 +148,7 @@ def forged_facts_are_refused_on_the_examples(method: Method, at: PredictorExampl
         made = at.issued_by(method)
         statement = method.rests_on(made.statement)
         for name, value in made.facts.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or name in at.premises:
+            if isinstance(value, bool) or not isinstance(value, int | float):
                 continue
             for other in (value - 1, value + 1) if isinstance(value, int) else (value * 0.99, value * 1.01):
                 facts = {**made.facts, name: other}
@@ -166,27 +161,70 @@ def forged_facts_are_refused_on_the_examples(method: Method, at: PredictorExampl
     return None
 
 
-def forged_digests_are_refused_on_the_examples(method: Method, at: PredictorExample) -> str | None:
-    """What names the examples, the weights or else by a sha256 names these alone."""
+def forged_evidence_is_refused_on_the_examples(method: Method, at: PredictorExample) -> str | None:
+    """What is in the evidence and in no alternative has one admissible value; where it was made is on record only."""
     with _known(method):
         raw = at.issued_by(method).to_json()
-        for path, digest in _digests(raw["evidence"]):
-            forged = json.loads(json.dumps(raw))
-            inside = forged["evidence"]
-            for step in path[:-1]:
-                inside = inside[step]
-            inside[path[-1]] = ("0" if digest[0] != "0" else "1") + digest[1:]
-            if not _refused(forged, at, at.data):
-                return f"{'.'.join(path)} is not looked at"
+        for path, value in leaves(raw["evidence"]):
+            if path[0] != "environment" and not _refused(put(raw, ("evidence", *path), _other(value)), at, at.data):
+                return f"{'.'.join(map(str, path))} may be anything"
     return None
 
 
-def _digests(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _digests(inner, (*path, name))
-    elif isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value):
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Numbers, texts and empty lists of a JSON value, with the path to each."""
+    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    if not inside or not value:
         yield path, value
+    for step, inner in inside:
+        yield from leaves(inner, (*path, step))
+
+
+def put(raw: Mapping[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A JSON object with another value in one place."""
+    forged = at = json.loads(json.dumps(raw))
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    return forged
+
+
+def _other(value: Any) -> Any:
+    """A value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1 if isinstance(value, int) else value * 1.01 or 1.0
+    return ("0" if value[:1] != "0" else "1") + value[1:] if isinstance(value, str) else [0]
+
+
+@dataclass
+class _Answering:
+    """A learner, or what it makes, whose right answers become another number."""
+
+    learner: Any
+    answer: float
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.learner, name)
+
+    def scores(self, *given: Any) -> Any:
+        scores = np.array(self.learner.scores(*given), dtype=float)
+        scores[scores > 0] = self.answer
+        return scores
+
+
+def only_answers_above_zero_are_right(method: Method, at: PredictorExample) -> str | None:
+    """A certificate whose right answers become NaN, -inf or a zero is refused; infinity is above 0."""
+    make = at.learner_of
+    if make is None:
+        return None
+    with _known(method):
+        raw = at.issued_by(method).to_json()
+        for answer in (math.nan, -math.inf, -0.0, 0.0):
+            if not _refused(raw, replace(at, learner_of=lambda r, a=answer: _Answering(make(r), a)), at.data):
+                return f"an answer of {answer} counts as right"
+    return None
 
 
 def nothing_in_it_goes_unread(method: Method, at: PredictorExample) -> str | None:
@@ -230,7 +268,8 @@ LAWS = (
     other_examples_are_refused,
     a_forged_number_is_refused,
     forged_facts_are_refused_on_the_examples,
-    forged_digests_are_refused_on_the_examples,
+    forged_evidence_is_refused_on_the_examples,
+    only_answers_above_zero_are_right,
     nothing_in_it_goes_unread,
     its_number_fails_no_more_often_than_it_says,
 )
