@@ -77,7 +77,7 @@ def _certificate(data: object) -> Certificate:
         got = shown(raw.get("format"))
         raise CertificateError(f"not a certificate of this version: format {got}, need {_FORMAT!r}; write a new one")
     version = raw.get("statements")
-    if version != STATEMENTS_VERSION or isinstance(version, bool):
+    if version != STATEMENTS_VERSION or type(version) is not int:
         raise CertificateError(
             f"it rests on the statements of version {shown(version)}, this boundcalc has version {STATEMENTS_VERSION}: "
             "write a new one with --certificate"

@@ -61,7 +61,8 @@ def difference(where: str, given: object, full: object) -> str | None:
             return f"{where} must be a list of {len(full)}"
         pairs = enumerate(zip(given, full, strict=True))
         return next((p for i, (a, b) in pairs if (p := difference(f"{where}[{i}]", a, b)) is not None), None)
-    if given == full and isinstance(given, bool) == isinstance(full, bool):
+    whole = isinstance(given, int) or not isinstance(full, int)  # 8.0 is not how 8 is written
+    if given == full and whole and isinstance(given, bool) == isinstance(full, bool):
         return None
     return f"{where} is read as {full!r:.60}: write that"
 

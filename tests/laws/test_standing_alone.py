@@ -136,9 +136,9 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value, None, 1]
     if isinstance(value, int):
-        return [value + 1, value - 1, -value, value + 0.5, True, None, str(value), 10**19]
+        return [value + 1, value - 1, -value, value + 0.5, float(value), True, None, str(value), 10**19]
     if isinstance(value, float):
-        return [value * 1.01, value * 0.99, -value, 0.0, 1e301, None, True]
+        return [value * 1.01, value * 0.99, -value, 0.0, 5e-324, 1e301, None, True]
     if isinstance(value, str):
         return [f"{value}x", "", None, 3, *(name for name in LEMMAS if value in LEMMAS)]
     if isinstance(value, dict):
@@ -214,6 +214,23 @@ def test_no_mutation_is_taken_by_one_checker_alone(name: str, strategy: str) -> 
 @pytest.mark.parametrize(("name", "strategy"), CASES)
 def test_no_mutation_of_many_is(name: str, strategy: str) -> None:
     assert forged(name, strategy, 200) == []
+
+
+def test_both_checkers_read_whole_numbers_and_tiny_parameters_alike() -> None:
+    """n_train 1000000.0 is refused by both; a mu near 0 gives both the same number above 1."""
+    certificate = next(c for c in proved("edelman") if c.strategy == "uniform-chain" and c.levels)
+    data = json.loads(json.dumps(certificate.to_json()))
+    whole = [path for path in places(data) if type(at(data, path)) is int]
+    assert ("setting", "sample", "n_train") in whole
+    for path in whole:
+        changed = copy.deepcopy(data)
+        at(changed, path[:-1])[path[-1]] = float(at(data, path))
+        text = json.dumps(changed)
+        assert (first(text), alone(text)) == (None, None), path
+    risk = next(c for name in SETTINGS for c in proved(name) if c.mu is not None and c.levels)
+    tiny = json.loads(json.dumps(risk.to_json()))
+    tiny["strategy"]["mu"], tiny["claim"]["log_value"] = 5e-324, 1e6
+    assert first(json.dumps(tiny)) == pytest.approx(alone(json.dumps(tiny)))
 
 
 def test_a_checker_that_reads_less_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,7 @@ def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
     if mu is None:
         demand(q == 0, "the limit of the kl inverse is for training error 0")
         return 1 - MP.exp(-c)
-    return (1 - MP.exp(-mu * q - c)) / (1 - MP.exp(-mu))
+    return (1 - MP.exp(-mu * q - c)) / -MP.expm1(-mu)
 
 
 def _binomial_limit(q: Real, nats: Real, m: Real, mu: Real | None) -> Real:
@@ -164,7 +164,7 @@ def _without_errors(q: Real, c: Real, m: int, alpha: int) -> Real:
 def _with_errors(q: Real, c: Real, m: int, alpha: int, mu: Real) -> Real:
     """G5, at the training error up to q where the concave objective is largest."""
     demand(q > 0, "G5 is for training errors above 0")
-    best = (MP.log((1 + alpha) * mu / (1 - MP.exp(-mu))) - c) / mu
+    best = (MP.log((1 + alpha) * mu / -MP.expm1(-mu)) - c) / mu
     worst = max(num(0), min(q, best))
     return ((1 + alpha) * _kl_inverse(worst, c, mu) - worst + 1 / num(m)) / alpha
 
